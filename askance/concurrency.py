@@ -19,7 +19,7 @@ async def map_in_order(
 ) -> AsyncGenerator[Out, None]:
     """The results of `work`, each as soon as it and those before it are there.
 
-    A few times `room` are held at most, where one takes long and later ones have ended. What is left is cancelled when
+    Where one takes long, at most a few times `room` results are held until it has ended. What is left is cancelled when
     the caller stops reading.
 
     Args:

@@ -1,6 +1,6 @@
 from .answer_grammar import read_answer as read_answer
 from .choose import Choice as Choice
-from .choose import Mode as Mode
+from .choose import ChoiceMode as ChoiceMode
 from .choose import OptionsQuestion as OptionsQuestion
 from .choose import check_options as check_options
 from .choose import choose_action_reasons as choose_action_reasons
@@ -13,7 +13,7 @@ from .choose import choose_from_picture as choose_from_picture
 from .choose import choose_step_by_step as choose_step_by_step
 from .classify import LABELS as LABELS
 from .classify import Atypicalities as Atypicalities
-from .classify import Label as Label
+from .classify import AtypicalityLabel as AtypicalityLabel
 from .classify import classify_atypicality as classify_atypicality
 from .classify import classify_from_picture as classify_from_picture
 from .classify import read_categories as read_categories

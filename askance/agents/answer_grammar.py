@@ -1,10 +1,9 @@
 """Which options a reply chooses: one grammar for every reply that chooses among options.
 
 First Markdown is removed from the reply. Then each word becomes one letter for its role: `N` for a number that can be
-an
-option's, `T` for an option's name or text, `A` for a word such as "answer", `!` for a word that denies, and so on (see
-`_PARTS`). The grammar is a few patterns over these letters. They find *statements*: each names options and chooses,
-denies or only mentions them. These rules decide:
+an option's, `T` for an option's name or text, `A` for a word such as "answer", `!` for a word that denies, and so on
+(see `_PARTS`). The grammar is a few patterns over these letters. They find *statements*: each names options and
+chooses, denies or only mentions them. These rules decide:
 
 - The last final answer counts. An answer that is taken back before another is given does not.
 - A reply cannot be read if it has different final answers, an index beside the text of another option, or an answer
@@ -208,7 +207,7 @@ def _options(options: tuple[str, ...]) -> Alternatives:
     return Alternatives(tuple((option,) for option in options))
 
 
-Role = Literal["final", "marked", "stated", "listed", "denied", "mentioned"]
+StatementRole = Literal["final", "marked", "stated", "listed", "denied", "mentioned"]
 """How firmly a statement chooses: "Final answer: 3", "Answer: 3", "I choose 3", "3". The last two choose nothing."""
 
 
@@ -237,7 +236,7 @@ class _Item:
 class _Statement:
     """Options that a reply names together, and whether it chooses them."""
 
-    role: Role
+    role: StatementRole
     items: list[_Item]
     revises: bool = False
     """Whether it begins like a change of mind."""
@@ -631,7 +630,7 @@ def _remark(items: list[_Item], behind: str) -> int:
     return len(behind) if _OVER.match(behind) else 0
 
 
-def _role(prefix: str, items: list[_Item], rest: str) -> Role:
+def _role(prefix: str, items: list[_Item], rest: str) -> StatementRole:
     """The role of a list, judged by the letters before it and the first letter after it."""
     if len(prefix) > LONGEST:
         prefix = "w" + prefix[-LONGEST:]

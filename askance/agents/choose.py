@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from askance.models import ModelLike
     from askance.prompts import PromptLibrary
 
-Mode = Literal["single", "multi"]
+ChoiceMode = Literal["single", "multi"]
 """One best option, or the best ones in order."""
 
 COUNT = 3
@@ -63,14 +63,14 @@ class Chooser(PictureAgent[OptionsQuestion, Choice]):
         self,
         model: ModelLike,
         *,
-        mode: Mode = "multi",
+        mode: ChoiceMode = "multi",
         count: int = COUNT,
         sees: bool = False,
         prompt: str | None = None,
         prompts: PromptLibrary | None = None,
         name: str | None = None,
     ) -> None:
-        self.mode: Mode = mode
+        self.mode: ChoiceMode = mode
         self.count = count
         super().__init__(model, sees=sees, prompt=prompt, prompts=prompts, name=name)
         self.name = name or self.prompt
@@ -117,7 +117,7 @@ class ActionReasonChooser(Chooser):
         self,
         model: ModelLike,
         *,
-        mode: Mode = "multi",
+        mode: ChoiceMode = "multi",
         count: int = COUNT,
         step_by_step: bool = False,
         sees: bool = False,

@@ -18,9 +18,9 @@ from askance.nodes.reply import final_text, plain_text, says_none
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-Label = Literal["TR1", "TR2", "OIO", "OR", "NA"]
+AtypicalityLabel = Literal["TR1", "TR2", "OIO", "OR", "NA"]
 """One of the four relations, or `NA`: not atypical (section 3.1)."""
-LABELS: tuple[Label, ...] = get_args(Label)
+LABELS: tuple[AtypicalityLabel, ...] = get_args(AtypicalityLabel)
 
 LINES = tuple(f"{relation} ({NAMES[relation]}): {DEFINITIONS[relation]}" for relation in RELATIONS)
 """The four relations, each with its name and its definition, as a model is told them."""
@@ -56,10 +56,10 @@ _RANK = re.compile(r"^\W*\d{1,2}\W+")
 class Atypicalities(TypedAnswer):
     """The labels that a picture was given, the likeliest first."""
 
-    labels: tuple[Label, ...]
+    labels: tuple[AtypicalityLabel, ...]
 
     @classmethod
-    def of(cls, labels: Iterable[Label]) -> Atypicalities:
+    def of(cls, labels: Iterable[AtypicalityLabel]) -> Atypicalities:
         """The answer with `labels`, each once."""
         return cls(labels=tuple(dict.fromkeys(labels)))
 
@@ -121,7 +121,7 @@ def _answer(names: Sequence[str]) -> str:
     return f" Answer: {', '.join(filled or names)}.\n"
 
 
-def read_category_list(data: Mapping[str, Any], field: str) -> tuple[Label, ...]:
+def read_category_list(data: Mapping[str, Any], field: str) -> tuple[AtypicalityLabel, ...]:
     """The labels in field `field` of a JSON reply.
 
     Raises:
@@ -137,7 +137,7 @@ def read_category_list(data: Mapping[str, Any], field: str) -> tuple[Label, ...]
     return _labels(lines := [as_lines(name) for name in names], "\n".join(lines))
 
 
-def _labels(names: Sequence[str], text: str) -> tuple[Label, ...]:
+def _labels(names: Sequence[str], text: str) -> tuple[AtypicalityLabel, ...]:
     """The labels that `text` chooses; its answer consists of `names`, and each of them must name a label."""
     if not names and says_none(text, _NOUNS):
         return ("NA",)

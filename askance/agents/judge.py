@@ -25,9 +25,9 @@ from askance.agents.verdict import (
     Verdict,
     VerdictValue,
     canonical_judge,
-    first_word,
-    last_line,
     plain_lines,
+    read_last_line,
+    read_word,
     reason_in,
 )
 from askance.errors import UsageError
@@ -136,11 +136,11 @@ class EquivalenceJudge(JudgeNode[EquivalenceQuestion, Verdict]):
     def read_text(self, text: str, subject: EquivalenceQuestion) -> Verdict:
         lines = plain_lines(text)
         if self.form == "short":
-            found = first_word(lines, self.values, subject.texts)
+            found = read_word(lines, self.values, subject.texts)
             if found is None:
                 raise Unreadable("the answer must be True or False, alone on the first line")
             return self.judgement(found[0], reason=" ".join(found[1]))
-        said = last_line(lines, "Verdict", words="true, false or unclear", texts=subject.texts)
+        said = read_last_line(lines, "Verdict", words="true, false or unclear", texts=subject.texts)
         return self.judgement(said, reason=reason_in(lines))
 
 
@@ -360,7 +360,9 @@ class PreferenceNode(JudgeNode[PreferenceQuestion, PositionVerdict]):
     @override
     def read_text(self, text: str, subject: PreferenceQuestion) -> PositionVerdict:
         lines = plain_lines(text)
-        said = last_line(lines, "Better(?:\\s+(?:one|answer))?", words="first, second or same", texts=subject.texts)
+        said = read_last_line(
+            lines, "Better(?:\\s+(?:one|answer))?", words="first, second or same", texts=subject.texts
+        )
         return self.judgement(said, reason=reason_in(lines))
 
 

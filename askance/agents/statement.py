@@ -61,8 +61,8 @@ class FillQuestion(Subject):
 class StatementDetector(Node[StatementQuestion, Statement]):
     """Chooses the atypicality statement that holds, of every relation over every ordered pair of objects.
 
-    Section 3.2, step ii, of the paper. With fewer than two different objects no statement
-    is possible: the outcome is `skipped`, no call is made, and what depends on the statement goes on without it.
+    Section 3.2, step ii, of the paper. With fewer than two different objects no statement is possible: the outcome is
+    `skipped`, no call is made, and what depends on the statement goes on without it.
     """
 
     prompt = "detect_statement"
@@ -181,11 +181,15 @@ _BETWEEN = r"[\s,.]"
 def read_filled(text: str, relation: Relation) -> Statement:
     """The statement that a reply to the text protocol fills in.
 
-    These forms are looked for, in this order: the template with both objects in angle brackets; `<object1>: …` and
-    `<object2>: …` (Listing 11), or `Primary Object: …` and `Secondary Object: …` (Fig. 2), also as JSON; any two
-    objects
-    in angle brackets; the template without brackets. Copies of the question's template or of its example do not count,
-    nor does a template after a denial.
+    These forms are looked for, in this order:
+
+    - the template with both objects in angle brackets;
+    - `<object1>: …` and `<object2>: …` (Listing 11), or `Primary Object: …` and `Secondary Object: …` (Fig. 2), also
+      as JSON;
+    - any two objects in angle brackets;
+    - the template without brackets.
+
+    Copies of the question's template or of its example do not count, nor does a template after a denial.
 
     Raises:
         Unreadable: no form is found, two differ, an object has no name, or another relation's template is filled in.

@@ -143,9 +143,8 @@ class JudgeNode(Node[In, Out]):
     """Asks for one judgement.
 
     In the prompt the judged texts are fenced, stand apart from the instructions, and hold no marks of chat templates.
-    The
-    judgement is read only from its place: a field of the JSON object that is the whole reply, or in the text protocol a
-    line of its own. A reply with anything else there is `invalid`.
+    The judgement is read only from its place: a field of the JSON object that is the whole reply, or a line of its own
+    in the text protocol. A reply with anything else there is `invalid`.
     """
 
     field: ClassVar[str]
@@ -163,7 +162,7 @@ class JudgeNode(Node[In, Out]):
     @override
     def _read(self, text: str, subject: In, mode: OutputMode) -> Out:
         """JSON counts only where it is the whole reply, and does not stand in the texts that are judged."""
-        said = said_of(text, (*subject.texts, subject.question))
+        said = final_text_about(text, (*subject.texts, subject.question))
         if mode == "paper":
             return self.read_text(said, subject)
         return self.read_json(whole_object(said, subject.texts), subject)
@@ -188,7 +187,7 @@ class JudgeNode(Node[In, Out]):
         return said.strip().lower() if isinstance(said, str) else said
 
 
-def said_of(text: str, texts: Sequence[str]) -> str:
+def final_text_about(text: str, texts: Sequence[str]) -> str:
     """A judge's reply about `texts` without its thinking and the marks of its turn.
 
     Where one of `texts` holds such marks, the reply may repeat them; then only the mark at the reply's end is removed.
@@ -254,7 +253,7 @@ def plain_lines(said: str) -> list[str]:
     return [line for line in lines if any(map(str.isalnum, line))]
 
 
-def last_line(lines: Sequence[str], heading: str, *, words: str, texts: Sequence[str]) -> str:
+def read_last_line(lines: Sequence[str], heading: str, *, words: str, texts: Sequence[str]) -> str:
     """The text after `heading:` on the last line, in lower case; other lines with the heading must say the same.
 
     Args:
@@ -274,14 +273,14 @@ def last_line(lines: Sequence[str], heading: str, *, words: str, texts: Sequence
         lines = [*lines[:-2], f"{lines[-2].rstrip(':')}: {lines[-1]}"]
     said = [(found[1] or "").strip(_AROUND).lower() for each in lines if (found := line.fullmatch(each))]
     name = heading.partition("(")[0]
-    if not said or not line.fullmatch(lines[-1]) or repeated(lines, len(lines) - 1, texts):
+    if not said or not line.fullmatch(lines[-1]) or is_copied(lines, len(lines) - 1, texts):
         raise Unreadable(f"the last line must be `{name}:` with {words}")
     if len({*said}) > 1:
         raise Unreadable(f"there is more than one line `{name}:`")
     return said[0]
 
 
-def first_word(lines: Sequence[str], words: Sequence[str], texts: Sequence[str]) -> tuple[str, list[str]] | None:
+def read_word(lines: Sequence[str], words: Sequence[str], texts: Sequence[str]) -> tuple[str, list[str]] | None:
     """The one of `words` that the first line or the last one gives as the answer, and the other lines.
 
     None where neither gives one, where another word is given elsewhere, or where it only repeats `texts`.
@@ -305,7 +304,7 @@ def first_word(lines: Sequence[str], words: Sequence[str], texts: Sequence[str])
             return None
     for at in (0, len(lines) - 1):
         before = {each.lower() for line in lines[:at] for each in every.findall(line)}
-        if at in said and before <= {said[at]} and not repeated(lines, at, texts):
+        if at in said and before <= {said[at]} and not is_copied(lines, at, texts):
             return said[at], [*lines[:at], *lines[at + 1 :]]
     return None
 
@@ -321,7 +320,7 @@ def _without_courtesies(lines: Sequence[str]) -> list[str]:
     return lines
 
 
-def repeated(lines: Sequence[str], at: int, texts: Sequence[str]) -> bool:
+def is_copied(lines: Sequence[str], at: int, texts: Sequence[str]) -> bool:
     """Whether a line of a reply is copied from `texts`; a single word on the first line may still be the judge's."""
     planted = {each.casefold() for text in texts for each in (*plain_lines(text), *plain_lines(sanitize(text)))}
     if lines[at].casefold() not in planted:

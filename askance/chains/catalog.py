@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, get_args
 
 from askance.agents import (
-    Mode,
+    ChoiceMode,
     OptionsQuestion,
     VisualQuestion,
     choose_action_reasons,
@@ -73,7 +73,7 @@ def action_reason(
     *,
     context: Context = "T_V",
     statement: bool = True,
-    mode: Mode = "multi",
+    mode: ChoiceMode = "multi",
     count: int = COUNT,
     prompts: PromptLibrary | None = None,
 ) -> Chain:
@@ -102,7 +102,7 @@ def end_to_end(
     *,
     context: Context | None = None,
     statement: bool = False,
-    mode: Mode = "multi",
+    mode: ChoiceMode = "multi",
     count: int = COUNT,
     step_by_step: bool = False,
     prompts: PromptLibrary | None = None,

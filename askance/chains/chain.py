@@ -1,8 +1,7 @@
-"""The chain: nodes that fill in the links of a reading, each as soon as what it needs is there.
+"""The chain: nodes that fill in the links of a reading, each as soon as the links that it needs are there.
 
-A chain is a LangChain `Runnable`: `|`, `batch`, callbacks, `astream_events` and `get_graph` work as everywhere. When
-nobody listens it runs its own nodes straight, which costs a small part of what combinators do; both ways give equal
-readings.
+A chain is a LangChain `Runnable`: `|`, `batch`, callbacks, `astream_events` and `get_graph` work as everywhere. Where
+no callback handler listens, it calls its nodes directly, which is much faster; both ways give equal readings.
 """
 
 from __future__ import annotations
@@ -42,8 +41,8 @@ if TYPE_CHECKING:
 CONCURRENCY = 16
 """Pictures under way at once where the caller does not say."""
 
-TURN = 0.005
-"""Seconds of a replay after which others in the loop get their turn: what the loop does for it is not free."""
+YIELD_AFTER = 0.005
+"""Seconds of a replay after which other tasks of the event loop may run; to let them costs time as well."""
 
 NodeLike = Runnable[Any, Any] | Callable[..., Any]
 
@@ -95,10 +94,10 @@ class Step:
         except BadImage as error:
             return no_answer(error)
         ask: Ask | None = getattr(self.node, "ask", None)
-        return self._held(await (self._own(subject, config) if ask is None else ask(subject, config)))
+        return self._typed(await (self._ask_function(subject, config) if ask is None else ask(subject, config)))
 
-    async def _own(self, subject: Any, config: RunnableConfig | None) -> Result[Any]:
-        """The result of a caller's own node: whatever goes wrong in it never stops the other pictures."""
+    async def _ask_function(self, subject: Any, config: RunnableConfig | None) -> Result[Any]:
+        """The result of a caller's own function or runnable; what it raises becomes the outcome of this link alone."""
         try:
             return Result(outcome="answered", value=await _call(self.node, subject, config))
         except CallError as error:
@@ -106,8 +105,8 @@ class Step:
         except Exception as error:  # noqa: BLE001
             return self._failed(error)
 
-    def _held(self, result: Result[Any]) -> Result[Any]:
-        """`result` with a value of the link's type."""
+    def _typed(self, result: Result[Any]) -> Result[Any]:
+        """`result` with its value as the link's type."""
         if not result.answered or isinstance(result.value, self.link.kind):
             return result
         try:
@@ -135,9 +134,9 @@ async def _call(node: NodeLike, subject: Any, config: RunnableConfig | None) -> 
 class Chain(Runnable["Given", Reading]):
     """Nodes wired by the links that they fill in and need.
 
-    Takes a picture, a mapping with `image`, `options` and given links, or a `Reading`; gives a `Reading`. A link that
-    is given is not asked. A link whose need has no answer is `skipped`, and what is there is shown; a call that fails
-    never raises.
+    It takes a picture, a mapping with `image`, `options` and given links, or a `Reading`, and gives a `Reading`. A link
+    that is given is not asked. A call that fails never raises: its link has an outcome without a value, and links that
+    need it are `skipped`.
 
     Args:
         name: how the chain shows up in traces.
@@ -155,8 +154,8 @@ class Chain(Runnable["Given", Reading]):
         self.target = target
         self.mode = mode
         by_link = {step.link.name: step for step in steps}
-        self.links = _links(target, by_link)
-        """By name, every link that the chain can fill in or be given, in the order in which a picture travels."""
+        self.links = _ordered_links(target, by_link)
+        """By name, every link that the chain can fill in or be given; each stands after those that it needs."""
         self.steps = tuple(by_link[link] for link in self.links if link in by_link)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -184,8 +183,8 @@ class Chain(Runnable["Given", Reading]):
         return tuple(cast("Node[Any, Any]", node) for node in nodes if isinstance(node, Node))
 
     @property
-    def above(self) -> Mapping[str, tuple[str, ...]]:
-        """By link, all links that it depends on, near or far; given ones too."""
+    def upstream(self) -> Mapping[str, tuple[str, ...]]:
+        """By link, all links that it needs, and all that these need in turn; given ones too."""
         found: dict[str, tuple[str, ...]] = {}
         for step in self.steps:
             near = [need.name for need in step.needs]
@@ -255,7 +254,7 @@ class Chain(Runnable["Given", Reading]):
     ) -> list[Reading]:
         """The readings of all inputs, in their order.
 
-        So many are under way as keep the models' endpoints busy, or `max_concurrency` of the configuration.
+        As many are under way as keep the models' endpoints busy, or `max_concurrency` of the configuration.
         """
         from langchain_core.runnables.config import get_config_list
 
@@ -289,17 +288,16 @@ class Chain(Runnable["Given", Reading]):
     ) -> AsyncGenerator[Reading, None]:
         """The readings of a stream of inputs, in its order, each as soon as it and those before it are there.
 
-        So many pictures are under way as keep the models' endpoints busy, or `concurrency`; a few times as many are
-        held at most, where one takes long and later ones have ended. What is left is cancelled when the caller stops
-        reading.
+        As many pictures are under way as keep the models' endpoints busy, or `concurrency`. Where one takes long, a few
+        times as many readings are held until it has ended. What is left is cancelled when the caller stops reading.
         """
         config = traced_config(None, self.mode)
         if self.mode == "replay" and config is None and len(self.nodes) == len(self.steps):
-            # Nothing waits that another could pass; but Ctrl-C and who else runs in the loop get their turns.
+            # A replay waits for nothing, so pictures go one by one; Ctrl-C and other tasks get their turn in between.
             turn = monotonic()
             for source in sources:
                 yield await self.read(source)
-                if monotonic() - turn > TURN:
+                if monotonic() - turn > YIELD_AFTER:
                     await asyncio.sleep(0)
                     turn = monotonic()
             return
@@ -309,15 +307,15 @@ class Chain(Runnable["Given", Reading]):
                 yield reading
 
     def _room(self, concurrency: int | None) -> Callable[[], int]:
-        """How many pictures are to be under way: `concurrency`, or what keeps the models' endpoints busy by now."""
+        """Gives how many pictures are to be under way: `concurrency`, or what keeps the models' endpoints busy."""
         engines = {id(node.model.engine): node.model.engine for node in self.nodes}.values()
         return lambda: concurrency or max([engine.places for engine in engines], default=CONCURRENCY)
 
     async def _run(self, reading: Reading, config: RunnableConfig | None) -> Reading:
-        """Every link that is not given; in a replay one after the other, since nothing waits that others could pass."""
-        return await (self._in_turn if self.mode == "replay" else self._side_by_side)(reading, config)
+        """Fills in every link that is not given; in a replay one by one, since none waits for an endpoint."""
+        return await (self._one_by_one if self.mode == "replay" else self._side_by_side)(reading, config)
 
-    async def _in_turn(self, reading: Reading, config: RunnableConfig | None) -> Reading:
+    async def _one_by_one(self, reading: Reading, config: RunnableConfig | None) -> Reading:
         known = dict(reading.links)
         for step in self.steps:
             if (link := step.link.name) not in known:
@@ -413,7 +411,7 @@ _RESERVED = frozenset({"image", "name", "options", "question", "id", "target", "
 """Names that stand for something else: in what a chain is given, in rows of a task, in lines of a run."""
 
 
-def _links(target: Link[Any], steps: Mapping[str, Step]) -> Mapping[str, Link[Any]]:
+def _ordered_links(target: Link[Any], steps: Mapping[str, Step]) -> Mapping[str, Link[Any]]:
     """By name, the links of the papers, those of `steps` and those that they need, each after the ones it needs.
 
     Raises:
@@ -422,8 +420,8 @@ def _links(target: Link[Any], steps: Mapping[str, Step]) -> Mapping[str, Link[An
     there = dict(LINKS_BY_NAME)
     for step in steps.values():
         for link in (*step.needs, step.link):
-            _check(link, there.setdefault(link.name, link))
-    _check(target, there.setdefault(target.name, target))
+            _check_name(link, there.setdefault(link.name, link))
+    _check_name(target, there.setdefault(target.name, target))
     ordered: dict[str, Link[Any]] = {}
     while left := [link for link in there.values() if link.name not in ordered]:
         free = (link for link in left if link.name not in steps or _is_after(steps[link.name].needs, ordered))
@@ -439,7 +437,7 @@ def _is_after(needs: Iterable[Link[Any]], ordered: Mapping[str, Link[Any]]) -> b
     return all(need.name in ordered for need in needs)
 
 
-def _check(link: Link[Any], known: Link[Any]) -> None:
+def _check_name(link: Link[Any], known: Link[Any]) -> None:
     """Raises where a link has a name that cannot be one, or the name of another."""
     if not link.name.isidentifier() or link.name in _RESERVED:
         raise UsageError(

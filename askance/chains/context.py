@@ -1,4 +1,4 @@
-"""Contexts: what a description of a picture is made of, and the steps that make it."""
+"""Contexts: what a description of a picture is made of, and the steps of a chain that make it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Context = Literal["T_V", "T_V-UH", "V+T", "IN", "UH", "V+T+IN", "V+T+IN+UH"]
 the other."""
 
 SeenContext = Literal["I", "caption", "T_V", "T_V-UH", "V+T", "IN", "UH", "V+T+IN", "V+T+IN+UH"]
-"""What the answering model gets: the picture itself (`I`), a caption of it, or a description as of the other chains."""
+"""What the answering model gets: the picture itself (`I`), a caption of it, or a description made as by `Context`."""
 
 _ASKED: Mapping[Context, tuple[Link[Any], ...]] = {
     "T_V": (OBJECTS, SCENE_TEXT, NARRATION, UNUSUAL),
@@ -50,7 +50,7 @@ def tool_step(link: Link[Any], vlm: Model, *, prompts: PromptLibrary | None = No
 def description_steps(
     vlm: Model, llm: Model, context: SeenContext, *, prompts: PromptLibrary | None = None
 ) -> list[Step]:
-    """The steps that make a description: the tools that a context asks, then what joins their answers; or a caption.
+    """The steps that make a description: the tools of a context, then the node that joins their answers; or a caption.
 
     Raises:
         UsageError: no such context, or the picture itself, which nobody describes.
@@ -68,7 +68,7 @@ def description_steps(
 def statement_steps(
     vlm: Model, llm: Model, *, there: Collection[Step] = (), prompts: PromptLibrary | None = None
 ) -> list[Step]:
-    """The steps that detect the atypicality statement, beside those that are `there` already."""
+    """The steps that detect the atypicality statement, without those whose link a step of `there` fills in."""
     have = {step.link.name for step in there}
     node = detect_statement(llm, prompts=prompts)
     last = Step(link=STATEMENT, node=node, needs=(OBJECTS, NARRATION), subject=_statement_question)

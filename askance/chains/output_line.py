@@ -1,4 +1,8 @@
-"""A reading as one line of JSON: what is stable, and `meta` with all that is volatile."""
+"""A reading as one line of JSON, as `askance run` prints it and `Reading.to_dict` gives it.
+
+All that changes from run to run stands under `meta`; the rest is the same in every replay. Beside this module lies the
+JSON Schema of a line.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +21,7 @@ SCHEMA = "output_line.schema.json"
 """File beside this module: the JSON Schema of a line."""
 
 _PARTS = ("cached", "image")
-"""Of the tokens of input: those that were found computed, and those that stand for pictures."""
+"""Parts of the input tokens: those read from a prompt cache, and those that stand for pictures."""
 
 
 VERBALIZED = ("objects", "scene_text", "narration", "unusual", "description")
@@ -29,25 +33,29 @@ def line_of(reading: Reading) -> JsonObject:
 
     The links of the papers have places of their own; the value of any other link stands with its outcome.
     """
-    said = {link: reading.known[link].write(result.value) for link, result in reading.links.items() if _says(result)}
+    values = {
+        link: reading.known[link].write(result.value)
+        for link, result in reading.links.items()
+        if result.value is not None
+    }
     statement = reading.statement
     return {
         "image": reading.name,
         "sha256": reading.digest,
         "outcome": reading.outcome,
         "reason": reading.reason,
-        "verbalization": {link: said.get(link) for link in VERBALIZED},
-        "statement": said.get("statement"),
+        "verbalization": {link: values.get(link) for link in VERBALIZED},
+        "statement": values.get("statement"),
         "statement_reason": statement.reason if statement is not None else "not asked",
-        "answers": said.get("answers"),
-        **({} if reading.reply is None else {"reply": said.get("reply")}),
-        "links": {link: _link(link, result, said.get(link)) for link, result in reading.links.items()},
+        "answers": values.get("answers"),
+        **({} if reading.reply is None else {"reply": values.get("reply")}),
+        "links": {link: _link(link, result, values.get(link)) for link, result in reading.links.items()},
         "meta": meta_of(reading),
     }
 
 
 def link_values(line: Mapping[str, Any]) -> dict[str, Json]:
-    """By name, what the links of a line say, as their `write` has it; what says nothing is left out.
+    """By name, the values in a line, as JSON; links without a value are left out.
 
     Args:
         line: as `line_of` gives it, or the `trace` of a prediction with its `links`.
@@ -62,10 +70,6 @@ def link_values(line: Mapping[str, Any]) -> dict[str, Json]:
     return {link: said[link] for link in names if said.get(link) is not None}
 
 
-def _says(result: Result[Any]) -> bool:
-    return result.value is not None
-
-
 def _link(link: str, result: Result[Any], value: Json) -> JsonObject:
     form: JsonObject = {"outcome": result.outcome, "calls": [call.key for call in result.calls]}
     said = {"reason": result.reason, "error": result.error, "raw": result.raw, "rung": result.output_mode}
@@ -78,10 +82,10 @@ def _link(link: str, result: Result[Any], value: Json) -> JsonObject:
 
 
 def meta_of(reading: Reading) -> JsonObject:
-    """What changes from run to run: how many calls were made, replayed and shared, tries, seconds, tokens, cost.
+    """What changes from run to run: calls made, replayed and shared, tries, seconds, tokens, cost.
 
-    A shared call took the answer to an equal one that was on its way, which counts and costs where it was made. A link
-    whose call was tried and came to nothing has its key in `failed`; its tries and their seconds count all the same.
+    A shared call took the answer to an equal call under way; it counts and costs where that one was made. `failed` has,
+    by link, the key of a call that was tried and got no answer; its tries and their seconds count too.
     """
     calls, failures = reading.calls, reading.failures
     asked = [call for call in calls if not call.meta.replayed]

@@ -390,7 +390,7 @@ class ChainWalk:
         self._planner = planner
         self._chain = chain
         self._questions = _questions(chain)
-        self._above = chain.above
+        self._upstream = chain.upstream
         self._counters: dict[str, CallCounter] = {}
         self._draw = 0
         self.readings = 0
@@ -432,7 +432,7 @@ class ChainWalk:
         """Counts the call for `link`, unless an equal one is counted: same question, picture, given links and draw."""
         links, options = reading.links, reading.options if link.chooses else None
         given = tuple(
-            (each, str(links[each].value)) for each in self._above[link.name] if each in links and links[each].given
+            (each, str(links[each].value)) for each in self._upstream[link.name] if each in links and links[each].given
         )
         call = hash((self._questions[link.name], reading.digest or reading.name, options, given, draw))
         if call not in self._planner.dependent_calls:

@@ -44,7 +44,7 @@ class Reading:
     """What a chain knows of one picture."""
 
     name: str
-    """Name of the picture, for display."""
+    """Name of the picture, for people."""
     image: Image | None = None
     problem: str | None = None
     """Why the picture cannot be used, where it cannot."""
@@ -52,11 +52,11 @@ class Reading:
     question: str | None = None
     """What is asked about the picture, where that is not the same for all pictures."""
     target: Link[Any] = ANSWERS
-    """The link that the chain is after; its outcome is the reading's."""
+    """The link that the chain is to find out; its outcome is the reading's."""
     links: Mapping[str, Result[Any]] = field(default_factory=dict[str, Result[Any]])
-    """By name, the links that were asked for or given, in the order in which a picture travels."""
+    """By name, the links that were asked for or given, in the order of `known`."""
     known: Mapping[str, Link[Any]] = field(default_factory=lambda: LINKS_BY_NAME, repr=False, compare=False)
-    """By name, every link that the chain knows, in the same order."""
+    """By name, every link that the chain has a place for; each stands after those that it needs."""
 
     def get(self, link: Link[V]) -> Result[V] | None:
         """The result of `link`; None where it was neither asked for nor given."""
@@ -138,7 +138,7 @@ class Reading:
 
     @property
     def outcome(self) -> Outcome:
-        """Outcome of the link that the chain is after."""
+        """Outcome of the target."""
         result = self.get(self.target)
         return "skipped" if result is None else result.outcome
 
@@ -192,11 +192,9 @@ class Reading:
     def _repr_html_(self) -> str:
         return reading_html(self)
 
-    def _repr_links(self) -> str:
-        return ", ".join(f"{link}={result.outcome}" for link, result in self.links.items())
-
     def __str__(self) -> str:
-        return f"Reading({self.name!r}, {self._repr_links()})"
+        links = "".join(f", {link}={result.outcome}" for link, result in self.links.items())
+        return f"Reading({self.name!r}{links})"
 
 
 Given: TypeAlias = "Reading | Image | str | Path | bytes | Mapping[str, Any]"
@@ -204,13 +202,13 @@ Given: TypeAlias = "Reading | Image | str | Path | bytes | Mapping[str, Any]"
 
 
 def reading_of(source: Given, target: Link[Any], known: Mapping[str, Link[Any]]) -> Reading:
-    """The state that a chain starts from.
+    """The reading that a chain starts from.
 
     Args:
         source: a picture (anything that `Image.load` takes, or the `BadImage` over it), a mapping with `image`, `name`,
             `options`, `question` and given links, or a `Reading` whose answered links are kept.
-        target: the link that the chain is after.
-        known: by name, the links of the chain in the order in which a picture travels.
+        target: the link that the chain is to find out.
+        known: by name, the links of the chain, each after those that it needs.
 
     Raises:
         UsageError: a key that is no link of the chain, or a value that is none for its link.
@@ -226,19 +224,19 @@ def reading_of(source: Given, target: Link[Any], known: Mapping[str, Link[Any]])
             target=target,
             known={**source.known, **known},
         ).with_links({link: result for link, result in source.links.items() if result.answered})
-    told: dict[str, Any] = dict(source) if isinstance(source, Mapping) else {"image": source}
-    image, problem = _picture(told.pop("image", None))
-    name = told.pop("name", None) or (image.name if image else _name(source))
-    options = told.pop("options", None)
+    given: dict[str, Any] = dict(source) if isinstance(source, Mapping) else {"image": source}
+    image, problem = _picture(given.pop("image", None))
+    name = given.pop("name", None) or (image.name if image else _name(source))
+    options = given.pop("options", None)
     options = None if options is None else check_options(options)
-    question = told.pop("question", None)
+    question = given.pop("question", None)
     if question is not None and not isinstance(question, str):
         raise UsageError(f"{question!r} is no question.", hint="Give a text.")
-    unknown = [key for key in told if key not in known]
+    unknown = [key for key in given if key not in known]
     if unknown:
         parts = ", ".join(("image", "name", "options", "question", *known))
         raise UsageError(f"{', '.join(map(repr, unknown))} is no part of a reading.", hint=f"Use {parts}.")
-    links = {key: link.result(told[key]) for key, link in known.items() if told.get(key) is not None}
+    links = {key: link.result(given[key]) for key, link in known.items() if given.get(key) is not None}
     for link, result in links.items():
         if known[link].chooses:
             _check_numbers(result, options)

@@ -1,8 +1,7 @@
 """Inputs and answers of nodes as pydantic models, and the fields of the JSON object that a node asks for.
 
-The schema that is *sent* is part of the key of recorded answers. So pydantic does not make it: `schema_of` makes it
-from
-the fields that a node names, with their limits, and it is the same under every version of pydantic.
+The schema that is *sent* is part of the key of recorded answers, so it must not depend on the version of pydantic:
+`schema_of` makes it from the fields that a node names, with their limits.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """The base class of nodes and chains: LangChain's `Runnable`, or `Bare` in a process that leaves LangChain out.
 
 Loading LangChain takes as long as replaying hundreds of pictures. A user's program may compose nodes and listen to
-them,
-so there the base is `Runnable`. In a process of the command line nobody does: it calls `leave_langchain_out` before it
-loads nodes. The classes of nodes and chains are the same either way; only this base differs.
+them, so there the base is `Runnable`. In a process of the command line nobody does: it calls `leave_langchain_out`
+before it loads nodes. The classes of nodes and chains are the same either way; only this base differs.
 """
 
 from __future__ import annotations

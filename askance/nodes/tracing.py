@@ -52,7 +52,7 @@ def _local_only(manager: AsyncCallbackManager) -> AsyncCallbackManager:
 async def traced_run(
     name: str, config: RunnableConfig, *, inputs: Any, work: Callable[[AsyncCallbackManager], Awaitable[T]]
 ) -> T:
-    """Runs `work`, which gets the manager of its children, between the events of a chain.
+    """Runs `work` and tells handlers of its start and its end, as of a chain's; it gets the manager of its children.
 
     Args:
         name: what handlers see, unless `config` names the run.
@@ -109,7 +109,7 @@ async def traced_chat(
     manager: AsyncCallbackManager,
     name: str,
 ) -> ChatResponse:
-    """Runs `chat(request)` between the events of a chat model."""
+    """Runs `chat(request)` and tells handlers of its start and its end, as of a chat model's."""
     from langchain_core.outputs import ChatGeneration, LLMResult
 
     invocation = {"model": name, "key": request.key, **request.sampling.canonical()}

@@ -10,7 +10,7 @@ import pytest
 from askance.agents import (
     LABELS,
     Atypicalities,
-    Label,
+    AtypicalityLabel,
     OptionsQuestion,
     choose_statement,
     choose_statement_from_picture,
@@ -25,7 +25,7 @@ from askance.models import Model, ScriptedModel, get_model
 from askance.nodes import Unreadable
 from tests.scripted import ENFORCED, PICTURE, model_of, scripted
 
-REPLIES: dict[str, tuple[Label, ...]] = {
+REPLIES: dict[str, tuple[AtypicalityLabel, ...]] = {
     "[{'1': 'TR1', '2': 'OIO'}]": ("TR1", "OIO"),
     '[{"1": "OR"}]': ("OR",),
     "{'1': TR2}": ("TR2",),
@@ -73,7 +73,7 @@ REPLIES: dict[str, tuple[Label, ...]] = {
 
 
 @pytest.mark.parametrize(("reply", "labels"), REPLIES.items(), ids=REPLIES)
-def test_labels_are_read(reply: str, labels: tuple[Label, ...]) -> None:
+def test_labels_are_read(reply: str, labels: tuple[AtypicalityLabel, ...]) -> None:
     assert read_categories(reply).labels == labels
 
 
@@ -165,7 +165,7 @@ async def test_json_without_labels_is_invalid(reply: dict[str, Any]) -> None:
     ],
     ids=repr,
 )
-def test_json_with_verdicts_is_read_by_them(categories: Any, labels: tuple[Label, ...]) -> None:
+def test_json_with_verdicts_is_read_by_them(categories: Any, labels: tuple[AtypicalityLabel, ...]) -> None:
     found = classify_atypicality(model_of(answering({"categories": categories})))("A cup.")
 
     assert found.labels == labels

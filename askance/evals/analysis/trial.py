@@ -288,7 +288,7 @@ class Trials:
         self.scoring = task.of_run(options, models=judge, engine=engine).scorer()
         self.metric = _metric(self.scoring, metric)
         self.replacement = replacement or dropping(self.chain)
-        self.above = self.chain.above
+        self.above = self.chain.upstream
         """By link, those that it depends on."""
         self._links = _links(self.chain, links)
         self._solver_form = self.solver.form()
@@ -427,7 +427,7 @@ def _metric(scoring: Scorer, name: str | None) -> Metric:
 
 def _links(chain: Chain, wanted: Collection[str] | None) -> tuple[Link[Any], ...]:
     """The links before the answer that are tried."""
-    upstream, name = chain.above.get(chain.target.name, ()), chain.get_name()
+    upstream, name = chain.upstream.get(chain.target.name, ()), chain.get_name()
     there = [link for link in chain.links.values() if link.name in upstream]
     unknown = {*(wanted or ())} - {name for link in there for name in (link.name, link.short)}
     if unknown:

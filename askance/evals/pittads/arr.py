@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 from typing_extensions import override
 
-from askance.agents import Mode, choose_action_reasons
+from askance.agents import ChoiceMode, choose_action_reasons
 from askance.agents.negatives import KINDS
 from askance.chains import ANSWERS
 from askance.evals.baselines import LongestOption, MajoritySolver, RandomSolver, expected_figures
@@ -132,7 +132,7 @@ class ArrTask(ModelTask, DescribedTask, OptionsTask):
     """A task in which a model chooses action-reason statements."""
 
     beside = True
-    mode: ClassVar[Mode]
+    mode: ClassVar[ChoiceMode]
     """`multi` asks for three options, `single` for one."""
 
     context: str = "T_V+s_IN"
@@ -197,7 +197,7 @@ class ArrSingle(ArrTask):
 class ModeTask(OptionsTask):
     """A task over the very samples of `pittads/arr-multi` and `pittads/arr-single`, without a model that answers."""
 
-    mode: Mode = "multi"
+    mode: ChoiceMode = "multi"
     """multi gives three options, single one."""
     true: TrueShown = "all"
     """Whether one of the true statements stands among the options, or all."""
