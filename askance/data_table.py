@@ -689,7 +689,7 @@ def _of_hub(source: str, *, offline: bool) -> DataTable:
     if any((folder / name).is_file() for name in (_STATE, _SPLITS)):
         return _of_folder(str(folder), folder / asked.split if asked.split else folder)
     library = _datasets(offline=offline)
-    split = asked.split or _only_split(library, asked, source)
+    split = asked.split or _only_split(library, asked, source, offline=offline)
     loaded = _loading(
         source, lambda: library.load_dataset(asked.name, asked.config, split=split, revision=asked.revision)
     )
@@ -701,10 +701,19 @@ def _of_hub(source: str, *, offline: bool) -> DataTable:
     return _ArrowTable(source, folder if folder.is_dir() else None, _HubRows(loaded))
 
 
-def _only_split(library: Any, asked: _HubName, source: str) -> str:
-    splits: list[str] = _loading(
-        source, lambda: library.get_dataset_split_names(asked.name, asked.config, revision=asked.revision)
-    )
+def _only_split(library: Any, asked: _HubName, source: str, *, offline: bool) -> str:
+    """The split of a data set that has one.
+
+    Raises:
+        BadData: it has several, or cannot be loaded.
+    """
+
+    def names() -> list[str]:
+        if offline:  # only what was loaded whole is known here
+            return [*library.load_dataset(asked.name, asked.config, revision=asked.revision)]
+        return [*library.get_dataset_split_names(asked.name, asked.config, revision=asked.revision)]
+
+    splits: list[str] = _loading(source, names)
     if len(splits) == 1:
         return splits[0]
     raise BadData(

@@ -311,7 +311,9 @@ class Hub(SimpleNamespace):
             raise FileNotFoundError("Dataset 'nobody/none' doesn't exist on the Hub.\nOr not.")
         return ["test"] if path == "a/one" else ["train", "test"]
 
-    def load_dataset(self, path: str, config: str | None, *, split: str, revision: str | None) -> Any:
+    def load_dataset(self, path: str, config: str | None, *, split: str | None = None, revision: str | None) -> Any:
+        if split is None:
+            return {"test": Loaded([*ROWS])}
         self.asked.append((path, config, split, revision))
         return Loaded([*ROWS])
 
@@ -369,5 +371,10 @@ def test_what_the_library_raises_becomes_a_message(hub: Hub) -> None:
 
 def test_offline_no_server_is_asked(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "")
+
+    def asking(*_: object, **__: object) -> list[str]:
+        pytest.fail("this asks the hub")
+
+    monkeypatch.setattr(hub, "get_dataset_split_names", asking)
     open_data_table("hf:a/one", offline=True)
     assert hub.config.HF_HUB_OFFLINE

@@ -6,6 +6,7 @@ import glob
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
@@ -82,6 +83,8 @@ class PictureFinder:
     seed: int = 0
     folder: PictureFolder
     fetch: Fetch = "missing"
+    quiet: bool = False
+    """Whether nothing is said of how far the fetching is."""
     drawn: Drawn | None = field(init=False, default=None)
     """What was drawn, once `find` has been called."""
 
@@ -100,16 +103,30 @@ class PictureFinder:
             raise UsageError(
                 "`--column` goes with a table, and none is named.", hint="Name a CSV file, or leave it out."
             )
-        chosen = self._chosen()
-        keys: dict[PictureKey, Options | None] = {}
-        with ThreadPoolExecutor(_FETCHED_AT_ONCE) as threads:
-            files = [self._key(found, threads) for found in chosen]
-            try:
-                keys.update((key.result() if isinstance(key, Future) else key, options) for key, options in files)
-            except BaseException:
-                threads.shutdown(wait=False, cancel_futures=True)
-                raise
-        return keys
+        threads = ThreadPoolExecutor(_FETCHED_AT_ONCE)  # it begins no thread before there is an address
+        try:
+            found = [self._key(found, threads) for found in self._chosen()]
+            return dict(self._fetched_all(found))
+        finally:
+            threads.shutdown(wait=False, cancel_futures=True)
+
+    def _fetched_all(
+        self, found: Sequence[tuple[PictureKey | Future[PictureKey], Options | None]]
+    ) -> Iterator[tuple[PictureKey, Options | None]]:
+        """Waits for what is being fetched, and says how far that is."""
+        from askance.cli.progress import Progress
+
+        total = sum(isinstance(key, Future) for key, _ in found)
+        with Progress("images fetched", total) if total and not self.quiet else nullcontext() as progress:
+            done = 0
+            for key, options in found:
+                if isinstance(key, Future):
+                    yield key.result(), options
+                    done += 1
+                    if progress is not None:
+                        progress.update(done)
+                else:
+                    yield key, options
 
     def _chosen(self) -> Iterator[_Found]:
         """The pictures that are asked for; the bytes of one are held at a time."""

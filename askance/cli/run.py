@@ -352,6 +352,7 @@ def _finder(asked: RunOptions, calls: Calls, work: Workspace) -> PictureFinder:
         seed=asked.sample_seed or 0,
         folder=PictureFolder(work.records.folder / PICTURES),
         fetch=modes.get(calls.record_mode, "missing"),
+        quiet=asked.quiet,
     )
 
 

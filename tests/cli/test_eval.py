@@ -247,6 +247,17 @@ def test_a_plan_asks_nothing_and_leaves_nothing(
     assert sorted(own_place.rglob("*")) == before
 
 
+def test_a_plan_names_pictures_that_are_not_there(askance: Command, vlm: str, endpoint: FakeEndpoint) -> None:
+    Path("ads/b.png").unlink()
+    command = ["eval", "run", "posters.yaml", "--vlm", vlm, "--plan"]
+
+    done, as_json = askance(*command), askance(*command, "--json")
+
+    assert (done.code, as_json.code, endpoint.requests) == (1, 1, [])
+    assert "· 1 image cannot be used: The picture 'ads/b.png' does not exist. Mend the path." in done.out
+    assert as_json.lines[0]["troubles"] == ["The picture 'ads/b.png' does not exist. Mend the path."]
+
+
 def test_a_plan_counts_what_is_on_record(askance: Command, vlm: str) -> None:
     askance("eval", "run", "posters.yaml", "--vlm", vlm, "--limit", "1")
 

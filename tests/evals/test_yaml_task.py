@@ -345,6 +345,10 @@ BAD_FILES = {
     ),
     "no flag": ("chain: end-to-end\nscore: choice\nstep_by_step: 1\n", "`step_by_step` is true or false, not 1"),
     "no list": ("chain: end-to-end\nscore: choice\nmetrics: accuracy\n", "`metrics` is a list of texts"),
+    "yes and no": (
+        "chain: ask\nquestion: Odd?\nscore: labels\nlabels: [yes, no]\n",
+        "`labels` is a list of texts, not True. YAML reads yes, no, on and off as true and false",
+    ),
     "key twice": ("chain: ask\nchain: verbalize\n", "line 3: `chain` stands twice"),
     "alias": ("chain: &c ask\nscore: *c\n", "aliases .* are not taken"),
     "too deep": (f"labels: {'[' * 20}{']' * 20}\n", "more than 12 deep"),
