@@ -114,7 +114,7 @@ def from_settings(settings: ModelSettings) -> ChatModel:
     """
     if settings.consent is not None:
         settings.consent.require()
-    factory: Callable[[ModelSettings], ChatModel] = load(PROVIDERS[settings.id.provider])
+    factory: Callable[[ModelSettings], ChatModel] = load(PROVIDERS[settings.id.provider].backend)
     return factory(settings)
 
 

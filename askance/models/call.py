@@ -27,7 +27,7 @@ from askance.chat import CallMeta, Try, Usage
 from askance.errors import CallError, CallTimeout, ModelError, RateLimited
 from askance.models.budget import NOTHING, Cost, check_price, may_be_billed, worst_of
 from askance.models.call_scope import scope
-from askance.models.events import notify
+from askance.models.events import CallEvent, notify
 from askance.models.loop import SingleFlight, live
 from askance.models.prices import price_of
 from askance.models.settings import DEFAULT_TIMEOUT
@@ -341,15 +341,11 @@ class CallPath:
         error: BaseException | None = None,
     ) -> None:
         """Tells the observers, if there are any, of one step of the call with this key."""
-        if self._observers:
-            notify(
-                self._observers,
-                phase,
-                key,
-                settings=self._settings,
-                # The price list is not loaded for what costs nothing.
-                price=self._settings.price if phase == "replayed" else self.price,
-                seconds=seconds,
-                usage=usage,
-                error=error,
-            )
+        if not self._observers:
+            return
+        # The price list is not loaded for what costs nothing.
+        price = self._settings.price if phase == "replayed" else self.price
+        cost = None if price is None else price.cost(usage)
+        model = self._settings.id
+        event = CallEvent(phase=phase, key=key, model=model, seconds=seconds, usage=usage, cost=cost, error=error)
+        notify(self._observers, event)

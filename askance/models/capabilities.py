@@ -22,7 +22,6 @@ from askance.chat import (
     Message,
     ModelId,
     ResponseFormat,
-    Sampling,
     TextPart,
     Usage,
     key_of,
@@ -246,13 +245,9 @@ class Probe:
             model=self.settings.id,
             messages=(Message("user", parts),),
             response=response,
-            sampling=_changed(room, sampling),
+            sampling=replace(room, **sampling),
             extra=self.settings.extra,
         )
-
-
-def _changed(sampling: Sampling, changes: dict[str, int]) -> Sampling:
-    return replace(sampling, **changes)
 
 
 def _is_or_begins(response: ChatResponse, wanted: str) -> bool:

@@ -18,7 +18,7 @@ from askance.models.config import Config, changed, check_table, settings_from
 from askance.models.engine import Engine, default_engine
 from askance.models.model import Model
 from askance.models.settings import ModelSettings, family_of
-from askance.models.spec import BUILT_IN, DECLARED, EXAMPLES, nearest
+from askance.models.spec import BUILT_IN, EXAMPLES, PROVIDERS, nearest
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -64,8 +64,10 @@ def get_model(
     run = engine if engine is not None else default_engine()
     if isinstance(model, str):
         known = named(model, settings, config=config)
-        declared = load(DECLARED[known.id.provider]) if known.id.provider in DECLARED else None
-        return Model(known, Backend(lambda: from_settings(known)), run, declared=declared)
+        declared = PROVIDERS[known.id.provider].capabilities
+        return Model(
+            known, Backend(lambda: from_settings(known)), run, declared=None if declared is None else load(declared)
+        )
     return _wrapped(model, settings, run)
 
 

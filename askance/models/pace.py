@@ -30,8 +30,6 @@ MOST_TOKENS = 100_000_000
 
 _BACK_OFF = 0.1
 """Part of the known rate that a 429 takes away at first."""
-_RETURN = 3.0
-"""Seconds until a rate is back at what was let through, at 20 calls a second or more; slower rates take longer."""
 _SEARCH = 2.0
 """Growth a second while a limit has been met once only and what was let through then may be far below it."""
 _COUNTED = 20

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from askance.chat import ChatRequest, JsonObject
     from askance.models.batch.reservations import BatchBudget, JobLeases
     from askance.models.budget import Cost
-    from askance.models.openai.chat import Dialect
+    from askance.models.openai.dialect import Dialect
     from askance.models.settings import ModelSettings
 
 MAX_CALLS = 50_000

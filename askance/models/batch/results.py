@@ -6,21 +6,21 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Literal
+from typing import IO, TYPE_CHECKING, Any
 
 from askance.chat import ChatResponse
 from askance.errors import BadRequest, CallError, Filtered, MalformedReply, ModelError, ServerFault, StoreError
 from askance.models.batch.job import Ending, cost_in
 from askance.models.budget import NOTHING, Cost, may_be_billed
-from askance.models.openai.chat import from_chat
-from askance.models.openai.responses import from_responses
-from askance.models.replies import clean_text, mapping, part_of
+from askance.models.openai.dialect import from_body
+from askance.models.replies import clean_text, mapping, parse_reply, part_of
 from askance.models.vendor_errors import ErrorDetails, body_error, error_details, error_of, one_line
 from askance.replay import Record
 
 if TYPE_CHECKING:
     from askance.chat import Usage
     from askance.models.openai.batch_api import Batch
+    from askance.models.openai.dialect import Api
     from askance.models.vendor_errors import ErrorContext
 
 LARGEST_LINE = 50 * 2**20
@@ -28,9 +28,6 @@ LARGEST_LINE = 50 * 2**20
 
 
 # --- one line of a file ---
-
-MOST_VALUES = 1_000_000
-"""Values in a JSON text: a few bytes of it can make a hundred of memory."""
 
 _ASK_AGAIN = "The same command asks again."
 
@@ -53,32 +50,17 @@ class _Rejected(Exception):
         self.body = body
 
 
-def parsed(data: bytes) -> object:
-    """The JSON value in `data`, bytes from an endpoint.
-
-    Raises:
-        MalformedReply: it holds none, or one of too many values.
-    """
-    if sum(map(data.count, (b",", b"[", b"{"))) > MOST_VALUES:
-        raise MalformedReply(f"It holds more than {MOST_VALUES} values.")
-    try:
-        return json.loads(data)
-    except (ValueError, RecursionError) as error:
-        start = one_line(data[:160].decode("utf-8", "replace"), limit=40)
-        raise MalformedReply(f"It is no JSON text: {start!r}." if data else "It is empty.") from error
-
-
 def call_of(data: bytes) -> tuple[str, Mapping[str, Any]]:
     """The call that a line is about, by the name that it was given, and the line.
 
     Raises:
         MalformedReply: it is no such line.
     """
-    line = mapping(parsed(data), "line")
+    line = mapping(parse_reply(data), "line")
     return clean_text(line.get("custom_id")), line
 
 
-def line_result(line: Mapping[str, Any], asked: ErrorContext, *, api: Literal["chat", "responses"]) -> LineResult:
+def line_result(line: Mapping[str, Any], asked: ErrorContext, *, api: Api) -> LineResult:
     """What a line says of its call: the very response or error that the same call would have had online."""
     try:
         return _line_result(line, asked, api)
@@ -89,7 +71,7 @@ def line_result(line: Mapping[str, Any], asked: ErrorContext, *, api: Literal["c
         return LineResult(ChatResponse(finish="content_filter"))
 
 
-def _line_result(line: Mapping[str, Any], asked: ErrorContext, api: Literal["chat", "responses"]) -> LineResult:
+def _line_result(line: Mapping[str, Any], asked: ErrorContext, api: Api) -> LineResult:
     response = line.get("response")
     if not response:
         return LineResult(error=_not_made(line.get("error"), asked))
@@ -100,7 +82,7 @@ def _line_result(line: Mapping[str, Any], asked: ErrorContext, api: Literal["cha
         details = body_error(mapping(body, "body"))
     if details is None:
         found = mapping(body, "body")
-        return LineResult(from_responses(found) if api == "responses" else from_chat(found))
+        return LineResult(from_body(found, api=api))
     error = error_of(details, asked)
     if isinstance(error, Filtered):
         raise error
@@ -143,7 +125,7 @@ class PartResults:
 
     calls: Path
     asked: ErrorContext
-    api: Literal["chat", "responses"]
+    api: Api
     put: Callable[[Record, Usage], None]
     learn: Callable[[ErrorDetails], bool]
     cost: Callable[[Usage], Cost | None]

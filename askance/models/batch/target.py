@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from askance.errors import UsageError
 from askance.models.budget import Cost
 from askance.models.capabilities import Capabilities
-from askance.models.events import CallEvent
+from askance.models.events import CallEvent, notify
 from askance.models.image_data import encode
 from askance.models.openai.batch_api import BatchApi, batch_api
-from askance.models.openai.chat import OPTIONAL, Dialect, to_chat
 from askance.models.openai.client import is_own
-from askance.models.openai.responses import to_responses
+from askance.models.openai.dialect import OPTIONAL, PATHS, Dialect, to_body
 
 if TYPE_CHECKING:
     from askance.chat import ChatRequest, Usage
@@ -25,11 +23,6 @@ if TYPE_CHECKING:
     from askance.models.settings import ModelSettings, TokenField
     from askance.models.vendor_errors import ErrorDetails
     from askance.replay import Record
-
-_log = logging.getLogger("askance")
-
-
-URLS: Mapping[Literal["chat", "responses"], str] = {"chat": "/v1/chat/completions", "responses": "/v1/responses"}
 
 
 def target_of(settings: ModelSettings) -> str:
@@ -45,12 +38,9 @@ def line_of(request: ChatRequest, settings: ModelSettings, dialect: Dialect) -> 
         BadImage: a picture cannot be used.
         ConfigError: the API has no such parameter.
     """
-    model = settings.id.model
-    if settings.id.api == "responses":
-        body = to_responses(request, encode, model=model, without=dialect.without)
-    else:
-        body = to_chat(request, encode, model=model, token_field=dialect.token_field, without=dialect.without)
-    form = {"custom_id": request.key, "method": "POST", "url": URLS[settings.id.api], "body": body}
+    model = settings.id
+    body = to_body(request, encode, api=model.api, model=model.model, dialect=dialect)
+    form = {"custom_id": request.key, "method": "POST", "url": f"/v1{PATHS[model.api]}", "body": body}
     return json.dumps(form, separators=(",", ":"), allow_nan=False).encode() + b"\n"
 
 
@@ -130,12 +120,10 @@ class Target:
         cost = price.cost(usage) if price is not None else None
         if price is not None and cost is not None:
             cost = None if price.batch is None else cost * price.batch
-        event = CallEvent(phase="answered", key=record.key, model=self.model.id, usage=usage, cost=cost)
-        for observer in engine.observers:
-            try:
-                observer(event)
-            except Exception:  # noqa: BLE001  # an answer is worth more than the news of it
-                _log.exception("An observer of calls failed.")
+        notify(
+            engine.observers,
+            CallEvent(phase="answered", key=record.key, model=self.model.id, usage=usage, cost=cost),
+        )
 
     def learn(self, part: Part, details: ErrorDetails) -> bool:
         """Whether an error about a call of `part` tells of another form to ask in; that one is used from now on."""

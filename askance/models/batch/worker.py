@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, TypeVar
 from askance.errors import BadRequest, CallError, ModelError, UsageError
 from askance.models.batch.job import Ending, form_of
 from askance.models.batch.results import PartResults
-from askance.models.batch.target import URLS
 from askance.models.budget import NOTHING
+from askance.models.openai.dialect import PATHS
 
 if TYPE_CHECKING:
     from askance.errors import AskanceError
@@ -163,7 +163,7 @@ class BatchWorker:
         if not await asyncio.to_thread(self._leases.assign_to_batch, part):
             self._job.note("rejected", part)
             raise _TakenOver
-        url = URLS[self._targets[part.target].model.id.api]
+        url = f"/v1{PATHS[self._targets[part.target].model.id.api]}"
         try:
             return await self._targets[part.target].api.create(part.file or "", url=url, part=part.id)
         except ModelError as error:

@@ -15,10 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from askance.errors import BadRequest, MalformedReply, UsageError
-from askance.models.batch.results import parsed
 from askance.models.openai.client import PACKINGS, build_client, key_variable, secrets_of
 from askance.models.openai.transport import bounding, clear_head, client_class
-from askance.models.replies import clean_text, count, items, mapping, part_of
+from askance.models.replies import clean_text, count, items, mapping, parse_reply, part_of
 from askance.models.vendor_errors import (
     ErrorContext,
     ErrorDetails,
@@ -205,7 +204,7 @@ class BatchApi:
         try:
             if len(data) > LARGEST_PAGE:
                 raise MalformedReply(f"It is larger than {LARGEST_PAGE >> 20} MB.")
-            return mapping(parsed(self._secrets.blanked(bytes(data))), "body")
+            return mapping(parse_reply(self._secrets.blanked(bytes(data))), "body")
         except MalformedReply as error:
             raise error_of(ErrorDetails(kind=MalformedReply, words=error.message), self.asked) from error
 

@@ -5,17 +5,16 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from askance.chat import CallMeta, ChatResponse, ModelId
 from askance.errors import Filtered, MalformedReply, ModelNotFound, Unreachable
 from askance.models.headers import limit_headers
 from askance.models.image_data import ImageEncoder
-from askance.models.openai.chat import Dialect, from_chat, to_chat
 from askance.models.openai.client import build_client, http_client, is_own, key_variable, secrets_of
-from askance.models.openai.responses import from_responses, to_responses
+from askance.models.openai.dialect import PATHS, Dialect, from_body, to_body
 from askance.models.openai.transport import LARGEST_REPLY, TOO_LARGE
-from askance.models.replies import clean_text, items, mapping, part_of
+from askance.models.replies import clean_text, items, mapping, parse_reply, part_of
 from askance.models.secrets import Secrets
 from askance.models.settings import ModelSettings
 from askance.models.vendor_errors import (
@@ -24,7 +23,6 @@ from askance.models.vendor_errors import (
     body_error,
     error_details,
     error_of,
-    one_line,
     public_address,
     translated_errors,
 )
@@ -36,13 +34,8 @@ if TYPE_CHECKING:
 
     from askance.chat import ChatRequest, JsonObject
     from askance.models.image_data import EncodeImage
+    from askance.models.openai.dialect import Api
     from askance.models.settings import TokenField
-
-MOST_VALUES = 1_000_000
-"""Most values in the JSON of a reply: a few bytes of text can take a hundred of memory."""
-
-SHOWN = 40
-"""Characters of a reply that is no JSON text that a message quotes."""
 
 LIST_TIMEOUT = 2.0
 """Seconds for the list of models that a message about an unknown model quotes."""
@@ -74,7 +67,7 @@ class OpenAIModel:
         client: AsyncOpenAI,
         model: str,
         *,
-        api: Literal["chat", "responses"] = "chat",
+        api: Api = "chat",
         token_field: TokenField | None = None,
         key_variable: str | None = None,
         secrets: Secrets | None = None,
@@ -89,13 +82,13 @@ class OpenAIModel:
         self._images = ImageEncoder()
         self._served: list[str] | None = None
         self.shape: Callable[[ChatRequest, JsonObject], JsonObject] | None = None
-        """Changes a body of chat completions before it is sent, for a server that takes more than the protocol has."""
+        """Changes each body before it is sent, for a server that takes more than the protocol has."""
 
     @property
     def noticed(self) -> JsonObject:
         """What the endpoint's error messages taught: `token_field`, and `without` (rejected sampling fields).
 
-        Requests are adjusted to it from then on; their keys stay what was context.
+        Later requests are sent in that form; their keys stay as they were.
         """
         return self._dialect.noticed
 
@@ -128,7 +121,7 @@ class OpenAIModel:
             response = await self._client.get(
                 "/models", cast_to=httpx2.Response, options={**_SECURITY, "timeout": LIST_TIMEOUT}
             )
-            found = items(mapping(_json(self._secrets.blanked(response.content)), "body").get("data"), "data")
+            found = items(mapping(parse_reply(self._secrets.blanked(response.content)), "body").get("data"), "data")
             return [dict(mapping(entry, "model")) for entry in found]
         except Exception:  # noqa: BLE001  # the list is for a hint or a check: no error is raised for it
             return []
@@ -146,21 +139,16 @@ class OpenAIModel:
         A request that is rejected for its form alone is sent again at once in the form that is taken.
         """
         while True:
-            path, body = self._body(request, encode)
+            body = to_body(request, encode, api=self.id.api, model=self.id.model, dialect=self._dialect)
+            if self.shape is not None:
+                body = self.shape(request, body)
             try:
-                return await self._post(path, body)
+                return await self._post(PATHS[self.id.api], body)
             except Exception as cause:
                 details = error_details(cause, clear=self._secrets.cleared)
                 if details is None or not self._dialect.learn(details, body):
                     raise
                 self._dialect.warn(str(self.id))
-
-    def _body(self, request: ChatRequest, encode: EncodeImage) -> tuple[str, JsonObject]:
-        dialect, model = self._dialect, self.id.model
-        if self.id.api == "responses":
-            return "/responses", to_responses(request, encode, model=model, without=dialect.without)
-        body = to_chat(request, encode, model=model, token_field=dialect.token_field, without=dialect.without)
-        return "/chat/completions", body if self.shape is None else self.shape(request, body)
 
     async def _post(self, path: str, body: JsonObject) -> tuple[bytes, Mapping[str, str]]:
         import httpx2
@@ -179,10 +167,10 @@ class OpenAIModel:
 
     def _response(self, data: bytes, context: ErrorContext, headers: Mapping[str, str]) -> ChatResponse:
         try:
-            reply = mapping(_json(data), "body")
+            reply = mapping(parse_reply(data), "body")
             details = body_error(reply)
             if details is None:
-                return from_responses(reply) if self.id.api == "responses" else from_chat(reply)
+                return from_body(reply, api=self.id.api)
         except MalformedReply as error:
             raise _malformed(error.message, context, kind=type(error)) from error
         refused = error_of(details, context)
@@ -257,18 +245,3 @@ async def _limited(response: Any, context: ErrorContext) -> bytes:
 
 def _malformed(words: str, context: ErrorContext, *, kind: type[MalformedReply] = MalformedReply) -> Exception:
     return error_of(ErrorDetails(kind=kind, words=words), context)
-
-
-def _json(data: bytes) -> object:
-    """The JSON value in `data`.
-
-    Raises:
-        MalformedReply: it holds none.
-    """
-    if sum(map(data.count, (b",", b"[", b"{"))) > MOST_VALUES:
-        raise MalformedReply(f"It holds more than {MOST_VALUES} values.")
-    try:
-        return json.loads(data)
-    except (ValueError, RecursionError) as error:
-        start = one_line(data[: 4 * SHOWN].decode("utf-8", "replace"), limit=SHOWN)
-        raise MalformedReply(f"It is no JSON text: {start!r}." if data else "It is empty.") from error
