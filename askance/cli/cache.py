@@ -57,6 +57,7 @@ def _open(path: Path | None, *, read_only: bool = True) -> Any:
 def stats(store: Records = None) -> None:
     """Count what is on record, by kind, model, outcome and day, and say what it saves to replay it."""
     from askance.models import Config
+    from askance.models.factory import configured
     from askance.models.prices import record_cost
     from askance.replay import ValidRecords, savings
     from askance.replay import stats as count
@@ -64,7 +65,7 @@ def stats(store: Records = None) -> None:
 
     with _open(store) as records:
         valid = ValidRecords(records)
-        found, saved = count(valid), savings(valid, record_cost(Config.find()))
+        found, saved = count(valid), savings(valid, record_cost(configured(Config.find())))
     print(printable(f"{records.name}: {many(found.records, 'record')}, {found.size / 1e6:.1f} MB"))
     for title in ("kinds", "models", "outcomes", "days"):
         for name, number in getattr(found, title).items():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
@@ -94,6 +95,15 @@ def named(name: str, changes: Mapping[str, Any] | None = None, *, config: Config
     if consent is not None and config.asks:
         consent.ask()
     return replace(settings, family=family_of(settings), consent=consent)
+
+
+def configured(config: Config) -> list[ModelSettings]:
+    """The settings of all models that have a name; one that cannot be used is left out, such as one without weights."""
+    found: list[ModelSettings] = []
+    for name in (*BUILT_IN, *config.models):
+        with suppress(ConfigError):
+            found.append(named(name, config=config))
+    return found
 
 
 def _again(model: Model, engine: Engine | None, changes: Mapping[str, Any]) -> Model:

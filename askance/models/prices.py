@@ -12,21 +12,17 @@ import json
 import re
 import sys
 from collections.abc import Mapping
-from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from askance.chat import ModelId, Usage, canonical_json
-from askance.errors import ConfigError
 from askance.models.settings import Price
-from askance.models.spec import BUILT_IN
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
-    from askance.models.config import Config
     from askance.models.settings import ModelSettings
     from askance.replay import Record
 
@@ -70,19 +66,13 @@ def list_price(model: ModelId) -> Price | None:
     return Price(**found, batch=there["batch"], as_of=as_of)
 
 
-def record_cost(config: Config) -> Callable[[Record], float | None]:
+def record_cost(models: Iterable[ModelSettings]) -> Callable[[Record], float | None]:
     """A function that gives what the call on a record cost, in US dollars; None where that is not known.
 
     Args:
-        config: the prices that it sets go before list prices.
+        models: the prices that they are configured with go before list prices.
     """
-    from askance.models.factory import named
-
-    configured: dict[str, Price | None] = {}
-    for name in (*BUILT_IN, *config.models):
-        with suppress(ConfigError):  # the weights of a model on this machine may be gone; it has cost nothing
-            settings = named(name, config=config)
-            configured[canonical_json(settings.id.canonical())] = settings.price
+    configured = {canonical_json(settings.id.canonical()): settings.price for settings in models}
 
     def cost(record: Record) -> float | None:
         form: Any = record.request.get("model")

@@ -9,6 +9,7 @@ import pytest
 
 from askance.chat import ChatResponse, Message, ModelId, TextPart, Usage
 from askance.models import Capabilities, Config, Engine, ModelSettings, Price, ScriptedModel, call, get_model, prices
+from askance.models.factory import configured
 from askance.models.prices import PRICES, list_price, longest_answer, record_cost
 from askance.replay import MemoryStore, Record
 from tests.models.local.questions import asked
@@ -170,6 +171,6 @@ def test_a_record_costs_the_configured_price_though_the_weights_of_another_model
     (own_place / "askance.toml").write_text(SETTINGS, encoding="utf-8")
     answer = ChatResponse(text="red", usage=Usage(input=1_000_000, output=1_000_000))
 
-    cost = record_cost(Config.find())
+    cost = record_cost(configured(Config.find()))
 
     assert cost(Record.make("chat", asked("What?").canonical(), answer.canonical())) == 3.0

@@ -1,4 +1,4 @@
-"""A target, one model of one endpoint: its batch interface, the form of its requests, its answers on record."""
+"""The target of batches, one model at one endpoint: its batch interface, its dialect, its answers on record."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from askance.models.openai.dialect import OPTIONAL, PATHS, Dialect, to_body
 
 if TYPE_CHECKING:
     from askance.chat import ChatRequest, Usage
-    from askance.models.batch.job import Job, Part
+    from askance.models.batch.job import BatchPart, Job
     from askance.models.model import Model
     from askance.models.settings import ModelSettings, TokenField
     from askance.models.vendor_errors import ErrorDetails
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
 
 def target_of(settings: ModelSettings) -> str:
-    """The name of a model's target, in parts and in the journal."""
+    """The key of a model's target, in parts and in the journal."""
     model = settings.id
     return json.dumps([model.endpoint, model.model, model.api])
 
 
 def line_of(request: ChatRequest, settings: ModelSettings, dialect: Dialect) -> bytes:
-    """The call as a line of a batch's file: the very body that it would have online.
+    """The call as a line of a batch's file; the body is the same as online.
 
     Raises:
         BadImage: a picture cannot be used.
@@ -44,8 +44,8 @@ def line_of(request: ChatRequest, settings: ModelSettings, dialect: Dialect) -> 
     return json.dumps(form, separators=(",", ":"), allow_nan=False).encode() + b"\n"
 
 
-class Target:
-    """What one batch can hold calls for.
+class BatchTarget:
+    """One model at one endpoint; a batch holds calls of one target only.
 
     Args:
         model: whose calls they are.
@@ -60,12 +60,12 @@ class Target:
         self.key = target_of(model.settings)
         self.model = model
         self.dialect = Dialect()
-        """What requests have to look like."""
+        """The form in which the model takes requests."""
         self._job = job
         self._checked = False
 
     async def begin(self) -> None:
-        """Learns what requests have to look like, as far as it is known.
+        """Sets the dialect by what the settings, the job and the endpoint say.
 
         Raises:
             CallError: the endpoint had to be asked and did not answer.
@@ -103,7 +103,7 @@ class Target:
 
     @property
     def share(self) -> float:
-        """Part of the price that is asked in a batch; all of it where that is not known."""
+        """The price in a batch as a part of the price online; 1.0 where it is not known."""
         price = self.model.price
         return 1.0 if price is None or price.batch is None else price.batch
 
@@ -125,8 +125,8 @@ class Target:
             CallEvent(phase="answered", key=record.key, model=self.model.id, usage=usage, cost=cost),
         )
 
-    def learn(self, part: Part, details: ErrorDetails) -> bool:
-        """Whether an error about a call of `part` tells of another form to ask in; that one is used from now on."""
+    def learn(self, part: BatchPart, details: ErrorDetails) -> bool:
+        """Whether an error about a call of `part` says how to ask instead; later parts are written in that form."""
         form = Dialect(part.form["token_field"], set(part.form["without"]))
         fields = {name: 0 for name in (form.token_field, *OPTIONAL) if name not in form.without}
         if not form.learn(details, fields):
@@ -145,7 +145,7 @@ def _check(model: Model) -> None:
     """Refuses a model whose calls cannot go into a batch.
 
     Raises:
-        UsageError: see above.
+        UsageError: it has no batch interface, its answers are not recorded, or the mode is not `auto`.
     """
     name, settings = str(model.id), model.settings
     if settings.id.provider != "openai" or settings.azure is not None or not settings.stored:
@@ -156,5 +156,5 @@ def _check(model: Model) -> None:
     if model.mode != "auto":
         raise UsageError(
             f"The mode {model.mode!r} does not go with batches, whose answers are read from the records.",
-            hint="Leave it out.",
+            hint="Leave out the mode, or leave out `--batch`.",
         )
