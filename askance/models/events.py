@@ -1,4 +1,4 @@
-"""Trace events of calls, for observers: enough for a progress bar, a ledger or a log."""
+"""Trace events of calls, for observers such as a progress bar or a log."""
 
 from __future__ import annotations
 

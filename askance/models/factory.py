@@ -1,4 +1,4 @@
-"""Makes a `Model` of a spec, a configured name, an object, or the description in a run."""
+"""Makes a `Model` of a spec, a configured name, an object, or the form that a run holds."""
 
 from __future__ import annotations
 
@@ -47,15 +47,15 @@ def get_model(
 
     Args:
         model: see `ModelLike`.
-        identity: name under which its answers are filed; for an object whose settings cannot be told from outside there
-            is no recording without it.
+        identity: name under which its answers are filed; an object whose settings are not known from outside is not
+            recorded without it.
         engine: the run's; None is one with default settings on the project's store.
         config: the settings file; None is the project's.
         settings: go before what the settings file says; the names are those of a model's table there.
 
     Raises:
         ConfigError: no model has this name, or a setting is not known.
-        UsageError: `model` is nothing that can be asked.
+        UsageError: `model` is not a model.
     """
     if identity is not None:
         settings["identity"] = identity
@@ -164,7 +164,7 @@ def _renamed(settings: ModelSettings, changes: Mapping[str, Any]) -> ModelSettin
 
 
 def _no_address(changes: Mapping[str, Any]) -> None:
-    """Refuses what only the maker of a client can say."""
+    """Refuses settings that apply only where a client is made."""
     for name in ("api", "azure", "base_url", "headers", "key_variable", "local", "spec", "token_field", "vllm"):
         if name in changes:
             raise UsageError(
@@ -180,7 +180,7 @@ def is_langchain(model: object) -> bool:
 
 
 def model_from_form(form: Mapping[str, Any], engine: Engine) -> Model:
-    """The model that `Model.form` describes, for replays: nobody can be asked.
+    """The model that `Model.form` describes; it has recorded answers only, and cannot be asked.
 
     Raises:
         UsageError: it is the form of no model.
@@ -222,6 +222,4 @@ def _frozen(value: Any) -> Any:
 
 
 def _nobody() -> ChatModel:
-    raise UsageError(
-        "This model is known from a run alone, so that nobody can be asked.", hint="Use the mode `replay`."
-    )
+    raise UsageError("This model is known only from a run, so it cannot be asked.", hint="Use the mode `replay`.")

@@ -2,8 +2,8 @@
 
 A file beside this module has what the package lacks: longest answers, batch discounts, and some models, with a date.
 
-A configured price goes before them. A server at an address of one's own has no price unless one is configured, and a
-model without a price is not free: its cost is not known, and whoever adds up says so.
+A configured price goes before a list price. A model at any other address has no price unless one is configured. A model
+without a price is not free: its cost is not known, and sums say so.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What the replies of all vendors have in common: JSON of a stranger, thinking within the text, how an answer ended.
+"""What the replies of all vendors have in common: JSON, thinking inside the text, the reason why an answer ended.
 
-Each step of reading says what it expected. How an answer ended is told by the words of all providers in one table. A
-word that is not in it is an error that names it: nobody can tell whether such an answer is whole. No word at all is the
-end of an answer, for some servers give none.
+A reply is not trusted: each reader raises an error that names what it did not find. One table holds the finish reasons
+of all providers. A reason that is not in it is an error, since the answer may not be whole. A reply without a reason is
+taken as whole, since some servers give none.
 """
 
 from __future__ import annotations

@@ -166,7 +166,7 @@ async def test_a_described_model_gives_recorded_answers_and_asks_nobody() -> Non
 
     assert (await again.generate(again.request(ASKED))).text == said.text
     asking = model_from_form(model.form(), Engine(records=MemoryStore()))
-    with pytest.raises((UsageError, CallError), match=r"known from a run alone"):
+    with pytest.raises((UsageError, CallError), match=r"known only from a run"):
         await asking.generate(asking.request(ASKED))
 
 

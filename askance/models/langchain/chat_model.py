@@ -169,7 +169,7 @@ def as_langchain(model: ModelLike) -> BaseChatModel:
 
     Raises:
         ConfigError: no model has this name, or the spec cannot be read.
-        UsageError: `model` is nothing that can be asked.
+        UsageError: `model` is of no kind that is known here.
     """
     return _AskanceChatModel(model=get_model(model))
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from askance.models.settings import TokenField
 
 OWN_FIELDS = frozenset({"model", "messages", "input", "stream", "n", "tools", "response_format"})
-"""Fields that the request fills in itself; an extra of that name would change what is asked unnoticed."""
+"""Fields that the request fills in itself; an extra of such a name would silently change what is asked."""
 
 LEAST_LOGPROB = -9999.0
 """In place of minus infinity, which JSON cannot hold."""
@@ -160,7 +160,8 @@ def from_chat(reply: object) -> ChatResponse:
     """The response in a chat completion.
 
     Raises:
-        MalformedReply: the reply has another shape, the server gave the answer up, or it ended nobody knows how.
+        MalformedReply: the reply has another shape, or the server gave the answer up.
+        UnknownFinish: the answer ended for a reason that is not known.
     """
     form = mapping(reply, "reply")
     choice = mapping(first(form.get("choices"), "choices"), "choice")

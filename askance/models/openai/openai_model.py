@@ -41,23 +41,23 @@ LIST_TIMEOUT = 2.0
 """Seconds for the list of models that a message about an unknown model quotes."""
 
 _SECURITY: RequestOptions = {"security": {"bearer_auth": True}, "follow_redirects": False}
-"""As the client's own methods ask: with the model's key, never an administrator's. Redirects are not followed: pictures
-and secret headers would go with them."""
+"""Requests carry the model's key, as those of the client's own methods do, never an administrator's key. Redirects are
+not followed: pictures and secret headers would go with them."""
 
 
 class OpenAIModel:
     """A model behind an OpenAI-compatible endpoint, on a ready client.
 
-    It posts JSON through the client, so that its authentication, hooks, proxies and transport all hold, and reads the
-    reply itself: checking replies against the SDK's types costs more than all else. Make the client with
-    `max_retries=0`, or each try of askance's becomes several.
+    It posts JSON through the client, so that the client's authentication, hooks, proxies and transport apply. It reads
+    the reply itself, since checking replies against the SDK's types takes more time than all else. Make the client with
+    `max_retries=0`, or it makes several calls of each try.
 
     Args:
         client: of the `openai` package; `AsyncAzureOpenAI` is one too.
         model: the model's name at the endpoint.
         api: `chat` for chat completions, `responses` for the responses API.
-        token_field: name under which the endpoint takes the token limit; None is OpenAI's own name there and the older
-            name everywhere else, and the other one where the endpoint says so.
+        token_field: name under which the endpoint takes the token limit; None is `max_completion_tokens` at OpenAI and
+            `max_tokens` elsewhere, until the endpoint asks for the other.
         key_variable: name of the variable that the client's key came from, for messages.
         secrets: what is blanked out of replies; None is the client's key.
     """
@@ -178,7 +178,7 @@ class OpenAIModel:
         raise refused
 
     async def _nearest(self) -> str | None:
-        """The nearest names of models that the endpoint serves, as a hint; asked once, with a short time limit."""
+        """A hint with the nearest names of models that the endpoint serves; the list is fetched once."""
         if self._served is None:
             self._served = sorted(clean_text(part_of(model, "id")) for model in await self.listed())
         close = get_close_matches(self.id.model, self._served, n=3, cutoff=0.4) or self._served[:3]
@@ -212,7 +212,7 @@ def at_loopback(model: str, address: str, *, key: str) -> OpenAIModel:
 
 
 def _text(body: JsonObject) -> bytes:
-    """`body` as JSON; all of it is escaped where it holds half a surrogate pair, which has no form in UTF-8."""
+    """`body` as JSON in UTF-8; in ASCII where it holds half a surrogate pair, which UTF-8 cannot hold."""
     try:
         return json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
     except UnicodeEncodeError:

@@ -341,7 +341,7 @@ async def test_a_model_that_only_the_run_describes_gives_what_is_on_record(lied:
 
 
 async def test_a_model_that_only_the_run_describes_cannot_be_asked(lied: tuple[Run, Model]) -> None:
-    with pytest.raises(UsageError, match=r"known from a run alone") as caught:
+    with pytest.raises(UsageError, match=r"known only from a run") as caught:
         await ablame(lied[0], Guilty, engine=Engine(records=MemoryStore()))
     assert caught.value.hint == "Name the model: `--vlm SPEC`, or `models=` in Python."
 
