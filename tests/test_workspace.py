@@ -60,7 +60,7 @@ def test_a_budget_is_kept_where_it_is_said_and_a_plan_has_none(own_place: Path) 
         assert guard.ledger.path == own_place / "there.db"
 
     assert Workspace(budget="5calls", plan=True).engine.budget is None
-    with pytest.raises(UsageError, match="is no budget"):
+    with pytest.raises(UsageError, match="is not a budget"):
         _ = Workspace(budget="much", plan=True).engine
 
 

@@ -32,7 +32,7 @@ from askance.agents.verdict import (
 )
 from askance.errors import UsageError
 from askance.models import run_sync, use_draw
-from askance.models.call_scope import scope
+from askance.models.call_scope import current_scope
 from askance.nodes import Result, TypedAnswer, Unreadable, skipped
 from askance.prompts import sanitize
 
@@ -197,7 +197,7 @@ class Panel:
 
     async def vote(self, reference: str, candidate: str, *, question: str = QUESTION) -> PanelVerdict:
         """What each member says of `candidate`."""
-        first = scope().draw * self.draws  # so that a panel, too, can be drawn several times
+        first = current_scope().draw * self.draws  # so that a panel, too, can be drawn several times
 
         async def one(judge: Judge, draw: int) -> Verdict:
             with use_draw(first + draw):

@@ -75,7 +75,7 @@ async def read_in_batches(
                 if not queue.count:
                     if not queue.asked_elsewhere:
                         break
-                    await batches.others(queue.asked_elsewhere)
+                    await batches.wait_for_others(queue.asked_elsewhere)
                     continue
                 await batches.drain()
                 batches.round += 1
@@ -135,10 +135,10 @@ async def _pass(chain: Chain, inputs: Iterable[Given], batches: Batches, *, conc
     try:
         async for _ in _readings(chain, inputs, queue, concurrency=concurrency):
             if queue.count:
-                await batches.ready()
+                await batches.check()
             _start(queue, batches)
-            await batches.room()
-            batches.tell("queueing", queued=queue.count)
+            await batches.wait_for_room()
+            batches.report("queueing", queued=queue.count)
         await asyncio.to_thread(queue.finish)
         _start(queue, batches)
         return queue
@@ -147,8 +147,8 @@ async def _pass(chain: Chain, inputs: Iterable[Given], batches: Batches, *, conc
 
 
 def _start(queue: CallQueue, batches: Batches) -> None:
-    while queue.complete:
-        batches.start(queue.complete.popleft())
+    while queue.complete_parts:
+        batches.start(queue.complete_parts.popleft())
 
 
 async def _readings(

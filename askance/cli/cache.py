@@ -14,8 +14,7 @@ from askance.cli.options import Records
 from askance.cli.process import OK, SOME
 
 if TYPE_CHECKING:
-    from askance.models import Config
-    from askance.replay import Record, ValidRecords
+    from askance.replay import ValidRecords
 
 
 def _print_left_out(*holders: ValidRecords) -> int:
@@ -58,13 +57,15 @@ def _open(path: Path | None, *, read_only: bool = True) -> Any:
 def stats(store: Records = None) -> None:
     """Count what is on record, by kind, model, outcome and day, and say what it saves to replay it."""
     from askance.models import Config
+    from askance.models.factory import configured
+    from askance.models.prices import record_cost
     from askance.replay import ValidRecords, savings
     from askance.replay import stats as count
     from askance.terminal import printable
 
     with _open(store) as records:
         valid = ValidRecords(records)
-        found, saved = count(valid), savings(valid, paid(Config.find()))
+        found, saved = count(valid), savings(valid, record_cost(configured(Config.find())))
     print(printable(f"{records.name}: {many(found.records, 'record')}, {found.size / 1e6:.1f} MB"))
     for title in ("kinds", "models", "outcomes", "days"):
         for name, number in getattr(found, title).items():
@@ -301,30 +302,3 @@ def _records(path: Path) -> Any:
     if not path.is_dir():
         raise UsageError(f"There is no store {str(path)!r}.", hint="Name the folder of a store, such as .askance.")
     return Store.open(path, read_only=True)
-
-
-def paid(config: Config) -> Any:
-    """A function that gives the US dollars that a record cost, at configured or list prices; None where unknown."""
-    from contextlib import suppress
-
-    from askance.chat import ModelId, Usage, canonical_json
-    from askance.errors import ConfigError
-    from askance.models.factory import named
-    from askance.models.prices import list_price
-    from askance.models.spec import BUILT_IN
-
-    prices: dict[str, Any] = {}
-    for name in (*BUILT_IN, *config.models):
-        with suppress(ConfigError):  # a model on this machine whose weights are elsewhere has cost nothing
-            settings = named(name, config=config)
-            prices[canonical_json(settings.id.canonical())] = settings.price
-
-    def cost(record: Record) -> float | None:
-        form: Any = record.request.get("model")
-        try:
-            price = prices.get(canonical_json(form)) or list_price(ModelId(**form))
-            return None if price is None else price.cost(Usage(**record.response.get("usage", {})))
-        except (TypeError, ValueError):
-            return None
-
-    return cost

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 from askance.errors import UsageError
 from askance.evals.metric import Figure, Scored, figure
 from askance.evals.sample import Score
-from askance.models.call_scope import scope
+from askance.models.call_scope import current_scope
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
@@ -47,7 +47,7 @@ class RandomSolver:
         """The chosen numbers."""
         options = options_of(sample)
         numbers = range(1, len(options) + 1)
-        drawn = Random(f"{self.seed}\n{scope().draw}\n{sample.id}")
+        drawn = Random(f"{self.seed}\n{current_scope().draw}\n{sample.id}")
         return drawn.sample(numbers, min(self.count, len(options)))
 
     def form(self) -> JsonObject:

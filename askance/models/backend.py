@@ -1,7 +1,7 @@
-"""The protocol that every backend fills, and the backend of a model: built at its first live call, anew after a fork.
+"""The protocol of chat models, and the backend of a model, which is built at its first live call.
 
-A backend turns a `ChatRequest` into what its vendor takes and the vendor's reply into a `ChatResponse`, or raises one
-of the `CallError`s. Everything else that happens to a call is in `call.py`.
+A chat model sends a `ChatRequest` in its vendor's form and turns the reply into a `ChatResponse`, or raises a
+`CallError`. Everything else that happens to a call is in `call.py`.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ class ChatModel(Protocol):
 
     It is used by many tasks of one event loop at a time. These members are optional:
 
-    - `async aclose()` lets go of connections;
+    - `async aclose()` closes connections;
     - `id`, a `ModelId` or a name, tells its answers from another model's, unless `stored` is False: then they are
       neither recorded nor replayed;
     - `capabilities`, a `Capabilities`, spares asking what it can do;
-    - `async counted()`, a `Counters`, says what it computed and spared since it was made, closed meanwhile or not;
-    - `doing`, a text, says what it does now, for those who wait: `loads its weights`; empty where there is no news;
-    - `noticed`, a mapping, says what it learnt from the endpoint's error messages (`token_field`, `without`).
+    - `async counted()`, a `Counters`, says what it computed and saved since it was made, also after `aclose`;
+    - `doing`, a text, says what it does now: `loads its weights`; empty where there is nothing to say;
+    - `noticed`, a mapping, holds what it learnt from the endpoint's error messages (`token_field`, `without`).
     """
 
     async def generate(self, request: ChatRequest) -> ChatResponse:
@@ -53,7 +53,9 @@ async def close(model: object) -> None:
 
 
 class Backend:
-    """A chat model that is made when it is first needed, so that a replay builds no client and needs no key.
+    """A chat model that is made at the first live call, so that a replay builds no client and needs no key.
+
+    After a fork it is made anew.
 
     Args:
         make: makes the chat model.
@@ -65,7 +67,7 @@ class Backend:
         self._made: PerLoop[ChatModel] = PerLoop(self._start)
         self._open: ChatModel | None = None
         self._counting: list[ChatModel] = [] if there is None else [there]
-        """Every model that was made and counts its work; a closed one still tells its counts."""
+        """Every model that was made and counts its work; a closed one keeps its counts."""
         self.settings: ModelSettings | None = None
         """What the chat model is made of, where settings are enough for that."""
 
@@ -89,16 +91,16 @@ class Backend:
 
     @property
     def noticed(self) -> Mapping[str, Any]:
-        """What the backend learnt from the endpoint's error messages, if it is one that learns."""
+        """What the backend learnt from the endpoint's error messages; empty where it does not learn."""
         return getattr(self._open, "noticed", {})
 
     @property
     def doing(self) -> str:
-        """What the backend does now, if it is one that says so."""
+        """What the backend does now; empty where it does not say."""
         return getattr(self._open, "doing", "")
 
     async def counted(self) -> Counters | None:
-        """What the backend computed and spared since it was made; None where it does not count."""
+        """What the backend computed and saved since it was made; None where it does not count."""
         total: Counters | None = None
         for count in [getattr(model, "counted", None) for model in self._counting]:
             if count is not None:
@@ -134,11 +136,11 @@ def from_settings(settings: ModelSettings) -> ChatModel:
     """The backend of the provider that `settings` names; loads the vendor's package.
 
     Raises:
-        ConfigError: the settings are from a project's file, and the user has not agreed to what they would do.
+        ConfigError: the settings are from a project's file, and the user has not consented to what they would do.
     """
     if settings.consent is not None:
         settings.consent.require()
-    factory: Callable[[ModelSettings], ChatModel] = load(PROVIDERS[settings.id.provider])
+    factory: Callable[[ModelSettings], ChatModel] = load(PROVIDERS[settings.id.provider].backend)
     return factory(settings)
 
 

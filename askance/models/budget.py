@@ -41,11 +41,11 @@ if TYPE_CHECKING:
 _log = logging.getLogger("askance")
 
 _REJECTED = (AuthError, BadRequest, ModelNotFound, RateLimited)
-"""Errors of an endpoint that has done nothing."""
+"""Errors of calls that the endpoint rejected, so that they cost nothing."""
 _UNCONNECTED = {"ConnectError", "ConnectTimeout", "ConnectionRefusedError", "PoolTimeout", "gaierror"}
-"""Names of errors before the first byte was sent."""
+"""Names of errors that come before the first byte is sent."""
 _WAIT = 0.5
-"""Seconds after which a call that waits for money looks again: another process may have settled. Its own wakes it."""
+"""Seconds after which a call that waits for budget asks the ledger again, since another process may have settled."""
 _NANO = 10**9
 _BUDGET = re.compile(r"\$?\s*(\d[\d_,]*(?:\.\d+)?)\s*([kM]?)\s*(dollars?|usd|\$|tokens?|calls?|)", re.IGNORECASE)
 _EXAMPLES = "Write 5.00 for US dollars, 20000tokens, or 100calls."
@@ -60,7 +60,7 @@ class Cost:
     tokens: int = 0
     """Input and output."""
     calls: int = 0
-    """Tries that were, or may have been, answered."""
+    """Tries that were answered, or may have been."""
 
     @classmethod
     def of(cls, usage: Usage, price: Price | None, *, share: float = 1.0) -> Cost | None:
@@ -117,18 +117,18 @@ class Budget:
     def __post_init__(self) -> None:
         limits = [limit for limit in (self.dollars, self.tokens, self.calls) if limit is not None]
         if not limits or not all(0 <= limit < float("inf") for limit in limits):
-            raise UsageError("A budget limits dollars, tokens or calls, to nothing or more.", hint=_EXAMPLES)
+            raise UsageError("A budget limits dollars, tokens or calls, each to 0 or more.", hint=_EXAMPLES)
 
     @classmethod
     def parse(cls, text: str) -> Budget:
-        """The budget that `text` writes: `5`, `$5.00`, `20000tokens`, `2M tokens`, `100calls`.
+        """The budget in `text`: `5`, `$5.00`, `20000tokens`, `2M tokens`, `100calls`.
 
         Raises:
-            UsageError: it writes none.
+            UsageError: it is not a budget.
         """
         found = _BUDGET.fullmatch(text.strip())
         if found is None:
-            raise UsageError(f"{text!r} is no budget.", hint=_EXAMPLES)
+            raise UsageError(f"{text!r} is not a budget.", hint=_EXAMPLES)
         number = float(re.sub(r"[_,]", "", found[1])) * {"": 1, "k": 1_000, "m": 1_000_000}[found[2].lower()]
         unit = found[3].lower()
         if unit.startswith(("token", "call")):
@@ -160,7 +160,7 @@ class Budget:
 class BudgetGuard:
     """Holds the calls of a run to its budget.
 
-    It is used on the live loop: reservations wait in line, and a thread asks the ledger, so that no disk holds up the
+    It is used on the live loop. Reservations wait in line; a thread asks the ledger, so that the disk never blocks the
     loop.
 
     Args:
@@ -176,10 +176,10 @@ class BudgetGuard:
         self._writer: tuple[int, ThreadPoolExecutor] | None = None
 
     async def reserve(self, worst: Callable[[], Cost], *, what: str) -> tuple[int, Cost]:
-        """Reserves the worst case of a call; waits for calls under way where it will fit once they have ended.
+        """Reserves the worst case of a call; where it may fit once calls under way have ended, waits for them.
 
         Args:
-            worst: works it out, in a thread, since a picture may have to be looked at.
+            worst: gives the worst case; it runs in a thread, since it may read a picture.
             what: the call, in words.
 
         Returns:
@@ -228,7 +228,7 @@ class BudgetGuard:
             raise
 
     def _give_back(self, future: Future[tuple[int | None, Cost]]) -> None:
-        """Settles a reservation that nobody waits for any more."""
+        """Gives back a reservation whose caller was cancelled."""
         if not future.cancelled() and future.exception() is None:
             reservation, _ = future.result()
             if reservation is not None:

@@ -1,16 +1,15 @@
 """A call, from its request to its answer.
 
 Two functions, each read from top to bottom. `CallPath.answer` runs on the caller's loop: it looks the request up in
-the records. On a miss it refuses the call (`replay`), gives it to the policy of the scope (a plan, a batch), or has it
-made.
+the records. On a miss it refuses the call (`replay`), gives it to the scope's policy (a plan, a batch), or makes it.
 `CallPath._shared` and what it calls run on the live loop: an equal call under way is joined; a lease between processes
 is taken, and the records are looked at again; then the call is tried, within the bounds of retry, of the budget, of the
 endpoint's limits and of the time-out; its answer is recorded, and its place at the endpoint is freed.
 
 - Recording stands inside the single flight: an answer is on record before an equal request could be made again.
-- The budget stands inside retry: a try that hung, or came back broken, may be billed and counts at its worst case. It
-  stands outside the limits: a call that waits for its turn must not find the money gone when the turn comes.
-- A 429 says something about the endpoint, not about the call: it slows all calls down and uses up no try.
+- The budget stands inside retry: a try that hung, or whose reply was broken, may be billed and counts at its worst
+  case. It stands outside the limits: a call that waits for its turn has its share of the budget reserved.
+- A 429 is about the endpoint, not about the call: it slows all calls down and uses up no try.
 - The time-out stands inside the limits: waiting for a turn costs a call no time.
 """
 
@@ -26,8 +25,8 @@ from typing import TYPE_CHECKING, TypeVar
 from askance.chat import CallMeta, Try, Usage
 from askance.errors import CallError, CallTimeout, ModelError, RateLimited
 from askance.models.budget import NOTHING, Cost, check_price, may_be_billed, worst_of
-from askance.models.call_scope import scope
-from askance.models.events import notify
+from askance.models.call_scope import current_scope
+from askance.models.events import CallEvent, notify
 from askance.models.loop import SingleFlight, live
 from askance.models.prices import price_of
 from askance.models.settings import DEFAULT_TIMEOUT
@@ -50,7 +49,7 @@ _NO_USAGE = Usage()
 
 
 class LiveCall:
-    """One call under way, and what has happened to it so far.
+    """One call under way: its deadline, its tries so far, its place at the endpoint.
 
     Args:
         request: what is asked.
@@ -61,16 +60,16 @@ class LiveCall:
         self.request = request
         self.deadline = deadline
         self.tries: list[Try] = []
-        """Those that have ended."""
+        """Tries that have ended."""
         self.uncounted = 0
-        """Those of `tries` that ended by a fault of the endpoint alone and do not count against the call."""
+        """How many of `tries` failed because the endpoint answers nobody; they do not count against the call."""
         self.under_way = False
         """Whether a try is on its way to the endpoint."""
         self._leave: Callable[[], None] | None = None
         self._began: float | None = None
 
     def begin(self) -> None:
-        """Notes that a try begins. The deadline runs from the first try: waiting for a turn takes no time off it."""
+        """Notes that a try begins. The deadline runs from the first try, not from the wait before it."""
         self.under_way = True
         if self._began is None:
             self._began = time.monotonic()
@@ -137,14 +136,14 @@ class CallPath:
     # ---- on the caller's loop ------------------------------------------------------------------------------------
 
     async def answer(self, request: ChatRequest, *, again: bool = False) -> ChatResponse:
-        """The answer, from the records or from the endpoint; `again` sets a recorded one aside, once a run.
+        """The answer, from the records or from the endpoint; `again` ignores a recorded one, once a run.
 
         Raises:
             ReplayMiss: the mode is `replay` and the answer is not on record.
             Pending: the scope's policy has noted the call.
             CallError: the call ended without an answer.
         """
-        policy = scope().on_miss
+        policy = current_scope().on_miss
         if self._settings.stored:
             recorded = self._recorded(request, again=again)
             if recorded is not None:
@@ -173,7 +172,7 @@ class CallPath:
     async def on_live_loop(self, make: Callable[[], Awaitable[T]]) -> T:
         """The result of `make()` on the live loop.
 
-        A price list takes a while to load. Where costs are counted it is loaded here, so that no call under way waits.
+        Where costs are counted the price list is loaded here, so that no call under way waits for that.
         """
         if self._budget is not None or self._observers:
             _ = self.price
@@ -197,7 +196,7 @@ class CallPath:
         return replace(response, meta=replace(response.meta, shared=True))
 
     async def _made(self, request: ChatRequest) -> ChatResponse:
-        """The answer to a call, while no equal one is under way."""
+        """The answer to a call; no equal call is under way."""
         self.notify("started", request.key)
         start = time.monotonic()
         try:
@@ -212,7 +211,7 @@ class CallPath:
         return response
 
     async def _kept(self, request: ChatRequest) -> ChatResponse:
-        """The answer, recorded; a failed call leaves no record."""
+        """The answer, on record when this returns; a failed call leaves no record."""
         records, old = self._records, self._records.superseded(request.key)
         async with records.leased(request.key, old=old):
             # An equal call may have ended since this one looked at the records, here or in another process.
@@ -224,7 +223,7 @@ class CallPath:
                 response = await self._retried(call)
                 stored = await records.keep(request, response)
             finally:
-                # Freed only now: when a process dies, no more calls are unrecorded than were allowed at once.
+                # Freed only now: a process that is killed loses no more answers than it may have calls at once.
                 call.free_place()
             if not stored and not records.has_left(request.key):
                 self.notify("unrecorded", request.key)
@@ -262,7 +261,7 @@ class CallPath:
         return response
 
     async def _placed(self, call: LiveCall) -> ChatResponse:
-        """One try, with a place at the endpoint, which an answered call keeps."""
+        """One try, with a place at the endpoint; an answered call keeps the place until its answer is on record."""
         endpoint = self._endpoint()
         await endpoint.concurrency.enter()
         try:
@@ -341,15 +340,11 @@ class CallPath:
         error: BaseException | None = None,
     ) -> None:
         """Tells the observers, if there are any, of one step of the call with this key."""
-        if self._observers:
-            notify(
-                self._observers,
-                phase,
-                key,
-                settings=self._settings,
-                # The price list is not loaded for what costs nothing.
-                price=self._settings.price if phase == "replayed" else self.price,
-                seconds=seconds,
-                usage=usage,
-                error=error,
-            )
+        if not self._observers:
+            return
+        # The price list is not loaded for what costs nothing.
+        price = self._settings.price if phase == "replayed" else self.price
+        cost = None if price is None else price.cost(usage)
+        model = self._settings.id
+        event = CallEvent(phase=phase, key=key, model=model, seconds=seconds, usage=usage, cost=cost, error=error)
+        notify(self._observers, event)

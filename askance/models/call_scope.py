@@ -1,7 +1,7 @@
-"""The scope of a call: what holds for every request that is made within a stretch of code.
+"""The scope of calls: what holds for all requests that are made inside a `with` block.
 
-A user's own Runnables stand between a chain and its calls and hand no arguments on. So the scope is a context variable;
-whatever else belongs to one call is passed along with it (see `call.py`).
+Between a chain and its calls stand a user's own Runnables, which pass no arguments on. So the scope is a context
+variable. Whatever else belongs to one call is passed along with it; see `call.py`.
 """
 
 from __future__ import annotations
@@ -20,50 +20,50 @@ if TYPE_CHECKING:
 
 
 class Pending(CallError):
-    """The call is not on record yet. What needed it has no result, and is done again later."""
+    """The call is not on record yet. What needs it has no result, and is run again later."""
 
 
 class MissPolicy(Protocol):
-    """What becomes of calls that are not on record and are not made: a plan counts them, a batch queues them.
+    """What is done with calls that are not on record, instead of making them: a plan counts them, a batch queues them.
 
-    The chain and its nodes do not know of it. To them such a call has ended without an answer, and links that do not
-    need it go on.
+    The chain and its nodes do not know the policy. For them such a call ended without an answer, and links that do not
+    need the answer go on.
     """
 
     reports_hits: bool
-    """Whether observers are told of answers on record; a later round of a batch finds the same ones again."""
+    """Whether observers get events of answers on record; a later pass of a batch meets the same ones again."""
 
     async def missing(self, request: ChatRequest, settings: ModelSettings) -> CallError:
         """Notes a call that is not on record, and gives the error that stands for it.
 
-        It may run on any loop. After `Pending` the call is met again later; any other error is its outcome.
+        It may run on any loop. After `Pending` the call is requested again later; any other error is its outcome.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scope:
-    """What holds for the requests that are made within it."""
+class CallScope:
+    """What holds for the requests that are made inside the scope."""
 
     draw: int = 0
-    """Index of the draw of requests that are not given one."""
+    """Draw of requests that are made without one."""
     keys: list[str] | None = None
-    """Collects the keys of requests; None does not."""
+    """A list that takes the keys of requests; None collects none."""
     on_miss: MissPolicy | None = None
-    """What becomes of calls that are not on record; None makes them."""
+    """What is done with calls that are not on record; None makes them."""
 
 
-_NO_SCOPE = Scope()
-_scope: ContextVar[Scope] = ContextVar("scope", default=_NO_SCOPE)
+_NO_SCOPE = CallScope()
+_scope: ContextVar[CallScope] = ContextVar("scope", default=_NO_SCOPE)
 
 
-def scope() -> Scope:
+def current_scope() -> CallScope:
     """The scope of the current task."""
     return _scope.get()
 
 
 @contextmanager
-def _within(inner: Scope) -> Generator[None]:
+def _within(inner: CallScope) -> Generator[None]:
     token = _scope.set(inner)
     try:
         yield
@@ -73,27 +73,27 @@ def _within(inner: Scope) -> Generator[None]:
 
 @contextmanager
 def use_draw(index: int) -> Generator[None]:
-    """Within it every request is of the draw `index`: equal requests of two draws have two answers, each on record.
+    """Gives every request inside the block the draw `index`. Equal requests of two draws have an answer on record each.
 
     ```python
     with use_draw(2):
         chain("ad.png")
     ```
     """
-    with _within(replace(scope(), draw=index)):
+    with _within(replace(current_scope(), draw=index)):
         yield
 
 
 @contextmanager
 def collect_keys() -> Generator[list[str]]:
-    """Gives a list that fills with the keys of the requests made within it, in their order."""
+    """Gives a list that takes the keys of the requests made inside the block, in their order."""
     keys: list[str] = []
-    with _within(replace(scope(), keys=keys)):
+    with _within(replace(current_scope(), keys=keys)):
         yield keys
 
 
 @contextmanager
 def on_miss(policy: MissPolicy) -> Generator[None]:
-    """Within it no call is made: `policy` says what becomes of those that are not on record."""
-    with _within(replace(scope(), on_miss=policy)):
+    """Makes no call inside the block: `policy` is given those that are not on record."""
+    with _within(replace(current_scope(), on_miss=policy)):
         yield

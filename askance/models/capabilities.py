@@ -1,10 +1,10 @@
-"""What an endpoint can do, the probe that finds it out, and the form of asking that follows from it.
+"""What an endpoint can do, and the probe that finds it out; the output mode of requests follows from it.
 
-The form is part of each request, so it is found out once, frozen for a run, and kept as an `endpoint` record that is
-exported with the answers: a replay knows it with the server gone.
+The output mode is part of each request. So it is found out once, stays the same for a run, and is kept as an `endpoint`
+record that is exported with the answers: a replay knows it without the server.
 
-The probe is a few tiny requests. First contact asks only for what fixes the form of asking. `check` asks for the rest
-as well, a picture included, which a model that reads no pictures should not be sent unasked.
+The probe is a few tiny requests. First contact asks only for what decides the output mode. `check` asks for the rest as
+well, and sends a picture, which a model that reads none should not be sent unasked.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from askance.chat import (
     Message,
     ModelId,
     ResponseFormat,
-    Sampling,
     TextPart,
     Usage,
     key_of,
@@ -40,10 +39,10 @@ if TYPE_CHECKING:
 SchemaSupport = Literal["enforced", "ignored", "refused", "unknown"]
 
 PROBE_VERSION = 1
-"""A new number when the probe changes, so that endpoints are asked anew."""
+"""Raised when the probe changes, so that endpoints are probed anew."""
 
 NOTED = "noted"
-"""Field of an `endpoint` record: what answers have shown since, for the next run that asks."""
+"""Field of an `endpoint` record: what answers have shown since the probe, for the next run that makes calls."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +67,7 @@ class Capabilities:
 
     @property
     def output_mode(self) -> OutputMode:
-        """The highest form of asking that it can do."""
+        """The strictest output mode that it can do."""
         if self.schema == "enforced":
             return "json_schema"
         return "json_object" if self.json_object else "prompted"
@@ -127,7 +126,7 @@ def not_recorded(model: ModelId) -> ReplayMiss:
 
 
 ODD_WORD = "quokka-17"
-"""A word that only the schema asks for: a model that answers it was held to the schema."""
+"""A word that only the schema names: a model that answers with it was held to the schema."""
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -154,7 +153,7 @@ class Probe:
     """Asks an endpoint what it can do.
 
     Args:
-        ask: asks the endpoint, beside the records.
+        ask: makes a call whose answer is not recorded.
         settings: the model's; sampling and extras are sent as they will be later, apart from the token limit.
     """
 
@@ -173,7 +172,7 @@ class Probe:
         return Capabilities(schema=schema, json_object=json_object, served_model=self.served_model, thinks=self.thinks)
 
     async def everything(self) -> Capabilities:
-        """All that can be found out with a handful of calls."""
+        """Everything that `Capabilities` holds, by a handful of calls."""
         found = await self.first_contact()
         return replace(
             found,
@@ -189,7 +188,7 @@ class Probe:
         try:
             response = await self._ask(asked)
         except (BadRequest, MalformedReply):
-            # Some servers refuse every request that they cannot read; a plain one tells the two apart.
+            # Some servers refuse every request. Only where a plain one is answered was the schema refused.
             await self._ask(self._text(_ASK_JSON))
             return "refused"
         return "enforced" if _is_or_begins(response, json.dumps({"word": ODD_WORD})) else "ignored"
@@ -246,13 +245,9 @@ class Probe:
             model=self.settings.id,
             messages=(Message("user", parts),),
             response=response,
-            sampling=_changed(room, sampling),
+            sampling=replace(room, **sampling),
             extra=self.settings.extra,
         )
-
-
-def _changed(sampling: Sampling, changes: dict[str, int]) -> Sampling:
-    return replace(sampling, **changes)
 
 
 def _is_or_begins(response: ChatResponse, wanted: str) -> bool:

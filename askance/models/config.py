@@ -27,12 +27,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast, get_args
 
-from askance.chat import Detail, ModelId, Sampling
+from askance.chat import Detail, ModelId
 from askance.errors import ConfigError
 from askance.images import ImagePolicy, image_policy
 from askance.models.backend import load
 from askance.models.settings import DTYPES, OUTPUT_MODES, TOKEN_FIELDS, Azure, Local, ModelSettings, Price, Vllm
-from askance.models.spec import BUILT_IN, SETTLED, Spec, checked_endpoint, nearest
+from askance.models.spec import BUILT_IN, PROVIDERS, Spec, checked_endpoint, nearest
 from askance.python_file import is_python
 from askance.trust import Consent, check_owner, effects_of
 
@@ -420,7 +420,7 @@ def settings_from(table: Mapping[str, Any], *, where: str) -> ModelSettings:
     name = table.get("identity") or _deployment(spec, endpoint, table)
     model = ModelId(spec.provider, spec.model, endpoint, name, table.get("api", "chat"))
     settings = changed(ModelSettings(id=model), table)
-    settle = SETTLED.get(spec.provider)
+    settle = PROVIDERS[spec.provider].settle
     return settings if settle is None else load(settle)(settings)
 
 
@@ -453,8 +453,4 @@ def changed(settings: ModelSettings, table: Mapping[str, Any]) -> ModelSettings:
     extra = {**settings.extra, **table.get("extra", {})}
     if "effort" in table:
         extra["reasoning_effort"] = table["effort"]
-    return replace(settings, sampling=_resampled(settings.sampling, sampling), extra=extra, **changes)
-
-
-def _resampled(sampling: Sampling, changes: Mapping[str, Any]) -> Sampling:
-    return replace(sampling, **changes)
+    return replace(settings, sampling=replace(settings.sampling, **sampling), extra=extra, **changes)

@@ -1,7 +1,7 @@
-"""What a backend counts of its own work: what was computed, and what was spared.
+"""What a backend counts of its own work: what was computed, and what was reused.
 
 A backend that counts has `async def counted(self) -> Counters`, everything since it was made; see `ChatModel`. A run
-keeps the difference between its begin and its end in `run.json`, by model, in the form of `Counters.canonical`.
+keeps the difference between its start and its end in `run.json`, by model, in the form of `Counters.canonical`.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ class Counters:
     pictures: int = 0
     """Pictures in what was asked: as many encodes as there would be without sharing."""
     found: int = 0
-    """Those of `pictures` that had been prepared for another question."""
+    """Of `pictures`: those that had been prepared for another question."""
     prefix_computed: int = 0
-    """Tokens of shared beginnings that were computed."""
+    """Tokens of shared prefixes that were computed."""
     prefix_reused: int = 0
     """Tokens of prompts that had been computed before."""
     prompt: int = 0
@@ -92,7 +92,7 @@ _log = logging.getLogger("askance")
 
 
 class RunCounters:
-    """What the models of a run compute from when this is made, by `begun`.
+    """What the models of a run computed since `begun` made this.
 
     Args:
         models: of the run; those that share a backend count once.
@@ -139,7 +139,7 @@ async def _counted(models: Collection[Model]) -> dict[str, Counters]:
 
 
 async def _of(model: Model) -> Counters | None:
-    """What `model` counted; None where it does not count, or fails to tell: answers are worth more."""
+    """The counts of `model`; None where it does not count, or raises: a run does not fail over its counts."""
     try:
         return await model.backend.counted()
     except Exception:  # noqa: BLE001  # whatever it is, the run goes on

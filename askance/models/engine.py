@@ -57,7 +57,7 @@ class Engine:
     tpm: float | None = None
     """Tokens per minute, in and out; None goes by what the endpoint says."""
     pace: Callable[[ModelId], Pace] | None = None
-    """Makes the pace of the endpoint of a model, as one that several machines share; None learns it in this process."""
+    """Makes the pace of a model's endpoint, such as one that several machines share; None learns it in this process."""
     image_policy: ImagePolicy | None = None
     """Goes before what each model's settings say, as do `timeout` and `protocol`."""
     timeout: float | None = None
@@ -72,7 +72,7 @@ class Engine:
     recorder: Recorder = field(init=False, repr=False)
     single_flight: SingleFlight = field(init=False, repr=False, default_factory=SingleFlight)
     endpoints: dict[str, Capabilities] = field(init=False, repr=False, default_factory=dict[str, Capabilities])
-    """What endpoints can do, by the key of their record; fixed for the run once it is known."""
+    """What endpoints can do, by the key of their record; it stays the same for the run once it is known."""
     _limits: dict[tuple[str, str | None], PerLoop[EndpointLimits]] = field(
         init=False, repr=False, default_factory=dict[tuple[str, str | None], PerLoop[EndpointLimits]]
     )
@@ -101,7 +101,9 @@ class Engine:
             if most is not None and most <= 0:
                 raise UsageError(f"A limit of {most:g} ({name}) lets no call through.", hint="Give more than 0.")
         if self.pace is not None and (self.rpm is not None or self.tpm is not None):
-            raise UsageError("A pace of one's own knows its limits itself.", hint="Leave out `rpm` and `tpm`.")
+            raise UsageError(
+                "`pace` has limits of its own, so no other limit can be set.", hint="Leave out `rpm` and `tpm`."
+            )
         settle_tracing(self.mode)
         self.recorder = Recorder(self._open, mode=self.mode, retry=self.retry)
 
@@ -116,16 +118,16 @@ class Engine:
 
     @property
     def places(self) -> int:
-        """Most calls that an endpoint of the run takes at once by now: so many pictures under way keep it busy."""
+        """Most calls that an endpoint of the run now takes at once; as many pictures under way keep it busy."""
         return max((limit.places for limit in self._concurrency), default=self.concurrency or DEFAULT_CONCURRENCY)
 
     @property
     def doing(self) -> str:
-        """What backends on this machine do now, in words; empty where there is no news."""
+        """What backends on this machine do now, in words; empty where there is nothing to say."""
         return ", ".join(dict.fromkeys(doing for backend in self._backends if (doing := backend.doing)))
 
     def add_backend(self, backend: Backend) -> None:
-        """Notes the backend of a model of the run; one that is known already is not noted twice."""
+        """Adds the backend of a model of the run, once."""
         if not any(known is backend for known in self._backends):
             self._backends.append(backend)
 
@@ -180,7 +182,7 @@ class Engine:
         return engine
 
     async def aclose(self) -> None:
-        """Waits until all is written; closes the budget, and the store if this engine opened it. It closes no model."""
+        """Waits until all records are written; closes the budget and a store that this engine opened, but no model."""
         await asyncio.to_thread(self.recorder.flush)
         if self.budget is not None:
             await asyncio.to_thread(self.budget.close)

@@ -1,20 +1,15 @@
-"""Trace events of calls, for observers: enough for a progress bar, a ledger or a log."""
+"""Trace events of calls, for observers such as a progress bar or a log."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from askance.chat import ModelId, Usage
 
-if TYPE_CHECKING:
-    from askance.models.settings import ModelSettings, Price
-
 _log = logging.getLogger("askance")
-
-_NO_USAGE = Usage()
 
 Phase = Literal["replayed", "started", "tried", "answered", "unrecorded", "shared", "failed", "probed"]
 """In this order: answered from the records; sent for the first time; one try failed; the endpoint answered; its answer
@@ -40,20 +35,8 @@ Observer: TypeAlias = Callable[[CallEvent], None]
 """Called on the thread of the step; it must be quick and must not raise."""
 
 
-def notify(
-    observers: Sequence[Observer],
-    phase: Phase,
-    key: str,
-    *,
-    settings: ModelSettings,
-    price: Price | None,
-    seconds: float = 0.0,
-    usage: Usage = _NO_USAGE,
-    error: BaseException | None = None,
-) -> None:
-    """Tells `observers` of one step of a call of the model with these settings; one that raises harms no call."""
-    cost = price.cost(usage) if price is not None else None
-    event = CallEvent(phase=phase, key=key, model=settings.id, seconds=seconds, usage=usage, cost=cost, error=error)
+def notify(observers: Sequence[Observer], event: CallEvent) -> None:
+    """Tells `observers` of `event`; one that raises harms no call."""
     for observer in observers:
         try:
             observer(event)

@@ -1,10 +1,11 @@
-"""Makes a `Model` of a spec, a configured name, an object, or the description in a run."""
+"""Makes a `Model` of a spec, a configured name, an object, or the form that a run holds."""
 
 from __future__ import annotations
 
 import logging
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
@@ -18,7 +19,7 @@ from askance.models.config import Config, changed, check_table, settings_from
 from askance.models.engine import Engine, default_engine
 from askance.models.model import Model
 from askance.models.settings import ModelSettings, family_of
-from askance.models.spec import BUILT_IN, DECLARED, EXAMPLES, nearest
+from askance.models.spec import BUILT_IN, EXAMPLES, PROVIDERS, nearest
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -46,15 +47,15 @@ def get_model(
 
     Args:
         model: see `ModelLike`.
-        identity: name under which its answers are filed; for an object whose settings cannot be told from outside there
-            is no recording without it.
+        identity: name under which its answers are filed; an object whose settings are not known from outside is not
+            recorded without it.
         engine: the run's; None is one with default settings on the project's store.
         config: the settings file; None is the project's.
         settings: go before what the settings file says; the names are those of a model's table there.
 
     Raises:
         ConfigError: no model has this name, or a setting is not known.
-        UsageError: `model` is nothing that can be asked.
+        UsageError: `model` is not a model.
     """
     if identity is not None:
         settings["identity"] = identity
@@ -64,8 +65,8 @@ def get_model(
     run = engine if engine is not None else default_engine()
     if isinstance(model, str):
         known = named(model, settings, config=config)
-        declared = load(DECLARED[known.id.provider]) if known.id.provider in DECLARED else None
-        return Model(known, Backend.of(known), run, declared=declared)
+        declared = PROVIDERS[known.id.provider].capabilities
+        return Model(known, Backend.of(known), run, declared=None if declared is None else load(declared))
     return _wrapped(model, settings, run)
 
 
@@ -92,6 +93,15 @@ def named(name: str, changes: Mapping[str, Any] | None = None, *, config: Config
     if consent is not None and config.asks:
         consent.ask()
     return replace(settings, family=family_of(settings), consent=consent)
+
+
+def configured(config: Config) -> list[ModelSettings]:
+    """The settings of all models that have a name; one that cannot be used is left out, such as one without weights."""
+    found: list[ModelSettings] = []
+    for name in (*BUILT_IN, *config.models):
+        with suppress(ConfigError):
+            found.append(named(name, config=config))
+    return found
 
 
 def _again(model: Model, engine: Engine | None, changes: Mapping[str, Any]) -> Model:
@@ -152,7 +162,7 @@ def _renamed(settings: ModelSettings, changes: Mapping[str, Any]) -> ModelSettin
 
 
 def _no_address(changes: Mapping[str, Any]) -> None:
-    """Refuses what only the maker of a client can say."""
+    """Refuses settings that apply only where a client is made."""
     for name in ("api", "azure", "base_url", "headers", "key_variable", "local", "spec", "token_field", "vllm"):
         if name in changes:
             raise UsageError(
@@ -168,7 +178,7 @@ def is_langchain(model: object) -> bool:
 
 
 def model_from_form(form: Mapping[str, Any], engine: Engine) -> Model:
-    """The model that `Model.form` describes, for replays: nobody can be asked.
+    """The model that `Model.form` describes; it has recorded answers only, and cannot be asked.
 
     Raises:
         UsageError: it is the form of no model.

@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 LONGEST_PAUSE = 30.0
-"""Most seconds of a wait whose length the endpoint does not tell by its own clock."""
+"""Most seconds of a wait that is counted by this machine's clock, since the endpoint did not send its own."""
 
 
 def seconds_until(moment: datetime | None, headers: Mapping[str, str]) -> float | None:

@@ -1,4 +1,4 @@
-"""Prepared pictures in base64, each made once for all the calls that carry it."""
+"""Prepared pictures in base64; each is encoded once for all calls that carry it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def encode(part: ImagePart) -> PreparedImage:
 class ImageEncoder:
     """Encodes pictures in threads; each is encoded once for all calls that are under way with it.
 
-    It belongs to one event loop, like the client beside it. It keeps no picture: the image remembers what it prepared.
+    It belongs to one event loop, as a client does. It keeps no picture alive: each `Image` caches what it prepared.
     """
 
     def __init__(self) -> None:

@@ -1,11 +1,11 @@
-"""The ledger of a budget, which all processes of a run share; in a small file.
+"""The ledger of a budget: what is spent and reserved, shared by all processes of a run.
 
-What a call can cost at most is reserved before it starts and settled when it has ended. A process that is killed leaves
-its reservations behind. They keep counting; as soon as another process is short of money they are settled at their
-worst case, for nobody knows what those calls came to. Each process holds a lock on a file of its own, which the
-operating system lets go of when the process ends, however it ends.
+The most that a call can cost is reserved before it starts and settled when it has ended. A process that is killed
+leaves its reservations behind. They keep counting. When another process lacks budget, they are settled at their worst
+case, since what those calls cost is not known. Each process holds a lock on a file of its own; the operating system
+frees it when the process ends, however it ends.
 
-What a batch can cost is held by the batch and not by a process: it stays until the batch's answers are in.
+What a batch can cost is held for the batch and not for a process: it stays until the batch's answers are recorded.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ class Balance:
     """Where a ledger stands."""
 
     spent: Cost
-    """What ended, at what it cost."""
+    """The cost of the calls that have ended."""
     lost: Cost
-    """Of `spent`: worst cases of calls whose process was killed."""
+    """Of `spent`: the worst cases of calls whose process was killed."""
     reserved: Cost
     """Worst cases of calls under way."""
 
@@ -67,13 +67,12 @@ class Balance:
 class Ledger(Protocol):
     """What a run has spent of its budget, and what its calls under way may yet cost; from any thread.
 
-    All processes of a run share it. `SqliteLedger` keeps it in a file; a database that several machines reach can be
-    another. Each method raises a `StoreError` where the ledger cannot be read or written, and nothing is asked without
-    one.
+    All processes of a run share it. `SqliteLedger` keeps it in a file; another can keep it in a database that several
+    machines reach. Each method raises a `StoreError` where the ledger cannot be read or written; then no call is made.
     """
 
     budget: Budget
-    """The most that may be spent, by this process's account; what was spent is everybody's."""
+    """The most that may be spent, as this process was told; what is spent counts for all processes."""
 
     def reserve(self, worst: Cost, /, *, what: str = "the next call") -> int | None:
         """Reserves `worst`; None where that has to wait until calls under way have ended.
@@ -91,7 +90,7 @@ class Ledger(Protocol):
         ...
 
     def settle(self, reservation: int, actual: Cost, /) -> None:
-        """Puts what a call came to in place of its reservation; settling twice changes nothing."""
+        """Replaces a reservation by what the call cost; settling twice changes nothing."""
         ...
 
     def place_of(self, folder: Path, /) -> str:
@@ -122,7 +121,7 @@ class Ledger(Protocol):
         ...
 
     def settle_batch(self, batch: str, actual: Cost | None, /) -> None:
-        """Puts what a batch came to in place of what was held for it; None is the worst case, for it is lost."""
+        """Replaces what was held for a batch by what it cost; None counts the worst case, for a batch that is lost."""
         ...
 
     def balance(self) -> Balance:
@@ -130,7 +129,7 @@ class Ledger(Protocol):
         ...
 
     def close(self) -> None:
-        """Lets go of the ledger; what this process has not settled by now counts at its worst case."""
+        """Closes the ledger; what this process has not settled counts at its worst case."""
         ...
 
 
@@ -224,7 +223,7 @@ class SqliteLedger:
 
     @contextlib.contextmanager
     def _changing(self) -> Generator[sqlite3.Connection]:
-        """The file, to this process alone; what is done is kept whole or not at all."""
+        """The file in a transaction: no other process writes meanwhile, and all changes are kept or none."""
         with self._lock:
             try:
                 ledger = self._open()
@@ -242,12 +241,12 @@ class SqliteLedger:
             except (sqlite3.Error, OSError) as error:
                 raise StoreError(
                     f"The budget's ledger {str(self.path)!r} cannot be written: {error}.",
-                    hint="Nothing is asked without it. Mend the disk, or run without a budget.",
+                    hint="No call is made without it. Check the disk and its free space, or run without a budget.",
                 ) from error
 
     def _open(self) -> sqlite3.Connection:
         if self._process != os.getpid():
-            # The parent's connection and lock: closing them here could spoil them there.
+            # After a fork: these are the parent's connection and lock, and are not closed here.
             self._process, self._connection, self._alive = os.getpid(), None, None
         if self._connection is None:
             self.path.parent.mkdir(parents=True, exist_ok=True)

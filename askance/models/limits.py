@@ -1,10 +1,10 @@
 """Limits of an endpoint: how many calls it gets at once, and one pace that all of them share.
 
-A 429 says something about the endpoint, not about the call that met it: it slows all calls down and uses up none of the
-call's tries. Neither does an endpoint that stopped answering anybody, as one that is being restarted does.
+A 429 is about the endpoint, not about the call that it answers: it slows all calls down and uses up none of the call's
+tries. Nor is a try used up while the endpoint answers nobody, as during a restart.
 
-The number of calls at once is given or found out. It grows while more calls at once are answered as quickly as fewer
-were, and shrinks when answers take longer or the endpoint is overloaded. What counts is the mean over a round: as many
+The number of calls at once is given or learnt. It grows while more calls at once are answered as quickly as fewer were,
+and shrinks when answers take longer or the endpoint is overloaded. What counts is the mean over a round: as many
 answers as there are places.
 """
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 DEFAULT_CONCURRENCY = 16
 """Calls to one endpoint at a time, to begin with."""
 MOST = 256
-"""The most places that are found out."""
+"""The most places, where the number is learnt."""
 
 _GROWTH = 1.5
 _HOLDS, _SUFFERS = 1.5, 2.5
@@ -47,7 +47,7 @@ class ConcurrencyLimit:
     """Places for calls to one endpoint; used on one loop.
 
     Args:
-        fixed: places; None finds out how many.
+        fixed: number of places; None learns it.
     """
 
     def __init__(self, fixed: int | None = None) -> None:
@@ -127,14 +127,14 @@ _log = logging.getLogger("askance")
 LATER = "Run the same command later, or with another `--rpm` or `--tpm`: what is on record is not asked again."
 
 OUTAGE = 120.0
-"""Seconds that an endpoint that has answered before may answer nobody, before calls give up."""
+"""Seconds for which an endpoint that has answered before may answer nobody until calls use up tries."""
 
 NEWS = 5.0
-"""Seconds of waiting from which on a warning says so; it is repeated every `NEWS_AGAIN` seconds."""
+"""Least seconds of waiting that a warning tells of; it is repeated every `NEWS_AGAIN` seconds."""
 NEWS_AGAIN = 30.0
 
 _GONE = frozenset({502, 503, 504})
-"""Statuses of an endpoint that is overloaded, or of a proxy with none behind it."""
+"""Statuses of an endpoint that is overloaded, or of a proxy that does not reach it."""
 
 
 class EndpointLimits:
@@ -142,7 +142,7 @@ class EndpointLimits:
 
     Args:
         pace: when the next call may start.
-        concurrency: calls at a time; None finds out how many.
+        concurrency: calls at a time; None learns how many.
     """
 
     def __init__(self, pace: Pace, concurrency: int | None = None) -> None:
@@ -185,7 +185,7 @@ class EndpointLimits:
         now = time.monotonic()
         if self._rejecting is None:
             self._rejecting = now
-        # A pause beyond the deadline is not imposed on the others: they would only wait for their own end.
+        # A pause beyond the deadline does not stop the others, whose deadlines would pass too.
         if call.is_late(self.pace.pause(now, error.retry_after)):
             return False
         self.pace.rejected(now, sent, error.retry_after)

@@ -1,8 +1,8 @@
-"""One event loop, in a thread of its own, owns the clients; equal calls under way on it are made once.
+"""The live loop: one event loop in a thread of its own, on which all clients live and equal calls are made once.
 
 A client's connections belong to the loop that opened them, while callers come from scripts, threads, notebooks and
-loops that last one call. So live calls run on one loop that lasts as long as the process; `live` takes a caller there
-and back. What is on record never comes here.
+loops that last one call. So live calls run on one loop that lasts as long as the process; `live` runs a call there and
+returns its result. Recorded answers do not use it.
 """
 
 from __future__ import annotations

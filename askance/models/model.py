@@ -1,4 +1,4 @@
-"""A model as nodes hold it: settings, and how it is asked."""
+"""A model as nodes use it: makes requests by its settings, and gets their answers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from askance.chat import (
 from askance.errors import UsageError
 from askance.models.backend import Backend
 from askance.models.call import CallPath
-from askance.models.call_scope import scope
+from askance.models.call_scope import current_scope
 from askance.models.capabilities import NOTED, Capabilities, Probe, endpoint_form, endpoint_key, not_recorded
 from askance.replay import Mode, Record
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger("askance")
 
 THINKING = 16_384
-"""Tokens that a model which thinks before it answers may take for that, where its settings give no limit."""
+"""Tokens that a model may take for thinking before its answer, where its settings give no limit."""
 
 
 class Model:
@@ -49,7 +49,7 @@ class Model:
         settings: what is known of the model.
         backend: what answers.
         engine: shared by the models of a run.
-        declared: what the model says of itself, so that nobody has to ask.
+        declared: what the model can do, so that no endpoint is probed; None is not known.
 
     Raises:
         UsageError: nothing tells the model's answers from another's, and the engine's mode is `replay`.
@@ -118,7 +118,7 @@ class Model:
 
     @property
     def protocol(self) -> OutputMode | None:
-        """Form of asking by the user's choice; None is the highest that the endpoint can do."""
+        """The output mode that the user chose; None is the strictest that the endpoint can do."""
         return self.settings.protocol
 
     def form(self) -> JsonObject:
@@ -171,7 +171,7 @@ class Model:
             response=response,
             sampling=sampling,
             extra=self.settings.extra,
-            draw=scope().draw if draw is None else draw,
+            draw=current_scope().draw if draw is None else draw,
             default_limit=default_limit,
         )
 
@@ -198,13 +198,13 @@ class Model:
 
         Args:
             request: made by `request`.
-            again: set a recorded answer aside and ask, once a run; for an answer that could not be read.
+            again: ignore a recorded answer and ask, once a run; for an answer that could not be parsed.
 
         Raises:
             CallError: the call ended without an answer.
             ReplayMiss: the mode is `replay` and the answer is not on record.
         """
-        keys = scope().keys
+        keys = current_scope().keys
         if keys is None:
             return self._calls.answer(request, again=again)
         return self._noted(request, keys, again=again)
@@ -264,9 +264,9 @@ class Model:
         return await self._calls.on_live_loop(lambda: self._probe(whole=True))
 
     def notice(self, message: str, **facts: object) -> None:
-        """Warns once of what an endpoint's answers show about it, and notes it in the endpoint's record.
+        """Warns once of what answers show about their endpoint, and notes it in the endpoint's record.
 
-        This run and its replay keep their form of asking; the next run that asks uses what was noted.
+        This run and its replay keep their output mode; the next run that makes calls uses what was noted.
 
         Args:
             message: what to tell the user.
@@ -286,7 +286,7 @@ class Model:
         return Model(change(self._unsettled), self.backend, engine, declared=self._declared)
 
     async def aclose(self) -> None:
-        """Lets go of the backend's connections; the next live call opens new ones."""
+        """Closes the backend's connections; the next live call opens new ones."""
         await self.backend.aclose()
 
     @property

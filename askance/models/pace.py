@@ -1,8 +1,8 @@
-"""The pace at which calls to one endpoint start: given, or learnt from what the endpoint lets through.
+"""The pace of calls to one endpoint, calls and tokens a second: given, or learnt from what the endpoint lets through.
 
-A 429 says that the calls come too fast, all of them together. What was let through just before is the limit, nearly:
-the pace falls a little below it, comes back to it within seconds, stays there for a while, and then tries for more. So
-the allowance is used in full, and a call that meets a 429 now and then is what it takes to know the limit.
+A 429 says that all calls together come too fast. The rate that was let through just before it is nearly the limit. So
+the pace falls a little below that rate, comes back to it within seconds, stays there for a while, and then rises. The
+allowance is used in full, at the price of a 429 now and then, by which the limit is known.
 
 All times are seconds of one monotonic clock; a jump of the wall clock changes nothing.
 """
@@ -20,18 +20,16 @@ if TYPE_CHECKING:
     from askance.models.headers import Allowance
 
 LAG = 0.05
-"""Seconds of lateness of the loop's timer that later calls make up for."""
+"""Seconds by which the loop's timer may be late; later calls make up for that much."""
 
 FIRST_SIZE = 1000.0
-"""Tokens that a call is taken to need before any has been answered."""
+"""Tokens that a call is assumed to take before any has been answered."""
 
 MOST_TOKENS = 100_000_000
 """Tokens that one call can take at most: more than any model reads and writes."""
 
 _BACK_OFF = 0.1
 """Part of the known rate that a 429 takes away at first."""
-_RETURN = 3.0
-"""Seconds until a rate is back at what was let through, at 20 calls a second or more; slower rates take longer."""
 _SEARCH = 2.0
 """Growth a second while a limit has been met once only and what was let through then may be far below it."""
 _COUNTED = 20

@@ -2,8 +2,8 @@
 
 A file beside this module has what the package lacks: longest answers, batch discounts, and some models, with a date.
 
-A configured price goes before them. A server at an address of one's own has no price unless one is configured, and a
-model without a price is not free: its cost is not known, and whoever adds up says so.
+A configured price goes before a list price. A model at any other address has no price unless one is configured. A model
+without a price is not free: its cost is not known, and sums say so.
 """
 
 from __future__ import annotations
@@ -17,11 +17,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from askance.chat import ModelId, Usage, canonical_json
 from askance.models.settings import Price
 
 if TYPE_CHECKING:
-    from askance.chat import ModelId
+    from collections.abc import Callable, Iterable
+
     from askance.models.settings import ModelSettings
+    from askance.replay import Record
 
 PRICES = Path(__file__).with_name("prices.json")
 
@@ -61,6 +64,25 @@ def list_price(model: ModelId) -> Price | None:
         found |= {name: value for name, value in listed.items() if name != "written" or there["writes"]}
         as_of = list_version()
     return Price(**found, batch=there["batch"], as_of=as_of)
+
+
+def record_cost(models: Iterable[ModelSettings]) -> Callable[[Record], float | None]:
+    """A function that gives what the call on a record cost, in US dollars; None where that is not known.
+
+    Args:
+        models: the prices that they are configured with go before list prices.
+    """
+    configured = {canonical_json(settings.id.canonical()): settings.price for settings in models}
+
+    def cost(record: Record) -> float | None:
+        form: Any = record.request.get("model")
+        try:
+            price = configured.get(canonical_json(form)) or list_price(ModelId(**form))
+            return None if price is None else price.cost(Usage(**record.response.get("usage", {})))
+        except (TypeError, ValueError):
+            return None
+
+    return cost
 
 
 def longest_answer(model: ModelId) -> int | None:

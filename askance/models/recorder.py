@@ -1,4 +1,4 @@
-"""Record and replay: what a run's mode lets it read from the records and write to them.
+"""The recorder: reads answers from the records and writes them, as far as the mode of a run allows.
 
 | mode | reads | calls | writes |
 |---|---|---|---|
@@ -7,12 +7,11 @@
 | `replay` | only | never | never |
 | `refresh` | never | always | the answer, over the recorded one |
 
-When two processes ask for the same at once, the request is made once in `auto` and `refresh`: a lease keeps the other
-process waiting, and an answer that was recorded since a run began is not asked for again by it. `live` asks whatever
-others do.
+When two processes need the same answer at once, the call is made once in `auto` and `refresh`: a lease makes the other
+process wait, and a run uses an answer that another recorded since it began. `live` makes every call, whatever others
+do.
 
-Records are written by a thread of their own: those that wait at the same time are written together, and then
-acknowledged.
+A thread of its own writes records; those that wait at the same time are written together.
 """
 
 from __future__ import annotations
@@ -63,9 +62,9 @@ class Recorder:
         self._asking_again: dict[str, Record | None] = {}
         """By key: the recorded answer that is not used, until there is a new one."""
         self._asked_again: set[str] = set()
-        """Keys of what this run has recorded anew."""
+        """Keys of answers that this run has replaced."""
         self._left: set[str] = set()
-        """Keys of what `live` found on record and did not replace."""
+        """Keys of records that `live` found and did not replace."""
         self._warned = False
         self._opening = Lock()
         self._queue = WriteQueue(self._put_all)
@@ -145,7 +144,7 @@ class Recorder:
         return nullcontext() if leases is None else leases.lease(key, lambda: self._now_held(key) not in (None, old))
 
     def superseded(self, key: str) -> Record | None:
-        """The record that a call which is made all the same will replace; None where there is none."""
+        """The record that a call will replace, since it is asked again; None where there is none."""
         return self._now_held(key) if self.mode == "refresh" else self._asking_again.get(key)
 
     def answered_meanwhile(self, key: str, old: Record | None) -> ChatResponse | None:
@@ -174,7 +173,7 @@ class Recorder:
         return None
 
     def _of_others(self, record: Record) -> bool:
-        """Whether another process has made it since this run began; no record from the future counts."""
+        """Whether another process has made it since this run began; one dated later than now does not count."""
         return self._began < record.at <= _now() and record.key not in self._asked_again
 
     @property
@@ -189,7 +188,7 @@ class Recorder:
         return self._leases
 
     def ask_again(self, key: str) -> bool:
-        """Has the answer to `key` asked again, once a run; whether it will be."""
+        """Ignores the recorded answer to `key` from now on, once a run; returns whether it will be asked again."""
         return self.mode == "auto" and key not in self._asked_again and self._set_aside(key, self.look_up(key))
 
     def _set_aside(self, key: str, record: Record | None) -> bool:
@@ -221,7 +220,7 @@ class Recorder:
     async def write(self, make: Callable[[], Record]) -> bool:
         """Whether the record of `make()` has been written, in a thread: another process may hold the store for a while.
 
-        A failure is logged once and raises nothing: the answer has been paid for, and is used.
+        A failure is logged once and raises nothing, since the answer can be used all the same.
         """
         return await self._queue.write(make)
 
@@ -326,7 +325,7 @@ class _Waiting:
 
 
 class WriteQueue(Generic[T]):
-    """Writes in a thread, in the order of the calls; what waits at the same time is written together.
+    """Writes in a thread, in the order of the calls; items that wait at the same time are written together.
 
     Args:
         put: writes several; for each, whether it is on the disk. It raises nothing.

@@ -1,22 +1,46 @@
-"""What the replies of all vendors have in common: JSON of a stranger, thinking within the text, how an answer ended.
+"""What the replies of all vendors have in common: JSON, thinking inside the text, the reason why an answer ended.
 
-Each step of reading says what it expected. How an answer ended is told by the words of all providers in one table. A
-word that is not in it is an error that names it: nobody can tell whether such an answer is whole. No word at all is the
-end of an answer, for some servers give none.
+A reply is not trusted: each reader raises an error that names what it did not find. One table holds the finish reasons
+of all providers. A reason that is not in it is an error, since the answer may not be whole. A reply without a reason is
+taken as whole, since some servers give none.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from askance.errors import MalformedReply, UnknownFinish
+from askance.models.vendor_errors import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from askance.chat import FinishReason
+
+
+MOST_VALUES = 1_000_000
+"""Most values in the JSON of a reply: a few bytes of text can take a hundred of memory."""
+
+_SHOWN = 40
+"""Characters of a reply that is not JSON that a message quotes."""
+
+
+def parse_reply(data: bytes) -> object:
+    """The JSON value in `data`, bytes from an endpoint.
+
+    Raises:
+        MalformedReply: it is not JSON, or has more than `MOST_VALUES` values.
+    """
+    if sum(map(data.count, (b",", b"[", b"{"))) > MOST_VALUES:
+        raise MalformedReply(f"It holds more than {MOST_VALUES} values.")
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError) as error:
+        start = one_line(data[: 4 * _SHOWN].decode("utf-8", "replace"), limit=_SHOWN)
+        raise MalformedReply(f"It is no JSON text: {start!r}." if data else "It is empty.") from error
 
 
 def clean_text(text: object) -> str:

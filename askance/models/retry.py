@@ -26,7 +26,7 @@ class RetryPolicy:
     max_wait: float = 30.0
     """Upper bound of any wait, in seconds."""
     outage_wait: float = 5.0
-    """Upper bound while the endpoint answers nobody, in seconds: a call should soon notice its return."""
+    """Upper bound of a wait while the endpoint answers nobody, in seconds, so that a call notices its return soon."""
     deadline: float | None = DEADLINE
     """Seconds from the first try within which the call must have ended; None is no deadline."""
 

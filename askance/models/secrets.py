@@ -1,8 +1,8 @@
-"""Keys and secret headers, blanked out of all that comes back: an endpoint may repeat them anywhere in a reply.
+"""Blanks keys and secret headers out of replies: an endpoint may repeat them anywhere.
 
 It may also repeat them encoded: escaped as in JSON, in UTF-16 or UTF-32, percent-encoded, as HTML entities, in base64,
-or by several of these on top of each other. So a reply is decoded, layer by layer, to look for secrets. The bytes that
-a secret was decoded from are blanked out; all others stay as they came. A reply without escapes, as most are, costs a
+or in several of these forms, one inside another. So a reply is decoded, layer by layer, to look for secrets. The bytes
+that a secret was decoded from are blanked out; all others stay as they came. Most replies hold no escapes, and take a
 few searches.
 """
 
@@ -23,7 +23,7 @@ BLANK = "[key]"
 """What replaces a secret."""
 
 LAYERS = 6
-"""Most encodings on top of each other that are decoded."""
+"""Most encodings, one inside another, that are decoded."""
 
 REACH = 96
 """Most bytes that one character of a secret may take up in a stream of escapes that is cut into chunks."""
@@ -32,7 +32,7 @@ WINDOW = 2**20
 """Bytes that are decoded together."""
 
 MOST_ESCAPES = 100_000
-"""Most escapes in a window; a reply with more is no answer, and the rest of it is blanked out."""
+"""Most escapes in a window; of a reply with more the rest is blanked out."""
 
 Span = tuple[int, int]
 
@@ -54,7 +54,7 @@ _CHARACTER, _PERCENT, _DECIMAL, _NAME = 5, 6, 8, 9
 
 
 class Secrets:
-    """Secrets that a reply must not repeat; they are not shown, not even among the locals of a traceback.
+    """Secrets that must not be repeated; neither `repr` nor the locals of a traceback show them.
 
     Args:
         values: keys and secret headers; those shorter than `SHORTEST_SECRET` are ignored.
@@ -167,9 +167,9 @@ class _Decoded:
     def __init__(self, data: bytes, escape: re.Pattern[bytes]) -> None:
         out, end = bytearray(), 0
         self._at: list[int] = []
-        """Where the meaning of each escape begins in the decoded data."""
+        """Where each decoded escape begins in the decoded data."""
         self._escapes: list[tuple[int, int, int]] = []
-        """For each escape: the length of its meaning in bytes, and where it begins and ends."""
+        """For each escape: the length of what it stands for, in bytes, and where the escape begins and ends."""
         for found in escape.finditer(data):
             meaning = _meaning(found)
             if meaning is None:
@@ -216,7 +216,7 @@ def _forms(value: str, escape: re.Pattern[bytes]) -> Iterator[bytes]:
 
 
 def _unescaped(data: bytes, escape: re.Pattern[bytes]) -> Iterator[bytes]:
-    """`data`, and what it is with each layer of escapes decoded: a secret may itself look like an escape."""
+    """`data`, then `data` with one more layer of escapes decoded each time: a secret may itself look like an escape."""
     yield data
     for _ in range(LAYERS):
         if (decoded := _Decoded(data, escape).data) == data:

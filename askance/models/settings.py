@@ -37,11 +37,11 @@ class Price:
     written: float | None = None
     """For input that the provider writes to its prompt cache unasked; None is the price of other input."""
     batch: float | None = None
-    """Price of the batch interface as a part of the price online; None where there is none, or it is not known."""
+    """Price of the batch interface as a share of the price online; None where there is none, or it is not known."""
     up_to: int | None = None
     """Longest input, in tokens, that the price holds for."""
     as_of: str | None = None
-    """Price list that it is from: a date, or a package and its version; None where it is configured."""
+    """The price list that it is from: a date, or a package and its version; None for a configured price."""
 
     def cost(self, usage: Usage) -> float | None:
         """US dollars for `usage`; None where the endpoint did not count, or the price does not hold for it.
@@ -144,7 +144,7 @@ class Vllm:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelSettings:
-    """A model and how it is asked. The first block is part of each request; the rest cannot change an answer."""
+    """A model and how it is asked. The fields up to `detail` are part of each request; no other changes an answer."""
 
     id: ModelId
     """`id.provider`, `id.model`, `id.endpoint` and `id.api` say what to reach, `id.name` what its answers are filed
@@ -160,9 +160,9 @@ class ModelSettings:
     family: str | None = None
     """Family whose wording of the prompts is used, such as `vicuna`; None is the general wording."""
     protocol: OutputMode | None = None
-    """Form in which answers are asked for; None is the highest that the endpoint can do."""
+    """Form in which answers are asked for; None is the strictest that the endpoint can do."""
     price: Price | None = None
-    """None is not known, which is not free."""
+    """None is not known, which does not mean free."""
     timeout: float | None = None
     """Seconds that one try may take; None is `DEFAULT_TIMEOUT`."""
     key_variable: str | None = None
@@ -177,7 +177,7 @@ class ModelSettings:
     vllm: Vllm | None = None
     """For a model that vLLM runs; None is the defaults."""
     consent: Consent | None = field(default=None, compare=False, repr=False)
-    """What the user has to agree to before the model is asked: settings that a project's file says, not the user."""
+    """What the user has to consent to before the model is asked: what settings in a project's file would do."""
 
 
 FAMILIES: tuple[tuple[re.Pattern[str], str | None], ...] = (

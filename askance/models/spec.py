@@ -11,29 +11,35 @@ from urllib.parse import urlsplit
 
 from askance.errors import ConfigError
 
-PROVIDERS: dict[str, str] = {
-    "demo": "askance.demo.model:from_settings",
-    "hf": "askance.models.local.hf:from_settings",
-    "langchain": "askance.models.langchain.langchain_model:from_settings",
-    "openai": "askance.models.openai.openai_model:from_settings",
-    "vllm": "askance.models.vllm.vllm_model:from_settings",
-}
-"""Where the backend of each provider is: a function of `ModelSettings` that gives a `ChatModel`; loaded at the first
-live call."""
 
-DECLARED: dict[str, str] = {"demo": "askance.demo.model:CAPABILITIES"}
-"""For providers that need not be asked what they can do: where their `Capabilities` are."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Provider:
+    """Where the parts of one provider are, each as `module:name`; a module is loaded when its part is needed."""
+
+    backend: str
+    """A function of `ModelSettings` that gives a `ChatModel`; it is needed at the first live call."""
+    settle: str | None = None
+    """A function that fills in `ModelSettings`: for a model on this machine, an identity by its weights."""
+    capabilities: str | None = None
+    """The `Capabilities` of models that need not be asked what they can do."""
+
+
+PROVIDERS: dict[str, Provider] = {
+    "demo": Provider(backend="askance.demo.model:from_settings", capabilities="askance.demo.model:CAPABILITIES"),
+    "hf": Provider(backend="askance.models.local.hf:from_settings", settle="askance.models.local.folder:with_identity"),
+    "langchain": Provider(backend="askance.models.langchain.langchain_model:from_settings"),
+    "openai": Provider(backend="askance.models.openai.openai_model:from_settings"),
+    "vllm": Provider(
+        backend="askance.models.vllm.vllm_model:from_settings",
+        settle="askance.models.vllm.engine_args:with_identity",
+    ),
+}
+"""By the name in front of the colon of a spec."""
 
 BUILT_IN: dict[str, dict[str, Any]] = {
     "demo": {"spec": "demo:handwritten", "identity": "demo (hand-written)", "price": {"input": 0, "output": 0}},
 }
 """Models that need no spec and no table in the settings file, by name."""
-
-SETTLED: dict[str, str] = {
-    "hf": "askance.models.local.folder:with_identity",
-    "vllm": "askance.models.vllm.engine_args:with_identity",
-}
-"""For models on this machine: what fills their settings in, an identity by their weights above all."""
 
 _BY_LANGCHAIN = {
     "anthropic": "anthropic",

@@ -1,7 +1,7 @@
-"""What vendors raise, as askance's own errors: read and translated once, at the boundary.
+"""Translates what vendors' clients raise into askance's own errors.
 
-The vendors' clients name their classes alike (`APITimeoutError`, `RateLimitError`, …), so one table by name serves them
-all and imports none. Of the names in an exception's ancestry the most specific one decides; status and words refine it.
+The clients name their classes alike (`APITimeoutError`, `RateLimitError`, …). So one table by name serves them all, and
+no vendor's package is imported. The most specific class of an exception decides; status and message refine it.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ WORDS_LIMIT = 300
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErrorDetails:
-    """What a vendor's exception says about a call."""
+    """What a vendor's exception tells about a call."""
 
     kind: type[CallError]
     status: int | None = None
     words: str = ""
-    """The server's own, or those of what broke the connection; one clean line."""
+    """The server's message, or that of the broken connection, on one line."""
     code: str = ""
     param: str = ""
     retry_after: float | None = None
@@ -126,7 +126,7 @@ CLASSES: dict[str, type[CallError]] = {
 """Error by the name of a vendor's class."""
 
 _GENERIC = {BadRequest, ModelError, Unreachable}
-"""Errors that a status tells better than the class does."""
+"""Errors that are replaced by what the status stands for."""
 
 _TOO_LONG = re.compile(
     r"context[ _](length|window|size)|maximum model length|prompt is too long|input is too long"
@@ -150,7 +150,7 @@ _NO_MODEL = re.compile(
 
 
 def error_details(cause: BaseException, *, clear: Callable[[str], str] = str) -> ErrorDetails | None:
-    """What `cause` says; None where neither its class nor a status tells.
+    """The details of `cause`; None where neither its class nor its status is known.
 
     Args:
         cause: what a vendor's client raised.
@@ -238,13 +238,13 @@ def status_of(cause: BaseException) -> int | None:
 
 
 def _redirected(cause: BaseException, clear: Callable[[str], str]) -> ErrorDetails | None:
-    """What an endpoint says that redirects the request; redirects are not followed."""
+    """The details of a redirect, which is not followed; None where `cause` is not one."""
     status: object = getattr(getattr(cause, "response", None), "status_code", None)
     if not isinstance(status, int) or not 300 <= status < 400:
         return None
     target = clear(headers_of(cause).get("location", ""))
     return ErrorDetails(
-        kind=BadRequest, status=status, words=f"it sends us on to {one_line(target)!r}, which is not followed"
+        kind=BadRequest, status=status, words=f"it redirects to {one_line(target)!r}, which is not followed"
     )
 
 
@@ -289,10 +289,10 @@ def _root(cause: BaseException, clear: Callable[[str], str]) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErrorContext:
-    """The call that failed, as far as a message needs to know it."""
+    """What a message says about the call that failed."""
 
     where: str
-    """The endpoint as a person knows it, without a key."""
+    """The endpoint's address or name, without a key."""
     model: str
     images: bool = False
     """Whether the request holds pictures."""
@@ -324,7 +324,7 @@ MESSAGES: dict[type[CallError], tuple[str, str | None]] = {
     Refused: ("The model {model!r} declined to answer{said}", None),
     ServerFault: ("{where} failed{status}{said}", "Try again later; the server's log may say more."),
     Truncated: ("{where} cut the answer off at the token limit.", "Raise the token limit."),
-    UnknownFinish: ("{where} sent a reply of which nobody can tell whether it is whole{said}", None),
+    UnknownFinish: ("{where} sent a reply that may not be whole{said}", None),
     Unreachable: ("{where} cannot be reached{said}", "Check the address, the network and any proxy."),
 }
 """For each kind of error, its message and its hint."""
@@ -377,7 +377,7 @@ def error_of(details: ErrorDetails, context: ErrorContext) -> CallError:
 
 
 def _special_hint(kind: type[CallError], details: ErrorDetails, context: ErrorContext) -> str | None:
-    """A better hint than the usual one, where the circumstances tell it."""
+    """A hint for the case at hand, instead of the usual one; None where there is none."""
     if kind is Unreachable and context.local:
         return "Start the server, or check the address."
     if kind is AuthError and context.key_variable is None:
@@ -405,7 +405,7 @@ def public_address(address: str) -> str:
 
 
 def shows(cause: BaseException, secrets: Secrets, *, frames: bool) -> bool:
-    """Whether `cause`, or what it came from, repeats or holds a secret.
+    """Whether `cause`, or an exception that it is chained to, holds a secret.
 
     Args:
         cause: what was raised.

@@ -539,7 +539,7 @@ def test_calls_that_make_a_batch_invalid_fail_and_the_others_are_sent_again(
 
         assert outcomes["failed"] == 1
         assert reasons(lines) == {
-            f"{server.url} did not begin the batch: This line is wrong. Mend what it names, or ask without `--batch`."
+            f"{server.url} did not begin the batch: This line is wrong. Correct what it names, or leave out `--batch`."
         }
 
 
@@ -714,7 +714,7 @@ def test_two_processes_do_not_work_on_one_job(tmp_path: Path) -> None:
 
     assert str(raised.value) == (
         f"Another process works on the batches in {str(tmp_path / 'batches')!r}. "
-        "Let it: it asks what this one would ask."
+        "Wait for it: it makes the same calls. Or give another folder."
     )
 
 
@@ -742,7 +742,8 @@ def test_a_mode_that_does_not_go_with_batches_is_named(tmp_path: Path, pictures:
         Run("http://127.0.0.1:9/v1", tmp_path, pictures, engine={"mode": mode}).in_batches()
 
     assert str(raised.value) == (
-        f"The mode {mode!r} does not go with batches, whose answers are read from the records. Leave it out."
+        f"The mode {mode!r} does not go with batches, whose answers are read from the records. "
+        "Leave out the mode, or leave out `--batch`."
     )
 
 

@@ -100,10 +100,10 @@ async def test_a_page_is_read_up_to_its_limit(
     with serve() as server:
         api = api_of(server)
         server.batches["b1"] = Made({"id": "b1", "status": "completed", "metadata": {"askance_part": "p"}})
-        found = await api.find("p")
+        found = await api.find_batches("p")
         monkeypatch.setattr("askance.models.openai.batch_api.LARGEST_PAGE", 50)
         with pytest.raises(MalformedReply, match="sent a reply that cannot be read: It is larger than"):
-            await api.find("p")
+            await api.find_batches("p")
         await api.aclose()
 
     assert [batch.id for batch in found] == ["b1"]

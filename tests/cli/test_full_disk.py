@@ -63,6 +63,6 @@ def test_a_run_that_finds_no_room_goes_on_later(askance: Command) -> None:
     assert broken.code == 3
     assert broken.err == (
         "askance: 'long/samples.jsonl' cannot be written: File too large.\n  → Make room on the disk, or check the "
-        "rights to the folder; then the same command again.\n"
+        "rights to the folder; then run the same command again.\n"
     )
     assert (whole.code, "20 samples: 20 answered." in whole.out) == (0, True)

@@ -107,7 +107,7 @@ def test_a_run_folder_keeps_its_own_ledger(askance: Command, priced: str, ads: l
 @pytest.mark.parametrize(
     ("budget", "message"),
     [
-        ("plenty", "askance: 'plenty' is no budget.\n  → Write 5.00 for US dollars, 20000tokens, or 100calls.\n"),
+        ("plenty", "askance: 'plenty' is not a budget.\n  → Write 5.00 for US dollars, 20000tokens, or 100calls.\n"),
         (
             "5.00",
             (

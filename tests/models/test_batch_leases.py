@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from askance.models.batch.job import Job, Part
+from askance.models.batch.job import BatchPart, Job
 from askance.models.batch.reservations import JobLeases
 from askance.models.recorder import Recorder
 from askance.replay import Leases, Store, StoreLeases
@@ -39,13 +39,13 @@ def other(tmp_path: Path) -> Iterator[Leases]:
 
 
 @pytest.fixture
-def part(job: Job) -> Part:
-    part = Part("0" * 32, "m", 2, 0)
-    job.calls(part.id).write_text("".join(json.dumps({"key": key}) + "\n" for key in KEYS))
+def part(job: Job) -> BatchPart:
+    part = BatchPart("0" * 32, "m", 2, 0)
+    job.calls_file(part.id).write_text("".join(json.dumps({"key": key}) + "\n" for key in KEYS))
     return part
 
 
-def spooled(job: Job, recorder: Recorder, part: Part) -> JobLeases:
+def spooled(job: Job, recorder: Recorder, part: BatchPart) -> JobLeases:
     leases = JobLeases(job, recorder)
     assert all(leases.take(key) for key in KEYS)
     leases.spooled(part.id)
@@ -53,7 +53,7 @@ def spooled(job: Job, recorder: Recorder, part: Part) -> JobLeases:
 
 
 def test_a_part_goes_from_the_process_to_its_batch_and_back(
-    job: Job, recorder: Recorder, other: Leases, part: Part
+    job: Job, recorder: Recorder, other: Leases, part: BatchPart
 ) -> None:
     leases, free = spooled(job, recorder, part), list[bool]()
     for step in (leases.secure, leases.assign_to_batch, leases.secure, leases.assign_to_batch):
@@ -66,7 +66,7 @@ def test_a_part_goes_from_the_process_to_its_batch_and_back(
 
 @pytest.mark.parametrize("step", ["secure", "assign_to_batch"])
 def test_what_was_taken_over_is_not_asked_for(
-    job: Job, recorder: Recorder, other: Leases, part: Part, monkeypatch: pytest.MonkeyPatch, step: str
+    job: Job, recorder: Recorder, other: Leases, part: BatchPart, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
     leases = spooled(job, recorder, part)
     assert not other.take(KEYS[1])
@@ -80,7 +80,7 @@ def test_what_was_taken_over_is_not_asked_for(
 
 
 def test_a_part_that_an_earlier_process_left_is_claimed_whole_or_not_at_all(
-    job: Job, recorder: Recorder, other: Leases, part: Part
+    job: Job, recorder: Recorder, other: Leases, part: BatchPart
 ) -> None:
     leases = JobLeases(job, recorder)
     assert other.take(KEYS[1])

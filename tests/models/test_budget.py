@@ -51,11 +51,11 @@ def test_what_is_no_budget(text: str) -> None:
     with pytest.raises(UsageError) as error:
         Budget.parse(text)
 
-    assert str(error.value) == f"{text!r} is no budget. Write 5.00 for US dollars, 20000tokens, or 100calls."
+    assert str(error.value) == f"{text!r} is not a budget. Write 5.00 for US dollars, 20000tokens, or 100calls."
 
 
 def test_a_budget_limits_something() -> None:
-    with pytest.raises(UsageError, match=r"^A budget limits dollars, tokens or calls, to nothing or more\."):
+    with pytest.raises(UsageError, match=r"^A budget limits dollars, tokens or calls, each to 0 or more\."):
         Budget()
 
 

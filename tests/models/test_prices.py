@@ -3,13 +3,16 @@ from __future__ import annotations
 import json
 from datetime import date
 from importlib.metadata import version
+from pathlib import Path
 
 import pytest
 
-from askance.chat import Message, ModelId, TextPart, Usage
-from askance.models import Capabilities, Engine, ModelSettings, Price, ScriptedModel, call, get_model, prices
-from askance.models.prices import PRICES, list_price, longest_answer
-from askance.replay import MemoryStore
+from askance.chat import ChatResponse, Message, ModelId, TextPart, Usage
+from askance.models import Capabilities, Config, Engine, ModelSettings, Price, ScriptedModel, call, get_model, prices
+from askance.models.factory import configured
+from askance.models.prices import PRICES, list_price, longest_answer, record_cost
+from askance.replay import MemoryStore, Record
+from tests.models.local.questions import asked
 
 GPT_4O = Price(input=2.5, cached=1.25, output=10, batch=0.5, as_of=f"genai-prices {version('genai-prices')}")
 
@@ -151,3 +154,23 @@ def test_every_listed_model_has_a_price() -> None:
             price = list_price(ModelId("langchain", f"{langchain[provider]}:{name}"))
             assert price is not None, name
             assert 0 < (price.cached or 0.001) < price.input < price.output
+
+
+SETTINGS = """\
+[models.gone]
+spec = "hf:models/gone"
+
+[models.priced]
+spec = "openai:mine@http://127.0.0.1:1/v1"
+identity = "tiny"
+price = { input = 1.0, output = 2.0 }
+"""
+
+
+def test_a_record_costs_the_configured_price_though_the_weights_of_another_model_are_gone(own_place: Path) -> None:
+    (own_place / "askance.toml").write_text(SETTINGS, encoding="utf-8")
+    answer = ChatResponse(text="red", usage=Usage(input=1_000_000, output=1_000_000))
+
+    cost = record_cost(configured(Config.find()))
+
+    assert cost(Record.make("chat", asked("What?").canonical(), answer.canonical())) == 3.0

@@ -192,7 +192,7 @@ async def test_no_endpoint_sends_us_on(status: int) -> None:
             assert len(endpoint.requests) == 1
         assert other.requests + other.others == []
     assert str(caught.value) == (
-        f"{endpoint.url} rejects the request (status {status}): it sends us on to {to!r}, which is not followed."
+        f"{endpoint.url} rejects the request (status {status}): it redirects to {to!r}, which is not followed."
         " Give the address itself: requests and keys are sent to no other."
     )
 

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Literal
 from askance.errors import UsageError
 from askance.models.batch.queue import MAX_BYTES, MAX_CALLS, CallQueue
 from askance.models.batch.reservations import BatchBudget, JobLeases
-from askance.models.batch.target import Target
+from askance.models.batch.target import BatchTarget
 from askance.models.batch.worker import BatchWorker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from askance.errors import OverBudget
-    from askance.models.batch.job import Job, Part
+    from askance.models.batch.job import BatchPart, Job
     from askance.models.model import Model
 
 
@@ -34,10 +34,11 @@ class BatchPolicy:
     tries: int = 3
     """How often a call is sent until it counts as failed."""
     first_poll: float = 5.0
-    """Seconds until a new batch is looked at; the time grows up to `poll`."""
+    """Seconds until a new batch is looked up; the time between two look-ups grows up to `poll`."""
     poll: float = 60.0
+    """Most seconds between two look-ups of a batch."""
     grace: float = 60.0
-    """Seconds in which a batch appears whose creation got no answer."""
+    """Seconds within which a batch appears in the list whose creation got no answer."""
     requests: int = 8
     """Tries of a request other than a poll; polls go on for as long as a batch may take."""
     max_wait: float = 60.0
@@ -45,7 +46,7 @@ class BatchPolicy:
     at_once: int = 2
     """Uploads and downloads at a time."""
     ahead: int = 4
-    """Parts on the disk that may wait for their upload before the pass waits for them."""
+    """Parts that may wait for their upload; with more the pass waits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +64,7 @@ class BatchProgress:
     batches: tuple[str, ...] = ()
     """Ids of the batches under way."""
     words: str = ""
-    """The trouble, in the phase `trouble`."""
+    """The error, in the phase `trouble`."""
 
 
 class Batches:
@@ -94,17 +95,17 @@ class Batches:
         self._passes = 0
         self._engine = models[0].engine
         self._leases = JobLeases(job, self._engine.recorder)
-        self._targets = {target.key: target for target in [Target(model, job) for model in models]}
+        self._targets = {target.key: target for target in [BatchTarget(model, job) for model in models]}
         guard = self._engine.budget
         self._budget = None if guard is None else BatchBudget(job, guard)
         self._over: OverBudget | None = None
         self._worker = BatchWorker(
-            job, self._targets, leases=self._leases, policy=self._policy, tell=self.tell, budget=self._budget
+            job, self._targets, leases=self._leases, policy=self._policy, report=self.report, budget=self._budget
         )
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def begin(self) -> None:
-        """Learns what the endpoints want, and picks up the parts that an earlier process left.
+        """Sets up the targets, and goes on with the parts that an earlier process left.
 
         Raises:
             UsageError: the job holds batches of other models.
@@ -129,7 +130,7 @@ class Batches:
                 )
             self.start(part)
 
-    async def ready(self) -> None:
+    async def check(self) -> None:
         """Makes sure, once, that every endpoint has a batch interface.
 
         Raises:
@@ -137,7 +138,7 @@ class Batches:
             CallError: an endpoint cannot be asked.
         """
         for target in self._targets.values():
-            await self._worker.persist(target.check)
+            await self._worker.with_retries(target.check)
 
     def queue(self, *, closed: bool = False) -> CallQueue:
         """A queue for the next pass; `closed`, for the last."""
@@ -152,20 +153,20 @@ class Batches:
             budget=self._budget,
             closed=closed,
         )
-        queue.over = self._over if closed else None
+        queue.over_budget = self._over if closed else None
         return queue
 
     def end_pass(self, queue: CallQueue) -> bool:
-        """Takes note of a pass that has ended; whether the next can be expected to end with an empty queue."""
-        self._over = queue.over
-        return queue.over is None
+        """Notes that a pass has ended; returns False where the budget did not allow all of its calls."""
+        self._over = queue.over_budget
+        return queue.over_budget is None
 
-    def start(self, part: Part) -> None:
-        """Has a part carried to its end."""
+    def start(self, part: BatchPart) -> None:
+        """Starts the task that takes a part to its end."""
         self._tasks.add(asyncio.create_task(self._worker.run(part)))
 
-    async def room(self) -> None:
-        """Waits while too much is waiting for its upload.
+    async def wait_for_room(self) -> None:
+        """Waits while more parts than the policy allows wait for their upload.
 
         Raises:
             AskanceError: a part cannot be carried on.
@@ -182,7 +183,7 @@ class Batches:
         while self._tasks:
             await self._raised(await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED))
 
-    async def others(self, keys: list[str]) -> None:
+    async def wait_for_others(self, keys: list[str]) -> None:
         """Waits until other runs have answers to `keys`, or no longer ask for them."""
         words = f"Another run on these records asks for {len(keys):,} of the calls."
         wait = self._policy.first_poll
@@ -190,22 +191,22 @@ class Batches:
             while keys and await asyncio.to_thread(self._leases.available, keys[-1]):
                 keys.pop()
             if keys:
-                self.tell("trouble", words)
+                self.report("trouble", words)
                 await asyncio.sleep(wait)
                 wait = min(wait * 1.5, self._policy.poll)
 
     async def aclose(self) -> None:
-        """Leaves every part as it is; those that are in no batch hold nothing any more."""
+        """Stops the tasks; parts on disk stay, and leases of parts without a batch are freed."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         for part in self._job.unsettled:
-            if part.sure:
+            if part.has_no_batch:
                 await asyncio.to_thread(self._leases.release_batch, part)
         for target in self._targets.values():
             await target.aclose()
 
-    def tell(self, phase: Phase, words: str = "", *, queued: int | None = None) -> None:
+    def report(self, phase: Phase, words: str = "", *, queued: int | None = None) -> None:
         """Reports how far the batches have come."""
         if self._on_progress is not None:
             known = self._worker.done

@@ -1,16 +1,16 @@
-"""A batch job on disk: every step is written down before it is taken, so that it can be killed at any instant.
+"""A batch job on disk. A journal holds its steps, so that the process may be killed at any instant.
 
 ```
 batches/
   .lock            held by the one process that works on the job
-  journal.jsonl    what has happened, a line each, on disk before the next step is taken
+  journal.jsonl    the steps so far, one a line; each is on disk before the next one is taken
   PART.jsonl       a part as it is uploaded; gone once its batch is created
   PART.calls.jsonl the calls of a part: key, request in canonical form, pictures as sent
 ```
 
-A part goes through the steps `spooled`, `uploading`, `uploaded`, `creating`, `created`, `settled`; `alone` stands
-before the last where a second batch of it might have shown, and was looked for. A file of a part that the journal does
-not know belongs to a pass that did not end; it is removed and the pass repeated.
+A part goes through the steps `spooled`, `uploading`, `uploaded`, `creating`, `created` and `settled`. Where a second
+batch of it might have been created, `alone` before `settled` says that there is none. Files of a part that the journal
+does not name are left from a pass that did not end: they are removed, and the pass is repeated.
 """
 
 from __future__ import annotations
@@ -41,26 +41,26 @@ FORMAT = 1
 """Version of the folder's layout."""
 
 _PART = re.compile(r"[0-9a-f]{32}")
-_ENDING = ("error", "message", "hint", "again", "counts")
+_FAILURE_FIELDS = ("error", "message", "hint", "again", "counts")
 
 
 @dataclass(slots=True)
-class Part:
+class BatchPart:
     """Calls that make up one batch, and how far it has come."""
 
     id: str
-    """32 random hex digits: the batch is found by them where its id was lost."""
+    """32 random hex digits; the batch carries them, and is found by them where its own id was lost."""
     target: str
-    """The model and the endpoint that it is for; see `Target`."""
+    """The model and the endpoint that it is for; see `BatchTarget`."""
     count: int
     size: int
     """Bytes to upload."""
     worst: Cost | None = None
     """The most that its calls can cost, where there is a budget."""
     spent: Cost | None = None
-    """What they have cost, as far as there was a budget, once it is settled."""
+    """What its calls have cost, once it is settled, where there is a budget."""
     form: JsonObject = field(default_factory=dict[str, Any])
-    """What its calls look like: `token_field` and `without`, the sampling fields left out."""
+    """The dialect that its calls are written in: `token_field` and `without`; see `Dialect`."""
     uploading: bool = False
     """Whether an upload was begun."""
     file: str | None = None
@@ -69,22 +69,22 @@ class Part:
     """When the batch was last asked to be created, in seconds since the epoch; None is never, or it was rejected."""
     batch: str | None = None
     """Id of the batch at the endpoint."""
-    doubtful: bool = False
-    """Whether its creation was asked for twice, or got no answer, so that a second batch of it may still appear."""
+    may_be_double: bool = False
+    """Whether a second batch of it may still appear, since its creation was asked for twice or got no answer."""
     settled: bool = False
-    """Whether every one of its calls has its answer on record, or is noted as failed or to be asked again."""
+    """Whether each of its calls has its answer on record, or is noted as failed."""
     unanswered: frozenset[str] = frozenset()
-    """Keys of the calls that it brought no answer to."""
+    """Keys of its calls without an answer, once it is settled."""
 
     @property
-    def sure(self) -> bool:
+    def has_no_batch(self) -> bool:
         """Whether it is certain that there is no batch of it."""
         return self.batch is None and self.creating is None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ending:
-    """How calls ended that a batch brought no answer to."""
+class CallFailure:
+    """Why calls of a batch have no answer."""
 
     error: str
     """Name of the error's class."""
@@ -92,11 +92,11 @@ class Ending:
     hint: str | None = None
     keys: tuple[str, ...] = ()
     again: bool = False
-    """Whether the calls are to be sent again, as often as they may."""
+    """Whether the calls are sent again, unless they have used up their tries."""
     counts: bool = True
     """Whether the calls have used up a try."""
 
-    def raised(self) -> CallError:
+    def to_error(self) -> CallError:
         """The error that the call ends with."""
         kind: object = getattr(errors, self.error, None)
         known = kind if isinstance(kind, type) and issubclass(kind, CallError) else CallError
@@ -122,14 +122,14 @@ class Job:
     tries: int = 3
     id: str = field(init=False, default="")
     """Random hex digits: tells this job from an earlier one in the same folder."""
-    parts: dict[str, Part] = field(init=False, default_factory=dict[str, Part])
-    """By their number; the oldest first."""
-    most: dict[str, int] = field(init=False, default_factory=dict[str, int])
-    """By target: calls that a part may hold, where the endpoint took fewer than it says; its parts then take turns."""
+    parts: dict[str, BatchPart] = field(init=False, default_factory=dict[str, BatchPart])
+    """By id, the oldest first."""
+    call_limits: dict[str, int] = field(init=False, default_factory=dict[str, int])
+    """By target: calls that a part may hold, where the endpoint had no room for a larger one; parts then take turns."""
     learnt: dict[str, JsonObject] = field(init=False, default_factory=dict[str, dict[str, Any]])
-    """By target: what its errors said of the form of requests."""
+    """By target: what its error messages taught; see `Dialect.noticed`."""
     _sent: dict[str, int] = field(init=False, default_factory=dict[str, int])
-    _ended: dict[str, Ending] = field(init=False, default_factory=dict[str, Ending])
+    _failures: dict[str, CallFailure] = field(init=False, default_factory=dict[str, CallFailure])
     _lock: FileLock = field(init=False)
     _journal: IO[bytes] = field(init=False)
     _writing: Lock = field(init=False, default_factory=Lock)
@@ -138,7 +138,7 @@ class Job:
         self._lock = _locked(self.folder)
         try:
             for event in self._events():
-                self._fold(event)
+                self._apply(event)
             self._journal = (self.folder / JOURNAL).open("ab")
             if not self._journal.tell():
                 self.note("begun", format=FORMAT, id=uuid4().hex)
@@ -162,11 +162,11 @@ class Job:
         self._lock.release()
 
     def remove(self) -> None:
-        """Ends the job: its folder goes, and the next one begins anew."""
+        """Ends the job and removes its folder."""
         if self._journal.closed:
             return
         self._journal.close()
-        # What is left of a folder that loses its journal last is a job still.
+        # The journal goes last: what a kill leaves is still a job.
         for file in sorted(self.folder.iterdir(), key=lambda file: (file.name == JOURNAL, file.name)):
             if file.name != ".lock":
                 file.unlink(missing_ok=True)
@@ -174,25 +174,25 @@ class Job:
         self._lock.release()
 
     @property
-    def unsettled(self) -> list[Part]:
+    def unsettled(self) -> list[BatchPart]:
         """The parts that are under way."""
         return [part for part in self.parts.values() if not part.settled]
 
-    def body(self, part: str) -> Path:
-        """The part as it is uploaded."""
+    def upload_file(self, part: str) -> Path:
+        """The file that is uploaded: a line for each call."""
         return self.folder / f"{part}.jsonl"
 
-    def calls(self, part: str) -> Path:
-        """The calls of the part."""
+    def calls_file(self, part: str) -> Path:
+        """The file of the part's calls: key, request and pictures."""
         return self.folder / f"{part}.calls.jsonl"
 
-    def ending(self, key: str) -> Ending | None:
-        """How the call ended that is not sent again, else None."""
-        found = self._ended.get(key)
+    def failure(self, key: str) -> CallFailure | None:
+        """Why a call failed that is not sent again; None for every other call."""
+        found = self._failures.get(key)
         return None if found is None or (found.again and self._sent[key] < self.tries) else found
 
     def sync(self) -> None:
-        """Has the names of new files on the disk; nothing on a system where folders cannot be opened."""
+        """Syncs the folder to the disk, where the system lets a folder be opened."""
         if not hasattr(os, "O_DIRECTORY"):
             return
         folder = os.open(self.folder, os.O_RDONLY)
@@ -202,18 +202,18 @@ class Job:
             os.close(folder)
 
     def answered_keys(self) -> Iterator[str]:
-        """Keys of the calls that settled parts have brought an answer to."""
+        """Keys of the calls of settled parts that have an answer."""
         for part in self.parts.values():
             if part.settled:
                 yield from (key for key in self.keys(part.id) if key not in part.unanswered)
 
     def keys(self, part: str) -> Iterator[str]:
         """Keys of the calls of a part."""
-        with self.calls(part).open("rb") as lines:
+        with self.calls_file(part).open("rb") as lines:
             yield from (json.loads(line)["key"] for line in lines)
 
-    def note(self, event: str, part: Part | None = None, **facts: object) -> None:
-        """Writes down that something happened, on disk when this returns, and takes it into the state.
+    def note(self, event: str, part: BatchPart | None = None, **facts: object) -> None:
+        """Writes an event into the journal, on disk when this returns, and applies it to the state.
 
         Raises:
             StoreError: it cannot be written.
@@ -226,17 +226,17 @@ class Job:
                 os.fsync(self._journal.fileno())
             except OSError as error:
                 raise self.unwritten(error) from error
-            self._fold(form)
+            self._apply(form)
 
     def unwritten(self, error: OSError) -> StoreError:
-        """The error of a disk that takes no more."""
+        """The error of a journal or queue that cannot be written."""
         return StoreError(
             f"The queue of the batches in {str(self.folder)!r} cannot be written: {error.strerror or error}.",
             hint="Make room on the disk; the same command goes on from here.",
         )
 
-    def _fold(self, event: Mapping[str, Any]) -> None:
-        """Takes one event into the state."""
+    def _apply(self, event: Mapping[str, Any]) -> None:
+        """Applies one event to the state."""
         kind, part = event["event"], self.parts.get(event.get("part", ""))
         if kind == "begun":
             if event["format"] != FORMAT:
@@ -244,16 +244,16 @@ class Job:
             self.id = event.get("id", "")
         elif kind == "spooled":
             size = event["count"], event["size"], cost_in(event.get("worst"))
-            new = Part(event["part"], event["target"], *size, form=event["form"])
+            new = BatchPart(event["part"], event["target"], *size, form=event["form"])
             self.parts[new.id] = new
         elif kind == "narrowed":
-            self.most[event["target"]] = event["most"]
+            self.call_limits[event["target"]] = event["most"]
         elif kind == "learnt":
             self.learnt[event["target"]] = event["noticed"]
         elif part is not None:
-            self._fold_step(kind, part, event)
+            self._apply_step(kind, part, event)
 
-    def _fold_step(self, kind: str, part: Part, event: Mapping[str, Any]) -> None:
+    def _apply_step(self, kind: str, part: BatchPart, event: Mapping[str, Any]) -> None:
         if kind == "uploading":
             part.uploading = True
         elif kind == "uploaded":
@@ -264,20 +264,20 @@ class Job:
             part.creating = None
         elif kind == "created":
             part.batch = event["batch"]
-            part.doubtful = event.get("doubtful", False)
+            part.may_be_double = event.get("doubtful", False)
         elif kind == "alone":
-            part.doubtful = False
+            part.may_be_double = False
         elif kind == "settled":
             part.settled = True
             part.spent = cost_in(event.get("spent"))
             for form in cast("list[JsonObject]", event["endings"]):
-                self._end(Ending(**{name: form[name] for name in _ENDING}), form["keys"])
+                self._add_failure(CallFailure(**{name: form[name] for name in _FAILURE_FIELDS}), form["keys"])
             part.unanswered = frozenset(key for form in event["endings"] for key in form["keys"])
 
-    def _end(self, ending: Ending, keys: Sequence[str]) -> None:
+    def _add_failure(self, failure: CallFailure, keys: Sequence[str]) -> None:
         for key in keys:
-            self._sent[key] = self._sent.get(key, 0) + ending.counts
-            self._ended[key] = ending
+            self._sent[key] = self._sent.get(key, 0) + failure.counts
+            self._failures[key] = failure
 
     def _events(self) -> Iterator[Mapping[str, Any]]:
         """The events in the journal; a last line that a kill left half-written is cut off first."""
@@ -294,7 +294,7 @@ class Job:
             lines.truncate(whole)
 
     def _sweep(self) -> None:
-        """Removes the files of parts that a pass did not finish, and of those whose batch is created."""
+        """Removes the files of parts of an unfinished pass, and the upload of each part whose batch is created."""
         for file in self.folder.glob("*.jsonl"):
             name, _, rest = file.name.partition(".")
             part = self.parts.get(name)
@@ -303,7 +303,7 @@ class Job:
 
 
 def cost_in(form: object) -> Cost | None:
-    """The amount that `form_of` made `form` from."""
+    """The cost that `form_of` made `form` from."""
     if not isinstance(form, list):
         return None
     nanodollars, tokens, calls = map(int, cast("list[Any]", form))
@@ -311,7 +311,7 @@ def cost_in(form: object) -> Cost | None:
 
 
 def form_of(amount: Cost | None) -> list[int] | None:
-    """`amount` as it is written down."""
+    """`amount` as the journal holds it."""
     return None if amount is None else [amount.nanodollars, amount.tokens, amount.calls]
 
 
@@ -342,7 +342,7 @@ def _locked(folder: Path) -> FileLock:
     except Timeout as error:
         raise StoreError(
             f"Another process works on the batches in {str(folder)!r}.",
-            hint="Let it: it asks what this one would ask.",
+            hint="Wait for it: it makes the same calls. Or give another folder.",
         ) from error
     except OSError as error:
         raise StoreError(

@@ -1,4 +1,4 @@
-"""The queue: calls that wait for a batch, as lines ready to upload, in files no larger than a batch may be."""
+"""The queue of one pass: its missing calls, written into files that are uploaded as batches."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING
 from uuid import uuid4
 
 from askance.errors import BadRequest, CallError, OverBudget, StoreError, UsageError
-from askance.models.batch.job import Job, Part, form_of
+from askance.models.batch.job import BatchPart, Job, form_of
 from askance.models.batch.target import line_of, target_of
 from askance.models.budget import worst_of
 from askance.models.call_scope import Pending
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from askance.chat import ChatRequest, JsonObject
     from askance.models.batch.reservations import BatchBudget, JobLeases
     from askance.models.budget import Cost
-    from askance.models.openai.chat import Dialect
+    from askance.models.openai.dialect import Dialect
     from askance.models.settings import ModelSettings
 
 MAX_CALLS = 50_000
@@ -40,7 +40,7 @@ MAX_BYTES = 200_000_000
 class _OpenPart:
     """A part that is being written."""
 
-    part: Part
+    part: BatchPart
     body: IO[bytes]
     calls: IO[bytes]
     keys: list[str] = field(default_factory=list[str])
@@ -54,17 +54,17 @@ class _OpenPart:
 
 
 class CallQueue:
-    """Takes the calls that are not on record in one pass; each request once, and none that has ended already.
+    """Takes the calls of one pass that are not on record: each request once, and none that has failed for good.
 
     Args:
         job: where the parts go.
-        dialects: by target, what requests have to look like.
-        leases: of the calls; what another run asks for is left to it.
+        dialects: by target, the form of its requests.
+        leases: of the calls; a call that another run asks for is left to it.
         most_calls: that a part may hold.
         most_bytes: that a part may have.
         reports_hits: see `MissPolicy`.
-        budget: holds what the calls can cost; None is without one.
-        closed: the pass is the last one, and nothing may be missing but what the budget has nothing left for.
+        budget: holds what the calls can cost; None is no budget.
+        closed: the queue takes no calls: in the last pass nothing is missing but what the budget does not allow.
     """
 
     def __init__(
@@ -83,8 +83,8 @@ class CallQueue:
         self.count = 0
         """Calls in the queue."""
         self.asked_elsewhere: list[str] = []
-        """Keys of the calls that another run asks for, or has asked for since they were missed."""
-        self.complete: deque[Part] = deque()
+        """Keys of the calls that another run asks for, or has recorded meanwhile."""
+        self.complete_parts: deque[BatchPart] = deque()
         """Parts that are ready to be sent."""
         self.error: StoreError | None = None
         """Why the queue takes no more; the pass is to end."""
@@ -93,27 +93,27 @@ class CallQueue:
         self._leases = leases
         self._most_calls = most_calls
         self._most_bytes = most_bytes
-        self.over: OverBudget | None = None
-        """Why calls were not taken that the budget has nothing left for."""
+        self.over_budget: OverBudget | None = None
+        """Why calls were not taken: what is left of the budget does not allow them."""
         self._budget = budget
         self._closed = closed
         self._ended = False
         self._open: dict[str, _OpenPart] = {}
-        # The beginning of a digest tells calls apart in half the room.
+        # Half a digest tells calls apart and takes half the memory.
         self._seen: set[bytes] = set()
         self._lock = Lock()
 
     async def missing(self, request: ChatRequest, settings: ModelSettings) -> CallError:
-        """Puts a call into the queue, or says how it ended.
+        """Puts a call into the queue; returns `Pending`, or the error of a call that has failed for good.
 
         Raises:
             UsageError: the model has no batch interface that is known here.
             BadImage: a picture cannot be used.
             BadRequest: the call is larger than a batch may be.
         """
-        ending = self._job.ending(request.key)
-        if ending is not None:
-            return ending.raised()
+        failure = self._job.failure(request.key)
+        if failure is not None:
+            return failure.to_error()
         dialect = self._dialects.get(target_of(settings))
         if dialect is None or not settings.stored:
             raise UsageError(f"Calls of {str(settings.id)!r} cannot be put into a batch.", hint="Leave out `--batch`.")
@@ -155,7 +155,7 @@ class CallQueue:
     def _take(self, request: ChatRequest, settings: ModelSettings, dialect: Dialect) -> CallError:
         if self._closed:
             self._line(request, settings, dialect)
-            return _same_refusal(self.over) or Pending(
+            return _same_refusal(self.over_budget) or Pending(
                 "The chain asks something else each time that it reads the same picture.",
                 hint="Ask without `--batch`, or have what it asks depend on nothing but the pictures.",
             )
@@ -219,7 +219,7 @@ class CallQueue:
         """
         if self._budget is None:
             return None
-        if (over := _same_refusal(self.over)) is not None:
+        if (over := _same_refusal(self.over_budget)) is not None:
             raise over
         price = price_of(settings)
         return worst_of(request, price, share=1.0 if price is None or price.batch is None else price.batch)
@@ -229,8 +229,8 @@ class CallQueue:
             self._close(target)
         writing = self._open.get(target)
         if writing is None:
-            part = Part(uuid4().hex, target, 0, 0)
-            body, calls = _new(self._job.body(part.id)), _new(self._job.calls(part.id))
+            part = BatchPart(uuid4().hex, target, 0, 0)
+            body, calls = _new(self._job.upload_file(part.id)), _new(self._job.calls_file(part.id))
             writing = self._open[target] = _OpenPart(part, body, calls)
         if worst is not None:
             self._hold(writing.part, worst)
@@ -241,10 +241,10 @@ class CallQueue:
         part.size += len(line)
         writing.keys.append(key)
         self.count += 1
-        if part.count >= min(self._most_calls, self._job.most.get(target, self._most_calls)):
+        if part.count >= min(self._most_calls, self._job.call_limits.get(target, self._most_calls)):
             self._close(target)
 
-    def _hold(self, part: Part, worst: Cost) -> None:
+    def _hold(self, part: BatchPart, worst: Cost) -> None:
         """Reserves what a call can cost.
 
         Raises:
@@ -256,10 +256,10 @@ class CallQueue:
         try:
             if budget.take(part.id, worst):
                 return
-            self.over = OverBudget(budget.set_aside)
+            self.over_budget = OverBudget(budget.set_aside)
         except OverBudget as error:
-            self.over = error
-        raise OverBudget(self.over.message, hint=self.over.hint)
+            self.over_budget = error
+        raise OverBudget(self.over_budget.message, hint=self.over_budget.hint)
 
     def _close(self, target: str) -> None:
         writing = self._open.pop(target)
@@ -272,7 +272,7 @@ class CallQueue:
     def _spool(self, target: str, writing: _OpenPart) -> None:
         writing.close()
         if not writing.part.count:
-            for file in (self._job.body(writing.part.id), self._job.calls(writing.part.id)):
+            for file in (self._job.upload_file(writing.part.id), self._job.calls_file(writing.part.id)):
                 file.unlink(missing_ok=True)
             return
         self._job.sync()
@@ -281,7 +281,7 @@ class CallQueue:
         worst = None if self._budget is None else form_of(self._budget.spooled(part.id))
         self._job.note("spooled", part, target=target, count=part.count, size=part.size, worst=worst, form=form)
         self._leases.spooled(part.id)
-        self.complete.append(self._job.parts[part.id])
+        self.complete_parts.append(self._job.parts[part.id])
 
 
 def _same_refusal(over: OverBudget | None) -> OverBudget | None:

@@ -1,13 +1,12 @@
-"""What a job reserves for its calls before it makes them: the lease of each call, and its worst cost in the budget.
+"""What a job reserves before it makes a call: the call's lease, and its worst cost in the budget.
 
-Other runs on the same records may want the same calls, and each call is paid for once. From when it is queued until its
-batch is asked for, a call's lease is held by this process, so that it is free as soon as the process is gone. From then
-on the batch holds it, whoever lives, until the answer is on record.
+Other runs on the same records may want the same calls, and each call is to be paid for once. While a call is queued,
+this process holds its lease, so that the lease is free as soon as the process has ended. Once its batch is asked for,
+the batch holds the lease, whether a process lives or not, until the answer is on record.
 
-What a batch can cost is held in the ledger before the batch is made. That belongs to the batch on disk and not to a
-process: it stays through kills and closed lids, until the answers are in and their cost takes its place. In the ledger
-it goes by the folder of the job, the job and the part, so that what was abandoned can be told from what is under
-way.
+What a batch can cost is held in the ledger before the batch is created. It belongs to the batch and not to a process:
+it stays when the process is killed, until the answers are recorded and their cost takes its place. In the ledger it is
+named by the job's folder, the job and the part, so that an abandoned batch can be told from one under way.
 """
 
 from __future__ import annotations
@@ -23,13 +22,13 @@ from askance.errors import BadRecord, OverBudget
 from askance.models.budget import NOTHING, Cost
 
 if TYPE_CHECKING:
-    from askance.models.batch.job import Job, Part
+    from askance.models.batch.job import BatchPart, Job
     from askance.models.budget import BudgetGuard
     from askance.models.recorder import Recorder
     from askance.replay import Leases
 
 AHEAD = 32
-"""Calls that are held for at once where there is room, since each time the disk has to be waited for."""
+"""Calls that budget is held for at once, where there is enough: each time takes a write to the disk."""
 
 _log = logging.getLogger("askance")
 
@@ -53,7 +52,7 @@ class JobLeases:
         return self._recorder.leases
 
     def take(self, key: str) -> bool:
-        """Takes the lease of a call that is to be queued; False where it is on record by now or another run asks.
+        """Takes the lease of a call that is to be queued; False where it is on record or another run asks for it.
 
         Raises:
             CallError: what is on record cannot be read.
@@ -81,10 +80,10 @@ class JobLeases:
         """Notes that a part is complete whose calls were all taken."""
         self._own.add(part)
 
-    def secure(self, part: Part) -> bool:
-        """Whether this process now has the leases of a part that is in no batch, with none of its calls on record.
+    def secure(self, part: BatchPart) -> bool:
+        """Takes the leases of a part that has no batch: all of them, or none.
 
-        Where that cannot be, it has none of them.
+        Returns False where another run holds one of them, or one of the calls is on record by now.
         """
         leases = self._leases
         if leases is None:
@@ -103,20 +102,20 @@ class JobLeases:
         leases.release_batch(part.id)
         return True
 
-    def assign_to_batch(self, part: Part) -> bool:
+    def assign_to_batch(self, part: BatchPart) -> bool:
         """Hands the leases of a part to its batch; False where another run has taken one of them meanwhile."""
         leases = self._leases
         if leases is None:
             return True
         try:
-            done = leases.assign_to_batch(part.id, self._job.keys(part.id), file=self._job.calls(part.id))
+            done = leases.assign_to_batch(part.id, self._job.keys(part.id), file=self._job.calls_file(part.id))
         except OSError:
             return True
         if done:
             self._own.discard(part.id)
         return done
 
-    def release_batch(self, part: Part) -> None:
+    def release_batch(self, part: BatchPart) -> None:
         """Frees the leases of a part, whether this process or its batch holds them."""
         if part.id in self._own:
             self._own.discard(part.id)
@@ -136,7 +135,7 @@ class JobLeases:
 
 @dataclass(slots=True)
 class _Reserve:
-    """What is held for a part that is being written, and what its calls can cost."""
+    """What is held in the ledger for a part that is being written, and what its calls can cost."""
 
     held: Cost = field(default_factory=Cost)
     worst: Cost = field(default_factory=Cost)
@@ -211,7 +210,7 @@ class BatchBudget:
         self._open.pop(part, None)
         self._guard.ledger.settle_batch(self._name(part), NOTHING)
 
-    async def settle(self, part: Part) -> None:
+    async def settle(self, part: BatchPart) -> None:
         """Puts what a settled part has cost in place of what was held for it."""
         await asyncio.to_thread(self._guard.ledger.settle_batch, self._name(part.id), part.spent)
 

@@ -1,4 +1,4 @@
-"""The results of a batch: from its output and error files to records, and to an outcome for every other call."""
+"""The results of a batch: its output and error files as records, and as failures of the calls without an answer."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Literal
+from typing import IO, TYPE_CHECKING, Any
 
 from askance.chat import ChatResponse
 from askance.errors import BadRequest, CallError, Filtered, MalformedReply, ModelError, ServerFault, StoreError
-from askance.models.batch.job import Ending, cost_in
+from askance.models.batch.job import CallFailure, cost_in
 from askance.models.budget import NOTHING, Cost, may_be_billed
-from askance.models.openai.chat import from_chat
-from askance.models.openai.responses import from_responses
-from askance.models.replies import clean_text, mapping, part_of
+from askance.models.openai.dialect import from_body
+from askance.models.replies import clean_text, mapping, parse_reply, part_of
 from askance.models.vendor_errors import ErrorDetails, body_error, error_details, error_of, one_line
 from askance.replay import Record
 
 if TYPE_CHECKING:
     from askance.chat import Usage
     from askance.models.openai.batch_api import Batch
+    from askance.models.openai.dialect import Api
     from askance.models.vendor_errors import ErrorContext
 
 LARGEST_LINE = 50 * 2**20
@@ -29,15 +29,12 @@ LARGEST_LINE = 50 * 2**20
 
 # --- one line of a file ---
 
-MOST_VALUES = 1_000_000
-"""Values in a JSON text: a few bytes of it can make a hundred of memory."""
-
 _ASK_AGAIN = "The same command asks again."
 
 
 @dataclass(frozen=True, slots=True)
 class LineResult:
-    """What a line says of its call: a response, or an error with the details that it was read from."""
+    """A response, or an error with the details that it was read from."""
 
     response: ChatResponse | None = None
     error: CallError | None = None
@@ -53,46 +50,31 @@ class _Rejected(Exception):
         self.body = body
 
 
-def parsed(data: bytes) -> object:
-    """The JSON value in `data`, bytes from an endpoint.
-
-    Raises:
-        MalformedReply: it holds none, or one of too many values.
-    """
-    if sum(map(data.count, (b",", b"[", b"{"))) > MOST_VALUES:
-        raise MalformedReply(f"It holds more than {MOST_VALUES} values.")
-    try:
-        return json.loads(data)
-    except (ValueError, RecursionError) as error:
-        start = one_line(data[:160].decode("utf-8", "replace"), limit=40)
-        raise MalformedReply(f"It is no JSON text: {start!r}." if data else "It is empty.") from error
-
-
 def call_of(data: bytes) -> tuple[str, Mapping[str, Any]]:
-    """The call that a line is about, by the name that it was given, and the line.
+    """The key of the call that a line is about, and the line.
 
     Raises:
-        MalformedReply: it is no such line.
+        MalformedReply: it is not such a line.
     """
-    line = mapping(parsed(data), "line")
+    line = mapping(parse_reply(data), "line")
     return clean_text(line.get("custom_id")), line
 
 
-def line_result(line: Mapping[str, Any], asked: ErrorContext, *, api: Literal["chat", "responses"]) -> LineResult:
-    """What a line says of its call: the very response or error that the same call would have had online."""
+def line_result(line: Mapping[str, Any], context: ErrorContext, *, api: Api) -> LineResult:
+    """The response or error in a line; it is the one that the same call would have had online."""
     try:
-        return _line_result(line, asked, api)
+        return _line_result(line, context, api)
     except MalformedReply as error:
         details = ErrorDetails(kind=type(error), words=error.message)
-        return LineResult(error=error_of(details, asked), details=details)
+        return LineResult(error=error_of(details, context), details=details)
     except Filtered:
         return LineResult(ChatResponse(finish="content_filter"))
 
 
-def _line_result(line: Mapping[str, Any], asked: ErrorContext, api: Literal["chat", "responses"]) -> LineResult:
+def _line_result(line: Mapping[str, Any], context: ErrorContext, api: Api) -> LineResult:
     response = line.get("response")
     if not response:
-        return LineResult(error=_not_made(line.get("error"), asked))
+        return LineResult(error=_not_made(line.get("error"), context))
     status, body = part_of(response, "status_code"), part_of(response, "body")
     if isinstance(status, int) and status >= 400:
         details = error_details(_Rejected(status, body))
@@ -100,29 +82,29 @@ def _line_result(line: Mapping[str, Any], asked: ErrorContext, api: Literal["cha
         details = body_error(mapping(body, "body"))
     if details is None:
         found = mapping(body, "body")
-        return LineResult(from_responses(found) if api == "responses" else from_chat(found))
-    error = error_of(details, asked)
+        return LineResult(from_body(found, api=api))
+    error = error_of(details, context)
     if isinstance(error, Filtered):
         raise error
     return LineResult(error=error, details=details)
 
 
-def _not_made(error: object, asked: ErrorContext) -> CallError:
+def _not_made(error: object, context: ErrorContext) -> CallError:
     """The error of a call that the batch did not make."""
     code, words = clean_text(part_of(error, "code")), one_line(clean_text(part_of(error, "message")))
     if code in {"batch_cancelled", "batch_expired"}:
-        return _unanswered(code.removeprefix("batch_"), asked)
+        return _unanswered(code.removeprefix("batch_"), context)
     said = f": {words.rstrip('.')}." if words else "."
-    return ServerFault(f"{asked.where} did not make the call{said}", hint=_ASK_AGAIN)
+    return ServerFault(f"{context.where} did not make the call{said}", hint=_ASK_AGAIN)
 
 
-def _unanswered(status: str, asked: ErrorContext) -> CallError:
+def _unanswered(status: str, context: ErrorContext) -> CallError:
     """The error of a call that a batch of this `status` ended without."""
     if status == "cancelled":  # somebody wanted that, so the call is not sent again unasked
-        return ModelError(f"The batch was cancelled at {asked.where} before it came to this call.", hint=_ASK_AGAIN)
+        return ModelError(f"The batch was cancelled at {context.where} before it came to this call.", hint=_ASK_AGAIN)
     if status == "expired":
-        return ServerFault(f"{asked.where} did not come to the call within the batch's 24 hours.", hint=_ASK_AGAIN)
-    return MalformedReply(f"{asked.where} ended the batch without a word about this call.", hint=_ASK_AGAIN)
+        return ServerFault(f"{context.where} did not come to the call within the batch's 24 hours.", hint=_ASK_AGAIN)
+    return MalformedReply(f"{context.where} ended the batch without a word about this call.", hint=_ASK_AGAIN)
 
 
 # --- the files of one part ---
@@ -134,16 +116,16 @@ class PartResults:
 
     Args:
         calls: the file that lists them.
-        asked: names the endpoint and the model in errors.
+        context: names the endpoint and the model in errors.
         api: how their answers are read.
-        put: records each answer; what it raises ends the reading.
-        learn: takes the details of an error, and says whether the call is to be asked in another form.
+        put: records each answer; an error that it raises ends the reading.
+        learn: takes the details of an error; returns whether the call is to be asked in another form.
         cost: what an answered call has cost; None where the endpoint did not count.
     """
 
     calls: Path
-    asked: ErrorContext
-    api: Literal["chat", "responses"]
+    context: ErrorContext
+    api: Api
     put: Callable[[Record, Usage], None]
     learn: Callable[[ErrorDetails], bool]
     cost: Callable[[Usage], Cost | None]
@@ -183,13 +165,13 @@ class PartResults:
                     self._read(key, line, json.loads(calls.readline()))
 
     def _read(self, key: str, line: Mapping[str, Any], call: Mapping[str, Any]) -> None:
-        result = line_result(line, replace(self.asked, images=bool(call["images"])), api=self.api)
+        result = line_result(line, replace(self.context, images=bool(call["images"])), api=self.api)
         if result.response is None:
             self.failed[key] = result
             return
         record = _record(call, result.response)
         if record is None:
-            error = MalformedReply(f"{self.asked.where} sent an answer that cannot be kept.")
+            error = MalformedReply(f"{self.context.where} sent an answer that cannot be kept.")
             self.failed[key] = LineResult(error=error, details=ErrorDetails(kind=MalformedReply, words=error.message))
             return
         self.put(record, result.response.usage)
@@ -197,53 +179,55 @@ class PartResults:
         self.answered.add(key)
         self.failed.pop(key, None)
 
-    def endings(self, batch: Batch) -> list[Ending]:
-        """How the calls without an answer ended, those with one ending together."""
+    def failures(self, batch: Batch) -> list[CallFailure]:
+        """Why the calls without an answer failed; calls that failed alike stand in one entry."""
         left = [key for key in self._places if key not in self.answered]
-        endings: dict[Ending, list[str]] = {}
+        failures: dict[CallFailure, list[str]] = {}
         for key in left:
             result = self.failed.get(key)
-            error = _unanswered(batch.status, self.asked) if result is None or result.error is None else result.error
+            error = _unanswered(batch.status, self.context) if result is None or result.error is None else result.error
             if (result is None and isinstance(error, MalformedReply)) or _may_be_billed(result):
                 self.spent += self._worst(key)
             details = None if result is None else result.details
             again = error.retryable or (details is not None and self.learn(details))
-            endings.setdefault(ending_of(error, again=again), []).append(key)
-        return [replace(ending, keys=tuple(keys)) for ending, keys in endings.items()]
+            failures.setdefault(failure_of(error, again=again), []).append(key)
+        return [replace(failure, keys=tuple(keys)) for failure, keys in failures.items()]
 
     def _worst(self, key: str) -> Cost:
         with self.calls.open("rb") as calls:
             calls.seek(self._places[key])
             return _worst(json.loads(calls.readline()))
 
-    def rejected(self, batch: Batch) -> list[Ending]:
-        """How the calls end where the batch was not begun: those that its errors name fail, or else all do."""
+    def rejected(self, batch: Batch) -> list[CallFailure]:
+        """The failures of a batch that was not begun: of the calls that its errors name, or else of all."""
         lines = {line: words for _, words, line in batch.complaints if line is not None}
         words = next((words for _, words, _ in batch.complaints if words), f"it is {batch.status}")
-        error = _error(self.asked, words)
+        error = _error(self.context, words)
         # Lines are counted from 1.
         named = {key: lines[place] for place, key in enumerate(self._places, start=1) if place in lines}
         if not named:
-            return [replace(ending_of(error, again=False), keys=tuple(self._places))]
+            return [replace(failure_of(error, again=False), keys=tuple(self._places))]
         others = tuple(key for key in self._places if key not in named)
-        bad = [replace(ending_of(_error(self.asked, words), again=False), keys=(key,)) for key, words in named.items()]
-        return [*bad, replace(ending_of(error, again=True), keys=others)] if others else bad
+        bad = [
+            replace(failure_of(_error(self.context, words), again=False), keys=(key,)) for key, words in named.items()
+        ]
+        return [*bad, replace(failure_of(error, again=True), keys=others)] if others else bad
 
-    def postponed(self, *, counts: bool) -> list[Ending]:
-        """All calls of a batch that the endpoint has no room for; they are sent again."""
-        error = _error(self.asked, "too much is waiting there already")
-        return [replace(ending_of(error, again=True), keys=tuple(self._places), counts=counts)]
-
-
-def ending_of(error: CallError, *, again: bool) -> Ending:
-    """`error` as it is written down."""
-    return Ending(error=type(error).__name__, message=error.message, hint=error.hint, again=again)
+    def postponed(self, *, counts: bool) -> list[CallFailure]:
+        """The failures of a batch that the endpoint has no room for: all of its calls are sent again."""
+        error = _error(self.context, "too much is waiting there already")
+        return [replace(failure_of(error, again=True), keys=tuple(self._places), counts=counts)]
 
 
-def _error(asked: ErrorContext, words: str) -> CallError:
+def failure_of(error: CallError, *, again: bool) -> CallFailure:
+    """`error` as the journal holds it."""
+    return CallFailure(error=type(error).__name__, message=error.message, hint=error.hint, again=again)
+
+
+def _error(context: ErrorContext, words: str) -> CallError:
     return BadRequest(
-        f"{asked.where} did not begin the batch: {words.rstrip('.')}.",
-        hint="Mend what it names, or ask without `--batch`.",
+        f"{context.where} did not begin the batch: {words.rstrip('.')}.",
+        hint="Correct what it names, or leave out `--batch`.",
     )
 
 
@@ -276,7 +260,7 @@ def _keys(calls: Path) -> Iterator[tuple[int, str]]:
 
 
 def _lines(file: IO[bytes]) -> Iterator[bytes]:
-    """The lines of a stranger's file; of one that is too long, its beginning, which is no JSON."""
+    """The lines of a file; of a line that is too long only the beginning, which is not JSON."""
     while line := file.readline(LARGEST_LINE):
         rest = line
         while not rest.endswith(b"\n") and (rest := file.readline(LARGEST_LINE)):

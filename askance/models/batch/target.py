@@ -1,61 +1,51 @@
-"""A target, one model of one endpoint: its batch interface, the form of its requests, its answers on record."""
+"""The target of batches, one model at one endpoint: its batch interface, its dialect, its answers on record."""
 
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from askance.errors import UsageError
 from askance.models.budget import Cost
 from askance.models.capabilities import Capabilities
-from askance.models.events import CallEvent
+from askance.models.events import CallEvent, notify
 from askance.models.image_data import encode
 from askance.models.openai.batch_api import BatchApi, batch_api
-from askance.models.openai.chat import OPTIONAL, Dialect, to_chat
 from askance.models.openai.client import is_own
-from askance.models.openai.responses import to_responses
+from askance.models.openai.dialect import OPTIONAL, PATHS, Dialect, to_body
 
 if TYPE_CHECKING:
     from askance.chat import ChatRequest, Usage
-    from askance.models.batch.job import Job, Part
+    from askance.models.batch.job import BatchPart, Job
     from askance.models.model import Model
     from askance.models.settings import ModelSettings, TokenField
     from askance.models.vendor_errors import ErrorDetails
     from askance.replay import Record
 
-_log = logging.getLogger("askance")
-
-
-URLS: Mapping[Literal["chat", "responses"], str] = {"chat": "/v1/chat/completions", "responses": "/v1/responses"}
-
 
 def target_of(settings: ModelSettings) -> str:
-    """The name of a model's target, in parts and in the journal."""
+    """The key of a model's target, in parts and in the journal."""
     model = settings.id
     return json.dumps([model.endpoint, model.model, model.api])
 
 
 def line_of(request: ChatRequest, settings: ModelSettings, dialect: Dialect) -> bytes:
-    """The call as a line of a batch's file: the very body that it would have online.
+    """The call as a line of a batch's file; the body is the same as online.
 
     Raises:
         BadImage: a picture cannot be used.
         ConfigError: the API has no such parameter.
     """
-    model = settings.id.model
-    if settings.id.api == "responses":
-        body = to_responses(request, encode, model=model, without=dialect.without)
-    else:
-        body = to_chat(request, encode, model=model, token_field=dialect.token_field, without=dialect.without)
-    form = {"custom_id": request.key, "method": "POST", "url": URLS[settings.id.api], "body": body}
+    model = settings.id
+    body = to_body(request, encode, api=model.api, model=model.model, dialect=dialect)
+    form = {"custom_id": request.key, "method": "POST", "url": f"/v1{PATHS[model.api]}", "body": body}
     return json.dumps(form, separators=(",", ":"), allow_nan=False).encode() + b"\n"
 
 
-class Target:
-    """What one batch can hold calls for.
+class BatchTarget:
+    """One model at one endpoint; a batch holds calls of one target only.
 
     Args:
         model: whose calls they are.
@@ -70,12 +60,12 @@ class Target:
         self.key = target_of(model.settings)
         self.model = model
         self.dialect = Dialect()
-        """What requests have to look like."""
+        """The form in which the model takes requests."""
         self._job = job
         self._checked = False
 
     async def begin(self) -> None:
-        """Learns what requests have to look like, as far as it is known.
+        """Sets the dialect by what the settings, the job and the endpoint say.
 
         Raises:
             CallError: the endpoint had to be asked and did not answer.
@@ -113,7 +103,7 @@ class Target:
 
     @property
     def share(self) -> float:
-        """Part of the price that is asked in a batch; all of it where that is not known."""
+        """The price in a batch as a part of the price online; 1.0 where it is not known."""
         price = self.model.price
         return 1.0 if price is None or price.batch is None else price.batch
 
@@ -130,15 +120,13 @@ class Target:
         cost = price.cost(usage) if price is not None else None
         if price is not None and cost is not None:
             cost = None if price.batch is None else cost * price.batch
-        event = CallEvent(phase="answered", key=record.key, model=self.model.id, usage=usage, cost=cost)
-        for observer in engine.observers:
-            try:
-                observer(event)
-            except Exception:  # noqa: BLE001  # an answer is worth more than the news of it
-                _log.exception("An observer of calls failed.")
+        notify(
+            engine.observers,
+            CallEvent(phase="answered", key=record.key, model=self.model.id, usage=usage, cost=cost),
+        )
 
-    def learn(self, part: Part, details: ErrorDetails) -> bool:
-        """Whether an error about a call of `part` tells of another form to ask in; that one is used from now on."""
+    def learn(self, part: BatchPart, details: ErrorDetails) -> bool:
+        """Whether an error about a call of `part` says how to ask instead; later parts are written in that form."""
         form = Dialect(part.form["token_field"], set(part.form["without"]))
         fields = {name: 0 for name in (form.token_field, *OPTIONAL) if name not in form.without}
         if not form.learn(details, fields):
@@ -157,7 +145,7 @@ def _check(model: Model) -> None:
     """Refuses a model whose calls cannot go into a batch.
 
     Raises:
-        UsageError: see above.
+        UsageError: it has no batch interface, its answers are not recorded, or the mode is not `auto`.
     """
     name, settings = str(model.id), model.settings
     if settings.id.provider != "openai" or settings.azure is not None or not settings.stored:
@@ -168,5 +156,5 @@ def _check(model: Model) -> None:
     if model.mode != "auto":
         raise UsageError(
             f"The mode {model.mode!r} does not go with batches, whose answers are read from the records.",
-            hint="Leave it out.",
+            hint="Leave out the mode, or leave out `--batch`.",
         )

@@ -1,10 +1,9 @@
-"""The way of a part: from the upload of its file to its answers on record.
+"""The worker: takes each part from the upload of its file to its answers on record.
 
-A step that must not be taken twice is noted before it is taken, and any other after it; so a part goes on wherever the
-last process left it. Where the request to create a batch got no answer, the batch may exist or not: it is looked for by
-the part's id until it would have appeared. That request may still create a second batch, which is looked for once more
-and cancelled. Where other runs ask for calls of a part by then, the part is given up, and the next pass queues what is
-left of it.
+A step that must not be taken twice is noted before it is taken, any other step after it. So a part goes on where the
+last process left it. Where the request to create a batch got no answer, there may be a batch or not: it is looked for
+by the part's id for as long as it may take to appear. A late second batch is looked for once more, and cancelled. Where
+another run has begun to ask for a call of the part, the part is given up; the next pass queues what is left of it.
 """
 
 from __future__ import annotations
@@ -18,17 +17,17 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
 from askance.errors import BadRequest, CallError, ModelError, UsageError
-from askance.models.batch.job import Ending, form_of
+from askance.models.batch.job import CallFailure, form_of
 from askance.models.batch.results import PartResults
-from askance.models.batch.target import URLS
 from askance.models.budget import NOTHING
+from askance.models.openai.dialect import PATHS
 
 if TYPE_CHECKING:
     from askance.errors import AskanceError
     from askance.models.batch.batches import BatchPolicy, Phase
-    from askance.models.batch.job import Job, Part
+    from askance.models.batch.job import BatchPart, Job
     from askance.models.batch.reservations import BatchBudget, JobLeases
-    from askance.models.batch.target import Target
+    from askance.models.batch.target import BatchTarget
     from askance.models.openai.batch_api import Batch
 
 T = TypeVar("T")
@@ -47,25 +46,25 @@ class _TakenOver(Exception):
 
 
 class BatchWorker:
-    """Takes the parts of one run to their end, any number at a time.
+    """Takes the parts of one run from upload to recorded answers, any number at a time.
 
     Args:
         job: the state on disk.
-        targets: by the name that parts have for them.
+        targets: by key; see `BatchPart.target`.
         leases: of the calls.
         policy: bounds.
-        tell: reports how far the batches have come.
+        report: tells how far the batches have come.
         budget: holds what the parts can cost; None is without one.
     """
 
     def __init__(
         self,
         job: Job,
-        targets: Mapping[str, Target],
+        targets: Mapping[str, BatchTarget],
         *,
         leases: JobLeases,
         policy: BatchPolicy,
-        tell: Callable[[Phase, str], None],
+        report: Callable[[Phase, str], None],
         budget: BatchBudget | None = None,
     ) -> None:
         self.done: dict[str, int] = {}
@@ -74,41 +73,43 @@ class BatchWorker:
         self._targets = targets
         self._leases = leases
         self._policy = policy
-        self._tell = tell
+        self._report = report
         self._budget = budget
         self._transfers = asyncio.Semaphore(policy.at_once)
         self._finished = asyncio.Condition()
         self._under_way: Counter[str] = Counter()
         self._unsure: dict[str, float] = {}
-        """By part: when asking for its batch last got no answer, by the monotonic clock."""
+        """By part: when its batch was last asked for, in seconds of the monotonic clock."""
 
-    async def run(self, part: Part) -> None:
-        """Takes a part from where it is to its end.
+    async def run(self, part: BatchPart) -> None:
+        """Takes a part from the step that it has reached to the last one.
 
         Raises:
-            AskanceError: it cannot go on; it is left as it is.
+            AskanceError: it cannot go on; its state on disk stays, and another process can go on from there.
         """
         self.done.setdefault(part.id, 0)
         try:
-            if part.sure:
+            if part.has_no_batch:
                 await self._secure(part)
             if part.batch is None:
                 await self._upload(part)
             await self._complete(part)
         except _TakenOver:
             await self._give_up(part)
-        self._tell("settled", "")
+        self._report("settled", "")
 
-    async def _complete(self, part: Part) -> None:
-        """Has the batch created, waits for its end, and takes in its results."""
+    async def _complete(self, part: BatchPart) -> None:
+        """Creates the batch, waits for its end, and records its results."""
         async with self._finished:
-            # Where there is too little room for all, each waits until the one before it is done.
-            await self._finished.wait_for(lambda: part.target not in self._job.most or not self._under_way[part.target])
+            # Where the endpoint has no room for all, each waits until the one before it is done.
+            await self._finished.wait_for(
+                lambda: part.target not in self._job.call_limits or not self._under_way[part.target]
+            )
             self._under_way[part.target] += 1
         try:
             if part.batch is None:
                 await self._create(part)
-            self._tell("sent", "")
+            self._report("sent", "")
             batch = await self._await_end(part)
             await self._settle(part, batch)
         finally:
@@ -116,7 +117,7 @@ class BatchWorker:
             async with self._finished:
                 self._finished.notify_all()
 
-    async def _upload(self, part: Part) -> None:
+    async def _upload(self, part: BatchPart) -> None:
         if part.file is not None:
             return
         api, name = self._targets[part.target].api, f"askance-{part.id}.jsonl"
@@ -125,14 +126,14 @@ class BatchWorker:
             found = await api.find_file(name, part.size) if part.uploading else None
             if found is None:
                 self._job.note("uploading", part)
-                found = await api.upload(self._job.body(part.id), name)
+                found = await api.upload(self._job.upload_file(part.id), name)
             return found
 
         async with self._transfers:
-            self._job.note("uploaded", part, file=await self.persist(upload))
+            self._job.note("uploaded", part, file=await self.with_retries(upload))
 
-    async def _create(self, part: Part) -> None:
-        """Has the batch created, once.
+    async def _create(self, part: BatchPart) -> None:
+        """Creates the batch, once.
 
         Raises:
             CallError: the endpoint does not create it.
@@ -146,12 +147,12 @@ class BatchWorker:
                 attempt += 1
                 if attempt >= self._policy.requests or not (error.retryable or part.file is None):
                     raise
-                self._tell("trouble", str(error))
+                self._report("trouble", str(error))
                 await self._pause(attempt, error)
         self._job.note("created", part, batch=made.id, doubtful=doubtful)
-        self._job.body(part.id).unlink(missing_ok=True)
+        self._job.upload_file(part.id).unlink(missing_ok=True)
 
-    async def _ask_for_batch(self, part: Part) -> Batch:
+    async def _ask_for_batch(self, part: BatchPart) -> Batch:
         """Asks for the batch; notes that none was made where that is certain.
 
         Raises:
@@ -163,7 +164,7 @@ class BatchWorker:
         if not await asyncio.to_thread(self._leases.assign_to_batch, part):
             self._job.note("rejected", part)
             raise _TakenOver
-        url = URLS[self._targets[part.target].model.id.api]
+        url = f"/v1{PATHS[self._targets[part.target].model.id.api]}"
         try:
             return await self._targets[part.target].api.create(part.file or "", url=url, part=part.id)
         except ModelError as error:
@@ -177,13 +178,13 @@ class BatchWorker:
         finally:
             self._unsure[part.id] = time.monotonic()
 
-    async def _find_batch(self, part: Part) -> Batch | None:
+    async def _find_batch(self, part: BatchPart) -> Batch | None:
         """The batch whose creation got no answer; None where there was none, or it would have appeared by now."""
         api = self._targets[part.target].api
         # How long ago another process asked is not known.
         until = self._unsure.get(part.id, time.monotonic()) + self._policy.grace
         while part.creating is not None:
-            made = await self.persist(lambda: api.find(part.id))
+            made = await self.with_retries(lambda: api.find_batches(part.id))
             if made:
                 first = made[-1]  # the latest is named first
                 await self._cancel_others(part, made, first.id)
@@ -194,52 +195,52 @@ class BatchWorker:
             await asyncio.sleep(min(left, self._policy.first_poll))
         return None
 
-    async def _cancel_others(self, part: Part, made: Sequence[Batch], kept: str) -> None:
-        """Cancels the batches that were `made` of a part, but for the one that is `kept` and those that have ended."""
+    async def _cancel_others(self, part: BatchPart, made: Sequence[Batch], kept: str) -> None:
+        """Cancels the batches that were `made` of a part, except the one `kept` and those that have ended."""
         for other in made:
             if other.id != kept and not other.ended:
                 with suppress(CallError):
-                    await self.persist(lambda other=other: self._targets[part.target].api.cancel(other.id))
+                    await self.with_retries(lambda other=other: self._targets[part.target].api.cancel(other.id))
 
-    async def _await_end(self, part: Part) -> Batch:
-        """The batch once it has ended; the endpoint may be out of reach for as long as it likes."""
+    async def _await_end(self, part: BatchPart) -> Batch:
+        """The batch once it has ended; an endpoint that cannot be reached is asked again without end."""
         api, wait = self._targets[part.target].api, self._policy.first_poll
         shown = time.monotonic() + self._policy.grace
         while True:
             try:
                 batch = await api.get(part.batch or "")
-                if part.doubtful and (batch.ended or time.monotonic() >= shown):
-                    await self._cancel_others(part, await api.find(part.id), batch.id)
+                if part.may_be_double and (batch.ended or time.monotonic() >= shown):
+                    await self._cancel_others(part, await api.find_batches(part.id), batch.id)
                     self._job.note("alone", part)
             except CallError as error:
                 if not error.retryable:
                     raise self._lookup_error(part, error) from error
-                self._tell("trouble", str(error))
+                self._report("trouble", str(error))
             else:
                 self.done[part.id] = min(batch.done or 0, part.count)
                 if batch.ended:
                     return batch
-                self._tell("waiting", "")
+                self._report("waiting", "")
             await asyncio.sleep(wait)
             wait = min(wait * 1.5, self._policy.poll)
 
-    async def _settle(self, part: Part, batch: Batch) -> None:
-        """Takes what the batch brought into the records, and writes down what it left."""
+    async def _settle(self, part: BatchPart, batch: Batch) -> None:
+        """Records the answers of the batch, and notes the failures of its other calls."""
         target = self._targets[part.target]
         results = await asyncio.to_thread(
             PartResults,
-            self._job.calls(part.id),
-            target.api.asked,
+            self._job.calls_file(part.id),
+            target.api.context,
             target.model.id.api,
             target.put,
             lambda details: target.learn(part, details),
             target.cost,
         )
         if batch.status == "failed" and not batch.output:
-            endings = self._not_begun(part, batch, results)
+            failures = self._failures_of_rejected(part, batch, results)
         else:
             await self._download(part, batch, results)
-            endings = await asyncio.to_thread(results.endings, batch)
+            failures = await asyncio.to_thread(results.failures, batch)
         if results.unknown:
             _log.warning("The batch %s holds %d lines about no call of it.", part.batch, results.unknown)
         self._job.note(
@@ -247,21 +248,21 @@ class BatchWorker:
             part,
             answered=len(results.answered),
             spent=None if part.worst is None else form_of(results.spent),
-            endings=[ending.canonical() for ending in endings],
+            endings=[failure.canonical() for failure in failures],
         )
         if self._budget is not None:
             await self._budget.settle(part)
         await self._clear(part)
 
-    async def _clear(self, part: Part) -> None:
+    async def _clear(self, part: BatchPart) -> None:
         """Removes what a settled part leaves."""
         await asyncio.to_thread(self._leases.release_batch, part)
-        self._job.body(part.id).unlink(missing_ok=True)
+        self._job.upload_file(part.id).unlink(missing_ok=True)
         if part.file is not None:
             with suppress(CallError):  # it holds pictures, and nobody needs it any more
-                await self._targets[part.target].api.forget(part.file)
+                await self._targets[part.target].api.delete_file(part.file)
 
-    async def _secure(self, part: Part) -> None:
+    async def _secure(self, part: BatchPart) -> None:
         """Makes sure that no other run asks for a call of a part, or has asked.
 
         Raises:
@@ -270,9 +271,9 @@ class BatchWorker:
         if not await asyncio.to_thread(self._leases.secure, part):
             raise _TakenOver
 
-    async def _give_up(self, part: Part) -> None:
-        """Settles a part that is in no batch, with all of its calls to be queued again."""
-        left = Ending(
+    async def _give_up(self, part: BatchPart) -> None:
+        """Settles a part that has no batch; all of its calls are queued again."""
+        left = CallFailure(
             error="CallError",
             message="Another run asks for the call.",
             keys=tuple(self._job.keys(part.id)),
@@ -285,8 +286,8 @@ class BatchWorker:
             await self._budget.settle(part)
         await self._clear(part)
 
-    async def _download(self, part: Part, batch: Batch, results: PartResults) -> None:
-        """Downloads and reads the batch's files, again where they break off before their end."""
+    async def _download(self, part: BatchPart, batch: Batch, results: PartResults) -> None:
+        """Downloads and reads the batch's files; downloads them again where lines are missing."""
         api = self._targets[part.target].api
         target = self._job.folder / f"{part.id}.answers"
         for attempt in range(self._policy.tries):
@@ -296,32 +297,32 @@ class BatchWorker:
             for file in (batch.output, batch.errors):
                 if file is not None:
                     async with self._transfers:
-                        await self.persist(lambda file=file: api.download(file, target))
+                        await self.with_retries(lambda file=file: api.download(file, target))
                         await asyncio.to_thread(results.read, target)
             target.unlink(missing_ok=True)
             if results.lines >= min(batch.done or 0, part.count):
                 return
 
-    def _not_begun(self, part: Part, batch: Batch, results: PartResults) -> Sequence[Ending]:
+    def _failures_of_rejected(self, part: BatchPart, batch: Batch, results: PartResults) -> Sequence[CallFailure]:
         if not any(code in NO_ROOM for code, _, _ in batch.complaints):
             return results.rejected(batch)
-        taking_turns = part.target in self._job.most
+        taking_turns = part.target in self._job.call_limits
         most = max(1, part.count // 2) if taking_turns else part.count
         self._job.note("narrowed", target=part.target, most=most)
         return results.postponed(counts=taking_turns and part.count == 1)
 
-    def _lookup_error(self, part: Part, error: CallError) -> AskanceError:
-        """The error of a batch that cannot be looked at."""
+    def _lookup_error(self, part: BatchPart, error: CallError) -> AskanceError:
+        """The error where a batch cannot be looked up."""
         if not isinstance(error, ModelError) or error.status != 404:
             return error
         return UsageError(
-            f"{self._targets[part.target].api.asked.where} does not know the batch {part.batch!r}.",
-            hint="Use the key that began it. To give up what it brings and begin anew, remove the folder "
+            f"{self._targets[part.target].api.context.where} does not know the batch {part.batch!r}.",
+            hint="Use the API key that began it. To give up its answers and begin anew, remove the folder "
             f"{str(self._job.folder)!r}.",
         )
 
-    async def persist(self, make: Callable[[], Awaitable[T]]) -> T:
-        """The result of `make()`, asked again after faults that may pass.
+    async def with_retries(self, make: Callable[[], Awaitable[T]]) -> T:
+        """The result of `make()`, tried again after errors that may pass.
 
         Raises:
             CallError: the last try failed too.
@@ -334,7 +335,7 @@ class BatchWorker:
                 attempt += 1
                 if not error.retryable or attempt >= self._policy.requests:
                     raise
-                self._tell("trouble", str(error))
+                self._report("trouble", str(error))
                 await self._pause(attempt, error)
 
     async def _pause(self, attempt: int, error: CallError) -> None:

@@ -1,4 +1,4 @@
-"""What is no chat model: texts to vectors (`embedder`), pictures and texts to scores (`scorer`), all on record."""
+"""Encoders: embedders make vectors of texts, scorers score texts against pictures; all results are recorded."""
 
 from __future__ import annotations
 

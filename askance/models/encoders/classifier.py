@@ -6,9 +6,9 @@ The form is that of BEM (Bulian and others, *Tomayto, Tomahto*, 2022): a BERT re
 question in this order, each closed by `[SEP]`, in segments 0, 1 and 2. A BERT that knows two segments alone, as the
 usual ones do, has reference and question in the second one. The score is the probability of the class `label`.
 
-What is longer than the classifier reads is cut: always the longest of the three, at its end. Weights are read from
-safetensors files alone unless `pickled=true`, and a folder whose files lack the classifier's own layer is refused,
-since transformers would draw it by chance.
+Texts that are too long together are cut at the end, always the longest of the three. Weights are read from safetensors
+files alone unless `pickled=true`. A folder without the classifier's own layer is refused, since transformers would fill
+it with random numbers.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ NEEDED = ("question", "reference")
 
 
 class AnswerClassifier:
-    """How surely answers are equivalent to a reference answer, from 0 to 1; weights are loaded when first needed.
+    """The probability that answers are equivalent to a reference answer; weights are loaded when first needed.
 
     Args:
         source: a folder, a name on the hub that was downloaded before, or the identity that records have.

@@ -2,9 +2,9 @@
 
     clip:FOLDER?scale=cosine&long=mean&frame=whole&device=auto&dtype=auto&batch=32
 
-A score is the cosine of the two vectors (`scale=cosine`, between −1 and 1, what fusion needs), that times the model's
-own scale and, for SigLIP, plus its bias (`logits`), or SigLIP's probability for the pair, from 0 to 1 (`sigmoid`). It
-depends on this picture and this text alone: no softmax over the texts that happen to be asked about together.
+A score is the cosine of the two vectors, from −1 to 1 (`scale=cosine`, which fusion needs); or the cosine times the
+model's own scale, for SigLIP plus its bias (`logits`); or SigLIP's probability of the pair, from 0 to 1 (`sigmoid`). It
+depends on one picture and one text alone: there is no softmax over the texts of a request.
 
 A text that is longer than the encoder reads is split, see `towers.py`. With `long=mean` its vector is the mean of those
 of its parts, brought to the length 1; with `long=max` its score is that of the part that fits best; `long=refuse` ends
@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar, cast
 from weakref import WeakValueDictionary
 
 from askance.chat import ModelId, key_of
@@ -30,6 +30,7 @@ from askance.images.pixels import pad_to_square
 from askance.models.encoders.records import BATCH, one_of, settings_in
 from askance.models.encoders.towers import SIGLIP_KINDS, Towers, no_towers, parts_of
 from askance.models.encoders.vectors import MemoryVectors, VectorFile, cosine_of, mean_of
+from askance.models.local.collector import BatchCollector
 from askance.models.local.folder import ModelFolder, find_folder, identity_of, is_identity, no_weights
 from askance.models.loop import PerLoop
 from askance.models.settings import Local
@@ -52,8 +53,8 @@ PICTURES = 256
 """Pictures that are held decoded at a time, at most."""
 
 
-class _Dual:
-    """What the scorer and the embedder have in common."""
+class _DualBase:
+    """What the scorer and the embedder have in common: the encoder, long texts, and where vectors are kept."""
 
     def __init__(self, source: str, local: Local | None, long: Long) -> None:
         self._encoder: SharedEncoder = shared_encoder(source, local or Local(batch=BATCH))
@@ -102,8 +103,8 @@ class _Dual:
         return [[next(vectors) for _ in some] for some in jobs]
 
 
-class DualEncoder(_Dual):
-    """How well texts fit a picture, by a dual encoder; its weights are loaded when they are first needed.
+class DualEncoder(_DualBase):
+    """A dual encoder as a scorer of texts against a picture; its weights are loaded when they are first needed.
 
     Args:
         source: a folder, a name on the hub that was downloaded before, or the identity that records have.
@@ -176,8 +177,8 @@ class DualEncoder(_Dual):
         return f"DualEncoder({self._encoder.spec!r})"
 
 
-class DualTexts(_Dual):
-    """The texts' tower of a dual encoder, as an embedder.
+class DualTexts(_DualBase):
+    """The text tower of a dual encoder, as an embedder.
 
     Args:
         source: as for `DualEncoder`.
@@ -243,12 +244,12 @@ def _sigmoid(logit: float) -> float:
     return 1 / (1 + math.exp(-logit)) if logit >= 0 else math.exp(logit) / (1 + math.exp(logit))
 
 
-# --- the encoder, shared in this process: what is asked at once is one batch; a vector that was kept is not made ---
+# --- the encoder: one in this process for all that run it alike; what is asked at once goes in one batch ---
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class EncodeJob:
-    """A text that fits, or a picture, to be encoded, and where its vector is kept."""
+    """A text that fits or a picture, to be encoded, and where its vector is kept."""
 
     key: str
     store: VectorStore
@@ -256,13 +257,21 @@ class EncodeJob:
     draw: Callable[[], tuple[Picture, ...]] | None = None
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Queue:
-    """The jobs that one event loop waits for."""
+    """The jobs without an outcome on one event loop; equal ones have one future."""
 
-    jobs: dict[tuple[int, str], tuple[EncodeJob, asyncio.Future[Encoded]]] = field(default_factory=dict[Any, Any])
-    fresh: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
-    worker: asyncio.Task[None] | None = None
+    collector: BatchCollector[EncodeJob, Half]
+    futures: dict[tuple[int, str], asyncio.Future[Half]] = field(
+        default_factory=dict[tuple[int, str], "asyncio.Future[Half]"]
+    )
+
+    def put(self, job: EncodeJob) -> asyncio.Future[Half]:
+        place = (id(job.store), job.key)
+        if place not in self.futures:
+            future = self.futures[place] = self.collector.put(job)
+            future.add_done_callback(lambda _: self.futures.pop(place))
+        return self.futures[place]
 
 
 class SharedEncoder:
@@ -288,7 +297,7 @@ class SharedEncoder:
         self.id = ModelId("clip", self._name)
         self._towers: Towers | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="askance-encode")
-        self._queue = PerLoop(_Queue)
+        self._queue: PerLoop[_Queue] = PerLoop(lambda: _Queue(BatchCollector(self._outcomes, self._thread)))
 
     def text_job(self, text: str, store: VectorStore) -> EncodeJob:
         """The job of a text that fits."""
@@ -321,7 +330,7 @@ class SharedEncoder:
         return await self._in_thread(lambda: [parts_of(text, self._ready().fits) for text in texts])
 
     async def scale(self) -> tuple[float, float | None]:
-        """By what the model multiplies a cosine, and what it adds where it adds anything.
+        """The factor and the bias by which the model makes a logit of a cosine; None is no bias.
 
         Raises:
             ConfigError: the weights cannot be loaded, or have no scale.
@@ -335,21 +344,9 @@ class SharedEncoder:
             AskanceError: of the first job that ended in one.
         """
         queue = self._queue()
-        loop = asyncio.get_running_loop()
-        places = [(id(job.store), job.key) for job in jobs]
-        for place, job in zip(places, jobs, strict=True):
-            if place not in queue.jobs:
-                queue.jobs[place] = (job, loop.create_future())
-                queue.fresh.append(place)
-        waited = [queue.jobs[place][1] for place in places]
-        if queue.fresh and queue.worker is None:
-            queue.worker = loop.create_task(self._work(queue))
-        await asyncio.wait(waited)
-        outcomes = [future.result() for future in waited]
-        for each in outcomes:
-            if isinstance(each, AskanceError):
-                raise each
-        return cast("list[Half]", outcomes)
+        futures = [queue.put(job) for job in jobs]
+        await asyncio.wait(futures)  # a caller that is cancelled leaves the vectors to the others
+        return [future.result() for future in futures]
 
     def release(self) -> None:
         """Releases the weights; the next call loads them again."""
@@ -358,24 +355,8 @@ class SharedEncoder:
     async def _in_thread(self, make: Callable[[], Item]) -> Item:
         return await asyncio.get_running_loop().run_in_executor(self._thread, make)
 
-    async def _work(self, queue: _Queue) -> None:
-        """Encodes the jobs that wait, batch after batch; those that come meanwhile are in the next."""
-        try:
-            while queue.fresh:
-                taken, queue.fresh = queue.fresh, []
-                jobs = [queue.jobs[place][0] for place in taken]
-                outcomes = await self._in_thread(lambda jobs=jobs: self._outcomes(jobs))
-                for place, each in zip(taken, outcomes, strict=True):
-                    queue.jobs.pop(place)[1].set_result(each)
-        finally:
-            queue.worker = None
-            for _, future in queue.jobs.values():
-                future.cancel()
-            queue.jobs.clear()
-            queue.fresh.clear()
-
     def _outcomes(self, jobs: Sequence[EncodeJob]) -> list[Encoded]:
-        """The outcome of each job; nothing is raised."""
+        """The vector of each job, or the error that it ended with."""
         outcomes: dict[EncodeJob, Encoded] = {}
         for store in {id(job.store): job.store for job in jobs}.values():
             mine = {job.key: job for job in jobs if job.store is store}
@@ -398,11 +379,11 @@ class SharedEncoder:
             made.update(zip([job.key for job in some], self._encode_pictures(some), strict=True))
         vectors = {key: each for key, each in made.items() if not isinstance(each, AskanceError)}
         store.keep(vectors)
-        # Another process may have been quicker, and its vectors are those that are kept.
+        # Where another process kept a vector first, that one is used.
         return made | store.find(list(vectors))
 
     def _encode_pictures(self, jobs: Sequence[EncodeJob]) -> list[Encoded]:
-        """The outcome of each picture; one that cannot be used harms no other."""
+        """The vector of each picture, or its error; a picture that cannot be used does not stop the others."""
         drawn: dict[EncodeJob, tuple[Picture, ...]] = {}
         outcomes: dict[EncodeJob, Encoded] = {}
         for job in jobs:

@@ -1,7 +1,7 @@
 """Embedders: texts to vectors. Every vector is on record (kind `embed`), one record a text.
 
-What is asked is known by the embedder's identity, by what else decides its vectors (pooling, normalization) and by the
-text. A replay needs neither the weights nor the package that runs them.
+The key of a record is made of the embedder's identity, of what else decides its vectors (pooling, normalization) and of
+the text. A replay needs neither the weights nor the package that runs them.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ EXAMPLES = "`st:FOLDER` or `st:sentence-transformers/all-mpnet-base-v2` for a se
 
 @runtime_checkable
 class Embedder(Protocol):
-    """Whatever turns texts into vectors.
+    """Turns texts into vectors.
 
-    It may have more:
+    These members are optional:
 
     - `id`, a `ModelId` or a name, tells its vectors from another embedder's, unless `stored` is False; without one they
       are neither recorded nor replayed. It is known without loading weights;
@@ -54,10 +54,10 @@ else:
 
 
 class RecordedEmbedder(RecordedModel):
-    """An embedder whose vectors come from the records as far as they are there; `get_embedder` makes it.
+    """An embedder with its records: it makes only the vectors that are not on record. `get_embedder` makes it.
 
     Args:
-        embedder: what is asked for the others.
+        embedder: makes the vectors that are not on record.
         id: tells its vectors from another embedder's; None neither records nor replays them.
         parameters: what else decides them.
         engine: whose records and mode are used.
@@ -90,7 +90,7 @@ class RecordedEmbedder(RecordedModel):
         return tuple(dict.fromkeys(key_of("embed", self.request(text)) for text in texts)) if self.stored else ()
 
     def lacking(self, texts: Sequence[str]) -> frozenset[str]:
-        """Keys of the vectors that would have to be made, for they are not on record."""
+        """Keys of the vectors that are not on record."""
         return self._responses.lacking([self.request(text) for text in texts])
 
     async def embed(self, texts: Sequence[str]) -> list[Vector]:
@@ -110,7 +110,7 @@ class RecordedEmbedder(RecordedModel):
         return [unpacked(response, key=key_of("embed", form)) for form, response in zip(forms, found, strict=True)]
 
     async def fresh(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
-        """What the embedder itself gives, past the records: for thousands of texts, which are not recorded one by one.
+        """What the embedder itself gives, unrecorded: for thousands of texts, which are not recorded one by one.
 
         Raises:
             CallError: it gave something else than a vector for each text.
@@ -150,7 +150,7 @@ def get_embedder(
 
     Raises:
         ConfigError: no embedder goes by that spec.
-        UsageError: `embedder` is nothing that can be asked.
+        UsageError: `embedder` is of no kind that is known here.
     """
     run = engine if engine is not None else default_engine()
     if isinstance(embedder, RecordedEmbedder):
@@ -191,7 +191,7 @@ def _named(model: ModelId) -> Embedder:
 
 
 class _RecordsAlone:
-    """In place of an embedder of which only the records are known."""
+    """Stands for an embedder of which only the records are known."""
 
     def __init__(self, model: ModelId) -> None:
         self._model = model
@@ -204,7 +204,7 @@ class _RecordsAlone:
 
 
 class ScriptedEmbedder:
-    """Gives the vectors that a function of the text gives.
+    """An embedder whose vectors a function makes, for tests.
 
     Args:
         vector: from a text to its vector.

@@ -1,7 +1,7 @@
-"""What embedders and scorers have in common: their responses on record, many at a time, and how one is named.
+"""What embedders and scorers have in common: their recorded responses, and the specs that name them.
 
-The modes are those of an engine. Equal requests are made once, and what is missing is made in one go, because a
-local model is fastest so.
+The modes are those of an engine. Equal requests are made once, and all missing ones at once, since a local model is
+fastest with many.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from urllib.parse import parse_qsl
 from askance.chat import JsonObject, ModelId, key_of
 from askance.errors import ConfigError, UsageError
 from askance.models.backend import close, load
-from askance.models.call_scope import scope
+from askance.models.call_scope import current_scope
 from askance.models.loop import PerLoop
 from askance.models.settings import DTYPES, Local
 from askance.models.spec import nearest
@@ -34,7 +34,7 @@ Make: TypeAlias = "Callable[[Sequence[int]], Awaitable[Sequence[JsonObject]]]"
 
 
 class RecordedResponses:
-    """The responses of one kind that one model gives, from its records as far as they are there.
+    """The responses of one kind that one model gives: recorded ones, and for the others what the model gives.
 
     Args:
         kind: of the records.
@@ -63,7 +63,7 @@ class RecordedResponses:
 
         Args:
             forms: requests in canonical form.
-            make: makes what is not on record and nobody else is making; never called with two equal requests.
+            make: makes the responses that are neither on record nor under way; it gets no two equal requests.
 
         Raises:
             ReplayMiss: the mode is `replay` and one of them is not on record.
@@ -77,7 +77,7 @@ class RecordedResponses:
         if not self._stored:
             made = await make(list(places.values()))
             return [dict(zip(places, made, strict=True))[key] for key in keys]
-        if (notes := scope().keys) is not None:
+        if (notes := current_scope().keys) is not None:
             notes.extend(places)
         found = self._found(places)
         while missing := {key: place for key, place in places.items() if key not in found}:
@@ -85,7 +85,7 @@ class RecordedResponses:
         return [found[key] for key in keys]
 
     async def _next(self, forms: Sequence[JsonObject], missing: Mapping[str, int], make: Make) -> dict[str, JsonObject]:
-        """Makes the responses that no other task is making, or else waits for one that is; what is on record then."""
+        """Makes the responses that are not under way; where all are, waits for one. Gives what is there then."""
         under_way = self._under_way()
         mine = {key: place for key, place in missing.items() if key not in under_way}
         if not mine:
@@ -106,14 +106,14 @@ class RecordedResponses:
         return keys - self._found(keys).keys() if self._stored else keys
 
     def lend_folder(self, model: object) -> None:
-        """Tells a model that keeps arrays of numbers where the records' folder is, or that there is none for it."""
+        """Tells a model that keeps vectors the records' folder; None where it may keep nothing there."""
         tell: Callable[[Path | None], None] | None = getattr(model, "keep_in", None)
         if tell is not None:
             tell(self.folder)
 
     @property
     def folder(self) -> Path | None:
-        """The folder of the records; None where no arrays of numbers may be read or kept there."""
+        """The folder of the records; None where no vectors may be read or kept there."""
         records = self._engine.recorder.records
         allowed = self._stored and self._engine.mode == "auto"
         return records.folder if allowed else None
@@ -142,10 +142,10 @@ class RecordedResponses:
 
 
 class RecordedModel:
-    """A model whose responses come from the records as far as they are there.
+    """A model whose responses come from the records where they are there, else from the model itself.
 
     Args:
-        model: what is asked for the others.
+        model: gives the responses that are not on record.
         kind: of its records.
         id: tells its responses from another model's; None neither records nor replays them.
         engine: whose records and mode are used.

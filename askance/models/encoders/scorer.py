@@ -1,7 +1,7 @@
 """Scorers: how well texts fit a picture, or other texts. Every score is on record (kind `score`), one record a text.
 
-A provider is a line in `PROVIDERS`: the name in front of the colon, and where the function is that makes a scorer of
-what stands behind it. What it makes has `score` (texts against a picture), `score_texts` (against other texts) or both.
+A provider is a line in `PROVIDERS`: the name in front of the colon of a spec, and the function that makes a scorer of
+the rest. A scorer has `score` (texts against a picture), `score_texts` (against other texts) or both.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ EXAMPLES = (
 
 @runtime_checkable
 class PictureScorer(Protocol):
-    """Whatever says how well texts fit a picture: the higher, the better.
+    """Scores how well texts fit a picture: the higher, the better.
 
-    It may have more:
+    These members are optional:
 
     - `id`, a `ModelId` or a name, tells its scores from another scorer's, unless `stored` is False; without one they
       are neither recorded nor replayed. It is known without loading weights;
@@ -52,7 +52,7 @@ class PictureScorer(Protocol):
 
 @runtime_checkable
 class TextScorer(Protocol):
-    """Whatever says how well texts fit other texts, such as answers a question and a reference: the higher, the better.
+    """Scores how well texts fit other texts, such as answers a question and a reference: the higher, the better.
 
     It may have what a `PictureScorer` may have, apart from pictures.
     """
@@ -70,10 +70,10 @@ else:
 
 
 class RecordedScorer(RecordedModel):
-    """A scorer whose scores come from the records as far as they are there; `get_scorer` makes it.
+    """A scorer with its records: it makes only the scores that are not on record. `get_scorer` makes it.
 
     Args:
-        scorer: what is asked for the others.
+        scorer: makes the scores that are not on record.
         id: tells its scores from another scorer's; None neither records nor replays them.
         parameters: what else decides them.
         engine: whose records and mode are used.
@@ -123,7 +123,7 @@ class RecordedScorer(RecordedModel):
     def lacking(
         self, subject: Image | Mapping[str, str], texts: Sequence[str], *, view: RegionView = WHOLE_IMAGE
     ) -> frozenset[str]:
-        """Keys of the scores that would have to be made, for they are not on record."""
+        """Keys of the scores that are not on record."""
         return self._responses.lacking([self.request(subject, text, view=view) for text in texts])
 
     async def score(self, image: Image, texts: Sequence[str], *, view: RegionView = WHOLE_IMAGE) -> list[float]:
@@ -144,7 +144,7 @@ class RecordedScorer(RecordedModel):
         return await self._scores(forms, texts, lambda some: self.fresh(image, some, view=view))
 
     async def fresh(self, image: Image, texts: Sequence[str], *, view: RegionView = WHOLE_IMAGE) -> list[float]:
-        """What the scorer itself gives, past the records: for thousands of texts, which are not recorded one by one.
+        """What the scorer itself gives, unrecorded: for thousands of texts, which are not recorded one by one.
 
         Raises:
             CallError: it gave something else than a number for each text.
@@ -221,7 +221,7 @@ def get_scorer(scorer: ScorerLike, *, identity: str | None = None, engine: Engin
 
     Raises:
         ConfigError: no scorer goes by that spec.
-        UsageError: `scorer` is nothing that can be asked.
+        UsageError: `scorer` is of no kind that is known here.
     """
     run = engine if engine is not None else default_engine()
     if isinstance(scorer, RecordedScorer):
@@ -266,7 +266,7 @@ def _policy(form: object) -> ImagePolicy:
 
 
 class _RecordsAlone:
-    """In place of a scorer of which only the records are known."""
+    """Stands for a scorer of which only the records are known."""
 
     def __init__(self, model: ModelId) -> None:
         self._model = model
@@ -286,7 +286,7 @@ class _RecordsAlone:
 
 
 class ScriptedScorer:
-    """Gives the scores that a function of picture and text gives.
+    """A scorer whose scores a function of picture and text makes, for tests.
 
     Args:
         score: from a picture and a text to the score.

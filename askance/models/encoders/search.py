@@ -1,7 +1,7 @@
-"""Looking for the best of many texts: what is most similar to a text, or fits a picture best; one record a search.
+"""Search: the texts that are most similar to a text, or fit a picture best; one record a search.
 
-The candidates are named in the record by the digest of all of them, so a replay needs no vector and no weights. Their
-vectors are kept beside the records, each text once.
+The record names the candidates by one digest, so that a replay needs neither vectors nor weights. Their vectors are
+kept beside the records, each text once.
 
 They are looked at a block at a time. Memory is bounded by the block, not by the candidates: for `q` queries, blocks of
 `b` vectors with `d` numbers and the `k` best it is about 8·(b·d + q·(b + d + k)) bytes beside what the caller holds;

@@ -2,9 +2,9 @@
 
     st:FOLDER?pooling=mean&prompt=query&device=auto&dtype=float32&batch=32
 
-Who an encoder is, and how it pools, is read from the small files beside its weights, so that a replay needs neither the
-weights nor sentence-transformers. Weights are read from safetensors files alone, and no code that comes with them is
-run. What a text is made into depends on its batch only by rounding; the first vector is recorded and stays.
+The identity of an encoder and its pooling are read from its files without sentence-transformers; a replay needs neither
+that nor the weights. Weights are read from safetensors files alone, and no code that comes with them is run. The vector
+of a text depends on the rest of its batch by rounding only; the first one is recorded and stays.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from askance.chat import JsonObject
 
 MODES = ("cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken")
-"""Ways of pooling, in the order in which vectors of several stand behind each other."""
+"""Ways of pooling; where there are several, their vectors are joined in this order."""
 
 OWN = "own"
 """The pooling of an encoder that has other layers than a transformer, a pooling and dense layers."""
@@ -254,7 +254,7 @@ def _library(spec: str) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SentenceRecipe:
-    """How one encoder makes vectors, as far as its records and refusals depend on it."""
+    """How one encoder makes vectors, as its files say."""
 
     layers: tuple[tuple[str, str], ...]
     """Class and folder of each; none where the encoder is a plain transformer, whose tokens are averaged."""

@@ -1,12 +1,11 @@
 """The two towers of a dual encoder, run by transformers: pictures and texts to vectors in one space.
 
-Any architecture of transformers will do whose model has `get_text_features` and `get_image_features`: CLIP, SigLIP,
-SigLIP 2, ALIGN, Chinese CLIP, AltCLIP. The picture processor without torchvision is taken wherever there are two, so
-that the same pixels come of a picture everywhere.
+Every architecture of transformers can be used whose model has `get_text_features` and `get_image_features`: CLIP,
+SigLIP, SigLIP 2, ALIGN, Chinese CLIP, AltCLIP. Where a model has two image processors, the one without torchvision is
+used, so that a picture gives the same pixels on every machine.
 
-A text that is longer than an encoder reads comes in parts: at the ends of sentences, else between words, else within a
-word. Neighbouring sentences stay together as long as they fit; so do words where a sentence does not. No word is left
-out, and none is in two parts.
+A text that is longer than an encoder reads is split into parts: between sentences, else between words, else within a
+word. A part holds as many neighbouring sentences or words as fit. No word is left out, and none is in two parts.
 """
 
 from __future__ import annotations
@@ -51,14 +50,14 @@ class Towers:
 
     @property
     def longest(self) -> int:
-        """Tokens that a text may have, the marks of its beginning and end included."""
+        """Tokens that a text may have, with those that mark its beginning and end."""
         text = cast("Mapping[str, Any]", self.folder.config.get("text_config") or {})
         # Configurations leave out what is at its default.
         default = 64 if self.folder.kind in SIGLIP_KINDS else 77 if self.folder.kind == "clip" else 512
         return min(int(text.get("max_position_embeddings", default)), int(self._tokenizer.model_max_length))
 
     def fits(self, text: str) -> bool:
-        """Whether the whole of a text is read."""
+        """Whether a text is read whole."""
         return len(self._tokenizer(tokenizable(text), truncation=False, verbose=False)["input_ids"]) <= self.longest
 
     def texts(self, texts: Sequence[str]) -> list[Half | AskanceError]:
@@ -83,10 +82,10 @@ class Towers:
 
     @cached_property
     def scale(self) -> tuple[float, float | None]:
-        """By what the model multiplies a cosine, and what it adds where it adds anything.
+        """The factor and the bias by which the model makes a logit of a cosine; None is no bias.
 
         Raises:
-            ConfigError: it does neither.
+            ConfigError: it has no factor.
         """
         model = self._model
         scale: Any = getattr(model, "logit_scale", None)
@@ -133,7 +132,7 @@ class Towers:
 
     @cached_property
     def _loaded_batches(self) -> BatchRunner[Any]:
-        """Runs batches, with the weights loaded: that they cannot be loaded is no fault of any item."""
+        """Runs batches; loads the weights first, so that an error of loading is not taken for one of an item."""
         _ = self._model
         return BatchRunner(self._runtime.torch, spec=self.spec, most=self._local.batch)
 
@@ -154,10 +153,10 @@ class Towers:
             return self._runtime.weights("AutoModel", self.folder.path)
 
     def _check_kind(self) -> None:
-        """Refuses what has no two towers, before its weights are read.
+        """Refuses a model without two towers, before its weights are read.
 
         Raises:
-            ConfigError: it has not.
+            ConfigError: it has not two towers.
         """
         config = self._runtime.pretrained("AutoConfig", self.folder.path)
         known = self._runtime.transformers.AutoModel._model_mapping  # the only way to ask
@@ -217,7 +216,7 @@ def _together(
     *,
     smaller: Callable[[str, Callable[[str], bool]], Iterator[str]],
 ) -> Iterator[str]:
-    """As many neighbouring pieces in a part as fit; a piece that does not fit alone is made smaller."""
+    """Parts of as many neighbouring pieces as fit; a piece that does not fit alone is split by `smaller`."""
     held = ""
     for piece in pieces:
         longer = f"{held} {piece}" if held else piece

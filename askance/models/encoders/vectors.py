@@ -1,15 +1,14 @@
 """Vectors: in records, and beside them in files, where an encoder has one row for each of its vectors.
 
 `vectors/DIGEST.rows` in the store's folder begins with a line that says whose vectors these are. Then come rows of one
-size: 32 bytes of key, 4 of checksum, and numbers of 16 bits. A file only grows, and is read where it lies, by a memory
-map. So a copy of it is whole at any moment: rows that were being written are not there yet. What a crash leaves of a
-row is cut off by the next writer; a row whose checksum does not fit is an error and never a vector. Writers take turns
-by a lock that falls with their process.
+size: 32 bytes of key, 4 of checksum, and numbers of 16 bits. A file only grows, and is read through a memory
+map. So a copy of it can be used at any moment: at most it lacks the rows that were being written. Half a row, which a
+crash may leave, is cut off by the next writer. A row whose checksum does not match is an error. Writers take turns by a
+lock that is freed when their process ends.
 
-The file saves work and decides nothing: what a run used is on record, and without the file vectors are made anew. An
-encoder's vectors have the length 1 and are rounded to 16 bits before anything is made of them, so that it does not
-matter whether they were kept. The products of two such vectors add up without rounding in 64 bits: whatever is worked
-out from them is the same in any order, in parts or at once.
+The file is a cache: what a run used is on record, and without the file vectors are made anew. Vectors have the length 1
+and are rounded to 16 bits before they are used, so that it makes no difference whether they were kept. The products of
+two such vectors add up in 64 bits without rounding, so that results do not depend on the order of the sums.
 """
 
 from __future__ import annotations
@@ -82,7 +81,7 @@ def unpacked(response: Mapping[str, Any], *, key: str) -> Vector:
 
 
 def cosine(one: Sequence[float], other: Sequence[float]) -> float:
-    """How alike two vectors are, from −1 to 1: the cosine of the angle between them, 0 where one has no length.
+    """The cosine of the angle between two vectors, from −1 to 1; 0 where one has no length.
 
     Raises:
         UsageError: they are not of one size.
@@ -234,7 +233,7 @@ class VectorFile:
 
 
 class MemoryVectors:
-    """The same where there is no folder: the latest few thousand vectors, in memory."""
+    """The vectors of an encoder where there is no folder: the latest 4,096, in memory."""
 
     MOST = 4096
 
@@ -262,7 +261,7 @@ def half(vector: Any) -> Half:
 
 
 def cosine_of(one: Half, other: Half) -> float:
-    """How alike two vectors are, from −1 to 1; 0 where one has no length. What is added up is not rounded."""
+    """The cosine of two vectors, from −1 to 1; 0 where one has no length. The sums are not rounded."""
     import numpy as np
 
     left, right = one.astype(np.float64), other.astype(np.float64)

@@ -1,7 +1,7 @@
 """LangChain, both ways: its chat models as a backend, and a model of askance as one of its chat models.
 
-`langchain_model` is the backend, `chat_model` the other way; `messages` translates for both, and `tracing` sees to what
-LangSmith is sent. Whoever needs a part imports its module; only here is LangChain known to the models.
+`langchain_model` is the backend, `chat_model` the other way. `messages` translates for both, and `tracing` decides what
+LangSmith is sent. No other part of the models imports LangChain.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from langchain_core.runnables import Runnable
 from langchain_core.utils.function_calling import convert_to_json_schema, convert_to_openai_tool
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from askance.chat import ChatRequest, JsonObject, Message, ResponseFormat, Sampling, TextPart, ToolSpec
+from askance.chat import ChatRequest, JsonObject, Message, ResponseFormat, TextPart, ToolSpec
 from askance.errors import CallError, Filtered, InvalidOutput, Refused, Truncated, UsageError
 from askance.models.factory import ModelLike, get_model
 from askance.models.langchain.messages import from_langchain, from_response, with_digests
@@ -169,7 +169,7 @@ def as_langchain(model: ModelLike) -> BaseChatModel:
 
     Raises:
         ConfigError: no model has this name, or the spec cannot be read.
-        UsageError: `model` is nothing that can be asked.
+        UsageError: `model` is of no kind that is known here.
     """
     return _AskanceChatModel(model=get_model(model))
 
@@ -278,7 +278,7 @@ class _AskanceChatModel(BaseChatModel):
                 f"{', '.join(map(repr, sorted(bound)))} cannot be bound to a model of askance.",
                 hint="Set what belongs to the model where it is made: `get_model`.",
             )
-        return replace(request, sampling=_changed(request.sampling, {**changes, "stop": stops}), extra=extra)
+        return replace(request, sampling=replace(request.sampling, **{**changes, "stop": stops}), extra=extra)
 
     async def _response_format(self, form: ResponseFormat, turns: list[Message]) -> ResponseFormat | None:
         """The form that the endpoint can be held to; where that is no schema, the last turn asks for it in words."""
@@ -365,7 +365,3 @@ def _tool_choice(choice: object, tools: Sequence[JsonObject]) -> str | JsonObjec
     if choice not in {tool["function"]["name"] for tool in tools}:
         raise UsageError(f"There is no tool {choice!r} to choose.", hint="Choose one of the tools that are bound.")
     return {"type": "function", "function": {"name": choice}}
-
-
-def _changed(sampling: Sampling, changes: JsonObject) -> Sampling:
-    return replace(sampling, **changes)

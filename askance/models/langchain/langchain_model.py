@@ -1,10 +1,11 @@
 """The backend for chat models of LangChain, from a ready object or from a `langchain:` spec.
 
-What a LangChain model does by itself cannot be seen from here: its own retries make several calls of one try. They are
-off in a model made from a spec; make an object with `max_retries=0`. LangChain's cache is off, since the records take
-its place. So are its callbacks and tracers inside a call: they see the node that asks, with pictures as digests.
+The retries of a LangChain model cannot be seen from here: they make several calls of one try. They are off in a model
+made from a spec; make your own with `max_retries=0`. LangChain's cache is off, since the records take its place. Its
+callbacks and tracers are off inside a call: they see the node that asks, with pictures as digests.
 
-Its settings tell its identity, where its class is known to hold them all; its secrets are kept out of its answers.
+The identity of a model is made of its settings, where its class is known to hold all of them. Its secrets are blanked
+out of its answers.
 """
 
 from __future__ import annotations
@@ -100,11 +101,11 @@ _PRIVATE_FIELDS = (
     "kwargs_client",
     "client_kwargs",
 )
-"""Parts of names of fields that say who asks and how, not what; they may be secret and are never read."""
+"""Parts of names of fields that say who asks, and how; such fields may be secret and are never read."""
 
 
 def identity_of(chat_model: BaseChatModel) -> ModelId | None:
-    """The identity that the settings of `chat_model` tell; None for an unknown class or a setting that is no JSON.
+    """The identity by the settings of `chat_model`; None for an unknown class, or a setting that is not JSON.
 
     It is made of the class, the model's name, the address, and each field that was set and can change an answer.
     """
@@ -223,8 +224,8 @@ class LangChainModel:
 
     Args:
         chat_model: any `BaseChatModel`; the object itself is not changed.
-        identity: name under which its answers are filed; None is what its settings tell, if they do.
-        secrets: what is blanked out of replies and complaints, beside the secrets that the model itself keeps.
+        identity: name under which its answers are filed; None takes the one by its settings, where there is one.
+        secrets: blanked out of replies and errors, beside the secrets that the model itself holds.
     """
 
     def __init__(
@@ -290,7 +291,7 @@ class LangChainModel:
     def _bound(self, request: ChatRequest, arguments: JsonObject) -> Any:
         """The model with the request's sampling and tools."""
         update = self._sampling(request.sampling)
-        # Copied only where it must be: a model may count its calls in a field.
+        # Copied only where something changes: a model may count its calls in a field.
         chat_model = self._chat_model.model_copy(update=update) if update else self._chat_model
         if not request.tools:
             return chat_model
@@ -348,7 +349,7 @@ class LangChainModel:
         failure, name = f"{self._context.where} failed: {words}.", type(self._chat_model).__name__
         if request.response is not None and isinstance(cause, (NotImplementedError, TypeError)):
             return BadRequest(failure, hint=f"{name} may take no response format: ask in the text form of the paper.")
-        return ModelError(failure, hint=f"Ask {name} by itself: what it raises there, it raises here.")
+        return ModelError(failure, hint=f"Call {name} without askance: the same error should come.")
 
 
 def from_settings(settings: ModelSettings) -> LangChainModel:

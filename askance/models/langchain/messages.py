@@ -162,7 +162,8 @@ def to_response(message: object) -> ChatResponse:
     """The response in a message of a LangChain chat model.
 
     Raises:
-        MalformedReply: it is no message of a model, the server gave the answer up, or it ended nobody knows how.
+        MalformedReply: it is no message of a model, or the server gave the answer up.
+        UnknownFinish: the answer ended for a reason that is not known.
     """
     if not isinstance(message, AIMessage):
         raise MalformedReply(f"The model answered with a {type(message).__name__}, not with an AIMessage.")
@@ -228,7 +229,7 @@ def _tool_calls(message: AIMessage) -> tuple[ToolCall, ...]:
 
 
 def _finish_words(about: Mapping[str, Any]) -> list[str]:
-    """All that the reply says of how it ended, each provider in a field of its own."""
+    """The finish reasons in a reply; each provider has a field of its own for it."""
     words = [_word(about.get(field)) for field in _FINISH_FIELDS]
     if about.get("status") == "incomplete":
         words.append(incomplete(_word(part_of(about.get("incomplete_details"), "reason"))))

@@ -1,7 +1,8 @@
 """Models on this machine, run by transformers: `hf:FOLDER`, or `hf:NAME` of a model that was downloaded before.
 
-`hf` is the backend. A request becomes a row (`inputs`), rows go in batches (`generator`) through a loaded model
-(`transformers_model`), and `sampler` chooses each token. Torch is imported when the first answer is written.
+`hf` is the backend. A request becomes a row (`inputs`); rows that come at the same time are collected (`collector`) and
+go in batches (`generator`) through a loaded model (`transformers_model`); `sampler` chooses each token. Torch is
+imported when the first answer is generated.
 """
 
 from __future__ import annotations

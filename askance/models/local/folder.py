@@ -1,8 +1,8 @@
-"""Folders of models: where they are, whether they are whole, and what identity their weights have. Nothing is loaded.
+"""Folders of models: where they are, whether they are complete, and the identity of their weights. Nothing is loaded.
 
-An identity is that of the weights and of how they are held, never of the place where they lie. Its digest is of the
-names and contents of every file that can change an answer: weights, configuration, vocabulary, chat template. Digests
-of weights are kept in the folder, by size and time of change, so that gigabytes are read once.
+An identity is made of the weights and of how they are held, not of the folder's path. Its digest covers the names and
+contents of all files that can change an answer: weights, configuration, vocabulary, chat template. Digests of weights
+are kept in the folder, by size and time of change, so that gigabytes are read once.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ REVISION = "main"
 """Of a name on the hub, where none is given."""
 
 SAFE, PICKLED = ".safetensors", ".bin"
-"""Endings of files of weights: data alone, and what is unpickled and can run any code."""
+"""Endings of files of weights: those that hold data alone, and pickles, which can run any code."""
 
 DIGEST_FILE = ".askance-digests.json"
 """File beside the weights that keeps their digests."""
@@ -38,7 +38,7 @@ DIGITS = 32
 """Hex digits of the digest that stand in an identity."""
 
 TIMEOUT = 3600.0
-"""Seconds that one answer may take: loading the weights and waiting for a batch count too."""
+"""Seconds that one answer may take, with the time to load the weights and to wait for a batch."""
 
 _INDEX = ".index.json"
 _COMMIT = re.compile(r"[0-9a-f]{40}")
@@ -246,7 +246,7 @@ def is_identity(model: str) -> bool:
 
 
 def no_weights(spec: str) -> UsageError:
-    """The error over a model that is asked although only its identity is known."""
+    """The error where a model is asked of which only the identity is known."""
     return UsageError(
         f"The model {spec!r} is known by the digest of its weights alone.",
         hint=f"Name its folder: `{spec.partition(':')[0]}:FOLDER`.",
@@ -270,7 +270,7 @@ def with_identity(settings: ModelSettings) -> ModelSettings:
 
 
 def without_cost(settings: ModelSettings) -> ModelSettings:
-    """`settings` of a model that runs on hardware of the user's: it costs nothing and may take its time."""
+    """`settings` of a model on the user's own hardware: it costs nothing, and has `TIMEOUT` seconds for an answer."""
     price = settings.price or Price(input=0.0, output=0.0)
     return replace(settings, price=price, timeout=settings.timeout or TIMEOUT)
 
@@ -315,7 +315,7 @@ def _sha256(file: Path) -> str:
 
 
 def _keep(path: Path, digests: Mapping[str, list[object]]) -> None:
-    """Where the folder cannot be written, the next process takes the digests again; nothing else is lost."""
+    """Writes the digests; where the folder cannot be written, the next process works them out again."""
     part = path.with_suffix(".part")
     with suppress(OSError):
         part.write_text(json.dumps(digests), encoding="utf-8")

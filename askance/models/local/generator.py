@@ -1,4 +1,4 @@
-"""Batches of rows through the model, each row with its own end, its own draws and its own outcome.
+"""Generates the answers of a batch of rows; each row has its own end, its own random numbers and its own outcome.
 
 A prefix that rows share is computed once, where the architecture allows it.
 """
@@ -51,7 +51,7 @@ class TextGenerator:
         self._share = share and model.reuses_prefixes
         self._counters = counters
         self.drafts: Sequence[Draft] = []
-        """The answers that are being written."""
+        """The answers that are being generated."""
         self._batches: BatchRunner[BatchRow] = BatchRunner(
             model.torch, spec=name, most=most, out_of_memory=self._too_large, on_shortage=self._on_shortage
         )

@@ -1,4 +1,4 @@
-"""`hf:`: a model on this machine behind the seam. Requests that are made at once are answered in one batch."""
+"""`hf:`, a model that transformers runs on this machine; requests that are made at once are answered in one batch."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from askance.amounts import many
 from askance.chat import ModelId
 from askance.models.capabilities import Capabilities
 from askance.models.counters import Counters
+from askance.models.local.collector import BatchCollector
 from askance.models.local.folder import ModelFolder, find_folder, identity_of, is_identity, no_weights
 from askance.models.local.generator import TextGenerator
 from askance.models.local.inputs import Completion, to_response, to_row
@@ -32,17 +33,9 @@ if TYPE_CHECKING:
 LINGER = 0.01
 """Seconds that a batch waits for requests that are made at the same time."""
 PATIENCE = 1.0
-"""Seconds that it waits, at most, for those that are still being cut into tokens and pixels."""
+"""Most seconds that it waits for requests that are still being turned into tokens and pixels."""
 
 _log = logging.getLogger("askance")
-
-
-@dataclass(eq=False)
-class _Waiting:
-    """A row and who waits for its answer."""
-
-    row: BatchRow
-    future: asyncio.Future[Completion]
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +48,7 @@ class _Ready:
 
 
 class HFModel:
-    """A model that transformers runs on this machine; its weights are loaded at the first question.
+    """A model that transformers runs on this machine; its weights are loaded at the first request.
 
     Args:
         source: a folder, or a name on the hub that was downloaded before.
@@ -86,19 +79,19 @@ class HFModel:
         self._preparing = ThreadPoolExecutor(1, thread_name_prefix="askance-prepare")
         self._writing = ThreadPoolExecutor(1, thread_name_prefix="askance-write")
         self._arriving = 0
-        self._waiting: list[_Waiting] = []
-        self._under_way: list[_Waiting] = []
-        self._worker: asyncio.Task[None] | None = None
+        self._collector: BatchCollector[BatchRow, Completion] = BatchCollector(
+            self._run, self._writing, most=lambda: self._most, group=lambda row: row.pictures, fill=self._fill
+        )
 
     @property
     def id(self) -> ModelId:
-        """By the digest of the weights, how they are held, and never by the folder."""
+        """By the digest of the weights and how they are held, never by the folder."""
         name = f"hf:{self.source}" if self._folder is None else identity_of(self._folder, self.local)
         return ModelId("hf", self.source, name=name)
 
     @property
     def capabilities(self) -> Capabilities:
-        """Answers are held to any schema; whether it sees is known when it is loaded."""
+        """Answers are held to any schema; whether it takes pictures is known once it is loaded."""
         sees = None if self._ready is None else self._ready.model.processor is not None
         return Capabilities(schema="enforced", json_object=True, images=sees, seed=True, logprobs=True)
 
@@ -118,25 +111,16 @@ class HFModel:
             row = await loop.run_in_executor(self._preparing, self._row, request)
         finally:
             self._arriving -= 1
-        waiting = _Waiting(row, loop.create_future())
-        self._waiting.append(waiting)
-        if self._worker is None:
-            self._worker = loop.create_task(self._work())
         try:
-            completion = await waiting.future
+            completion = await self._collector.put(row)
         except asyncio.CancelledError:
             row.abandoned = True
             raise
         return to_response(row, completion, model=request.model.name or str(request.model))
 
     @property
-    def under_way(self) -> int:
-        """Answers that are being written."""
-        return len(self._under_way)
-
-    @property
     def doing(self) -> str:
-        """Loading the weights, or writing: how many answers, and how far they are."""
+        """Loading the weights, or generating: how many tokens of how many answers."""
         ready = self._ready
         if ready is None:
             return f"{self._short} loads its weights" if self._loading.locked() else ""
@@ -153,9 +137,9 @@ class HFModel:
         return replace(self.counters)
 
     async def aclose(self) -> None:
-        """Releases the weights; what is being written is broken off. The next question loads them again."""
-        for waiting in (*self._waiting, *self._under_way):
-            waiting.row.abandoned = True
+        """Releases the weights and ends the answers under way. The next request loads the weights again."""
+        for row in self._collector.items:
+            row.abandoned = True
         await asyncio.get_running_loop().run_in_executor(self._writing, self._unload)
 
     def __repr__(self) -> str:
@@ -195,53 +179,16 @@ class HFModel:
         del ready
         free_memory(torch)
 
-    async def _work(self) -> None:
-        """Answers what waits, batch after batch."""
-        try:
-            while self._waiting:
-                await self._fill()
-                self._under_way = self._next()
-                await self._answer(self._under_way)
-        finally:
-            self._worker = None
-            self._under_way = []
-
     async def _fill(self) -> None:
-        """Waits for those that come at the same time, until a batch is full."""
+        """Waits for requests that are made at the same time, until a batch is full."""
         late = time.monotonic() + PATIENCE
         await asyncio.sleep(LINGER)
-        while self._arriving and len(self._waiting) < self._most and time.monotonic() < late:  # noqa: ASYNC110
+        while self._arriving and self._collector.waiting < self._most and time.monotonic() < late:  # noqa: ASYNC110
             await asyncio.sleep(LINGER)
 
     @property
     def _most(self) -> int:
         return self.local.batch if self._ready is None else self._ready.generator.most
-
-    def _next(self) -> list[_Waiting]:
-        """Those that came first, with all that are about the same pictures, as many as a batch holds."""
-        waiting = [each for each in self._waiting if not each.future.done()]
-        first: dict[tuple[str, ...], int] = {}
-        for place, each in enumerate(waiting):
-            first.setdefault(each.row.pictures, place)
-        most = self._most
-        ordered = sorted(waiting, key=lambda each: first[each.row.pictures])
-        self._waiting = ordered[most:]
-        return ordered[:most]
-
-    async def _answer(self, batch: Sequence[_Waiting]) -> None:
-        try:
-            outcomes: Sequence[RowOutcome | Exception] = await asyncio.get_running_loop().run_in_executor(
-                self._writing, self._run, [each.row for each in batch]
-            )
-        except Exception as error:  # noqa: BLE001  # whoever waits is told
-            outcomes = [error] * len(batch)
-        for each, outcome in zip(batch, outcomes, strict=True):
-            if each.future.done():
-                continue
-            if isinstance(outcome, Exception):
-                each.future.set_exception(outcome)
-            else:
-                each.future.set_result(outcome)
 
     def _run(self, rows: Sequence[BatchRow]) -> Sequence[RowOutcome]:
         return self._loaded().generator.run(rows)

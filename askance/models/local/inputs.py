@@ -1,7 +1,7 @@
 """From a request to a row of a batch: the prompt as text, its tokens and pixels, and how its answer is sampled.
 
-A prompt is written by the model's own chat template, or else in its family's conversation format. Words that happen to
-be a special token, such as `<image>` or what ends a turn, are broken by a blank: text that came from a picture forges
+A prompt is written by the model's own chat template, or else in its family's conversation format. Where a text holds a
+special token, such as `<image>` or the end of a turn, a blank is put into it: text that came from a picture can forge
 neither pictures nor turns.
 """
 
@@ -38,7 +38,7 @@ MAX_TOKENS = 1024
 
 _NUMBERS = ("min_p", "repetition_penalty", "top_k")
 EXTRAS = frozenset({"chat_template_kwargs", *_NUMBERS})
-"""Provider extras that are understood here."""
+"""Extras that a model on this machine takes."""
 
 _TOKEN_TYPES = ("token_type_ids", "mm_token_type_ids")
 
@@ -92,7 +92,7 @@ class SamplingParams:
 
 
 def seed_of(request: ChatRequest) -> int | None:
-    """63 bits made from the caller's seed and the index of the draw: draws differ, and can be had again."""
+    """63 bits made from the caller's seed and the index of the draw: draws differ, and can be repeated."""
     seed = request.sampling.seed
     if seed is None:
         return None

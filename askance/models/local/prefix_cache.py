@@ -1,4 +1,4 @@
-"""Prefixes of prompts that are computed once: keys and values of every layer, kept for the questions to come.
+"""Prefixes of prompts that are computed once: keys and values of every layer, kept for later requests.
 
 Rows about the same pictures that begin with the same tokens are a group: their common prefix, every picture in it, is
 computed for all of them.
@@ -20,7 +20,7 @@ KEPT_BYTES = 2 << 30
 KEPT = 64
 """Prefixes that are kept, at most."""
 SHORTEST = 16
-"""Tokens that rows without a picture have in common, from which on it pays to compute them apart."""
+"""Fewest tokens that rows without a picture must share for their prefix to be computed apart."""
 
 Layers: TypeAlias = "list[tuple[Any, Any]]"
 """Keys and values by layer, each of the shape [1, heads, tokens, size]."""
@@ -39,7 +39,7 @@ class Prefix:
         return sum(each.numel() * each.element_size() for layer in self.layers for each in layer)
 
     def begins(self, row: BatchRow) -> bool:
-        """Whether `row` begins so, has all its pictures in it, and goes on."""
+        """Whether `row` begins with it, has all its pictures in it, and is longer."""
         count = len(self.ids)
         return row.picture_end <= count < len(row.ids) and tuple(row.ids[:count]) == self.ids
 

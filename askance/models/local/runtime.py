@@ -1,4 +1,4 @@
-"""What every model that torch runs on this machine needs: packages, a device, weights, memory, errors in words."""
+"""What every model on this machine needs from torch: packages, a device, weights, memory, batches, and its errors."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def device_of(torch: Any, local: Local, *, dtype: str, spec: str) -> str:
 
 
 def tokenizable(text: str) -> str:
-    """`text` as a tokenizer takes it: half a surrogate pair, which has no form in UTF-8, is a question mark."""
+    """`text` as a tokenizer takes it: half a surrogate pair, which UTF-8 cannot hold, becomes a question mark."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
@@ -98,7 +98,7 @@ class TorchRuntime:
 
     @contextmanager
     def loading(self) -> Generator[None]:
-        """Loads without progress bars; whatever transformers raises comes as an error of one sentence.
+        """Loads without progress bars; what transformers raises becomes an error of one sentence.
 
         Raises:
             MissingExtra, ConfigError: see `load_errors`.
@@ -156,7 +156,7 @@ def load_errors(spec: str) -> Generator[None]:
         raise MissingExtra(
             f"The model {spec!r} needs a package that is not installed: {said}.", hint="Install it beside askance."
         ) from error
-    except Exception as error:  # their code may raise anything over files that it cannot use
+    except Exception as error:  # transformers may raise anything for files that it cannot use
         if is_out_of_memory(error):
             raise ConfigError(
                 f"The model {spec!r} does not fit into memory: {shortage(error)}.",
@@ -235,8 +235,8 @@ def _in_units(count: int) -> str:
 class BatchRunner(Generic[Item]):
     """Runs items through a model in batches; used by one thread.
 
-    A batch that fails is run again by halves, so that one item harms no other. One that does not fit into memory makes
-    the batches after it smaller as well.
+    A batch that fails is run again by halves, so that one item does not fail the others. After one that does not fit
+    into memory all batches are smaller.
 
     Args:
         torch: the package, whose memory it is.

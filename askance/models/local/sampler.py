@@ -1,8 +1,8 @@
 """How the next token is chosen: one logits processor in the loop of transformers decides for every row of a batch.
 
-A row has a generator of its own and draws one number a token, so that a seed gives it the same draws whatever shares
-its batch. Log-probabilities are those of the model, before temperature, penalty and schema. An answer that is held to a
-JSON Schema is followed by llguidance, and no token is chosen that the schema does not allow.
+A row has its own generator and draws one random number a token, so that a seed gives the same draws in any batch.
+Log-probabilities are those of the model, before temperature, penalty and schema. An answer that is held to a JSON
+Schema is followed by llguidance, and no token is chosen that the schema does not allow.
 """
 
 from __future__ import annotations

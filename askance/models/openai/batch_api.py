@@ -1,7 +1,7 @@
 """The batch interface of OpenAI and of what speaks its protocol: files and batches, on the official client.
 
-A request is made once here; the caller decides what may be asked again. Replies are a stranger's: their size is
-limited, and another shape is refused.
+Each request is made once; the caller decides what is asked again. Replies are not trusted: their size is limited, and
+one of another shape is refused.
 """
 
 from __future__ import annotations
@@ -15,10 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from askance.errors import BadRequest, MalformedReply, UsageError
-from askance.models.batch.results import parsed
 from askance.models.openai.client import PACKINGS, build_client, key_variable, secrets_of
 from askance.models.openai.transport import bounding, clear_head, client_class
-from askance.models.replies import clean_text, count, items, mapping, part_of
+from askance.models.replies import clean_text, count, items, mapping, parse_reply, part_of
 from askance.models.vendor_errors import (
     ErrorContext,
     ErrorDetails,
@@ -35,8 +34,8 @@ if TYPE_CHECKING:
     from askance.models.secrets import Secrets
     from askance.models.settings import ModelSettings
 
-MARK = "askance_part"
-"""Name under which a batch carries the number of its part, so that it is found again."""
+PART_FIELD = "askance_part"
+"""Field of a batch's metadata that holds the id of its part, so that it is found again."""
 
 ENDED = frozenset({"completed", "failed", "expired", "cancelled"})
 """States in which a batch stays."""
@@ -56,24 +55,23 @@ QUICK = 120.0
 SILENCE = 300.0
 """Seconds without a byte after which an upload or a download is given up."""
 
-_NUMBER = re.compile(r"[\w.-]{1,200}")
+_ID = re.compile(r"[\w.-]{1,200}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """A batch as the endpoint tells of it."""
+    """A batch as the endpoint describes it."""
 
     id: str
     status: str
     output: str | None = None
-    """Number of the file with answers."""
+    """Id of the file with answers."""
     errors: str | None = None
-    """Number of the file with calls that have none."""
+    """Id of the file with the errors of calls that have none."""
     done: int | None = None
     """Calls that were answered or have failed."""
     complaints: tuple[tuple[str, str, int | None], ...] = ()
-    """Why it was not begun: code, words, and the line of the part that it is about."""
-    mark: str = ""
+    """Why it was not begun: code, message, and the line of the uploaded file that it is about."""
 
     @property
     def ended(self) -> bool:
@@ -86,13 +84,13 @@ class BatchApi:
 
     Args:
         client: made with `max_retries=0`.
-        asked: for messages.
+        context: of the endpoint, for messages.
         secrets: what is blanked out of replies and files, before anything of them is read or written.
     """
 
-    def __init__(self, client: AsyncOpenAI, asked: ErrorContext, *, secrets: Secrets) -> None:
+    def __init__(self, client: AsyncOpenAI, context: ErrorContext, *, secrets: Secrets) -> None:
         self._client = client
-        self.asked = asked
+        self.context = context
         self._secrets = secrets
 
     async def check(self) -> None:
@@ -107,68 +105,68 @@ class BatchApi:
             items(page["data"], "data")
         except (BadRequest, MalformedReply, KeyError) as error:
             raise UsageError(
-                f"{self.asked.where} has no batch interface ({_why(error)}).", hint="Leave out `--batch`."
+                f"{self.context.where} has no batch interface ({_reason(error)}).", hint="Leave out `--batch`."
             ) from error
 
     async def upload(self, file: Path, name: str) -> str:
-        """Uploads `file`, as it is read from the disk; its number."""
+        """Uploads `file` while it is read from the disk; returns its id."""
         with file.open("rb") as body:
             form = await self._json(
                 self._client.files.with_streaming_response.create(
-                    file=(name, body, "application/jsonl"), purpose="batch", timeout=_patient()
+                    file=(name, body, "application/jsonl"), purpose="batch", timeout=_file_timeout()
                 ),
                 within=None,
             )
-        return _number(form.get("id"), "id")
+        return _id(form.get("id"), "id")
 
     async def find_file(self, name: str, size: int) -> str | None:
-        """The number of the file of this name and size, if it was uploaded; None too where files are not listed."""
+        """The id of the uploaded file of this name and size; None where there is none, or files are not listed."""
         with suppress(BadRequest):
             async for form in self._pages(self._client.files.with_streaming_response.list):
                 if form.get("filename") == name and form.get("bytes") == size:
-                    return _number(form.get("id"), "id")
+                    return _id(form.get("id"), "id")
         return None
 
     async def create(self, file: str, *, url: Any, part: str) -> Batch:
-        """Has a batch made of an uploaded file."""
+        """Creates a batch of an uploaded file; `part` is stored with it."""
         return _batch(
             await self._json(
                 self._client.batches.with_streaming_response.create(
-                    input_file_id=file, endpoint=url, completion_window="24h", metadata={MARK: part}
+                    input_file_id=file, endpoint=url, completion_window="24h", metadata={PART_FIELD: part}
                 )
             )
         )
 
-    async def find(self, part: str) -> list[Batch]:
-        """The batches that were made of `part`; more than one is not meant to be."""
+    async def find_batches(self, part: str) -> list[Batch]:
+        """The batches that were created of `part`; there should be one at most."""
         pages = self._pages(self._client.batches.with_streaming_response.list)
-        return [_batch(form) async for form in pages if part_of(form.get("metadata"), MARK) == part]
+        return [_batch(form) async for form in pages if part_of(form.get("metadata"), PART_FIELD) == part]
 
     async def get(self, batch: str) -> Batch:
         """The batch as it is now."""
         return _batch(await self._json(self._client.batches.with_streaming_response.retrieve(batch)))
 
     async def cancel(self, batch: str) -> None:
-        """Has no further call of the batch made."""
+        """Cancels a batch: the endpoint makes no further call of it."""
         await self._json(self._client.batches.with_streaming_response.cancel(batch))
 
     async def download(self, file: str, to: Path) -> None:
-        """Writes an output or error file to the disk, without the key that the endpoint may repeat in it.
+        """Writes an output or error file to `to`, with keys that the endpoint repeats in it blanked out.
 
         Raises:
             MalformedReply: it is too large, or breaks off.
         """
         size = 0
-        with translated_errors(self.asked), to.open("wb") as target:
-            async with self._client.files.with_streaming_response.content(file, timeout=_patient()) as response:
+        with translated_errors(self.context), to.open("wb") as target:
+            async with self._client.files.with_streaming_response.content(file, timeout=_file_timeout()) as response:
                 async for chunk in self._secrets.stream(response.iter_bytes()):
                     size += len(chunk)
                     if size > LARGEST_FILE:
                         raise MalformedReply(f"The file {file!r} is larger than {LARGEST_FILE >> 30} GB.")
                     target.write(chunk)
 
-    async def forget(self, file: str) -> None:
-        """Has an uploaded file removed."""
+    async def delete_file(self, file: str) -> None:
+        """Deletes an uploaded file."""
         await self._json(self._client.files.with_streaming_response.delete(file))
 
     async def aclose(self) -> None:
@@ -185,7 +183,7 @@ class BatchApi:
                 yield entry
             if not page.get("has_more") or not entries:
                 return
-            after = {"limit": 100, "after": _number(entries[-1].get("id"), "id")}
+            after = {"limit": 100, "after": _id(entries[-1].get("id"), "id")}
 
     async def _json(
         self, reply: AbstractAsyncContextManager[Any], *, within: float | None = QUICK
@@ -196,7 +194,7 @@ class BatchApi:
             CallError: there is none.
         """
         data = bytearray()
-        with translated_errors(self.asked):
+        with translated_errors(self.context):
             async with asyncio.timeout(within), reply as response:
                 async for chunk in response.iter_bytes():
                     data += chunk
@@ -205,9 +203,9 @@ class BatchApi:
         try:
             if len(data) > LARGEST_PAGE:
                 raise MalformedReply(f"It is larger than {LARGEST_PAGE >> 20} MB.")
-            return mapping(parsed(self._secrets.blanked(bytes(data))), "body")
+            return mapping(parse_reply(self._secrets.blanked(bytes(data))), "body")
         except MalformedReply as error:
-            raise error_of(ErrorDetails(kind=MalformedReply, words=error.message), self.asked) from error
+            raise error_of(ErrorDetails(kind=MalformedReply, words=error.message), self.context) from error
 
 
 def batch_api(settings: ModelSettings) -> BatchApi:
@@ -235,12 +233,12 @@ def batch_api(settings: ModelSettings) -> BatchApi:
     )
     client = build_client(settings, http)
     address, model = public_address(str(client.base_url)), settings.id.model
-    asked = ErrorContext(where=address, model=model, key_variable=key_variable(settings), secrets=secrets)
-    return BatchApi(client, asked, secrets=secrets)
+    context = ErrorContext(where=address, model=model, key_variable=key_variable(settings), secrets=secrets)
+    return BatchApi(client, context, secrets=secrets)
 
 
-def _patient() -> Any:
-    """Time limits for transfers whose length is that of the file."""
+def _file_timeout() -> Any:
+    """Time limits of a transfer, which may take as long as bytes come."""
     import httpx2
 
     return httpx2.Timeout(SILENCE, connect=10.0)
@@ -251,13 +249,12 @@ def _batch(form: Mapping[str, Any]) -> Batch:
     completed, failed = count(part_of(counts, "completed")), count(part_of(counts, "failed"))
     complaints = items(part_of(form.get("errors"), "data"), "errors")
     return Batch(
-        id=_number(form.get("id"), "id"),
+        id=_id(form.get("id"), "id"),
         status=one_line(clean_text(form.get("status")), limit=40),
         output=_file(form.get("output_file_id")),
         errors=_file(form.get("error_file_id")),
         done=None if completed is None or failed is None else completed + failed,
         complaints=tuple(_complaint(each) for each in complaints),
-        mark=clean_text(part_of(form.get("metadata"), MARK)),
     )
 
 
@@ -267,21 +264,21 @@ def _complaint(form: object) -> tuple[str, str, int | None]:
 
 
 def _file(value: object) -> str | None:
-    return _number(value, "file") if value else None
+    return _id(value, "file") if value else None
 
 
-def _number(value: object, name: str) -> str:
-    """What may stand in the path of an address.
+def _id(value: object, name: str) -> str:
+    """`value`, an id that may stand in the path of an address.
 
     Raises:
-        MalformedReply: `value` may not.
+        MalformedReply: it may not.
     """
     text = clean_text(value)
-    if not _NUMBER.fullmatch(text) or set(text) == {"."}:
+    if not _ID.fullmatch(text) or set(text) == {"."}:
         raise MalformedReply(f"The reply's {name} is {one_line(text, limit=40)!r}.")
     return text
 
 
-def _why(error: Exception) -> str:
+def _reason(error: Exception) -> str:
     status = getattr(error, "status", None)
     return f"status {status}" if status else "the reply is no list"

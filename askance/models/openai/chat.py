@@ -1,15 +1,10 @@
-"""Chat completions: a request as the vendor's body, the vendor's reply as a response. Pure functions.
-
-The form that one model takes is learnt from its error messages (`Dialect`).
-"""
+"""Chat completions: a request as the vendor's body, the vendor's reply as a response. Pure functions."""
 
 from __future__ import annotations
 
 import json
-import logging
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 from askance.chat import ChatResponse, ImagePart, TextPart, ToolCall, Usage
@@ -20,56 +15,9 @@ if TYPE_CHECKING:
     from askance.chat import ChatRequest, JsonObject, Message, Part, ResponseFormat, ToolSpec
     from askance.models.image_data import EncodeImage
     from askance.models.settings import TokenField
-    from askance.models.vendor_errors import ErrorDetails
-
-OPTIONAL = ("temperature", "top_p")
-"""Fields that a model with a fixed sampling rejects; without them it answers at its defaults."""
-
-_log = logging.getLogger("askance")
-_UNSUPPORTED = re.compile(
-    r"not support|n't support|unsupported|deprecated|unrecognized|unknown|extra (inputs|fields)|only the default",
-    re.IGNORECASE,
-)
-
-
-@dataclass
-class Dialect:
-    """The form in which one model takes requests, as its error messages have taught."""
-
-    token_field: TokenField = "max_tokens"
-    without: set[str] = field(default_factory=set[str])
-    noticed: JsonObject = field(default_factory=dict[str, Any])
-    """What was learnt: `token_field`, the name of the token limit; and `without`, the rejected fields, sorted."""
-    _warned: set[str] = field(default_factory=set[str], init=False, repr=False, compare=False)
-
-    def warn(self, model: str) -> None:
-        """Warns, once for each rejected field, that the answers of `model` are drawn without it."""
-        for name in sorted(self.without - self._warned):
-            self._warned.add(name)
-            _log.warning("%s takes no %s: its answers are drawn at its default.", model, name)
-
-    def learn(self, details: ErrorDetails, body: Mapping[str, Any]) -> bool:
-        """Whether an error, with these `details`, about `body` tells how to ask instead; the next body then differs."""
-        if details.status not in {400, 422} or not (
-            _UNSUPPORTED.search(details.words) or "unsupported" in details.code
-        ):
-            return False
-        named = details.param or details.words
-        if "max_tokens" in body and "max_completion_tokens" in details.words:
-            self.token_field = self.noticed["token_field"] = "max_completion_tokens"
-            return True
-        if "max_completion_tokens" in body and "max_completion_tokens" in named:
-            self.token_field = self.noticed["token_field"] = "max_tokens"
-            return True
-        rejected = {name for name in OPTIONAL if name in body and re.search(rf"\b{name}\b", named)}
-        self.without |= rejected
-        if rejected:
-            self.noticed["without"] = sorted(self.without)
-        return bool(rejected)
-
 
 OWN_FIELDS = frozenset({"model", "messages", "input", "stream", "n", "tools", "response_format"})
-"""Fields that the request fills in itself; an extra of that name would change what is asked unnoticed."""
+"""Fields that the request fills in itself; an extra of such a name would silently change what is asked."""
 
 LEAST_LOGPROB = -9999.0
 """In place of minus infinity, which JSON cannot hold."""
@@ -212,7 +160,8 @@ def from_chat(reply: object) -> ChatResponse:
     """The response in a chat completion.
 
     Raises:
-        MalformedReply: the reply has another shape, the server gave the answer up, or it ended nobody knows how.
+        MalformedReply: the reply has another shape, or the server gave the answer up.
+        UnknownFinish: the answer ended for a reason that is not known.
     """
     form = mapping(reply, "reply")
     choice = mapping(first(form.get("choices"), "choices"), "choice")

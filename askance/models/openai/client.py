@@ -2,9 +2,9 @@
 
 The SDK does not retry, and has no time limit but for connecting: retry and time limits stand around the backend. Keys
 go from the environment straight into the SDK. `OPENAI_API_KEY` and the SDK's other variables for OpenAI (organization,
-project, headers) are for OpenAI alone: an endpoint of one's own gets the key in the variable that `key_variable` names,
-or none. `OPENAI_BASE_URL` is not read: a model's address is part of what its answers are filed under, so it stands in
-the spec. Proxies are those of `HTTPS_PROXY` and its like.
+project, headers) are for OpenAI alone: any other endpoint gets the key in the variable that `key_variable` names, or
+none. `OPENAI_BASE_URL` is not read: a model's address is part of what its answers are filed under, so it stands in the
+spec. Proxies are those of `HTTPS_PROXY` and its like.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ AZURE_KEY = "AZURE_OPENAI_API_KEY"
 AZURE_VARIABLES = (AZURE_KEY, "AZURE_OPENAI_AD_TOKEN")
 
 NO_KEY = "none"
-"""What is sent where there is no key: the protocol cannot send nothing."""
+"""Sent as the key where there is none, since the SDK wants one."""
 
 CONNECT_TIMEOUT = 10.0
-"""Seconds for a connection; without this limit an address that swallows everything looks like a slow model."""
+"""Seconds for a connection; without this limit an address that drops all packets looks like a slow model."""
 
 LOCAL_EXAMPLE = "openai:Qwen/Qwen2.5-VL-7B-Instruct@http://localhost:8000/v1"
 
@@ -124,7 +124,7 @@ def key_variable(settings: ModelSettings) -> str | None:
 
 
 def secrets_of(settings: ModelSettings) -> Secrets:
-    """The keys and secret headers that the client sends, to be kept out of replies."""
+    """The keys and secret headers that the client sends, to be blanked out of replies."""
     variables = (AZURE_VARIABLES if settings.azure is not None else ()) + (key_variable(settings) or "",)
     named = [value.removeprefix("env:") for value in settings.headers.values() if value.startswith("env:")]
     return Secrets({os.environ.get(name, "") for name in (*variables, *named)})
@@ -181,7 +181,7 @@ def _require_key(settings: ModelSettings, headers: Mapping[str, str], variables:
 
 
 def _withheld() -> dict[str, Any]:
-    """Leaves out the headers that the SDK adds from the environment, which are for OpenAI alone."""
+    """Headers that tell the SDK to leave out those from the environment, which are for OpenAI alone."""
     from openai import omit
 
     lines = os.environ.get("OPENAI_CUSTOM_HEADERS", "").split("\n")

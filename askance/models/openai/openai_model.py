@@ -5,17 +5,16 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from askance.chat import CallMeta, ChatResponse, ModelId
 from askance.errors import Filtered, MalformedReply, ModelNotFound, Unreachable
 from askance.models.headers import limit_headers
 from askance.models.image_data import ImageEncoder
-from askance.models.openai.chat import Dialect, from_chat, to_chat
 from askance.models.openai.client import build_client, http_client, is_own, key_variable, secrets_of
-from askance.models.openai.responses import from_responses, to_responses
+from askance.models.openai.dialect import PATHS, Dialect, from_body, to_body
 from askance.models.openai.transport import LARGEST_REPLY, TOO_LARGE
-from askance.models.replies import clean_text, items, mapping, part_of
+from askance.models.replies import clean_text, items, mapping, parse_reply, part_of
 from askance.models.secrets import Secrets
 from askance.models.settings import ModelSettings
 from askance.models.vendor_errors import (
@@ -24,7 +23,6 @@ from askance.models.vendor_errors import (
     body_error,
     error_details,
     error_of,
-    one_line,
     public_address,
     translated_errors,
 )
@@ -36,35 +34,30 @@ if TYPE_CHECKING:
 
     from askance.chat import ChatRequest, JsonObject
     from askance.models.image_data import EncodeImage
+    from askance.models.openai.dialect import Api
     from askance.models.settings import TokenField
-
-MOST_VALUES = 1_000_000
-"""Most values in the JSON of a reply: a few bytes of text can take a hundred of memory."""
-
-SHOWN = 40
-"""Characters of a reply that is no JSON text that a message quotes."""
 
 LIST_TIMEOUT = 2.0
 """Seconds for the list of models that a message about an unknown model quotes."""
 
 _SECURITY: RequestOptions = {"security": {"bearer_auth": True}, "follow_redirects": False}
-"""As the client's own methods ask: with the model's key, never an administrator's. Redirects are not followed: pictures
-and secret headers would go with them."""
+"""Requests carry the model's key, as those of the client's own methods do, never an administrator's key. Redirects are
+not followed: pictures and secret headers would go with them."""
 
 
 class OpenAIModel:
     """A model behind an OpenAI-compatible endpoint, on a ready client.
 
-    It posts JSON through the client, so that its authentication, hooks, proxies and transport all hold, and reads the
-    reply itself: checking replies against the SDK's types costs more than all else. Make the client with
-    `max_retries=0`, or each try of askance's becomes several.
+    It posts JSON through the client, so that the client's authentication, hooks, proxies and transport apply. It reads
+    the reply itself, since checking replies against the SDK's types takes more time than all else. Make the client with
+    `max_retries=0`, or it makes several calls of each try.
 
     Args:
         client: of the `openai` package; `AsyncAzureOpenAI` is one too.
         model: the model's name at the endpoint.
         api: `chat` for chat completions, `responses` for the responses API.
-        token_field: name under which the endpoint takes the token limit; None is OpenAI's own name there and the older
-            name everywhere else, and the other one where the endpoint says so.
+        token_field: name under which the endpoint takes the token limit; None is `max_completion_tokens` at OpenAI and
+            `max_tokens` elsewhere, until the endpoint asks for the other.
         key_variable: name of the variable that the client's key came from, for messages.
         secrets: what is blanked out of replies; None is the client's key.
     """
@@ -74,7 +67,7 @@ class OpenAIModel:
         client: AsyncOpenAI,
         model: str,
         *,
-        api: Literal["chat", "responses"] = "chat",
+        api: Api = "chat",
         token_field: TokenField | None = None,
         key_variable: str | None = None,
         secrets: Secrets | None = None,
@@ -89,13 +82,13 @@ class OpenAIModel:
         self._images = ImageEncoder()
         self._served: list[str] | None = None
         self.shape: Callable[[ChatRequest, JsonObject], JsonObject] | None = None
-        """Changes a body of chat completions before it is sent, for a server that takes more than the protocol has."""
+        """Changes each body before it is sent, for a server that takes more than the protocol has."""
 
     @property
     def noticed(self) -> JsonObject:
         """What the endpoint's error messages taught: `token_field`, and `without` (rejected sampling fields).
 
-        Requests are adjusted to it from then on; their keys stay what was context.
+        Later requests are sent in that form; their keys stay as they were.
         """
         return self._dialect.noticed
 
@@ -128,7 +121,7 @@ class OpenAIModel:
             response = await self._client.get(
                 "/models", cast_to=httpx2.Response, options={**_SECURITY, "timeout": LIST_TIMEOUT}
             )
-            found = items(mapping(_json(self._secrets.blanked(response.content)), "body").get("data"), "data")
+            found = items(mapping(parse_reply(self._secrets.blanked(response.content)), "body").get("data"), "data")
             return [dict(mapping(entry, "model")) for entry in found]
         except Exception:  # noqa: BLE001  # the list is for a hint or a check: no error is raised for it
             return []
@@ -146,21 +139,16 @@ class OpenAIModel:
         A request that is rejected for its form alone is sent again at once in the form that is taken.
         """
         while True:
-            path, body = self._body(request, encode)
+            body = to_body(request, encode, api=self.id.api, model=self.id.model, dialect=self._dialect)
+            if self.shape is not None:
+                body = self.shape(request, body)
             try:
-                return await self._post(path, body)
+                return await self._post(PATHS[self.id.api], body)
             except Exception as cause:
                 details = error_details(cause, clear=self._secrets.cleared)
                 if details is None or not self._dialect.learn(details, body):
                     raise
                 self._dialect.warn(str(self.id))
-
-    def _body(self, request: ChatRequest, encode: EncodeImage) -> tuple[str, JsonObject]:
-        dialect, model = self._dialect, self.id.model
-        if self.id.api == "responses":
-            return "/responses", to_responses(request, encode, model=model, without=dialect.without)
-        body = to_chat(request, encode, model=model, token_field=dialect.token_field, without=dialect.without)
-        return "/chat/completions", body if self.shape is None else self.shape(request, body)
 
     async def _post(self, path: str, body: JsonObject) -> tuple[bytes, Mapping[str, str]]:
         import httpx2
@@ -179,10 +167,10 @@ class OpenAIModel:
 
     def _response(self, data: bytes, context: ErrorContext, headers: Mapping[str, str]) -> ChatResponse:
         try:
-            reply = mapping(_json(data), "body")
+            reply = mapping(parse_reply(data), "body")
             details = body_error(reply)
             if details is None:
-                return from_responses(reply) if self.id.api == "responses" else from_chat(reply)
+                return from_body(reply, api=self.id.api)
         except MalformedReply as error:
             raise _malformed(error.message, context, kind=type(error)) from error
         refused = error_of(details, context)
@@ -190,7 +178,7 @@ class OpenAIModel:
         raise refused
 
     async def _nearest(self) -> str | None:
-        """The nearest names of models that the endpoint serves, as a hint; asked once, with a short time limit."""
+        """A hint with the nearest names of models that the endpoint serves; the list is fetched once."""
         if self._served is None:
             self._served = sorted(clean_text(part_of(model, "id")) for model in await self.listed())
         close = get_close_matches(self.id.model, self._served, n=3, cutoff=0.4) or self._served[:3]
@@ -224,7 +212,7 @@ def at_loopback(model: str, address: str, *, key: str) -> OpenAIModel:
 
 
 def _text(body: JsonObject) -> bytes:
-    """`body` as JSON; all of it is escaped where it holds half a surrogate pair, which has no form in UTF-8."""
+    """`body` as JSON in UTF-8; in ASCII where it holds half a surrogate pair, which UTF-8 cannot hold."""
     try:
         return json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
     except UnicodeEncodeError:
@@ -257,18 +245,3 @@ async def _limited(response: Any, context: ErrorContext) -> bytes:
 
 def _malformed(words: str, context: ErrorContext, *, kind: type[MalformedReply] = MalformedReply) -> Exception:
     return error_of(ErrorDetails(kind=kind, words=words), context)
-
-
-def _json(data: bytes) -> object:
-    """The JSON value in `data`.
-
-    Raises:
-        MalformedReply: it holds none.
-    """
-    if sum(map(data.count, (b",", b"[", b"{"))) > MOST_VALUES:
-        raise MalformedReply(f"It holds more than {MOST_VALUES} values.")
-    try:
-        return json.loads(data)
-    except (ValueError, RecursionError) as error:
-        start = one_line(data[: 4 * SHOWN].decode("utf-8", "replace"), limit=SHOWN)
-        raise MalformedReply(f"It is no JSON text: {start!r}." if data else "It is empty.") from error

@@ -1,14 +1,14 @@
-"""How the client's requests go out and their replies come in: over one session of aiohttp, and within bounds.
+"""The transport of the official client: sends requests over aiohttp, and reads replies within bounds.
 
-**Out.** The transport that comes with the client looks at every open connection whenever a request begins or ends: with
-a hundred calls at once that costs more than all else. The SDK's own adapter for aiohttp cannot be taken. It reports a
-server that reads a request and closes the connection as one that was never reached, whose calls cost nothing, and its
-errors quote the bytes of a reply that is no HTTP. So the errors of aiohttp are translated here into the client's own.
-The frames of aiohttp hold the headers of the request, and with them the key: no error keeps them, and none has
-aiohttp's as its cause.
+**Requests.** The client's own transport looks at every open connection whenever a request begins or ends: with many
+calls at once that takes more time than all else. The SDK's adapter for aiohttp cannot be used. Where a server reads a
+request and closes the connection, it reports that the server was never reached, so that the call would count as free;
+and its errors quote the bytes of a reply that is not HTTP. So the errors of aiohttp are translated here into the
+client's own. The frames of aiohttp hold the headers of the request, and with them the key: so no error keeps them, and
+none has an error of aiohttp as its cause.
 
-**In.** The client reads an error's body whole and unpacks whatever it is sent. So bodies pass through here first:
-counted, unpacked no further than the limit, and cleared of the key, which a server may repeat.
+**Replies.** The client reads the body of an error whole, and unpacks whatever it is sent. So bodies pass through here
+first: they are measured, unpacked up to the limit, and cleared of the key, which a server may repeat.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ PACKINGS = "gzip, deflate"
 TOO_LARGE = f"it is larger than {LARGEST_REPLY >> 20} MB"
 
 _GZIP_OR_ZLIB = 47
-"""Tells the two apart by their first bytes."""
+"""The `wbits` of zlib that takes both, by their first bytes."""
 
 
 def bounding(secrets: Secrets) -> Callable[[Response], Awaitable[None]]:
-    """A hook for responses: their bodies are read within bounds, and secrets are blanked out of their heads."""
+    """A hook for responses that bounds their bodies, and blanks secrets out of their headers."""
 
     async def bound(response: Response) -> None:
         clear_head(response, secrets)
@@ -108,7 +108,7 @@ async def _answer(stream: AsyncByteStream, packing: str) -> AsyncIterator[bytes]
 
 
 async def _complaint(stream: AsyncByteStream, packing: str, secrets: Secrets) -> AsyncIterator[bytes]:
-    """The beginning of an error's body, without secrets; the status says enough where even that cannot be read."""
+    """The beginning of an error's body, without secrets; empty where it cannot be read, since there is a status."""
     data = b""
     with suppress(Exception):
         async for chunk in _unpacked(stream, packing, LARGEST_COMPLAINT):
@@ -169,12 +169,12 @@ def transport(proxy: Proxy | None = None) -> AsyncBaseTransport:
     Args:
         proxy: what requests go through; None sends them straight to their endpoint.
     """
-    made: Any = Transport(proxy)  # a transport by its methods: a subclass would load the client with this module
+    made: Any = Transport(proxy)  # no subclass of the client's transport, which would load the client with this module
     return made
 
 
 class Transport:
-    """The transport; it belongs to the loop on which it is used first."""
+    """A transport over aiohttp; it belongs to the event loop on which it is used first."""
 
     def __init__(self, proxy: Proxy | None) -> None:
         import httpx2
@@ -186,10 +186,10 @@ class Transport:
         self._proxy = proxy and str(proxy.url.copy_with(username=user, password=password))
 
     async def handle_async_request(self, request: Request) -> Response:
-        """The reply, as far as its head; its connection is free again when its body is closed.
+        """The reply, its body still to be read; closing the body frees the connection.
 
         Raises:
-            httpx2.TransportError: there is none.
+            httpx2.TransportError: there is no reply.
         """
         import httpx2
 
@@ -212,7 +212,7 @@ class Transport:
 
     def __del__(self) -> None:
         if self._session is not None:
-            self._session.detach()  # no word about what nobody has closed
+            self._session.detach()  # without aiohttp's warning that it was not closed
 
     async def _sent(self, request: Request) -> ClientResponse:
         from aiohttp import ClientTimeout
@@ -223,7 +223,7 @@ class Transport:
         async with asyncio.timeout(None) as limit:
             return await self._opened().request(
                 request.method,
-                # No user or password of the address: the client has made a header of them.
+                # Without user and password: the client has made a header of them.
                 URL(f"{url.scheme}://{url.netloc.decode('ascii')}{url.raw_path.decode('ascii')}", encoded=True),
                 headers=[(name.decode(), value.decode()) for name, value in _headers(request)],
                 data=_written(request, limit, seconds.get("write")),
@@ -252,8 +252,8 @@ class Transport:
 def _connector_class() -> type[TCPConnector]:
     """Connections as aiohttp makes them, with two changes.
 
-    aiohttp takes bytes that came unasked as the reply to the next request; here such a connection is not used again.
-    And aiohttp closes connections that were left open; in a forked process those are its parent's, so here it does not.
+    aiohttp takes bytes that came before a request as the reply to it; here such a connection is closed. And aiohttp
+    closes connections that were left open; in a forked process they are the parent's, so here they stay open.
     """
     import aiohttp
 
@@ -277,7 +277,7 @@ def _headers(request: Request) -> list[tuple[bytes, bytes]]:
 
 
 def _written(request: Request, limit: asyncio.Timeout, seconds: float | None) -> AsyncIterator[bytes] | None:
-    """The body as it goes out; `limit` is reached when the other side takes longer than `seconds` for a part of it."""
+    """The body of `request`; each part sets `limit` to `seconds` from now, for a server that takes no bytes."""
     if not request.headers.keys() & {"content-length", "transfer-encoding"}:
         return None
 
@@ -312,7 +312,7 @@ class _Body:
         return chunk
 
     async def aclose(self) -> None:
-        """Ends the connection, unless all has come and it can be used again."""
+        """Closes the connection; one whose body came whole is used again."""
         self._reply.close()
 
 
@@ -364,8 +364,8 @@ def _errors() -> Sequence[tuple[type[BaseException], type[TransportError], str]]
             "Server disconnected without sending a response.",
         ),
         (aiohttp.ClientPayloadError, httpx2.RemoteProtocolError, "the connection ended before the body was whole"),
-        (aiohttp.ClientResponseError, httpx2.RemoteProtocolError, "what came is no HTTP"),
-        (HttpProcessingError, httpx2.RemoteProtocolError, "what came is no HTTP"),
+        (aiohttp.ClientResponseError, httpx2.RemoteProtocolError, "the reply is not HTTP"),
+        (HttpProcessingError, httpx2.RemoteProtocolError, "the reply is not HTTP"),
         (aiohttp.InvalidURL, httpx2.UnsupportedProtocol, "the address is none of HTTP"),
         (aiohttp.NonHttpUrlClientError, httpx2.UnsupportedProtocol, "the address is none of HTTP"),
         (aiohttp.ClientError, httpx2.ReadError, "the connection broke"),

@@ -1,7 +1,7 @@
 """Models that vLLM runs: `vllm:FOLDER` in a server of its own or in process, `vllm:NAME@http://…` where one runs.
 
-`model` is the backend; `server` and `in_process` are the two ways to the engine; `engine_args` says how it is set up,
-and `log` why it does not start. Everything that needs vLLM itself is imported when the first answer is written.
+`vllm_model` is the backend; `server` and `in_process` are the two ways to run the engine; `engine_args` sets it up, and
+`log` explains why it does not start. vLLM itself is imported when the first answer is generated.
 """
 
 from __future__ import annotations

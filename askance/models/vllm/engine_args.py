@@ -1,8 +1,9 @@
-"""How vLLM's engine is set up, and the identity that its answers have by that. Pure functions but for what they read.
+"""The arguments of vLLM's engine, and the identity that its answers have by them.
 
-An identity is that of the weights and of how they are held, never of a port; a server and the engine in process have
-the same. At an address the weights are known where the model is named by their folder or by their identity. A name that
-only the server knows stands, with the address, for itself: on another day it may be another model's.
+An identity is made of the weights and of how they are held, not of a port; a server and the engine in process have the
+same one. At an address the weights are known where the model is named by their folder or by their identity. Any other
+name belongs to the server: answers are filed under it with the address, since another server may use it for another
+model.
 """
 
 from __future__ import annotations
@@ -129,7 +130,7 @@ HARMLESS = frozenset({
     "max_num_batched_tokens", "max_num_seqs", "mm_processor_cache_gb", "pipeline_parallel_size", "scheduling_policy",
     "seed", "swap_space", "tensor_parallel_size",
 })  # fmt: skip
-"""Arguments of the engine that change an answer by rounding at most, so that they are no part of an identity."""
+"""Arguments of the engine that change answers by rounding at most; they are not part of an identity."""
 
 
 def identity_of(folder: ModelFolder, vllm: Vllm) -> str:

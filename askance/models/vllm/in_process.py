@@ -1,6 +1,6 @@
-"""vLLM's engine in this environment: no server, no HTTP, pictures as they are.
+"""vLLM's engine in this environment, without a server: pictures are handed over as they are.
 
-The engine has processes of its own; a guard ends them where this one is killed.
+The engine has processes of its own; a guard process ends them where this one is killed.
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ class InProcessEngine:
 
 
 def _nothing(*_: object) -> None:
-    """What is left to do."""
+    """Does nothing."""
 
 
 def _engine(arguments: JsonObject) -> Any:

@@ -1,4 +1,4 @@
-"""vLLM's log: where the engine in process writes it, and what it says of an engine that did not start or that ended."""
+"""vLLM's log: where the engine in process writes it, and why by the log an engine did not start, or ended."""
 
 from __future__ import annotations
 

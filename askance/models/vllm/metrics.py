@@ -1,4 +1,4 @@
-"""What vLLM's caches were asked and what they had: from its metrics to counts, and a warning where they never hit.
+"""Look-ups and hits of vLLM's caches, read from its metrics; and a warning where they never hit.
 
 The names are those of its page `/metrics`: <https://docs.vllm.ai/en/latest/design/metrics/>.
 """
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from askance.chat import ChatRequest, ChatResponse
 
 REPEATED = 4
-"""Prompts that began as one before them did, from which on a cache that never hit is worth a warning."""
+"""Least number of prompts that begin as an earlier one did for a warning that the cache never hit."""
 
 UNKNOWN = frozenset({"batches", "encodes", "halved", "prefix_computed"})
 """Counts that vLLM does not give."""
@@ -98,7 +98,7 @@ def cache_hits(samples: Iterable[MetricSample]) -> CacheHits | None:
 
 
 class CacheMonitor:
-    """Counts what a model was asked and what its caches had, and warns where they never hit.
+    """Counts the requests of a model and the hits of its caches, and warns where they never hit.
 
     Args:
         name: of the model, for the warning.

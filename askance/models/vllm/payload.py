@@ -1,6 +1,6 @@
 """From a request to what vLLM takes beyond OpenAI's protocol, and from its outputs to a response. Pure functions.
 
-Pictures carry a name by which vLLM's caches know them: for the next question it neither hashes nor prepares one again.
+Pictures carry a name by which vLLM's caches find them, so that it neither hashes nor prepares one again.
 """
 
 from __future__ import annotations

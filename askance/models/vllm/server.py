@@ -1,8 +1,8 @@
-"""Servers of vLLM's: one that belongs to this process, or one at an address, both asked by OpenAI's protocol.
+"""Servers of vLLM, both with OpenAI's protocol: one that this process starts, or one at an address.
 
-A server of our own is started on the loopback and stopped with this process. It asks for a key that is made here, so
-that no other user of the machine is answered. Each process has its own servers; processes that are to share one name
-its address.
+A server that this process starts listens on the loopback and stops with the process. It wants a random key, so that it
+answers no other user of the machine. Each process has its own servers; to share one between processes, name its
+address.
 """
 
 from __future__ import annotations

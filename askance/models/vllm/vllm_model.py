@@ -55,11 +55,12 @@ class VLLMEngine(Protocol):
 
 @dataclass(eq=False)
 class _SharedEngine:
-    """An engine, started or being started, with the number of models that use it and the hits that were given out."""
+    """An engine, started or being started, and the number of models that use it."""
 
     starting: asyncio.Task[VLLMEngine]
     users: int = 0
     counted: CacheHits | None = None
+    """Its cache hits that models have counted by now."""
 
 
 class EnginePool:
@@ -95,7 +96,7 @@ class EnginePool:
         if held.users > 0:
             return
         del self._held[key]
-        # One that is nearly there is awaited: a connection that is broken off while it is made leaves a socket behind.
+        # A start that is nearly done is awaited: cancelled while it connects, it would leave a socket open.
         await asyncio.wait({held.starting}, timeout=_NEARLY_STARTED)
         held.starting.cancel()
         found = (await asyncio.gather(held.starting, return_exceptions=True))[0]
@@ -103,7 +104,7 @@ class EnginePool:
             await found.aclose()
 
     async def fresh_hits(self, key: Hashable) -> CacheHits | None:
-        """What the caches of `key` did since the last time: each hit is handed to one of the models that use it."""
+        """The cache hits of `key` since the last call: each is counted by one of the models that use the engine."""
         held = self._held.get(self._here(key))
         if (
             held is None
@@ -130,8 +131,8 @@ ENGINES = EnginePool()
 class VLLMModel:
     """A model that vLLM runs: in a server that is started for it, in process, or in a server at an address.
 
-    Models of one process that want the same share one server or engine. It is started at the first question and stopped
-    by the last `aclose`, at the end of the process at the latest, however that comes.
+    Models of one process that want the same share one server or engine. It is started at the first request and stopped
+    by the last `aclose`, and at the latest when the process ends, even if it is killed.
 
     Args:
         source: a folder, or a name on the hub that was downloaded before; at an address, the server's name for it too.
@@ -181,7 +182,7 @@ class VLLMModel:
 
     @property
     def capabilities(self) -> Capabilities:
-        """Answers are held to any schema; whether it sees is what its configuration says."""
+        """Answers are held to any schema; whether it takes pictures is what its configuration says."""
         images = None if self._folder is None else takes_pictures(self._folder) or None
         return Capabilities(schema="enforced", json_object=True, images=images, seed=True, logprobs=True)
 

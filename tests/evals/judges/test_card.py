@@ -15,7 +15,7 @@ from askance.chat import ChatRequest, ChatResponse
 from askance.errors import BadData
 from askance.evals.judges import JudgeCard, JudgedPair, Label, Labels, judge_card, read_card
 from askance.models import Counters, Engine, get_model
-from askance.models.call_scope import scope
+from askance.models.call_scope import current_scope
 from askance.replay import MemoryStore, Mode, Store
 from tests.judges import Scripted
 from tests.scripted import ENFORCED
@@ -159,7 +159,7 @@ def test_flips_are_verdicts_that_change_with_the_places() -> None:
 def test_draws_that_differ_are_no_consistency() -> None:
     class Moody(Scripted):
         async def judge(self, reference: str, candidate: str, *, question: str) -> Verdict:
-            return Verdict(value="true" if candidate == "true 0" or scope().draw < 2 else "false")
+            return Verdict(value="true" if candidate == "true 0" or current_scope().draw < 2 else "false")
 
     card = card_of(Moody(says("true")), labelled([True, False]), draws=3, swaps=False)
 

@@ -262,7 +262,7 @@ async def test_a_cancelled_answer_is_broken_off(tiny: Tiny) -> None:
 async def test_memory_is_released_with_the_model(tiny: Tiny) -> None:
     model = HFModel(tiny("llama"))
     writing = asyncio.create_task(model.generate(asked("What?", sampling=Sampling(temperature=0, max_tokens=1500))))
-    while not model.under_way:  # noqa: ASYNC110  # the weights are loaded in another thread
+    while "writes" not in model.doing:  # noqa: ASYNC110  # the weights are loaded in another thread
         await asyncio.sleep(0.01)
     weights = weakref.ref(model._loaded().model.model)  # pyright: ignore[reportPrivateUsage]
     writing.cancel()

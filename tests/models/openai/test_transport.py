@@ -124,7 +124,7 @@ def _dripping(self: asyncio.StreamWriter, data: bytes) -> None:
         self.transport.write(data[place : place + 1])
 
 
-NO_HTTP, CUT = "what came is no HTTP", "the connection ended before the body was whole"
+NO_HTTP, CUT = "the reply is not HTTP", "the connection ended before the body was whole"
 BROKEN: dict[str, tuple[bytes, str]] = {
     "nothing": (b"", "Server disconnected without sending a response."),
     "half a head": (OK + b"x-token: never-said", "Server disconnected without sending a response."),
