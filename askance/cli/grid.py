@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def grid(
     context: typer.Context,
     calls: Calls,
-    file: Annotated[str, typer.Argument(metavar="GRID", help="A grid file; or pittads, the grid that ships.")],
+    file: Annotated[str, typer.Argument(metavar="GRID", help="A grid file; or one that ships: pittads, whoops.")],
     data: Annotated[Path | None, typer.Option(help="Folder of the data, for all runs.")] = None,
     table: Annotated[
         list[str] | None, typer.Option("--table", help="Only this table; may be repeated. By default all.")

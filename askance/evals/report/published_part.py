@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from askance.evals.analysis.grid import NAMED, Grid, read_grid
-from askance.evals.published_figures import PERCENT, published_files, read_published
+from askance.evals.published_figures import published_files, read_published
 
 if TYPE_CHECKING:
     from askance.evals.analysis.grid import CellSpec
@@ -48,10 +48,10 @@ def published_beside(run: Run) -> Iterator[PublishedBeside]:
     grid = _grid_of(suite) if suite in published_files() else None
     if grid is None:
         return
-    published = read_published(suite)
     for name, spec in grid.tables.items():
-        number = (spec.published or "").rpartition("/")[2]
+        printed_by, _, number = (spec.published or "").rpartition("/")
         if number.isdecimal():
+            published = read_published(printed_by)
             found = _table_beside(run, name, grid, source=published.source, table=published.tables[int(number)])
             yield from () if found is None else (found,)
 
@@ -71,8 +71,9 @@ def _table_beside(run: Run, name: str, grid: Grid, *, source: str, table: Publis
         if published is None or not _asks_the_same(run, cell) or cell.head not in table.columns:
             continue
         value = table.value(*published, column=cell.head)
-        if value is not None and any(figure.metric == cell.metric for figure in run.figures):
-            unit = 100.0 if table.unit(cell.head) == PERCENT else 1.0
+        figure = next((figure for figure in run.figures if figure.metric == cell.metric), None)
+        if value is not None and figure is not None:
+            unit = 100.0 if figure.percent else 1.0
             figures.setdefault(cell.metric, {})[", ".join(published)] = value / unit
     heads = tuple(dict.fromkeys(head for row in figures.values() for head in row))
     if not heads:

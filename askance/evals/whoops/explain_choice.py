@@ -19,7 +19,7 @@ from askance.agents import KINDS, choose_explanation
 from askance.agents.negatives import normal
 from askance.chains import ANSWERS
 from askance.errors import BadData, UsageError
-from askance.evals.negatives import TrueStatements, read_negatives
+from askance.evals.negatives import Recipe, TrueStatements, read_negatives
 from askance.evals.solver import ChainSolver
 from askance.evals.suite.choice import OTHER, TRUE, UNKNOWN, single_scorer
 from askance.evals.suite.option_orders import Orders, sample_ids
@@ -37,6 +37,8 @@ Negatives: TypeAlias = Literal["easy", "hard"]
 
 EASY = 15
 """Explanations of other images beside the right one (section 7.3)."""
+HARD_FILE = Recipe(domain="explanations").file(None)
+"""Name of the file of hard options in the data's folder."""
 NEGATIVE_KINDS = (OTHER, *KINDS["explanations"], UNKNOWN)
 
 NOTE = "One right explanation stands among the options, which one by the seed, unless `true` is `all`"
@@ -54,7 +56,8 @@ class ExplainChoice(WhoopsTask):
     negatives: Negatives = "easy"
     """Easy ones, explanations of other images, or hard ones, from the file `qa`."""
     qa: Path | None = None
-    """File of right explanations and options, keyed by image or by the position of its row; needed for hard ones."""
+    """File of right explanations and options, keyed by image or by the position of its row; by default, for hard ones,
+    what `askance negatives generate` wrote into the data's folder or into `hard` of it."""
     true: Literal["one", "all"] = "one"
     """Whether one of the right explanations stands among the options, or all."""
     count: int = Field(default=EASY, ge=1)
@@ -70,20 +73,28 @@ class ExplainChoice(WhoopsTask):
             UsageError: there are no hard negatives, or no such context.
         """
         super().model_post_init(context)
-        if self.negatives == "hard" and self.qa is None:
+        if self.negatives == "hard" and self.file is None:
             raise UsageError(
                 "Hard negatives are not part of the data set.",
-                hint="Make them with `askance negatives generate --domain explanations` and name the file: -T qa=FILE.",
+                hint="Write them with `askance negatives generate DATA --out DATA/hard`, or name a file: -T qa=FILE.",
             )
+
+    @cached_property
+    def file(self) -> Path | None:
+        """The file of options: `qa`, or for hard ones what was written into the data's folder; None for easy ones."""
+        if self.qa is not None or self.negatives == "easy":
+            return self.qa
+        folders = (self.data, self.data / "hard")
+        return next((folder / HARD_FILE for folder in folders if (folder / HARD_FILE).is_file()), None)
 
     @override
     def wanted(self) -> tuple[Need, ...]:
-        return () if self.qa is not None else ("explanations",)
+        return () if self.file is not None else ("explanations",)
 
     @cached_property
     def options(self) -> Mapping[str, Options]:
         """The options of each image that has some."""
-        return self._easy() if self.qa is None else self._from_file(self.qa)
+        return self._easy() if self.file is None else self._from_file(self.file)
 
     @override
     def samples(self) -> Sequence[Sample]:
@@ -103,10 +114,10 @@ class ExplainChoice(WhoopsTask):
     @override
     def kept(self) -> JsonObject:
         kept = super().kept()
-        if self.qa is None:
+        if self.file is None:
             return kept
         del kept["count"]
-        return {**kept, "qa": self.qa.name}
+        return {**kept, "qa": self.file.name}
 
     @override
     def solver(self) -> ChainSolver:

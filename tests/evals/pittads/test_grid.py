@@ -51,12 +51,22 @@ BEHAVIOURS: Mapping[str, tuple[str, ...]] = {
 LABELS_RIGHT = {f"{figure} with NA": 1 / 5 for figure in ("precision", "recall", "F1")} | {
     f"{figure} without NA": 1 / 4 for figure in ("precision", "recall", "F1")
 }
+SUBSETS = {f"subset accuracy {which} NA": 1.0 for which in ("with", "without")}
+ALWAYS: Mapping[str, float | None] = {
+    "AUC-ROC with NA": None,
+    "AUC-ROC without NA": None,
+    "AUC-PR with NA": 1 / 5,
+    "AUC-PR without NA": 1 / 4,
+}
+"""What stands whatever is said: no label is there in some ads and not in others, so nothing can be ranked."""
 WORTH: Mapping[str, Mapping[str, float]] = {
     "right": LABELS_RIGHT
+    | SUBSETS
     | dict.fromkeys(("precision@1", "precision@2", "precision@3", "top-1", "top-2", "top-3", "average"), 1.0)
     | dict.fromkeys(("single accuracy", "ASR accuracy", "similarity", "> 0.7", "> 0.6", "> 0.5"), 1.0)
     | dict.fromkeys(("I", "I + s⁺", "I + ŝ", "I + s̄"), 1.0),
     "first right": LABELS_RIGHT
+    | SUBSETS
     | {"precision@1": 1.0, "precision@2": 1 / 2, "precision@3": 1 / 3, "top-1": 1.0, "top-2": 1.0}
     | {"single accuracy": 1.0, "ASR accuracy": 1.0},
     "wrong": {},
@@ -214,7 +224,7 @@ def test_every_cell_is_worth_what_was_worked_out(made: GridRun) -> None:
         found = made.found[cell.asked]
         assert found.run is not None, (cell.table, cell.label, cell.head, found.reason)
         how = behaviour(cell)
-        expected = WORTH[how].get(cell.head, 0.0)
+        expected = ALWAYS.get(cell.head, WORTH[how].get(cell.head, 0.0))
         if cell.head == "average":
             expected = AVERAGES.get((how, 5 if cell.metric == "mean of five" else 3), expected)
         figure = found.run.figure(cell.metric)
@@ -276,7 +286,9 @@ def test_options_are_those_of_the_published_rows_and_every_table_says_which(made
     hard = "Options of an image: 18, 3 of them true; wrong ones: hard negatives; large_combined_hard_"
     tables = grid_tables(made)
     for name, table in tables.items():
-        assert any(note.startswith(hard) for note in table.notes) == (name not in {"table-1", "table-2"})
+        assert any(note.startswith(hard) for note in table.notes) == (
+            name not in {"table-1", "table-2", "table-7", "table-8"}
+        )
     assert [note.partition(";")[0] for note in tables["table-6"].notes if note.startswith("Options of")] == [
         "Options of an image: 15, 3 of them true", "Options of an image: 18, 3 of them true"
     ]  # fmt: skip

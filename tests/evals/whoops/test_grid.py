@@ -1,0 +1,166 @@
+"""The grid of WHOOPS! that ships, whole, over a made-up data set and models whose answers are known."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from askance.chat import ChatRequest, JsonObject
+from askance.errors import UsageError
+from askance.evals.analysis.grid import GridRun, GridRunner, grid_tables, read_grid
+from askance.evals.catalog import find_task
+from askance.evals.negatives import Recipe, generate
+from askance.evals.published_figures import find_published_table
+from askance.evals.tables import FORMATS, rendered
+from askance.evals.whoops import Whoops
+from askance.evals.whoops.explain_choice import statements
+from askance.images import Image
+from askance.models import Engine, Model, ScriptedModel, ScriptedScorer, get_model
+from askance.replay import MemoryStore
+from tests.evals.whoops import files, worlds
+from tests.scripted import ENFORCED, PICTURES, name_of
+
+SCORERS = ("CLIP", "CoCa towers", "BEM")
+
+
+class HalfSure:
+    """Half sure of every answer."""
+
+    id = "half-sure"
+
+    async def score_texts(self, _: Mapping[str, str], texts: Sequence[str]) -> list[float]:
+        return [0.5] * len(texts)
+
+
+def fitting(_: Image, text: str) -> float:
+    """How well a caption fits: the underspecified ones do not."""
+    return float("Something" not in text)
+
+
+def scripted(name: str, engine: Engine) -> Model:
+    """A model that takes the first option, finds every picture weird, and says the same of all."""
+
+    def reply(request: ChatRequest) -> str:
+        asked = name_of(request)
+        if "choose" in asked:
+            return json.dumps({"answers": [1]})
+        if "judge" in asked:
+            return json.dumps({"verdict": "true"})
+        answers: Mapping[str, object] = {
+            "explain": {"explanation": "It is odd."},
+            "identify": {"answer": "weird"},
+            "answer": {"answer": "two"},
+            "caption": {"description": "A brick cup stands on a table, says person 0"},
+            "objects": {"objects": ["cup", "table"]},
+            "scene_text": {"lines": []},
+            "narration": {"description": "A cup."},
+            "unusual": {"unusual": "The cup."},
+            "combine": {"description": "An odd cup."},
+        }
+        return json.dumps(next(found for start, found in answers.items() if asked.startswith(start)))
+
+    return get_model(ScriptedModel(reply, capabilities=ENFORCED, identity=name), engine=engine)
+
+
+@pytest.fixture(scope="module")
+def runner(tmp_path_factory: pytest.TempPathFactory) -> GridRunner:
+    folder, engine = tmp_path_factory.mktemp("grid"), Engine(records=MemoryStore())
+    data = folder / "weird"
+    files.first_release(data)
+    pairs = [
+        {"weird": f"w{at}.png", "normal": f"n{at}.png", "weird_caption": "A cup of bricks", "normal_caption": "A cup"}
+        for at in range(3)
+    ]
+    files.write_table(data / "pairs" / "pairs.csv", pairs)
+    for at, name in enumerate(f"{start}{at}.png" for at in range(3) for start in "wn"):
+        (data / "pairs" / name).write_bytes((PICTURES / "plain-coffee.jpg").read_bytes() + bytes(at))
+    recipe = Recipe(domain="explanations", kinds=("verb", "object", "adjective", "causal"), most=1)
+    generate(statements(Whoops.open(data)), negatives_writer(), out=data / "hard", recipe=recipe)
+    grid = read_grid("whoops")
+    runner = GridRunner(
+        grid.with_models({name: name for name in grid.models}),
+        out=folder / "runs",
+        engine=engine,
+        find=find_task,
+        options={"data": data},
+    )
+    runner.models |= {name: scripted(name, engine) for name in grid.models if name not in SCORERS}
+    runner.models["BEM"] = HalfSure()
+    for name in ("CLIP", "CoCa towers"):
+        runner.models[name] = ScriptedScorer(fitting, identity=name)
+    return runner
+
+
+def negatives_writer() -> Model:
+    count = iter(range(1000))
+
+    def written(_: ChatRequest) -> JsonObject:
+        return {"negatives": [{"replaced": "", "replacement": "", "statement": f"Never {next(count)}."}]}
+
+    return worlds.model(negative=written)
+
+
+@pytest.fixture(scope="module")
+def made(runner: GridRunner) -> GridRun:
+    return asyncio.run(runner.run())
+
+
+def test_every_cell_has_a_run(made: GridRun) -> None:
+    missing = [
+        (cell.table, cell.label, cell.head, found.reason)
+        for cell in made.grid.cells
+        if (found := made.found[cell.asked]).run is None
+    ]
+
+    assert missing == []
+    assert made.whole
+
+
+def test_figures_are_those_of_the_answers(made: GridRun) -> None:
+    values = {
+        (cell.table, cell.head): run.figure(cell.metric).value
+        for cell in made.grid.cells
+        if (run := made.found[cell.asked].run) is not None and "scorer" not in cell.options
+    }
+
+    assert values["table-1", "identify"] == 0.5  # all are called weird
+    assert values["table-1", "judge"] == 1.0
+    assert values["table-2-vqa", "strict match"] == 0.5  # one of two answers is "two"
+    ranked = [made.found[cell.asked].run for cell in made.grid.cells if cell.label == "CLIP"]
+    assert [run.figure("right rankings").value for run in ranked if run is not None] == [1.0]
+
+
+def test_published_figures_stand_beside_and_every_form_is_written(made: GridRun) -> None:
+    tables = grid_tables(made)
+
+    assert [row[-2:] for row in tables["table-1"].rows if row[0] == "GPT3, ground-truth caption"] == [(74.0, 70.0)]
+    assert [row[-2:] for row in tables["ads-table-14"].rows] == [(18.8, 88.0), (20.4, 65.4)]
+    assert [row[-1] for row in tables["table-2-matching"].rows] == [70.0, 72.0, 77.0, 71.0]
+    for table in tables.values():
+        for form in FORMATS:
+            assert "nan" not in rendered(table, form).lower()
+
+
+def test_the_published_rows_of_the_grid_are_there() -> None:
+    for spec in read_grid("whoops").tables.values():
+        suite, _, number = (spec.published or "").partition("/")
+        table = find_published_table(suite, int(number))
+        assert {*spec.columns} <= {*table.columns}
+        for row in spec.rows:
+            assert row.published is not None
+            assert table.row(*row.published) is not None
+
+
+def test_hard_negatives_are_looked_for_in_the_data(made: GridRun, tmp_path: Path) -> None:
+    runs = {cell.head: made.found[cell.asked].run for cell in made.grid.cells if cell.table == "ads-table-14"}
+    hard = runs["hard negatives"]
+    assert hard is not None
+    kinds = {kind for answer in hard.answers for kind in answer.sample.target["kinds"]}
+    assert kinds == {"true", "verb", "object", "adjective", "causal"}
+
+    with pytest.raises(UsageError, match="Hard negatives are not part of the data set"):
+        find_task("whoops/explain-choice")(data=files.first_release(tmp_path / "weird"), vlm="demo", negatives="hard")
