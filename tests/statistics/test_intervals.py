@@ -36,7 +36,7 @@ def test_without_samples_a_share_may_be_anything() -> None:
 
 @pytest.mark.parametrize(("successes", "n"), [(2, 1), (-1, 3)], ids=["more than all", "negative"])
 def test_counts_that_are_no_share_are_refused(successes: int, n: int) -> None:
-    with pytest.raises(UsageError, match=f"^{successes} successes of {n} are no share"):
+    with pytest.raises(UsageError, match=f"^{successes} of {n} is not a share"):
         wilson(successes, n)
 
 
