@@ -78,12 +78,6 @@ class Confusion:
         """Share of right verdicts."""
         return share_estimate(self.true_yes + self.true_no, self.n)
 
-    @property
-    def base_rate(self) -> Estimate:
-        """Accuracy of a constant verdict: that of the more frequent truth."""
-        true = self.true_yes + self.false_no
-        return share_estimate(max(true, self.n - true), self.n)
-
 
 def confusion(truth: Sequence[bool], verdicts: Sequence[bool | None]) -> Confusion:
     """Count verdicts against the truth; None is a verdict that could not be read.

@@ -2,8 +2,8 @@
 
 Rows about the same image are not independent. So whole images are drawn with replacement, each with all of its rows,
 and the interval lies between two percentiles of the statistic on the draws (Efron and Tibshirani, *An Introduction to
-the Bootstrap*, 1993, chapters 8 and 13). Percentiles stay within the range of a statistic and, unlike
-BCa, need no jackknife.
+the Bootstrap*, 1993, chapters 8 and 13). Percentiles stay within the range of a statistic and, unlike BCa, need no
+jackknife.
 
 Draws are the same on every machine and with every release of NumPy. NumPy keeps the raw output of a bit generator fixed
 (NEP 19), but not what `Generator` makes of it. So raw words are drawn and turned into indices and signs here.

@@ -49,8 +49,8 @@ def test_verdicts_are_counted_against_the_truth() -> None:
     counted = confusion([True, True, True, False, False, False], [True, True, False, False, True, None])
 
     assert counted == Confusion(true_yes=2, false_yes=1, true_no=1, false_no=1, unscored=1)
-    shares = (counted.sensitivity, counted.specificity, counted.accuracy, counted.base_rate)
-    assert [share.value for share in shares] == [2 / 3, 1 / 2, 3 / 5, 3 / 5]
+    shares = (counted.sensitivity, counted.specificity, counted.accuracy)
+    assert [share.value for share in shares] == [2 / 3, 1 / 2, 3 / 5]
 
 
 def test_without_true_samples_there_is_no_sensitivity() -> None:
