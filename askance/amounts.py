@@ -1,15 +1,15 @@
-"""Amounts in words: counts, times and money."""
+"""Amounts as text for people: a count with its noun, a duration, US dollars."""
 
 from __future__ import annotations
 
 
 def many(count: int, one: str, more: str = "") -> str:
-    """`1 answer`, `2,000 answers`; `more` is what `one` is called where it is not one, by default with an s."""
+    """A count with its noun: `1 answer`, `2,000 answers`; `more` is the plural, by default `one` with an s."""
     return f"{count:,} {one if count == 1 else more or f'{one}s'}"
 
 
 def duration(seconds: float) -> str:
-    """A time in words: `40 s`, `25 min`, `2.5 h`, `1,000 h`."""
+    """A duration: `40 s`, `25 min`, `2.5 h`, `1,000 h`."""
     if seconds < 120:
         return f"{seconds:.0f} s"
     if seconds < 7200:
@@ -18,7 +18,7 @@ def duration(seconds: float) -> str:
 
 
 def money(dollars: float) -> str:
-    """US dollars: `$12.50`; with four digits after the point below one dollar, and never `$0` for something."""
+    """US dollars: `$12.50`; below one dollar with four decimals, and `less than $0.0001` instead of zero."""
     if dollars >= 1 or not dollars:
         return f"${dollars:,.2f}"
     return f"${dollars:.4f}" if dollars >= 0.0001 else "less than $0.0001"

@@ -1,4 +1,4 @@
-"""The demo's data: pictures, the hand-written table of options and answers, and the cassette made from it."""
+"""The demo's data: pictures, a hand-written table of options and answers, and the cassette made from it."""
 
 from __future__ import annotations
 

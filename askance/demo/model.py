@@ -1,7 +1,7 @@
-"""The model `demo`: it knows the hand-written answers of the demo, and nothing else.
+"""The model `demo`, which gives the hand-written answers of the demo, and no others.
 
-It stands where a model stands (`--vlm demo`), so that every command and every chain can be tried with no key, no server
-and no weights. What it says was written by a person; its name says so wherever an answer of its is shown.
+`--vlm demo` uses it like any model, so that every command and chain can be tried without a key, a server or weights.
+A person wrote its answers; its name says so wherever an answer is shown.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ CAPABILITIES = Capabilities(schema="enforced", json_object=True, images=True)
 
 
 class DemoModel:
-    """Answers what the demo's table answers: the questions of its chains, about its pictures, in JSON."""
+    """Answers the questions of the demo's chains about the demo's pictures, in JSON."""
 
     capabilities = CAPABILITIES
 
@@ -59,7 +59,7 @@ def _table() -> list[DemoAnswers]:
 
 
 def _about(request: ChatRequest) -> Mapping[str, Any] | None:
-    """The answers about the picture that is sent along, or whose words are."""
+    """The answers about the picture in the request, or the one whose description is in it."""
     digests = {part.image.sha256 for part in request.images}
     words = "\n".join(message.text for message in request.messages)
     for row in _table():
@@ -72,7 +72,7 @@ def _about(request: ChatRequest) -> Mapping[str, Any] | None:
 
 
 def _chosen_from_words(answers: Mapping[str, Any], request: ChatRequest) -> Mapping[str, Any] | None:
-    """What is chosen from a description, or from what is unusual where that is all that is told."""
+    """The options chosen from a description, or from the unusual things where the request holds no description."""
     words = "\n".join(message.text for message in request.messages)
     told = any(answers[link] in words for link in ("narration", "combine"))
     node = "choose_action_reasons" if told else "choose_from_unusual"
@@ -80,7 +80,7 @@ def _chosen_from_words(answers: Mapping[str, Any], request: ChatRequest) -> Mapp
 
 
 def _chosen(texts: Iterable[str], request: ChatRequest, field: str, *, several: bool) -> Mapping[str, Any] | None:
-    """The numbers that `texts` have in the list of options, as the schema wants them; None where none is there."""
+    """The numbers of `texts` in the list of options, in the form of the schema; None where none is in the list."""
     words = "\n".join(message.text for message in request.messages)
     numbers = [
         int(found[1]) for text in texts if (found := re.search(rf"^(\d+)\. {re.escape(text)}$", words, re.MULTILINE))

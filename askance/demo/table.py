@@ -1,4 +1,4 @@
-"""The run-time form of the demo's table: pictures, options, what is true, and the hand-written answers."""
+"""The demo's table: its pictures, options, targets and hand-written answers."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from typing_extensions import TypedDict
 FOLDER = Path(__file__).resolve().parent
 PICTURES = FOLDER / "pictures"
 TABLE = FOLDER / "demo.yaml"
-"""Pictures, truth, options and answers, hand-written; what each field means stands at its top."""
+"""Pictures, targets, options and answers, written by hand; its head says what each field means."""
 ENTRIES = FOLDER / "demo.json"
-"""What `read_table` reads, made from `TABLE`: JSON needs no library and hardly any time."""
+"""What `read_table` reads; made from `TABLE`, since JSON is read faster and without a library."""
 CASSETTE = FOLDER / "cassette.jsonl"
-"""The answers of `TABLE` as records of what the real chains ask."""
+"""The answers of `TABLE` as records of the requests of the real chains."""
 NAME = "demo (hand-written)"
-"""The name of the model `demo` wherever an answer of its is shown, and in `CASSETTE`."""
+"""The name of the model `demo` in `CASSETTE` and wherever its answers are shown."""
 
 
 class DemoAnswers(TypedDict):
-    """What `ENTRIES` holds of one picture for the model `demo`."""
+    """The answers of the model `demo` about one picture, as in `ENTRIES`."""
 
     sha256: str
     answers: Mapping[str, Any]
-    """By name of the prompt; choices are texts of options."""
+    """By name of the prompt; choices are the texts of options."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +45,7 @@ class DemoPicture:
 
 
 def read_table() -> list[DemoPicture]:
-    """The pictures in the order in which they are shown."""
+    """The pictures of the demo, in the order in which they are shown."""
     return [
         DemoPicture(
             name=entry["name"],
@@ -60,10 +60,10 @@ def read_table() -> list[DemoPicture]:
 
 
 def project_files() -> dict[str, bytes]:
-    """What a project of one's own begins with, by file name.
+    """The files of a new project, by file name.
 
-    These are the pictures; `options.json`, the options of each by its file name; and `samples.jsonl`, a line a picture
-    with its options and the numbers of those that are true.
+    These are the pictures; `options.json`, the options by file name of the picture; and `samples.jsonl`, with one line
+    for each picture: its options and the numbers of those that are true.
     """
     entries = read_table()
     options = {entry.path.name: list(entry.options) for entry in entries}

@@ -24,7 +24,6 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from threading import Lock
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -32,7 +31,7 @@ from askance import replay
 from askance.chat import CallMeta, ChatResponse, Outcome
 from askance.errors import BadImage, BadRecord, DamagedRecord
 from askance.replay import DAMAGED_HINT, Mode, Record
-from askance.replay.record import plain_object
+from askance.replay.record import plain_object, record_time
 
 if TYPE_CHECKING:
     from askance.chat import ChatRequest, JsonObject
@@ -58,7 +57,7 @@ class Recorder:
         self._records: Records | None = None
         self._retry = retry
         self._reads = mode in {"auto", "replay"}
-        self._began = _now()
+        self._began = record_time()
         self._asking_again: dict[str, Record | None] = {}
         """By key: the recorded answer that is not used, until there is a new one."""
         self._asked_again: set[str] = set()
@@ -173,8 +172,8 @@ class Recorder:
         return None
 
     def _of_others(self, record: Record) -> bool:
-        """Whether another process has made it since this run began; one dated later than now does not count."""
-        return self._began < record.at <= _now() and record.key not in self._asked_again
+        """Whether another process has made it since this run began; no record from the future counts."""
+        return self._began < record.at <= record_time() and record.key not in self._asked_again
 
     @property
     def leases(self) -> Leases | None:
@@ -279,18 +278,13 @@ class Recorder:
             request=plain_object(request.canonical()),
             response=plain_object(response.canonical()),
             images=plain_object(sent_images(request)),
-            at=_now(),
+            at=record_time(),
         )
 
     def _warn(self, reason: object) -> None:
         if not self._warned:
             self._warned = True
             _log.warning("Answers are not recorded: %s. The run goes on.", str(reason).rstrip("."))
-
-
-def _now() -> str:
-    """The time as records write it."""
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def sent_images(request: ChatRequest) -> dict[str, JsonObject]:

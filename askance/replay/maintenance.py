@@ -12,7 +12,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Literal
 
 from askance.errors import DamagedRecord, StoreError, UsageError
-from askance.replay.record import Record, RecordKind, Records, check_record, refuse_damaged
+from askance.replay.record import Record, RecordKind, Records, check_record, record_time, refuse_damaged
 
 if TYPE_CHECKING:
     from askance.replay.store import Store
@@ -34,7 +34,7 @@ def select(
     Raises:
         UsageError: `since` is no date.
     """
-    start = "" if since is None else utc_time(since)
+    start = "" if since is None else parse_time(since)
     pattern = None if model is None else name_pattern(model)
     return (
         record
@@ -98,7 +98,7 @@ def name_pattern(model: str) -> str:
     return folded if "*" in folded or "?" in folded else f"*{folded}*"
 
 
-def utc_time(text: str) -> str:
+def parse_time(text: str) -> str:
     """A date or a time in ISO form as records write it; UTC where it has no zone.
 
     Raises:
@@ -109,7 +109,7 @@ def utc_time(text: str) -> str:
     except ValueError as error:
         msg = f"{text!r} is no date."
         raise UsageError(msg, hint="Write it as 2026-01-31 or 2026-01-31T12:00.") from error
-    return (time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return record_time(time if time.tzinfo else time.replace(tzinfo=UTC))
 
 
 class ValidRecords(Records):
@@ -369,10 +369,10 @@ def _end_of_age(text: str) -> str:
     number, unit = text[:-1], text[-1:]
     if unit in _UNITS and number.isascii() and number.isdigit() and len(number) < 7:
         try:
-            return (datetime.now(UTC) - int(number) * _UNITS[unit]).strftime("%Y-%m-%dT%H:%M:%SZ")
+            return record_time(datetime.now(UTC) - int(number) * _UNITS[unit])
         except OverflowError:
             return ""
-    return utc_time(text)
+    return parse_time(text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

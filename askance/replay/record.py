@@ -86,7 +86,7 @@ class Record:
             request=plain,
             response=plain_object(response),
             images=plain_object(images or {}),
-            at=_now() if at is None else at,
+            at=record_time() if at is None else at,
         )
 
     @property
@@ -316,6 +316,11 @@ class MemoryStore(Records):
         return iter([record for record in self._records.values() if record.kind == kind])
 
 
+def record_time(time: datetime | None = None) -> str:
+    """A time with a zone, by default now, as records write it: UTC, `2026-01-31T12:00:00Z`."""
+    return (time or datetime.now(UTC)).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
 def model_name(request: Mapping[str, Any]) -> str:
     """The model that a canonical request is addressed to, in words: its name, or `provider:model@endpoint`."""
     model = request.get("model")
@@ -439,7 +444,3 @@ def _encodable(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def _now() -> str:
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

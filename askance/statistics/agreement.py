@@ -1,4 +1,4 @@
-"""How far raters agree beyond chance, for labels without an order.
+"""Agreement of raters beyond chance, for nominal labels.
 
 Gwet, *Handbook of Inter-Rater Reliability* (4th edition, 2014), chapter 2; Krippendorff, *Content Analysis* (2nd
 edition, 2004), chapter 11; Cohen 1960.
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Label = Hashable
 Votes = Sequence[Sequence[Label | None]]
-"""One row for each item, one place for each rater; None where a rater gave no label."""
+"""One row for each item, one column for each rater; None where a rater gave no label."""
 
 Measure = Literal["cohen kappa", "gwet ac1", "krippendorff alpha", "pairwise agreement"]
 
@@ -33,13 +33,13 @@ class Agreement:
 
     measure: Measure
     value: float | None
-    """None where it is not defined: no item with two labels or, but for AC₁ and pairs, one label throughout."""
+    """None where it is not defined: no item has two labels or, for kappa and alpha, all labels are the same."""
     interval: Interval | None
-    """By resampling items, or whole clusters of them; None without a seed."""
+    """From resampled items, or whole clusters of them; None without `resampling`."""
     items: int
     """Items with at least two labels."""
     raters: int
-    """Places in the longest row."""
+    """Number of raters: the length of the longest row."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +48,7 @@ class Resampling:
 
     seed: int
     clusters: Sequence[ClusterKey] | None = None
-    """What each item belongs to; without, each item is drawn alone."""
+    """The cluster of each item; None draws each item alone."""
     draws: int = DRAWS
 
 
@@ -68,30 +68,30 @@ def cohen_kappa(
     votes = list(zip(a, b, strict=True))
     labels = _labels(votes)
     codes = np.array([[labels.get(x, -1), labels.get(y, -1)] for x, y in votes], dtype=np.int64).reshape(-1, 2)
-    return _measured("cohen kappa", lambda rows: _kappa(rows, len(labels)), codes, votes=votes, resampling=resampling)
+    return _agreement("cohen kappa", lambda rows: _kappa(rows, len(labels)), codes, votes=votes, resampling=resampling)
 
 
 def gwet_ac1(votes: Votes, *, categories: int = 2, resampling: Resampling | None = None) -> Agreement:
     """Gwet's AC₁ of any number of raters, missing labels allowed.
 
-    `categories` is the number of labels that could have been given, where not all of them were.
+    `categories` is the number of labels that raters could choose from, where not all of them were used.
     """
     counts = _counts(votes)
-    many = max(categories, 2, counts.shape[1])
-    return _measured("gwet ac1", lambda rows: _ac1(rows, many), counts, votes=votes, resampling=resampling)
+    categories = max(categories, 2, counts.shape[1])
+    return _agreement("gwet ac1", lambda rows: _ac1(rows, categories), counts, votes=votes, resampling=resampling)
 
 
 def krippendorff_alpha(votes: Votes, *, resampling: Resampling | None = None) -> Agreement:
     """Krippendorff's alpha for nominal labels of any number of raters, missing labels allowed."""
-    return _measured("krippendorff alpha", _alpha, _counts(votes), votes=votes, resampling=resampling)
+    return _agreement("krippendorff alpha", _alpha, _counts(votes), votes=votes, resampling=resampling)
 
 
 def pairwise_agreement(votes: Votes, *, resampling: Resampling | None = None) -> Agreement:
     """Share of pairs of raters that gave an item the same label, averaged over items with at least two labels."""
-    return _measured("pairwise agreement", _observed, _counts(votes), votes=votes, resampling=resampling)
+    return _agreement("pairwise agreement", _observed_agreement, _counts(votes), votes=votes, resampling=resampling)
 
 
-def _measured(
+def _agreement(
     measure: Measure,
     compute: Callable[[npt.NDArray[np.int64]], float | None],
     rows: npt.NDArray[np.int64],
@@ -102,7 +102,7 @@ def _measured(
     interval = None
     if resampling is not None:
         interval = cluster_bootstrap(
-            lambda places: compute(rows[list(places)]),
+            lambda indices: compute(rows[list(indices)]),
             range(len(rows)),
             resampling.clusters,
             seed=resampling.seed,
@@ -118,7 +118,7 @@ def _measured(
 
 
 def _labels(votes: Votes) -> dict[Label, int]:
-    """A number for each label, in the order in which they come."""
+    """A number for each label, in the order of first use."""
     seen = dict.fromkeys(label for row in votes for label in row if label is not None)
     return {label: number for number, label in enumerate(seen)}
 
@@ -136,7 +136,7 @@ def _counts(votes: Votes) -> npt.NDArray[np.int64]:
     return counts
 
 
-def _observed(counts: npt.NDArray[np.int64]) -> float | None:
+def _observed_agreement(counts: npt.NDArray[np.int64]) -> float | None:
     """Mean share of agreeing pairs over items with at least two labels."""
     given = counts.sum(axis=1)
     pairs = given * (given - 1)
@@ -147,26 +147,26 @@ def _observed(counts: npt.NDArray[np.int64]) -> float | None:
     return float((agreeing[judged] / pairs[judged]).mean())
 
 
-def _kappa(codes: npt.NDArray[np.int64], many: int) -> float | None:
+def _kappa(codes: npt.NDArray[np.int64], categories: int) -> float | None:
     import numpy as np
 
     both = codes[(codes >= 0).all(axis=1)]
     if not len(both):
         return None
     observed = float((both[:, 0] == both[:, 1]).mean())
-    left, right = (np.bincount(both[:, rater], minlength=many) / len(both) for rater in (0, 1))
-    return _beyond(observed, float((left * right).sum()))
+    left, right = (np.bincount(both[:, rater], minlength=categories) / len(both) for rater in (0, 1))
+    return _beyond_chance(observed, float((left * right).sum()))
 
 
-def _ac1(counts: npt.NDArray[np.int64], many: int) -> float | None:
+def _ac1(counts: npt.NDArray[np.int64], categories: int) -> float | None:
     """Gwet 2014, chapter 2: prevalences over all items with a label, agreement over those with two."""
-    observed = _observed(counts)
+    observed = _observed_agreement(counts)
     if observed is None:
         return None
     given = counts.sum(axis=1)
     labelled = counts[given > 0] / given[given > 0][:, None]
     prevalence = labelled.mean(axis=0)
-    return _beyond(observed, float((prevalence * (1 - prevalence)).sum()) / (many - 1))
+    return _beyond_chance(observed, float((prevalence * (1 - prevalence)).sum()) / (categories - 1))
 
 
 def _alpha(counts: npt.NDArray[np.int64]) -> float | None:
@@ -178,9 +178,9 @@ def _alpha(counts: npt.NDArray[np.int64]) -> float | None:
         return None
     agreeing = float(((paired * (paired - 1)).sum(axis=1) / (paired.sum(axis=1) - 1)).sum()) / total
     by_label = paired.sum(axis=0)
-    return _beyond(agreeing, float((by_label * (by_label - 1)).sum()) / (total * (total - 1)))
+    return _beyond_chance(agreeing, float((by_label * (by_label - 1)).sum()) / (total * (total - 1)))
 
 
-def _beyond(observed: float, expected: float) -> float | None:
-    """Agreement beyond chance as a share of what chance leaves; None where chance alone agrees always."""
+def _beyond_chance(observed: float, expected: float) -> float | None:
+    """(observed − expected) / (1 − expected); None where chance alone would always agree."""
     return None if expected >= 1 else (observed - expected) / (1 - expected)

@@ -1,6 +1,6 @@
-"""Figures of answers that give each sample any number of labels, from counts of each label.
+"""Figures of multi-label classification, from counts of each label.
 
-Answers are labels without degrees, so a curve has one bend: the area under the ROC curve is the mean of recall and
+Answers have no scores, so each curve has one inner point: the area under the ROC curve is the mean of recall and
 specificity, and average precision is recall · precision + (1 − recall) · share of samples with the label.
 
 Where a figure would divide by nothing it follows scikit-learn with `zero_division=0`:
@@ -9,7 +9,7 @@ Where a figure would divide by nothing it follows scikit-learn with `zero_divisi
 |---|---|---|
 | precision | a label that was never given | 0 |
 | recall | a label that no sample has | 0 |
-| F1 | a label that is neither given nor there | 0 |
+| F1 | a label that was never given and that no sample has | 0 |
 | average precision | a label that no sample has | 0 |
 | ROC area | a label that no sample or every sample has | NaN; left out of the macro mean |
 | macro | over all labels, those that never occur too | mean of the above |
@@ -23,7 +23,7 @@ from typing import NamedTuple, TypeAlias
 
 
 class LabelCounts(NamedTuple):
-    """How many samples have a label, were given it, or both."""
+    """How many samples have a label, were given it by the answers, or both."""
 
     both: float
     true: float
@@ -67,7 +67,7 @@ def average_precision(counts: LabelCounts) -> float:
 
 
 def macro(figure: LabelFigure, labels: Sequence[LabelCounts]) -> float:
-    """Mean of a figure over labels, without those for which it has no value; NaN where none has."""
+    """Mean of a figure over labels, without those for which it is NaN; NaN where it is NaN for all."""
     known = [value for counts in labels if not math.isnan(value := figure(counts))]
     return math.fsum(known) / len(known) if known else math.nan
 

@@ -7,23 +7,23 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeVar
 
-from askance.statistics.clusters import ClusterKey, grouped, places_of
+from askance.statistics.clusters import ClusterKey, cluster_rows, sum_by_cluster
 from askance.statistics.estimate import DRAWS, Interval
 from askance.statistics.paired_tests import (
     Test,
-    check_paired,
-    difference_of,
-    differences_of,
+    check_equal_length,
     holm,
     mcnemar_exact,
     normal_detectable,
     paired_cluster_bootstrap,
+    paired_differences,
     paired_statistics,
     sign_flip,
     smallest_detectable_difference,
+    statistic_difference,
     swap_test,
 )
-from askance.statistics.resampling import cluster_sums, drawn_totals, percentiles, swapped_differences
+from askance.statistics.resampling import cluster_sums, percentile_interval, resampled_sums, swapped_differences
 
 if TYPE_CHECKING:
     from askance.statistics.resampling import FigureOfSums, Floats
@@ -33,9 +33,9 @@ Row = TypeVar("Row")
 Verdict = Literal["better", "worse", "tied"]
 
 Ground = Literal["compared", "no pairs", "one cluster", "no difference", "no value"]
-"""What a verdict rests on; all but `compared` are tied for want of anything that could tell the two apart.
+"""Why a verdict is what it is: all but `compared` are tied because nothing could tell the two apart.
 
-`no difference`: not one sample differs. `no value`: the statistic has none on these samples.
+`no difference`: no sample differs. `no value`: the statistic is not defined on these samples.
 """
 
 _NAMES: dict[Test, str] = {
@@ -48,32 +48,32 @@ _NAMES: dict[Test, str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """What the samples say of A against B."""
+    """The result of comparing A with B on the same samples."""
 
     verdict: Verdict = "tied"
-    """Of A. Not tied only where the test's p is below `alpha` and the interval leaves out 0."""
+    """For A. `better` or `worse` only where p is below `alpha` and the interval excludes 0."""
     ground: Ground = "compared"
     figure_a: float | None
     figure_b: float | None
     difference: float | None
     """A − B."""
     interval: Interval | None
-    """Of the difference, by resampling whole clusters."""
+    """Of the difference, from resampled whole clusters."""
     p: float | None
-    """Two-sided; adjusted where the comparison stands in a family."""
+    """Two-sided; adjusted where the comparison belongs to a family."""
     test: Test
     n: int
     """Pairs of samples."""
     n_clusters: int
     discordant: tuple[int, int]
-    """Samples on which A is above B, and B above A; (0, 0) for a figure that only a set has."""
+    """Numbers of samples on which A is above B, and B above A; (0, 0) for a figure of whole sets, such as an F1."""
     detectable: float | None
-    """The true difference that as many samples would show with about `power`; None where they can show none."""
+    """The smallest true difference that so many samples show with about `power`; None where they can show none."""
     higher_is_better: bool = True
     alpha: float = 0.05
     power: float = 0.8
     family: int = 1
-    """Comparisons among which p was adjusted by Holm's method."""
+    """Number of comparisons for which p was adjusted by Holm's method."""
 
     def sentence(
         self, name_a: str, name_b: str, metric: str, *, unit: Literal["%", ""] = "%", cluster: str = "image"
@@ -86,7 +86,7 @@ class Comparison:
         evidence = f"{figures}, a difference of {_change(self.difference, unit)}{self._evidence(unit)}, over {size}"
         if self.verdict != "tied":
             return f"{name_a} is {self.verdict} than {name_b} on {metric}: {evidence}."
-        return f"{name_a} and {name_b} are tied on {metric} at this size: {evidence}. {self._reach(unit)}"
+        return f"{name_a} and {name_b} are tied on {metric} at this size: {evidence}. {self._power_sentence(unit)}"
 
     def _evidence(self, unit: str) -> str:
         if self.ground != "compared":
@@ -95,7 +95,7 @@ class Comparison:
         test = "" if self.p is None else f"{_NAMES[self.test]}, p {_p(self.p)}{among}"
         return f" ({'; '.join(part for part in (_limits(self.interval, unit), test) if part)})"
 
-    def _reach(self, unit: str) -> str:
+    def _power_sentence(self, unit: str) -> str:
         if self.detectable is None:
             return "So few samples, or such, can show no difference at all."
         least = _change(self.detectable, unit).removeprefix("+")
@@ -131,10 +131,10 @@ def compare_paired(
     Raises:
         UsageError: the two are not equally long, a score is not finite, or clusters and rows differ in number.
     """
-    differences = differences_of(a, b)
-    groups = grouped(differences, clusters)
+    differences = paired_differences(a, b)
+    groups = sum_by_cluster(differences, clusters)
     above, below = sum(d > 0 for d in differences), sum(d < 0 for d in differences)
-    exact = binary and groups.single
+    exact = binary and groups.one_row_each
     comparison = Comparison(
         figure_a=math.fsum(a) / len(a) if a else None,
         figure_b=math.fsum(b) / len(b) if b else None,
@@ -149,7 +149,7 @@ def compare_paired(
         higher_is_better=higher_is_better,
         alpha=alpha,
     )
-    return _judged(comparison, same=not above and not below)
+    return _with_ground(comparison, same=not above and not below)
 
 
 def compare_statistics(
@@ -162,7 +162,7 @@ def compare_statistics(
     higher_is_better: bool = True,
     draws: int = DRAWS,
 ) -> Comparison:
-    """Compare a figure that only a set of rows has, such as an F1, at a level of 0.05.
+    """Compare a figure of whole sets of rows, such as an F1, at a level of 0.05.
 
     Rows of the two systems are swapped cluster by cluster for the test, and resampled together for the interval;
     `statistic` is called four times a draw. `compare_totals` does the same for figures of sums, much faster.
@@ -170,16 +170,16 @@ def compare_statistics(
     Raises:
         UsageError: the two are not equally long, or clusters and rows differ in number.
     """
-    check_paired(a, b)
-    n_clusters = len(places_of(clusters, n=len(a)))
-    difference = difference_of(statistic, a, b) if a else None
+    check_equal_length(a, b)
+    n_clusters = len(cluster_rows(clusters, n=len(a)))
+    difference = statistic_difference(statistic, a, b) if a else None
     enough = difference is not None and n_clusters > 1
     figures = paired_statistics(statistic, a, b, clusters=clusters, seed=seed, draws=draws) if enough else []
     comparison = Comparison(
         figure_a=statistic(a) if a else None,
         figure_b=statistic(b) if a else None,
         difference=difference,
-        interval=percentiles(figures, level=0.95),
+        interval=percentile_interval(figures, level=0.95),
         p=swap_test(statistic, a, b, clusters=clusters, seed=seed, draws=draws) if enough else None,
         test="swap",
         n=len(a),
@@ -188,7 +188,7 @@ def compare_statistics(
         detectable=_detectable([figure for figure in figures if figure is not None]),
         higher_is_better=higher_is_better,
     )
-    return _judged(comparison, same=all(left == right for left, right in zip(a, b, strict=True)))
+    return _with_ground(comparison, same=all(left == right for left, right in zip(a, b, strict=True)))
 
 
 def compare_totals(
@@ -201,30 +201,30 @@ def compare_totals(
     higher_is_better: bool = True,
     draws: int = DRAWS,
 ) -> Comparison:
-    """`compare_statistics` for a figure of the sums of rows, by whole arrays.
+    """`compare_statistics` for a figure of the sums of rows, computed on whole arrays.
 
     Raises:
         UsageError: the two are not equally long, or clusters and rows differ in number.
     """
     import numpy as np
 
-    check_paired(range(len(a)), range(len(b)))
+    check_equal_length(range(len(a)), range(len(b)))
     left, right = cluster_sums(a, clusters), cluster_sums(b, clusters)
     figure_a, figure_b = (float(figure(sums.sum(axis=0))) for sums in (left, right))
     difference = None if math.isnan(figure_a - figure_b) else figure_a - figure_b
     enough = difference is not None and len(left) > 1
     figures = np.zeros(0)
     if enough:
-        drawn_a, drawn_b = (drawn_totals(sums, seed=seed, draws=draws) for sums in (left, right))
+        drawn_a, drawn_b = (resampled_sums(sums, seed=seed, draws=draws) for sums in (left, right))
         figures = figure(drawn_a) - figure(drawn_b)
     swapped = swapped_differences(figure, left, right, seed=seed, draws=draws) if enough else figures
-    bar = abs(figure_a - figure_b) * (1 - 1e-9)
+    threshold = abs(figure_a - figure_b) * (1 - 1e-9)
     comparison = Comparison(
         figure_a=None if math.isnan(figure_a) else figure_a,
         figure_b=None if math.isnan(figure_b) else figure_b,
         difference=difference,
-        interval=percentiles(figures, level=0.95),
-        p=(1 + int((~(abs(swapped) < bar)).sum())) / (1 + draws),
+        interval=percentile_interval(figures, level=0.95),
+        p=(1 + int((~(abs(swapped) < threshold)).sum())) / (1 + draws),
         test="swap",
         n=len(a),
         n_clusters=len(left),
@@ -232,19 +232,19 @@ def compare_totals(
         detectable=_detectable(figures[~np.isnan(figures)].tolist()),
         higher_is_better=higher_is_better,
     )
-    return _judged(comparison, same=bool((np.asarray(a) == np.asarray(b)).all()))
+    return _with_ground(comparison, same=bool((np.asarray(a) == np.asarray(b)).all()))
 
 
-def _judged(comparison: Comparison, *, same: bool) -> Comparison:
-    """With its ground and its verdict; without p and interval where the ground leaves nothing to test.
+def _with_ground(comparison: Comparison, *, same: bool) -> Comparison:
+    """The comparison with its ground and verdict, and without p and interval where there is nothing to test.
 
     Args:
-        comparison: whose ground and verdict are not known yet.
-        same: whether not one sample differs.
+        comparison: without ground and verdict.
+        same: whether no sample differs.
     """
     ground = _ground(comparison, same=same)
     if ground in ("compared", "no difference"):
-        return decided(replace(comparison, ground=ground))
+        return with_verdict(replace(comparison, ground=ground))
     return replace(comparison, ground=ground, interval=None, p=None, test="none")
 
 
@@ -259,26 +259,26 @@ def _ground(comparison: Comparison, *, same: bool) -> Ground:
 
 
 def _detectable(figures: Sequence[float]) -> float | None:
-    """From the spread of a resampled difference."""
-    spread = grouped(figures, None).sums
+    """The smallest detectable difference, from the spread of the resampled difference."""
+    spread = sum_by_cluster(figures, None).sums
     error = float(spread.std()) if len(spread) > 1 else 0.0
     return normal_detectable(error) if error else None
 
 
 def holm_adjusted(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
-    """The comparisons of one family with their p adjusted by Holm's method, and the verdicts that then hold.
+    """The comparisons of one family with p adjusted by Holm's method, and the verdicts that follow.
 
-    Those without a p count in the family as 1. Intervals stay what they are, each for itself.
+    A comparison without a p counts as p = 1. Intervals are not adjusted.
     """
     adjusted = holm([1.0 if comparison.p is None else comparison.p for comparison in comparisons])
     return tuple(
-        decided(replace(comparison, p=None if comparison.p is None else p, family=len(comparisons)))
+        with_verdict(replace(comparison, p=None if comparison.p is None else p, family=len(comparisons)))
         for comparison, p in zip(comparisons, adjusted, strict=True)
     )
 
 
-def decided(comparison: Comparison) -> Comparison:
-    """With the verdict that its p and its interval give."""
+def with_verdict(comparison: Comparison) -> Comparison:
+    """The comparison with the verdict that follows from its p and its interval."""
     p, interval = comparison.p, comparison.interval
     if p is None or interval is None or p >= comparison.alpha or 0 in interval:
         return replace(comparison, verdict="tied")

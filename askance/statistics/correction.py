@@ -1,9 +1,9 @@
-"""What a rate would be that a judge measured, but for the judge's errors.
+"""Rates that a judge measured, corrected for the judge's errors.
 
-Two ways. *Rogan and Gladen* (1978) correct the rate by a judge's known sensitivity and specificity; the labels may come
-from elsewhere. *Prediction-powered inference* (Angelopoulos et al., 2023; the weight λ from PPI++, 2023) takes the
-judge's mean over everything and corrects it by what people said of some samples of the same kind; it needs no model of
-the errors, but labels drawn from the same samples.
+Two methods. *Rogan and Gladen* (1978) correct the rate by a judge's known sensitivity and specificity, which may have
+been measured elsewhere. *Prediction-powered inference* (Angelopoulos et al., 2023; the weight λ from PPI++, 2023)
+takes the judge's mean over everything and corrects it by human labels of some of the samples. It needs no model of the
+errors, but the labelled samples have to be drawn from the same population.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from askance.errors import UsageError
-from askance.statistics.clusters import ClusterKey, grouped
-from askance.statistics.estimate import DRAWS, LEVEL, Estimate, Interval, two_sided
+from askance.statistics.clusters import ClusterKey, sum_by_cluster
+from askance.statistics.estimate import DRAWS, LEVEL, Estimate, Interval, two_sided_z
 from askance.statistics.intervals import clustered_standard_error
-from askance.statistics.paired_tests import check_paired
-from askance.statistics.resampling import drawn_totals, percentiles, resampled_means
+from askance.statistics.paired_tests import check_equal_length
+from askance.statistics.resampling import percentile_interval, resampled_means, resampled_sums
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,17 +28,17 @@ if TYPE_CHECKING:
 
 
 def rogan_gladen(rate: float, sensitivity: float, specificity: float) -> float | None:
-    """The true rate, given the rate of a judge's yes: (rate + Sp − 1) / (Se + Sp − 1), held within [0, 1].
+    """The true rate, given the rate at which a judge says yes: (rate + Sp − 1) / (Se + Sp − 1), held within [0, 1].
 
     Returns:
-        None where Se + Sp ≤ 1: such a judge says nothing of the truth.
+        None where Se + Sp ≤ 1: such a judge is no better than chance.
 
     Raises:
         UsageError: one of the three is not between 0 and 1.
     """
     for share in (rate, sensitivity, specificity):
         if not 0 <= share <= 1:
-            msg = f"{share!r} is no share."
+            msg = f"{share!r} is not between 0 and 1."
             raise UsageError(msg, hint="Rate, sensitivity and specificity lie between 0 and 1.")
     youden = sensitivity + specificity - 1
     return min(1.0, max(0.0, (rate + specificity - 1) / youden)) if youden > 0 else None
@@ -51,12 +51,12 @@ def rogan_gladen_estimate(yes: int, n: int, card: Confusion, *, level: float = L
     is for independent samples.
 
     Raises:
-        UsageError: `yes` and `n` are no counts of a share, or `level` is not between 0 and 1.
+        UsageError: `yes` is not between 0 and `n`, or `level` is not between 0 and 1.
     """
     if not 0 <= yes <= n:
-        msg = f"{yes!r} verdicts of {n!r} are no share."
-        raise UsageError(msg, hint="Both are counts, and the first is no more than the second.")
-    z = two_sided(level)
+        msg = f"{yes!r} of {n!r} verdicts is not a share."
+        raise UsageError(msg, hint="Give two counts, the first no larger than the second.")
+    z = two_sided_z(level)
     sensitivity, specificity = card.sensitivity.value, card.specificity.value
     value = None
     if n and sensitivity is not None and specificity is not None:
@@ -68,7 +68,7 @@ def rogan_gladen_estimate(yes: int, n: int, card: Confusion, *, level: float = L
 
 
 def _lang_reiczigel(yes: int, n: int, card: Confusion, *, z: float, level: float) -> Interval | None:
-    """Wald's interval of shares that were first drawn towards a half, moved by a term of second order."""
+    """Wald's interval of shares that were first shrunk towards 1/2, shifted by a second-order term."""
     true, false = card.true_yes + card.false_no, card.true_no + card.false_yes
     rate = _Share(share=(yes + z * z / 2) / (n + z * z), n=n + z * z)
     sensitivity = _Share(share=(card.true_yes + 1) / (true + 2), n=true + 2)
@@ -113,26 +113,26 @@ def clustered_rogan_gladen(
 ) -> Estimate:
     """The corrected rate of what is `judged`, where samples share clusters; both sets are resampled by whole clusters.
 
-    The scores are verdicts, 0 or 1; `truth` is what people said of the `labelled` samples.
+    The scores are verdicts, 0 or 1; `truth` has the human labels of the `labelled` samples.
 
     Raises:
         UsageError: labelled samples and truths differ in number, or clusters and rows do.
     """
-    check_paired(labelled.scores, truth)
+    check_equal_length(labelled.scores, truth)
     cells = _cells(labelled, truth)
-    groups = grouped(judged.scores, judged.clusters)
+    groups = sum_by_cluster(judged.scores, judged.clusters)
     if not groups.n:
         return Estimate(value=None, interval=None, n=0, n_clusters=0, state="no data")
     value = _corrected(groups.mean, cells.sum(axis=0))
     rates = resampled_means(groups, seed=seed, draws=draws).tolist()
     drawn = [
         _corrected(rate, counts)
-        for rate, counts in zip(rates, drawn_totals(cells, seed=seed + 1, draws=draws), strict=True)
+        for rate, counts in zip(rates, resampled_sums(cells, seed=seed + 1, draws=draws), strict=True)
     ]
     many = min(len(groups.sums), len(cells)) > 1
     return Estimate(
         value=value,
-        interval=percentiles(drawn, level=level) if many else None,
+        interval=percentile_interval(drawn, level=level) if many else None,
         n=groups.n,
         n_clusters=len(groups.sums),
         state="no data" if value is None else "estimated" if many else "one cluster",
@@ -152,7 +152,7 @@ def _cells(labelled: ClusteredScores, truth: Sequence[bool]) -> npt.NDArray[np.f
     )
     # Each column is summed in the order of the clusters' names.
     clusters = labelled.clusters if labelled.clusters is not None else range(len(rows))
-    return np.stack([grouped(column, clusters).sums for column in columns], axis=1)
+    return np.stack([sum_by_cluster(column, clusters).sums for column in columns], axis=1)
 
 
 def _corrected(rate: float, counts: npt.NDArray[np.float64]) -> float | None:
@@ -168,22 +168,22 @@ def prediction_powered_mean(
     tuned: bool = True,
     level: float = LEVEL,
 ) -> Estimate:
-    """The mean of the truth, from a judge's scores of everything and people's labels of some.
+    """The mean of the truth, from a judge's scores of all samples and human labels of some.
 
-    It is λ times the judge's mean on what has no label, plus the mean of truth − λ·judge on what has. λ is 1 or, if
-    `tuned`, the weight within [0, 1] that makes the variance least (PPI++, section 6). The standard errors of the two
-    parts are clustered (CR1), the interval is normal, and it is not cut to [0, 1].
+    It is λ times the judge's mean on the unlabelled samples, plus the mean of truth − λ·judge on the labelled ones.
+    λ is 1 or, if `tuned`, the weight within [0, 1] of the smallest variance (PPI++, section 6). The standard errors of
+    the two parts are clustered (CR1), the interval is normal, and it is not cut to [0, 1].
 
     Raises:
         UsageError: labelled samples and truths differ in number, clusters and rows do, or a value is not finite.
     """
-    check_paired(labelled.scores, truth)
-    groups, n = grouped(unlabelled.scores, unlabelled.clusters), len(truth) + len(unlabelled.scores)
+    check_equal_length(labelled.scores, truth)
+    groups, n = sum_by_cluster(unlabelled.scores, unlabelled.clusters), len(truth) + len(unlabelled.scores)
     if not truth or not groups.n:
         return Estimate(value=None, interval=None, n=n, n_clusters=0, state="no data")
     weight = _weight(truth, labelled.scores, unlabelled.scores) if tuned else 1.0
     rests = [true - weight * score for true, score in zip(truth, labelled.scores, strict=True)]
-    rest = grouped(rests, labelled.clusters)
+    rest = sum_by_cluster(rests, labelled.clusters)
     value, n_clusters = weight * groups.mean + rest.mean, len(rest.sums) + len(groups.sums)
     errors = (
         clustered_standard_error(rests, labelled.clusters),
@@ -192,13 +192,13 @@ def prediction_powered_mean(
     if errors[0] is None or errors[1] is None:
         return Estimate(value=value, interval=None, n=n, n_clusters=n_clusters, state="one cluster")
     error = math.hypot(errors[0], weight * errors[1])
-    half = two_sided(level) * error
+    half = two_sided_z(level) * error
     interval = Interval(low=value - half, high=value + half, level=level, method="prediction-powered")
     return Estimate(value=value, interval=interval, standard_error=error, n=n, n_clusters=n_clusters, state="estimated")
 
 
 def _weight(truth: Sequence[float], judged: Sequence[float], others: Sequence[float]) -> float:
-    """The λ of least variance: Cov(truth, judge) / ((1 + n/N) Var(judge)), within [0, 1]."""
+    """The λ of the smallest variance: Cov(truth, judge) / ((1 + n/N) Var(judge)), within [0, 1]."""
     import numpy as np
 
     if len(truth) < 2:

@@ -1,4 +1,4 @@
-"""What a computation gives: a value with its interval, and a name for what could not be computed."""
+"""Estimates: a value with its interval, and the reason where one could not be computed."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from askance.errors import UsageError
 _NORMAL = NormalDist()
 
 DRAWS = 2000
-"""Resamples of a bootstrap; a percentile limit then moves by a hundredth of the interval's width from seed to seed."""
+"""Resamples of a bootstrap; limits then differ by a hundredth of the interval's width from seed to seed."""
 LEVEL = 0.95
-"""Share of intervals that are to hold the truth."""
+"""Confidence level: the share of intervals that hold the truth."""
 
 Method = Literal["wilson", "cluster bootstrap", "student t", "lang-reiczigel", "prediction-powered"]
 
 State = Literal["estimated", "no data", "one cluster", "no spread"]
 """Why an interval is missing or empty.
 
-`no data`: nothing to compute from. `one cluster`: a value, but nothing is known of its spread. `no spread`: all values
-are equal, so that resampling them says nothing.
+`no data`: there are no values. `one cluster`: there is a value, but no spread can be estimated. `no spread`: all values
+are equal, so that resampling them tells nothing.
 """
 
 
@@ -34,7 +34,7 @@ class Interval:
     level: float = LEVEL
     method: Method
     undefined: int = 0
-    """Resamples in which the statistic had no value; they are left out."""
+    """Number of resamples in which the statistic was not defined; they are left out."""
 
     def __contains__(self, value: float) -> bool:
         return self.low <= value <= self.high
@@ -62,8 +62,8 @@ def normal_quantile(share: float) -> float:
     return _NORMAL.inv_cdf(share)
 
 
-def two_sided(level: float) -> float:
-    """Standard errors to either side for a normal interval of `level`.
+def two_sided_z(level: float) -> float:
+    """Half the width of a normal interval of `level`, in standard errors: 1.96 for 0.95.
 
     Raises:
         UsageError: `level` is not between 0 and 1.
@@ -73,7 +73,7 @@ def two_sided(level: float) -> float:
 
 
 def check_level(level: float) -> None:
-    """Refuses a level that is no share.
+    """Refuses a level outside of (0, 1).
 
     Raises:
         UsageError: `level` is not between 0 and 1.

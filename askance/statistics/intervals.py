@@ -7,21 +7,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from askance.errors import UsageError
-from askance.statistics.clusters import ClusterKey, Groups, grouped
-from askance.statistics.estimate import DRAWS, LEVEL, Estimate, Interval, two_sided
-from askance.statistics.resampling import percentiles, resampled_means
+from askance.statistics.clusters import ClusterKey, ClusterSums, sum_by_cluster
+from askance.statistics.estimate import DRAWS, LEVEL, Estimate, Interval, two_sided_z
+from askance.statistics.resampling import percentile_interval, resampled_means
 
 
 def wilson(successes: float, n: int, *, level: float = LEVEL) -> Interval:
     """Wilson's score interval of a share (Wilson 1927); all of [0, 1] where `n` is 0.
 
     Raises:
-        UsageError: the counts are no counts of a share, or `level` is not between 0 and 1.
+        UsageError: `successes` is not between 0 and `n`, or `level` is not between 0 and 1.
     """
     if not 0 <= successes <= n:
-        msg = f"{successes!r} successes of {n!r} are no share."
-        raise UsageError(msg, hint="Both are counts, and the first is no more than the second.")
-    z = two_sided(level)
+        msg = f"{successes!r} of {n!r} is not a share."
+        raise UsageError(msg, hint="Give two counts, the first no larger than the second.")
+    z = two_sided_z(level)
     if not n:
         return Interval(low=0.0, high=1.0, level=level, method="wilson")
     share, spread = successes / n, z * z / n
@@ -49,7 +49,7 @@ def share_estimate(successes: int, n: int, *, level: float = LEVEL) -> Estimate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Confusion:
-    """How often a judge says yes and no of what is true and what is not."""
+    """The confusion matrix of a judge: how often it says yes and no, by the truth."""
 
     true_yes: int
     false_yes: int
@@ -65,24 +65,18 @@ class Confusion:
 
     @property
     def sensitivity(self) -> Estimate:
-        """Of what is true, the share that is called so."""
+        """Share of the true samples with verdict yes."""
         return share_estimate(self.true_yes, self.true_yes + self.false_no)
 
     @property
     def specificity(self) -> Estimate:
-        """Of what is not true, the share that is called so."""
+        """Share of the other samples with verdict no."""
         return share_estimate(self.true_no, self.true_no + self.false_yes)
 
     @property
     def accuracy(self) -> Estimate:
         """Share of right verdicts."""
         return share_estimate(self.true_yes + self.true_no, self.n)
-
-    @property
-    def base_rate(self) -> Estimate:
-        """Accuracy of always giving the more frequent of the true answers."""
-        true = self.true_yes + self.false_no
-        return share_estimate(max(true, self.n - true), self.n)
 
 
 def confusion(truth: Sequence[bool], verdicts: Sequence[bool | None]) -> Confusion:
@@ -104,8 +98,8 @@ def confusion(truth: Sequence[bool], verdicts: Sequence[bool | None]) -> Confusi
     )
 
 
-_SAME = 1e-9
-"""Sums of equal terms in another order may differ by so much."""
+_ROUNDING_ERROR = 1e-9
+"""Largest relative difference between sums of equal terms in another order."""
 
 
 def mean_estimate(
@@ -120,21 +114,21 @@ def mean_estimate(
     """A mean over rows with its interval.
 
     With `binary` values (0 or 1) and no two rows in a cluster the interval is Wilson's; otherwise whole clusters are
-    resampled. Where all values are equal, or all clusters have one mean, resampling would show a certainty that is not
-    there: for binary values Wilson's interval is then taken as if each cluster were one row, for others there is none.
+    resampled. Where all values are equal, or all clusters have the same mean, resampling would suggest a certainty that
+    does not exist. Binary values then get Wilson's interval as if each cluster were one row, others none.
 
     Raises:
         UsageError: a value is not finite, or neither 0 nor 1 though `binary`, or clusters and rows differ in number.
     """
-    groups = grouped(values, clusters)
+    groups = sum_by_cluster(values, clusters)
     if binary:
         _check_binary(values)
     n, n_clusters = groups.n, len(groups.sums)
-    if binary and (groups.single or not n):
+    if binary and (groups.one_row_each or not n):
         return share_estimate(round(float(groups.sums.sum())), n, level=level)
     if not n:
         return Estimate(value=None, interval=None, n=0, n_clusters=0, state="no data")
-    spread = min(values) != max(values) and (n_clusters == 1 or not _alike(groups))
+    spread = min(values) != max(values) and (n_clusters == 1 or not _equal_means(groups))
     return Estimate(
         value=groups.mean if min(values) != max(values) else float(values[0]),
         interval=_interval(groups, spread=spread, binary=binary, seed=seed, draws=draws, level=level),
@@ -148,7 +142,7 @@ def mean_estimate(
 def clustered_standard_error(values: Sequence[float], clusters: Sequence[ClusterKey] | None = None) -> float | None:
     """Standard error of a mean over rows that may share a cluster (Liang and Zeger 1986).
 
-    It is the sandwich estimate times G / (G − 1) in the variance, for G clusters (CR1). With one row in each cluster it
+    The variance is the sandwich estimate times G / (G − 1), for G clusters (CR1). With one row in each cluster it
     is the ordinary one, s / √n.
 
     Returns:
@@ -157,11 +151,11 @@ def clustered_standard_error(values: Sequence[float], clusters: Sequence[Cluster
     Raises:
         UsageError: a value is not finite, or clusters and rows differ in number.
     """
-    groups = grouped(values, clusters)
+    groups = sum_by_cluster(values, clusters)
     return _standard_error(groups)
 
 
-def _standard_error(groups: Groups) -> float | None:
+def _standard_error(groups: ClusterSums) -> float | None:
     count = len(groups.sums)
     if count < 2:
         return None
@@ -169,16 +163,18 @@ def _standard_error(groups: Groups) -> float | None:
     return math.sqrt(plain * count / (count - 1))
 
 
-def _interval(groups: Groups, *, spread: bool, binary: bool, seed: int, draws: int, level: float) -> Interval | None:
+def _interval(
+    groups: ClusterSums, *, spread: bool, binary: bool, seed: int, draws: int, level: float
+) -> Interval | None:
     count = len(groups.sums)
     if not spread:
         return wilson(round(groups.mean * count, 9), count, level=level) if binary else None
-    return percentiles(resampled_means(groups, seed=seed, draws=draws), level=level) if count > 1 else None
+    return percentile_interval(resampled_means(groups, seed=seed, draws=draws), level=level) if count > 1 else None
 
 
-def _alike(groups: Groups) -> bool:
-    """Whether no draw of clusters would have another mean."""
-    return bool((abs(groups.deviations) <= _SAME * max(1.0, float(abs(groups.sums).max()))).all())
+def _equal_means(groups: ClusterSums) -> bool:
+    """Whether all clusters have the same mean, so that every resample has it too."""
+    return bool((abs(groups.deviations) <= _ROUNDING_ERROR * max(1.0, float(abs(groups.sums).max()))).all())
 
 
 def _check_binary(values: Sequence[float]) -> None:

@@ -1,8 +1,8 @@
 """Tests and intervals for two systems that answered the same samples.
 
-The test asks what would be seen if it were all the same which answer is whose: the sign of each cluster's difference is
-tossed (Fisher's randomisation; for figures of a set, Noreen, *Computer Intensive Methods for Testing Hypotheses*,
-1989). For right-or-wrong answers with one sample in a cluster this *is* McNemar's exact test.
+Under the null hypothesis it does not matter which system gave which answer. So the sign of each cluster's difference is
+drawn by a coin (Fisher's randomisation test; for figures of whole sets, Noreen, *Computer Intensive Methods for Testing
+Hypotheses*, 1989). For right-or-wrong answers with one sample in a cluster this is McNemar's exact test.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from askance.errors import UsageError
-from askance.statistics.clusters import ClusterKey, grouped, places_of
+from askance.statistics.clusters import ClusterKey, cluster_rows, sum_by_cluster
 from askance.statistics.estimate import DRAWS, LEVEL, Interval, normal_quantile
 from askance.statistics.intervals import clustered_standard_error
-from askance.statistics.resampling import bootstrap_mean, coins, drawn_places
+from askance.statistics.resampling import bootstrap_mean, coin_tosses, resampled_rows
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,21 +26,21 @@ if TYPE_CHECKING:
 Row = TypeVar("Row")
 
 TOSSES = 10_000
-"""Tosses of all signs where they cannot all be enumerated; the smallest p is then 1 in 10,001."""
-_ENUMERATED = 14
-"""Up to so many clusters all signs are enumerated: at most 16,384 sums."""
+"""Random draws of all signs where they are too many to enumerate; the smallest p is then 1 in 10,001."""
+_MAX_ENUMERATED = 14
+"""Most clusters of which all signs are enumerated: 16,384 sums."""
 
 Test = Literal["mcnemar exact", "sign flip", "swap", "none"]
 
 
 def mcnemar_exact(b: int, c: int) -> float:
-    """Two-sided exact p of McNemar's test, with `b` and `c` samples that only the one or only the other got right.
+    """Two-sided exact p of McNemar's test, where only the one system is right on `b` samples and only the other on `c`.
 
     Raises:
         UsageError: a count is negative.
     """
     if min(b, c) < 0:
-        msg = f"{min(b, c)!r} is no count of samples."
+        msg = f"{min(b, c)!r} is not a count of samples."
         raise UsageError(msg, hint="Count samples from 0 upwards.")
     return fair_coin_p(b, b + c)
 
@@ -56,24 +56,25 @@ def fair_coin_p(heads: int, tosses: int) -> float:
 
 
 def sign_flip(differences: Sequence[float], clusters: Sequence[ClusterKey] | None = None, *, seed: int) -> float:
-    """Two-sided p of a mean difference when the sign of each cluster's sum is tossed.
+    """Two-sided p of a mean difference when the sign of each cluster's sum is random.
 
     Exact where all sums are equally large, or in few clusters; otherwise by `TOSSES` tosses. 1 where nothing differs.
 
     Raises:
         UsageError: a difference is not finite, or clusters and rows differ in number.
     """
-    sums = grouped(differences, clusters).sums
+    sums = sum_by_cluster(differences, clusters).sums
     sums = sums[sums != 0]
     sizes = abs(sums)
     if not len(sums) or sizes.min() == sizes.max():
         return fair_coin_p(int((sums > 0).sum()), len(sums))
     # The sums of equal terms in another order may differ in their last digits.
-    bar = abs(float(sums.sum())) - 1e-9 * float(sizes.sum())
-    if len(sums) <= _ENUMERATED:
-        return float((abs(_all_signs(len(sums)) @ sums) >= bar).mean())
+    threshold = abs(float(sums.sum())) - 1e-9 * float(sizes.sum())
+    if len(sums) <= _MAX_ENUMERATED:
+        return float((abs(_all_signs(len(sums)) @ sums) >= threshold).mean())
     reached = sum(
-        int((abs(_signed(tossed, sums)) >= bar).sum()) for tossed in coins(seed, draws=TOSSES, size=len(sums))
+        int((abs(_signed_sums(tossed, sums)) >= threshold).sum())
+        for tossed in coin_tosses(seed, draws=TOSSES, size=len(sums))
     )
     return (1 + reached) / (1 + TOSSES)
 
@@ -87,26 +88,26 @@ def swap_test(
     clusters: Sequence[ClusterKey] | None = None,
     draws: int = DRAWS,
 ) -> float | None:
-    """Two-sided p of a statistic's difference between `a` and `b` when each cluster's rows are swapped at a toss.
+    """Two-sided p of a statistic's difference between `a` and `b` when each cluster's rows are swapped at random.
 
     Returns:
-        None where the statistic has no value on the rows as they are. Draws on which it has none count as extreme.
+        None where the statistic is not defined on the rows. Draws on which it is not defined count as extreme.
 
     Raises:
         UsageError: the two are not equally long, or clusters and rows differ in number.
     """
-    check_paired(a, b)
-    places = places_of(clusters, n=len(a))
-    seen = difference_of(statistic, a, b)
+    check_equal_length(a, b)
+    indices = cluster_rows(clusters, n=len(a))
+    seen = statistic_difference(statistic, a, b)
     if seen is None:
         return None
-    bar = abs(seen) * (1 - 1e-9)
+    threshold = abs(seen) * (1 - 1e-9)
     reached = 0
-    for swapped in _swaps(places, n=len(a), seed=seed, draws=draws):
+    for swapped in _swaps(indices, n=len(a), seed=seed, draws=draws):
         left = [y if swap else x for x, y, swap in zip(a, b, swapped, strict=True)]
         right = [x if swap else y for x, y, swap in zip(a, b, swapped, strict=True)]
-        drawn = difference_of(statistic, left, right)
-        reached += drawn is None or abs(drawn) >= bar
+        drawn = statistic_difference(statistic, left, right)
+        reached += drawn is None or abs(drawn) >= threshold
     return (1 + reached) / (1 + draws)
 
 
@@ -124,7 +125,7 @@ def paired_cluster_bootstrap(
     Raises:
         UsageError: the two are not equally long, a value is not finite, or clusters and rows differ in number.
     """
-    return bootstrap_mean(differences_of(a, b), clusters, seed=seed, draws=draws, level=level)
+    return bootstrap_mean(paired_differences(a, b), clusters, seed=seed, draws=draws, level=level)
 
 
 def paired_statistics(
@@ -141,11 +142,11 @@ def paired_statistics(
     Raises:
         UsageError: the two are not equally long, or clusters and rows differ in number.
     """
-    check_paired(a, b)
-    places = places_of(clusters, n=len(a))
+    check_equal_length(a, b)
+    indices = cluster_rows(clusters, n=len(a))
     return [
-        difference_of(statistic, [a[place] for place in drawn], [b[place] for place in drawn])
-        for drawn in drawn_places(places, seed=seed, draws=draws)
+        statistic_difference(statistic, [a[index] for index in drawn], [b[index] for index in drawn])
+        for drawn in resampled_rows(indices, seed=seed, draws=draws)
     ]
 
 
@@ -160,9 +161,9 @@ def holm(p_values: Sequence[float]) -> tuple[float, ...]:
         msg = f"{odd!r} is no p-value."
         raise UsageError(msg, hint="A p-value lies between 0 and 1.")
     adjusted, largest = [0.0] * len(p_values), 0.0
-    for rank, place in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
-        largest = max(largest, min(1.0, p_values[place] * (len(p_values) - rank)))
-        adjusted[place] = largest
+    for rank, index in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
+        largest = max(largest, min(1.0, p_values[index] * (len(p_values) - rank)))
+        adjusted[index] = largest
     return tuple(adjusted)
 
 
@@ -176,12 +177,13 @@ def smallest_detectable_difference(
 ) -> float | None:
     """The true mean difference that as many samples like these would show in about `power` of all repetitions.
 
-    For right-or-wrong answers (`binary`, one sample in a cluster) it is the difference whose expected lead, less what
-    chance takes from it, is what the exact test needs. The share of samples that differ is taken with half a sample
-    more on each side (after Agresti and Min 2005), so that a set without any does not pass for perfectly sharp. For
-    other scores it is the clustered standard error times what a t test needs, where the error is known no better than
-    from these samples, at the largest p below `alpha` that so few clusters can reach. In simulations the first was
-    shown in 80 to 94 % of repetitions, the second in 75 % with six clusters and in 77 to 82 % with more.
+    For right-or-wrong answers (`binary`, one sample in a cluster) it is the difference whose expected lead, minus its
+    chance variation, reaches what the exact test needs. The share of samples that differ is estimated with half a
+    sample more on each side (after Agresti and Min 2005), so that a set without any does not count as free of error.
+    For other scores it is the clustered standard error times what a t test needs, given that the error is estimated
+    from these samples, at the largest p below `alpha` that so few clusters can have. In simulations a difference of
+    that size was shown in 80 to 94 % of repetitions by the first, and by the second in 75 % with six clusters and in 77
+    to 82 % with more.
 
     Returns:
         None where no difference could be shown: too few clusters for the test, or no spread to go by.
@@ -189,14 +191,16 @@ def smallest_detectable_difference(
     Raises:
         UsageError: a difference is not finite, or clusters and rows differ in number.
     """
-    groups = grouped(differences, clusters)
+    groups = sum_by_cluster(differences, clusters)
     count = len(groups.sums)
-    if count < _fewest(alpha):
+    if count < _min_clusters(alpha):
         return None
-    if binary and groups.single:
+    if binary and groups.one_row_each:
         return _discordant_detectable(int((groups.sums != 0).sum()), count, power=power, alpha=alpha)
     error = clustered_standard_error(differences, clusters)
-    return error * _errors_needed(count - 1, power=power, alpha=_reached(alpha, count)) if error else None
+    return (
+        error * _standard_errors_needed(count - 1, power=power, alpha=_largest_p_below(alpha, count)) if error else None
+    )
 
 
 def _discordant_detectable(discordant: int, n: int, *, power: float, alpha: float) -> float:
@@ -218,17 +222,19 @@ def _discordant_detectable(discordant: int, n: int, *, power: float, alpha: floa
 
 @lru_cache(maxsize=4096)
 def _lead_needed(differing: int, alpha: float) -> float:
-    """By how many samples one must lead where so many differ; infinite where no lead is enough."""
+    """The lead in samples that is significant where so many differ; infinite where none is."""
     few = bisect_left(range(differing // 2 + 1), x=True, key=lambda lost: fair_coin_p(lost, differing) >= alpha)
     return differing - 2 * (few - 1) if few else math.inf
 
 
-def _errors_needed(freedom: int, *, power: float, alpha: float) -> float:
+def _standard_errors_needed(freedom: int, *, power: float, alpha: float) -> float:
     """How many standard errors a difference must be, by a normal approximation to the ratio of two estimates."""
-    bar, chance = student_quantile(1 - alpha / 2, freedom=freedom), normal_quantile(power)
-    errors = bar + chance
+    threshold, chance = student_quantile(1 - alpha / 2, freedom=freedom), normal_quantile(power)
+    errors = threshold + chance
     for _ in range(50):
-        errors = bar + chance * math.sqrt(1 + (bar**2 + errors**2) / (2 * freedom)) / (1 - 1 / (4 * freedom))
+        errors = threshold + chance * math.sqrt(1 + (threshold**2 + errors**2) / (2 * freedom)) / (
+            1 - 1 / (4 * freedom)
+        )
     return errors
 
 
@@ -240,21 +246,21 @@ def student_quantile(share: float, *, freedom: int) -> float:
 
 
 def normal_detectable(error: float, *, power: float = 0.8, alpha: float = 0.05) -> float:
-    """The same of a figure whose standard error is known."""
+    """The smallest detectable difference of a figure whose standard error is known."""
     return (normal_quantile(1 - alpha / 2) + normal_quantile(power)) * error
 
 
-def differences_of(a: Sequence[float], b: Sequence[float]) -> list[float]:
+def paired_differences(a: Sequence[float], b: Sequence[float]) -> list[float]:
     """The differences a − b, pair by pair.
 
     Raises:
         UsageError: the two are not equally long.
     """
-    check_paired(a, b)
+    check_equal_length(a, b)
     return [float(x) - float(y) for x, y in zip(a, b, strict=True)]
 
 
-def difference_of(
+def statistic_difference(
     statistic: Callable[[Sequence[Row]], float | None], a: Sequence[Row], b: Sequence[Row]
 ) -> float | None:
     """statistic(a) − statistic(b), None where either has no value."""
@@ -262,8 +268,8 @@ def difference_of(
     return None if left is None or right is None else left - right
 
 
-def check_paired(a: Sequence[object], b: Sequence[object]) -> None:
-    """Two systems' samples are compared pair by pair.
+def check_equal_length(a: Sequence[object], b: Sequence[object]) -> None:
+    """Refuses samples of two systems that cannot be compared pair by pair.
 
     Raises:
         UsageError: the two are not equally long.
@@ -273,14 +279,14 @@ def check_paired(a: Sequence[object], b: Sequence[object]) -> None:
         raise UsageError(msg, hint="Compare the samples that both have, in the same order.")
 
 
-def _reached(alpha: float, count: int) -> float:
+def _largest_p_below(alpha: float, count: int) -> float:
     """The largest p below `alpha` of a sign-flip test over so many clusters: its p are multiples of 2 in 2**count."""
     steps = 2 ** min(count - 1, 60)
     return (math.ceil(alpha * steps) - 1) / steps
 
 
-def _fewest(alpha: float) -> int:
-    """The fewest clusters that can all point one way with a p below `alpha`."""
+def _min_clusters(alpha: float) -> int:
+    """The fewest clusters that give a p below `alpha` where all of them agree."""
     return math.floor(1 + math.log2(1 / alpha)) + 1
 
 
@@ -288,24 +294,24 @@ def _all_signs(count: int) -> npt.NDArray[np.float64]:
     """Every choice of `count` signs, shape (2**count, count)."""
     import numpy as np
 
-    numbers, places = np.arange(2**count, dtype=np.int64)[:, None], np.arange(count, dtype=np.int64)
-    return np.where(numbers >> places & 1, 1.0, -1.0)
+    numbers, indices = np.arange(2**count, dtype=np.int64)[:, None], np.arange(count, dtype=np.int64)
+    return np.where(numbers >> indices & 1, 1.0, -1.0)
 
 
-def _signed(tossed: npt.NDArray[np.bool_], sums: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def _signed_sums(tossed: npt.NDArray[np.bool_], sums: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """The sum under each row of tosses."""
     import numpy as np
 
     return np.where(tossed, sums, -sums).sum(axis=1)
 
 
-def _swaps(places: Sequence[npt.NDArray[np.int64]], *, n: int, seed: int, draws: int) -> Iterator[list[bool]]:
+def _swaps(indices: Sequence[npt.NDArray[np.int64]], *, n: int, seed: int, draws: int) -> Iterator[list[bool]]:
     """For each draw, which rows change sides."""
     import numpy as np
 
     codes = np.empty(n, dtype=np.int64)
-    for code, rows in enumerate(places):
+    for code, rows in enumerate(indices):
         codes[rows] = code
-    for chunk in coins(seed, draws=draws, size=len(places)):
+    for chunk in coin_tosses(seed, draws=draws, size=len(indices)):
         for tossed in chunk:
             yield tossed[codes].tolist()

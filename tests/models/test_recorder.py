@@ -321,7 +321,7 @@ async def test_what_another_process_has_asked_anew_is_not_asked_again(
         await _answer(Engine(records=store), ask(), ANSWERS["refused"])
         (old,) = store
         store.put(replace(old, at="2026-01-02T03:04:05Z"))
-        monkeypatch.setattr(recorder, "_now", lambda: moment(datetime.now(UTC) - timedelta(minutes=1)))
+        monkeypatch.setattr(recorder, "record_time", lambda: moment(datetime.now(UTC) - timedelta(minutes=1)))
         script = ScriptedModel(["ours"], identity="scripted")
         model = get_model(
             script, engine=Engine(records=store, mode=mode, retry=frozenset({"refused"} if mode == "auto" else ()))

@@ -36,7 +36,7 @@ def test_without_samples_a_share_may_be_anything() -> None:
 
 @pytest.mark.parametrize(("successes", "n"), [(2, 1), (-1, 3)], ids=["more than all", "negative"])
 def test_counts_that_are_no_share_are_refused(successes: int, n: int) -> None:
-    with pytest.raises(UsageError, match=f"^{successes} successes of {n} are no share"):
+    with pytest.raises(UsageError, match=f"^{successes} of {n} is not a share"):
         wilson(successes, n)
 
 
@@ -49,8 +49,8 @@ def test_verdicts_are_counted_against_the_truth() -> None:
     counted = confusion([True, True, True, False, False, False], [True, True, False, False, True, None])
 
     assert counted == Confusion(true_yes=2, false_yes=1, true_no=1, false_no=1, unscored=1)
-    shares = (counted.sensitivity, counted.specificity, counted.accuracy, counted.base_rate)
-    assert [share.value for share in shares] == [2 / 3, 1 / 2, 3 / 5, 3 / 5]
+    shares = (counted.sensitivity, counted.specificity, counted.accuracy)
+    assert [share.value for share in shares] == [2 / 3, 1 / 2, 3 / 5]
 
 
 def test_without_true_samples_there_is_no_sensitivity() -> None:

@@ -17,7 +17,7 @@ from askance.statistics import (
     clustered_standard_error,
     mean_estimate,
 )
-from askance.statistics.resampling import coins, resamples
+from askance.statistics.resampling import coin_tosses, resampled_indices
 from tests.statistics import reference
 
 about: Any = pytest.approx
@@ -33,12 +33,12 @@ def plain_mean(values: object) -> float:
 
 
 def test_draws_are_the_same_everywhere() -> None:
-    assert next(resamples(7, draws=2, size=6)).tolist() == PLACES
-    assert next(coins(7, draws=2, size=6)).astype(int).tolist() == COINS
+    assert next(resampled_indices(7, draws=2, size=6)).tolist() == PLACES
+    assert next(coin_tosses(7, draws=2, size=6)).astype(int).tolist() == COINS
 
 
 def test_many_draws_come_in_chunks() -> None:
-    chunks = list(resamples(1, draws=3, size=1_000_000))
+    chunks = list(resampled_indices(1, draws=3, size=1_000_000))
 
     assert [chunk.shape for chunk in chunks] == [(1, 1_000_000)] * 3
     assert 0.49 < float(chunks[1].mean()) / 1_000_000 < 0.51
@@ -133,7 +133,7 @@ def test_right_or_wrong_answers_get_wilsons_interval() -> None:
 
 REFUSED = {
     "too few clusters": ([1.0, 2.0], ["a"], False, r"^1 clusters are given for 2 rows\."),
-    "not a number": ([1.0, float("nan")], None, False, r"^nan is no number to compute with\."),
+    "not a number": ([1.0, float("nan")], None, False, r"^nan is not a finite number\."),
     "partly right": ([1.0, 0.5], None, True, r"^0\.5 is neither 0 nor 1\."),
 }
 
