@@ -69,7 +69,7 @@ def stats(store: Records = None) -> None:
     for title in ("kinds", "models", "outcomes", "days"):
         for name, number in getattr(found, title).items():
             dollars = f"{f'${saved.models[name]:,.4f}':>16}" if title == "models" and name in saved.models else ""
-            print(printable(f"  {title:<10}{name or 'no date':<50}{number:>10,}{dollars}"))
+            print(printable(f"  {title:<10}{name or 'no date':<42}{number:>10,}{dollars}"))
     print(f"  Each replay of all of it saves ${saved.dollars:,.4f}{_besides(saved)}.")
     raise typer.Exit(_print_left_out(valid))
 
