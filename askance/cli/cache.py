@@ -57,7 +57,7 @@ def _open(path: Path | None, *, read_only: bool = True) -> Any:
 @app.command()
 def stats(store: Records = None) -> None:
     """Count what is on record, by kind, model, outcome and day, and say what it saves to replay it."""
-    from askance.cli.columns import terminal_width
+    from askance.cli.columns import filled, terminal_width
     from askance.models import Config
     from askance.replay import ValidRecords, savings
     from askance.replay import stats as count
@@ -72,7 +72,8 @@ def stats(store: Records = None) -> None:
         for name, number in getattr(found, title).items():
             dollars = f"{f'${saved.models[name]:,.4f}':>16}" if title == "models" and name in saved.models else ""
             print(printable(f"  {title:<10}{name or 'no date':<{names}}{number:>10,}{dollars}"))
-    print(f"  Each replay of all of it saves ${saved.dollars:,.4f}{_besides(saved)}.")
+    saves = f"  Each replay of all of it saves ${saved.dollars:,.4f}{_besides(saved)}."
+    print(filled(saves, width=terminal_width()))
     raise typer.Exit(_print_left_out(valid))
 
 
