@@ -239,12 +239,11 @@ def blame_text(blame: Blame) -> Iterator[str]:
 
 
 def _table(blame: Blame) -> Iterator[str]:
+    from askance.cli.columns import aligned, terminal_width
+
     head = ("link", "tried", "flips", "95 % interval", "to blame", "95 % interval", "change")
     rows = [head, *(_row(each, blame.short(each.link), percent=blame.percent) for each in blame.sums)]
-    widths = [max(len(row[place]) for row in rows) for place in range(len(head))]
-    for row in rows:
-        cells = (f"{cell:>{width}}" for cell, width in zip(row[1:], widths[1:], strict=True))
-        yield f"{row[0]:<{widths[0]}}  {'  '.join(cells)}"
+    yield from aligned(rows, width=terminal_width())
 
 
 def _row(each: LinkBlame, name: str, *, percent: bool) -> tuple[str, ...]:

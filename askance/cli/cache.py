@@ -56,6 +56,7 @@ def _open(path: Path | None, *, read_only: bool = True) -> Any:
 @app.command()
 def stats(store: Records = None) -> None:
     """Count what is on record, by kind, model, outcome and day, and say what it saves to replay it."""
+    from askance.cli.columns import filled, terminal_width
     from askance.models import Config
     from askance.models.factory import configured
     from askance.models.prices import record_cost
@@ -67,11 +68,13 @@ def stats(store: Records = None) -> None:
         valid = ValidRecords(records)
         found, saved = count(valid), savings(valid, record_cost(configured(Config.find())))
     print(printable(f"{records.name}: {many(found.records, 'record')}, {found.size / 1e6:.1f} MB"))
+    names = min(50, (terminal_width() or 88) - 38)  # what the other columns leave
     for title in ("kinds", "models", "outcomes", "days"):
         for name, number in getattr(found, title).items():
             dollars = f"{f'${saved.models[name]:,.4f}':>16}" if title == "models" and name in saved.models else ""
-            print(printable(f"  {title:<10}{name or 'no date':<50}{number:>10,}{dollars}"))
-    print(f"  Each replay of all of it saves ${saved.dollars:,.4f}{_besides(saved)}.")
+            print(printable(f"  {title:<10}{name or 'no date':<{names}}{number:>10,}{dollars}"))
+    saves = f"  Each replay of all of it saves ${saved.dollars:,.4f}{_besides(saved)}."
+    print(filled(saves, width=terminal_width()))
     raise typer.Exit(_print_left_out(valid))
 
 

@@ -90,10 +90,11 @@ def _write_page(
 
 def text_of(found: RunsComparison) -> str:
     """A comparison in words: two runs in sentences, more of them in a table."""
+    from askance.cli.columns import filled, terminal_width
     from askance.terminal import printable
 
     lines = [*_of_two(found)] if len(found.runs) == 2 else [*_of_several(found)]
-    return printable("\n".join((*lines, *_differing(found))))
+    return filled(printable("\n".join((*lines, *_differing(found)))), width=terminal_width())
 
 
 def _of_two(found: RunsComparison) -> Iterator[str]:
@@ -127,13 +128,11 @@ def _of_several(found: RunsComparison) -> Iterator[str]:
 
 
 def _table(metrics: Sequence[MetricComparison]) -> Iterator[str]:
+    from askance.cli.columns import aligned, terminal_width
     from askance.evals.analysis.compare import HEAD, line_of
 
     rows = [HEAD, *([cell.replace("\u00a0", " ") for cell in line_of(each)] for each in metrics)]
-    widths = [max(len(row[place]) for row in rows) for place in range(len(HEAD))]
-    for row in rows:
-        cells = [f"{cell:>{width}}" for cell, width in zip(row[1:], widths[1:], strict=True)]
-        yield f"{row[0]:<{widths[0]}}  {'  '.join(cells)}"
+    yield from aligned(rows, keys=2, width=terminal_width())
 
 
 def _differing(found: RunsComparison) -> Iterator[str]:

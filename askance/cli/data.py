@@ -333,7 +333,8 @@ def _questions_form(made: QuestionSet) -> JsonObject:
 def _gates_text(made: QuestionSet) -> Iterator[str]:
     """The counts at each gate, and why pairs were dropped there."""
     from askance.amounts import many
-    from askance.evals.tables import Table, markdown
+    from askance.cli.columns import table_text
+    from askance.evals.tables import Table
     from askance.evals.whoops.questions import DROPPED, GATES, KEPT
     from askance.terminal import printable
 
@@ -343,7 +344,7 @@ def _gates_text(made: QuestionSet) -> Iterator[str]:
         why = "; ".join(f"{n:,} {reason}" for (each, reason), n in made.dropped.items() if each == gate)
         rows.append((gate, left, before - left, why))
         before = left
-    yield markdown(Table(columns=("gate", "pass", "dropped", "why"), rows=tuple(rows))).rstrip("\n")
+    yield table_text(Table(columns=("gate", "pass", "dropped", "why"), rows=tuple(rows))).rstrip("\n")
     yield ""
     yield printable(f"{made.folder / KEPT}  {many(before, 'question')} of {many(_with_any(made), 'image')}")
     yield printable(

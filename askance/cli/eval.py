@@ -75,6 +75,7 @@ def list_tasks(
 
 def _print_tasks(*, as_json: bool) -> None:
     """Prints the packaged tasks, with what each takes."""
+    from askance.cli.columns import filled, terminal_width
     from askance.evals.catalog import packaged
 
     tasks = packaged()
@@ -82,11 +83,11 @@ def _print_tasks(*, as_json: bool) -> None:
         forms = [{"name": each.name, "summary": each.summary(), "takes": [*each.takes()]} for each in tasks.values()]
         print(json.dumps(forms))
         return
-    width = max((len(name) for name in tasks), default=0)
+    names, width = max((len(name) for name in tasks), default=0), terminal_width()
     for name, task in tasks.items():
-        print(f"{name:<{width}}  {task.summary()}")
-        print(f"{'':<{width}}  takes {', '.join(task.takes())}")
-    print("A task of your own is named by its file: my_task.py, my_task.py@NAME, my_task.yaml.")
+        for line in (f"{name:<{names}}  {task.summary()}", f"{'':<{names}}  takes {', '.join(task.takes())}"):
+            print(filled(line, width=width, indent=names + 2))
+    print(filled("A task of your own is named by its file: my_task.py, my_task.py@NAME, my_task.yaml.", width=width))
 
 
 def _print_options(name: str, *, as_json: bool) -> None:
@@ -95,6 +96,7 @@ def _print_options(name: str, *, as_json: bool) -> None:
     Raises:
         UsageError: there is no such task.
     """
+    from askance.cli.columns import filled, terminal_width
     from askance.evals.catalog import find_task
     from askance.evals.task import type_in_words
     from askance.terminal import printable
@@ -113,12 +115,14 @@ def _print_options(name: str, *, as_json: bool) -> None:
         ]
         print(json.dumps({"name": task.name, "summary": task.summary(), "options": options}, default=str))
         return
-    print(printable(f"{task.name}  {task.summary()}\n"))
+    width = terminal_width()
+    print(filled(printable(f"{task.name}  {task.summary()}\n"), width=width))
     for option, each in task.takes().items():
         default = "" if each.default is None else f", default {_default_text(each.default)}"
         kind = f"{type_in_words(each)}{', needed' if each.is_required() else default}"
-        print(printable(f"  {option}  ({kind})\n      {_meaning(each)}"))
-    print("\nAn option is given by `-T name=value`; `eval run --help` has those with a name of their own.")
+        print(filled(printable(f"  {option}  ({kind})\n      {_meaning(each)}"), width=width))
+    last = "\nAn option is given by `-T name=value`; `eval run --help` has those with a name of their own."
+    print(filled(last, width=width))
 
 
 def _meaning(option: FieldInfo) -> str:
@@ -444,13 +448,18 @@ def table(
     metric: Annotated[
         list[str] | None, typer.Option("--metric", help="A column; may be repeated. By default all.")
     ] = None,
-    form: Annotated[TableFormat, typer.Option("--format", help="How the table is written.")] = TableFormat.markdown,
+    form: Annotated[
+        TableFormat | None,
+        typer.Option("--format", help="How the table is written; by default markdown, and on a terminal in columns."),
+    ] = None,
 ) -> None:
     """Print a table of runs: one row each, a column a metric, with intervals."""
+    from askance.cli.columns import table_text
     from askance.evals.run import Run
     from askance.evals.tables import rendered, table_of_runs
 
-    print(rendered(table_of_runs([Run.open(folder) for folder in folders], metrics=metric), form.value), end="")
+    made = table_of_runs([Run.open(folder) for folder in folders], metrics=metric)
+    print(table_text(made) if form is None else rendered(made, form.value), end="")
 
 
 app.command()(grid)
@@ -462,6 +471,7 @@ app.command()(grid)
 def _figures_text(run: Run) -> str:
     """The figures of a run as a table, its outcomes, and what a reader has to know."""
     from askance.amounts import many
+    from askance.cli.columns import filled, terminal_width
     from askance.evals.tables import conventions_of
     from askance.models import Counters
     from askance.terminal import printable
@@ -473,16 +483,15 @@ def _figures_text(run: Run) -> str:
     lines += [f"Convention: {words}." for words in conventions_of(run.figures)]
     lines += [f"· {note}" for note in run.notes]
     lines += [f"{name}: {Counters.from_canonical(form)}." for name, form in run.counters.items()]
-    return printable("\n".join(lines))
+    return filled(printable("\n".join(lines)), width=terminal_width())
 
 
 def _figures_table(run: Run) -> Iterator[str]:
+    from askance.cli.columns import aligned, terminal_width
+
     head = ("metric", "value", "95 % interval", "n", "answered", "if wrong", "if right")
     rows = [head, *(_row(figure) for figure in run.figures if figure.samples)]
-    widths = [max(len(row[place]) for row in rows) for place in range(len(head))]
-    for row in rows:
-        cells = (f"{cell:>{width}}" for cell, width in zip(row[1:], widths[1:], strict=True))
-        yield f"{row[0]:<{widths[0]}}  {'  '.join(cells)}"
+    yield from aligned(rows, width=terminal_width())
 
 
 def _row(figure: Figure) -> tuple[str, ...]:

@@ -43,10 +43,10 @@ def grid(
     import asyncio
     import sys
 
+    from askance.cli.columns import table_text
     from askance.cli.process import INTERRUPTED, OK, SOME, Process
     from askance.evals.analysis.grid import GridRunner, grid_file, read_grid, write_tables
     from askance.evals.catalog import find_task
-    from askance.evals.tables import rendered
     from askance.prompts import overlay_prompts
     from askance.terminal import printable
 
@@ -76,7 +76,7 @@ def grid(
         finally:
             progress.close()
     for made in write_tables(result, out / "tables").values():
-        print(rendered(made, "markdown"))
+        print(table_text(made))
     print(f"{many(len(result.runs), 'run')} · {work.tally}\nThe tables are in {out / 'tables'}.", file=sys.stderr)
     raise typer.Exit(OK if result.whole else SOME)
 

@@ -200,18 +200,18 @@ async def _card(
 
 def card_text(card: JudgeCard, rate: CorrectedRate | None) -> Iterator[str]:
     """The card for a person: figures, the table of verdicts, and what there is to know."""
-    from askance.evals.tables import markdown
+    from askance.cli.columns import filled, table_text, terminal_width
     from askance.terminal import printable
 
     yield printable(f"{card.judge}\non {card.labels['name']}: {_counts(card)}\n")
-    yield markdown(_figures(card))
-    yield markdown(_verdicts(card))
+    yield table_text(_figures(card))
+    yield table_text(_verdicts(card))
     if rate is not None:
-        yield markdown(_rates(rate))
+        yield table_text(_rates(rate))
     notes = [*card.notes, *(() if rate is None else rate.notes)]
     if any(figure.name == "flip rate" for figure in card.figures):
         notes.append("Flip rate: pairs whose verdict changes when reference and candidate change places.")
-    yield from (printable(f"· {note}") for note in notes)
+    yield from (filled(printable(f"· {note}"), width=terminal_width()) for note in notes)
 
 
 def _counters(card: JudgeCard) -> Iterator[str]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from askance.amounts import duration, many, money
+from askance.cli.columns import aligned, filled, shortened, terminal_width
 from askance.errors import UsageError
 from askance.prompts.word_diff import marked
 from askance.terminal import printable
@@ -34,7 +35,7 @@ def plan_text(plan: Plan, engine: Engine) -> str:
     if plan.calls:
         lines += ["", *_costs(plan), f"time        {_time(plan, engine)}"]
     lines += [f"· {note}" for note in _notes(plan)]
-    return "\n".join([*lines, *_changed_prompts(plan)])
+    return filled("\n".join([*lines, *_changed_prompts(plan)]), width=terminal_width())
 
 
 def _changed_prompts(plan: Plan) -> Iterator[str]:
@@ -110,18 +111,44 @@ async def say_budget(guard: BudgetGuard, left: Awaitable[Plan] | None) -> None:
 
 
 def _table(plan: Plan) -> Iterator[str]:
-    width = max(len(str(link.model)) for link in plan.links)
-    head = f"{'link':<12}{'model':<{width}}{'on record':>11}{'to make':>9}{'tokens in':>13}{'tokens out':>12}"
-    yield head
-    for link in plan.links:
-        yield _row(link.link, str(link.model), width, (link.hits, link.calls, link.input, link.output))
-    yield _row("", "", width, (plan.hits, plan.calls, plan.input, plan.output))
+    width = terminal_width()
+    rows = [("link", "model", "on record", "to make", "tokens in", "tokens out")]
+    rows += [_row(link.link, str(link.model), link.hits, link.calls, link.input, link.output) for link in plan.links]
+    rows.append(_row("", "", plan.hits, plan.calls, plan.input, plan.output))
+    if width is not None:
+        taken = max(map(len, aligned(rows, left=(0, 1))))
+        room = max(map(len, (row[1] for row in rows))) + width - taken
+        short = _short_models([row[1] for row in rows], room)
+        rows = [(row[0], short[row[1]], *row[2:]) for row in rows]
+    yield from aligned(rows, left=(0, 1), width=width)
 
 
-def _row(link: str, model: str, width: int, counts: tuple[int, int, Range, Range]) -> str:
-    hits, calls, tokens_in, tokens_out = counts
-    numbers = f"{hits:>11,}{calls:>9,}{round(tokens_in.expected):>13,}{round(tokens_out.expected):>12,}"
-    return f"{link:<12}{model:<{width}}{numbers}"
+_LEAST_NAME = 16
+"""Characters of a model's name at least."""
+
+
+def _short_models(names: Sequence[str], room: int) -> Mapping[str, str]:
+    """Names of models that fit so many columns: without their addresses, or else without their middle.
+
+    They are left as they are where they could not be told apart any more.
+    """
+    full = dict.fromkeys(names)
+    if max(map(len, full)) <= room:
+        return {name: name for name in full}
+    for short in (
+        {name: name.partition("@")[0] for name in full},
+        {name: shortened(name.partition("@")[0], max(room, _LEAST_NAME)) for name in full},
+    ):
+        if max(map(len, short.values())) <= room and len({*short.values()}) == len(full):
+            return short
+    return {name: name for name in full}
+
+
+def _row(  # the cells in their order
+    link: str, model: str, hits: int, calls: int, tokens_in: Range, tokens_out: Range
+) -> tuple[str, str, str, str, str, str]:
+    counts = (f"{hits:,}", f"{calls:,}", f"{round(tokens_in.expected):,}", f"{round(tokens_out.expected):,}")
+    return (link, model, *counts)
 
 
 def _costs(plan: Plan) -> Iterator[str]:

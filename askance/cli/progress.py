@@ -99,12 +99,19 @@ class Progress:
             def render(self, task: Task) -> Text:  # noqa: ARG002  # rich's signature
                 return Text(f"· {printable(state())} ·", style="dim", no_wrap=True, overflow="ellipsis")
 
+        class Left(TimeRemainingColumn):
+            """The time that is left, once it can be told."""
+
+            def render(self, task: Task) -> Text:
+                left = super().render(task)
+                return left if task.time_remaining is None else Text.assemble(left, " left", style=left.style)
+
         bar = Progress(
             SpinnerColumn(),  # moves while the first answer is still being written
             BarColumn(bar_width=12),
             MofNCompleteColumn(),
             State(),
-            TimeRemainingColumn(compact=True),
+            Left(compact=True),
             console=console or Console(stderr=True),
             transient=True,
             redirect_stdout=False,  # rich would send what is meant for a pipe to the terminal

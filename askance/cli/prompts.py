@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from askance.prompts import Prompt
 
 app = typer.Typer(
     help="Prompts: list, show, render, check, and copy out for editing.", no_args_is_help=True, rich_markup_mode=None
@@ -38,12 +41,25 @@ def _library(folder: Path | None) -> Any:
 @app.command("list")
 def list_prompts(prompts: Folder = None) -> None:
     """List every prompt: name, form, family, where it comes from."""
+    from askance.cli.columns import filled, terminal_width
     from askance.terminal import printable
 
-    for prompt in _library(prompts):
-        variant = f"{prompt.form}{'.' + prompt.family if prompt.family else ''}"
-        origin = f"[{_from_here(prompt.path)}] " if prompt.overlay else ""
-        print(printable(f"{prompt.name:<24}{variant:<14}{origin}{prompt.summary}"))
+    found = [
+        (prompt.name, f"{prompt.form}{'.' + prompt.family if prompt.family else ''}", _about(prompt))
+        for prompt in _library(prompts)
+    ]
+    names, forms = (max((len(row[place]) for row in found), default=0) for place in (0, 1))
+    width = terminal_width()
+    for name, form, about in found:
+        line = f"{name:<{names}}  {form:<{forms}}  {about}"
+        if width is not None and len(line) > width:
+            line = f"{name:<{names}}  {form}\n{filled(f'    {about}', width=width)}"
+        print(printable(line))
+
+
+def _about(prompt: Prompt) -> str:
+    origin = f"[{_from_here(prompt.path)}] " if prompt.overlay else ""
+    return f"{origin}{prompt.summary}"
 
 
 def _from_here(path: Path) -> Path:

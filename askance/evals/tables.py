@@ -200,6 +200,13 @@ def markdown(table: Table) -> str:
     return "\n".join(lines) + "\n"
 
 
+def plain_cells(table: Table) -> tuple[list[list[str]], list[int]]:
+    """The head and the rows as texts that are safe to show, and the places of the columns of text."""
+    rows = [[_one_line(column) for column in table.columns]]
+    rows += [[_one_line(_text(cell)) for cell in row] for row in table.rows]
+    return rows, [place for place, right in enumerate(_numeric(table)) if not right]
+
+
 def latex(table: Table) -> str:
     """The table as a `tabular` with the rules of `booktabs`; notes as comments."""
     columns = "".join("r" if right else "l" for right in _numeric(table))

@@ -42,7 +42,7 @@ function trialBody(one, blame, trial) {
 
 /** Two answers: options each as a whole, free ones by what differs. */
 function became(before, now, whole) {
-  return whole ? h("div", { class: "diff" }, h("del", {}, before), "\n", h("ins", {}, now)) : diffElement(before, now);
+  return whole ? wholeElement(before, now) : diffElement(before, now);
 }
 
 function linkSaid(one, link) {

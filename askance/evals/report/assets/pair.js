@@ -50,8 +50,13 @@ function diffElement(a, b) {
   const words = (some) => some.reduce((sum, piece) => sum + (/[\p{L}\p{N}_]/u.test(piece) ? 1 : 0), 0);
   const count = (which) => found.reduce((sum, [sign, some]) => sum + (sign === which ? words(some) : 0), 0);
   const [alike, old, fresh] = ["=", "-", "+"].map(count);
-  if (old && fresh && alike < LEAST_ALIKE * (alike + Math.max(old, fresh))) return h("div", { class: "diff" }, h("del", {}, a), "\n", h("ins", {}, b));
+  if (old && fresh && alike < LEAST_ALIKE * (alike + Math.max(old, fresh))) return wholeElement(a, b);
   return h("div", { class: "diff" }, found.map(([sign, some]) => h(names[sign], {}, some.join(""))));
+}
+
+/** Two texts one below the other. */
+function wholeElement(a, b) {
+  return h("div", { class: "diff whole-texts" }, h("del", {}, a), "\n", h("ins", {}, b));
 }
 
 /** A list of samples for every two runs, made from what the page holds of each sample in all of them. */

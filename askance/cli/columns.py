@@ -1,0 +1,113 @@
+"""Tables and sentences that fit a terminal: columns stay whole, and lines break between words.
+
+What goes to a file or a pipe is as wide as it is. On a terminal that is too narrow for a table, its columns stand in
+groups below each other, each beside the first column.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import textwrap
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from askance.evals.tables import Table
+
+LEAST = 40
+"""Narrower terminals are taken to be so wide."""
+GAP = "  "
+
+
+def terminal_width() -> int | None:
+    """Columns of the terminal that is printed to; None where it is a file or a pipe."""
+    return max(LEAST, shutil.get_terminal_size().columns) if sys.stdout.isatty() else None
+
+
+def aligned(
+    rows: Sequence[Sequence[str]], *, left: Sequence[int] = (0,), keys: int = 1, width: int | None = None
+) -> Iterator[str]:
+    """The lines of a table, its head first: numbers to the right, two blanks between columns.
+
+    Args:
+        rows: as many cells each; the first row is the head.
+        left: places of the columns of text.
+        keys: how many columns, from the first, stand in every group.
+        width: of the terminal; None is as wide as it takes.
+    """
+    widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
+    if width is not None:
+        widths[0] = min(widths[0], max(width // 2, 12))
+    for number, group in enumerate(_groups(widths, keys, width)):
+        if number:
+            yield ""
+        for row in rows:
+            cells = (_cell(row[place], widths[place], left=place in left) for place in group)
+            yield GAP.join(cells).rstrip()
+
+
+def shortened(text: str, most: int) -> str:
+    """A text without its middle, where it is longer than so many characters."""
+    if len(text) <= most:
+        return text
+    head = most // 2
+    return f"{text[:head]}…{text[len(text) - (most - head - 1) :]}"
+
+
+def _groups(widths: Sequence[int], keys: int, width: int | None) -> Iterator[list[int]]:
+    """The columns that stand beside each other, the keys in every group."""
+    group = [*range(keys)]
+    for place in range(keys, len(widths)):
+        taken = sum(widths[each] + len(GAP) for each in group) + widths[place]
+        if width is not None and taken > width and len(group) > keys:
+            yield group
+            group = [*range(keys)]
+        group.append(place)
+    yield group
+
+
+def _cell(text: str, width: int, *, left: bool) -> str:
+    text = shortened(text, width)
+    return f"{text:<{width}}" if left else f"{text:>{width}}"
+
+
+def filled(text: str, *, width: int | None = None, indent: int | None = None) -> str:
+    """A text whose lines break between words where they are longer than the terminal; what follows is indented alike.
+
+    Args:
+        text: of any number of lines.
+        width: of the terminal; None leaves the text as it is.
+        indent: of what follows; by default that of the line, and of a note that of its words.
+    """
+    return text if width is None else "\n".join(_filled(line, width, indent) for line in text.split("\n"))
+
+
+def _filled(line: str, width: int, indent: int | None) -> str:
+    if len(line) <= width:
+        return line
+    if indent is None:
+        indent = len(line) - len(line.lstrip(" ")) + (2 if line.lstrip().startswith("· ") else 0)
+    return textwrap.fill(
+        line,
+        width,
+        subsequent_indent=" " * indent,
+        break_on_hyphens=False,
+        break_long_words=False,
+        replace_whitespace=False,
+        drop_whitespace=True,
+    )
+
+
+def table_text(table: Table) -> str:
+    """A table as it is printed: on a terminal in columns, elsewhere in Markdown."""
+    from askance.evals.tables import markdown, plain_cells
+
+    width = terminal_width()
+    if width is None:
+        return markdown(table)
+    rows, left = plain_cells(table)
+    lines = [table.title, ""] if table.title else []
+    lines += aligned(rows, left=left, width=width)
+    notes = [filled(f"· {note}", width=width) for note in table.notes]
+    return "\n".join([*lines, *([""] if notes else []), *notes]) + "\n"
