@@ -115,5 +115,5 @@ def test_two_packages_cannot_bring_one_suite(site: Path) -> None:
     for name in ("one_tiny", "other_tiny"):
         install(site, name, SUITE)
 
-    with pytest.raises(UsageError, match=r"Two packages bring a suite 'tiny': \w+_tiny and \w+_tiny\. Uninstall"):
+    with pytest.raises(UsageError, match=r"Two packages have a suite 'tiny': \w+_tiny and \w+_tiny\. Uninstall"):
         packaged()

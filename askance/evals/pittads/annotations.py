@@ -1,6 +1,7 @@
-"""Atypicality annotations, `final_csv.csv`: a row for each annotator of each image.
+"""What annotators said of the ads: atypicality, and the topics, sentiments, strategies, slogans and symbols of PittAds.
 
-The rules are those of the published code (`clean_all_data`), with what it leaves to chance pinned down:
+**Atypicality**, `final_csv.csv`, has a row for each annotator of each image. The
+rules are those of the published code (`clean_all_data`); what that leaves to chance is settled here:
 
 1. Categories 1, 2, 3 and 8 are TR1, TR2, OIO and OR; rows of 4 to 7 and 9, of `Regular_Object` and of none are dropped.
 2. Labels of an image are those of the rows kept so far, in the order of `askance.atypicality.RELATIONS`; its plurality
@@ -11,6 +12,11 @@ Boxes are JSON, or JSON in which every comma is written as a hyphen. Such a hyph
 text it belongs to the text, behind a value it is a comma, and anywhere else it is a sign. So `t-shirt` stays `t-shirt`,
 which the rule of the published code (each hyphen is a comma) would break. A comma that stood inside a text was lost
 when the file was written, and stays a hyphen.
+
+**Topics, sentiments and strategies** have id lists in three encodings: `Topics_List.txt` is UTF-16 with a byte order
+mark and tabs, `Sentiments_List.txt` Latin-1 with no-break spaces, `Strategies_List.txt` ASCII with commas. An
+annotation is an id or a free text, one or several from each annotator. Annotators are anonymous: the i-th of one file
+need not be the i-th of another. Strategy 3, *Atypical*, is not category 3 of the atypicality annotations.
 """
 
 from __future__ import annotations
@@ -18,19 +24,21 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias, cast, get_args
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar, cast, get_args
 
 from askance.atypicality import RELATIONS, Relation, Statement
 from askance.errors import BadData
-from askance.evals.suite.files import Problems, note, read_table
+from askance.evals.suite.files import Problems, note, read_map, read_table, read_text
 from askance.evals.suite.image_keys import check_key, full_key
 
 if TYPE_CHECKING:
     from askance.chat import Json
+
+Value = TypeVar("Value")
 
 LONGEST = 20_000
 """Characters of a field with boxes."""
@@ -301,3 +309,163 @@ def _drop(category: str, primary: str, secondary: str) -> Drop | None:
 def is_meaningful(name: str) -> bool:
     """Whether a name has 3 to 50 characters as it is written, and any that is not blank."""
     return SHORTEST_NAME <= len(name) <= LONGEST_NAME and bool(name.strip())
+
+
+# --- topics, sentiments, strategies, slogans and symbols ---
+
+SIDE = 500.0
+"""Largest coordinate of a symbol's box: they were drawn on pictures scaled to about 501×501 pixels."""
+
+_LINE = re.compile(r"\s*(\d{1,4})\s*[\t.,]\s*(\S.*?)\s*")
+_QUOTED = re.compile(r'"(?P<text>.*)"(?:\s*\(ABBREVIATION:\s*"(?P<short>[^"]*)"\))?')
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """One entry of an id list."""
+
+    id: str
+    text: str
+    """The whole of it: `Beauty products and cosmetics (deodorants, …)`."""
+    short: str
+    """Its abbreviation, `beauty`; the text itself, in lower case, where it has none."""
+
+
+def read_id_list(path: Path) -> dict[str, Listed]:
+    """The entries of an id list, by id.
+
+    Raises:
+        BadData: no such file, a line of another form, or an id that stands there twice.
+    """
+    entries: dict[str, Listed] = {}
+    for number, line in enumerate(read_text(path, otherwise="latin-1").splitlines(), start=1):
+        if line.strip():
+            entry = _listed(line, f"The file {str(path)!r}, line {number}")
+            if entry.id in entries:
+                raise BadData(
+                    f"The file {str(path)!r}, line {number}: the id {entry.id} stands there twice.",
+                    hint="Leave one of the two lines out.",
+                )
+            entries[entry.id] = entry
+    if not entries:
+        raise BadData(f"The file {str(path)!r} is empty.", hint=_ENTRY)
+    return entries
+
+
+_ENTRY = 'A line reads like: 6 "Alcohol" (ABBREVIATION: "alcohol"), with a tab, a period or a comma behind the id.'
+
+
+def _listed(line: str, where: str) -> Listed:
+    found = _LINE.fullmatch(line.replace("\xa0", " "))
+    if found is None:
+        raise BadData(f"{where}: {line[:60]!r} has no id and text.", hint=_ENTRY)
+    quoted = _QUOTED.fullmatch(found[2])
+    text = quoted["text"] if quoted else found[2]
+    short = quoted["short"] if quoted else None
+    return Listed(str(int(found[1])), text, short or text.lower())
+
+
+Votes: TypeAlias = tuple[tuple[str, ...], ...]
+"""For each annotator what was said: ids or free texts, exactly as written, blanks and all."""
+
+
+def read_votes(path: Path, problems: Problems | None = None) -> dict[str, Votes]:
+    """Annotations by image: of topics or slogans, a text an annotator; of sentiments or strategies, a list of them.
+
+    Args:
+        path: a JSON object of images.
+        problems: takes what is wrong with single images, which are then left out; without it the first is raised.
+
+    Raises:
+        BadData: no such file, or a value of another form.
+    """
+    return _by_image(path, _votes, problems)
+
+
+def _votes(value: object, where: str) -> Votes:
+    if not isinstance(value, list):
+        raise BadData(f"{where}: the value is no list.", hint='It reads like ["27", "9"] or [["14"], ["2", "5"]].')
+    return tuple(_vote(item, where) for item in cast("list[object]", value))
+
+
+def _vote(item: object, where: str) -> tuple[str, ...]:
+    texts = cast("list[object]", item) if isinstance(item, list) else [item]
+    if not all(isinstance(text, str) for text in texts):
+        raise BadData(
+            f"{where}: {str(cast('object', item))[:60]!r} is no text.",
+            hint='It reads like ["27", "9"] or [["14"], ["2"]].',
+        )
+    return tuple(cast("list[str]", texts))
+
+
+def named(votes: Votes, entries: Mapping[str, Listed]) -> tuple[str, ...]:
+    """What the annotators said, in order: ids by their abbreviation, free texts as they are, blanks left out."""
+    said = (text for vote in votes for text in vote if text.strip())
+    return tuple(entries[text.strip()].short if text.strip() in entries else text for text in said)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SymbolBox:
+    """Where an annotator saw what stands for something; its corners are in order.
+
+    Coordinates run from 0 to `SIDE` whatever the size of the picture; x grows to the right, y downwards.
+    """
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+    label: str
+
+    def scaled(self, width: int, height: int) -> tuple[float, float, float, float]:
+        """Left, top, right and bottom in the pixels of a picture of that size; what lies beyond its edge is cut."""
+        sides = zip((self.left, self.top, self.right, self.bottom), (width, height) * 2, strict=True)
+        left, top, right, bottom = (min(max(at / SIDE, 0.0), 1.0) * size for at, size in sides)
+        return left, top, right, bottom
+
+
+def read_symbols(path: Path, problems: Problems | None = None) -> dict[str, tuple[SymbolBox, ...]]:
+    """Boxes of symbols by image; the corners of many are swapped in the file and are put in order.
+
+    Args:
+        path: a JSON object of images, each a list of `[x1, y1, x2, y2, label]`.
+        problems: takes what is wrong with single images, which are then left out; without it the first is raised.
+
+    Raises:
+        BadData: no such file, or a value of another form.
+    """
+    return _by_image(path, _symbol_boxes, problems)
+
+
+def _symbol_boxes(value: object, where: str) -> tuple[SymbolBox, ...]:
+    if not isinstance(value, list):
+        raise BadData(f"{where}: the value is no list of boxes.", hint=_SYMBOL)
+    return tuple(_symbol_box(item, where) for item in cast("list[object]", value))
+
+
+_SYMBOL = 'A box reads like [58.0, 14.0, 430.0, 466.0, "electronics"].'
+
+
+def _symbol_box(item: object, where: str) -> SymbolBox:
+    fields = cast("list[object]", item) if isinstance(item, list) else []
+    if len(fields) != 5 or not isinstance(fields[4], str) or not all(_is_number(field) for field in fields[:4]):
+        raise BadData(f"{where}: {str(cast('object', item))[:60]!r} is no box.", hint=_SYMBOL)
+    x1, y1, x2, y2 = (float(cast("float", field)) for field in fields[:4])
+    left, right = sorted((x1, x2))
+    top, bottom = sorted((y1, y2))
+    return SymbolBox(left=left, top=top, right=right, bottom=bottom, label=fields[4])
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e6
+
+
+def _by_image(path: Path, read: Callable[[object, str], Value], problems: Problems | None) -> dict[str, Value]:
+    images: dict[str, Value] = {}
+    for key, value in read_map(path, problems).items():
+        try:
+            image = full_key(check_key(key, where=f"The file {str(path)!r}"))
+            images[image] = read(value, f"The file {str(path)!r}, key {key[:80]!r}")
+        except BadData as error:
+            note(error, problems)
+    return images

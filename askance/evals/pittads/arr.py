@@ -13,28 +13,38 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
+from pydantic import Field
 from typing_extensions import override
 
 from askance.agents import Mode, choose_action_reasons
 from askance.agents.negatives import KINDS
-from askance.chains import ANSWERS
+from askance.chains import ANSWERS, DESCRIPTION, Chain, verbalize
 from askance.evals.baselines import LongestOption, MajoritySolver, RandomSolver, expected_figures
 from askance.evals.negatives.option_sets import read_sidecar, sidecar_of
 from askance.evals.pittads.dataset import Negatives, PittAds
 from askance.evals.pittads.task import AdsTask, DescribedTask
 from askance.evals.sample import Sample
 from askance.evals.solver import ChainSolver
-from askance.evals.suite.choice import COUNT, OTHER, TRUE, UNKNOWN, kinds_in, multi_scorer, single_scorer
-from askance.evals.suite.context import chain_of
-from askance.evals.suite.option_orders import Orders, sample_ids
-from askance.evals.suite.shuffle import in_order, lot
+from askance.evals.suite.choice import (
+    COUNT,
+    OTHER,
+    TRUE,
+    UNKNOWN,
+    choice_samples,
+    kinds_in,
+    multi_scorer,
+    single_scorer,
+)
+from askance.evals.suite.context import TOOLS, VERBALIZED, View, chain_of, view_of
+from askance.evals.suite.option_orders import Orders
+from askance.evals.suite.ranker import WEIGHT, FusionContext, FusionSolver, Texts, parts_of
 from askance.evals.suite.statements import hard_kind, read_qa
 from askance.evals.suite.suite_task import ModelTask
+from askance.models import EmbedderLike, ScorerLike
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
@@ -108,24 +118,8 @@ class OptionsTask(AdsTask):
 
     def _samples_of(self, ad: Ad, kind_of: Mapping[str, str]) -> Iterator[Sample]:
         """The samples of one ad, one for each order of its options."""
-        true = self._true_of(ad)
-        shown = [text for text in shown_of(ad) if kind_of[text] != TRUE or text in true]
         sample = Sample(id=ad.id, image=self.image_of(ad), inputs={**self.links[ad.id]}, group=ad.id)
-        for order, name in sample_ids(ad.id, orders=self.orders).items():
-            options = in_order(shown, seed=self.seed, key=ad.id, order=order)
-            of_each = [kind_of[text] for text in options]
-            yield replace(
-                sample,
-                id=name,
-                inputs={**sample.inputs, "options": list(options)},
-                target={"true": [n for n, kind in enumerate(of_each, start=1) if kind == TRUE], "kinds": of_each},
-                tags={"order": order} if self.orders > 1 else {},
-            )
-
-    def _true_of(self, ad: Ad) -> Sequence[str]:
-        """The true statements that stand among the options."""
-        true = [text for text in shown_of(ad) if text in ad.true]
-        return [min(true, key=lambda text: lot(self.seed, ad.id, "true", text))] if self.one_true else true
+        return choice_samples(sample, kind_of, seed=self.seed, orders=self.orders, one_true=self.one_true)
 
 
 class ArrTask(ModelTask, DescribedTask, OptionsTask):
@@ -255,6 +249,85 @@ class ArrBaseline(ModeTask):
 def _alike(sample: Sample) -> tuple[str, ...]:
     """How many options there are of each kind: all that the expectation depends on."""
     return tuple(sorted(kinds_in(sample)))
+
+
+DESCRIBED: Mapping[FusionContext, str] = {
+    "I": "I",
+    "I+T": "I+V+T",
+    "I+T+V": "I+V+T",
+    "I+T+V+IN+UH": "I+V+T+IN+UH",
+    "I+T_V": "I+T_V",
+}
+"""The context of the other tasks that has the same texts, or the nearest one."""
+
+FUSION_NOTE = (
+    "How picture and texts are fused is not in the paper: here by the mean of the fit to the picture and of the mean "
+    "similarity to the texts, where `weight` is 0.5"
+)
+
+
+class ArrClip(DescribedTask, ModeTask):
+    """Which of the options an ad argues for, by encoders of pictures and texts."""
+
+    name = "pittads/arr-clip"
+
+    encoder: ScorerLike = Field(alias="scorer")
+    """How well an option fits the picture."""
+    embedder: EmbedderLike | None = None
+    """How similar an option is to a text; not needed for `I`."""
+    context: FusionContext = "I"
+    """What options are held against: the picture, and texts beside it (Table 11)."""
+    texts: Texts = "apart"
+    """Whether texts are compared one by one (apart) or as one (joined)."""
+    weight: float = Field(default=WEIGHT, ge=0, le=1)
+    """Of the texts, from 0 to 1."""
+
+    @cached_property
+    @override
+    def view(self) -> View:
+        return view_of(DESCRIBED[self.context], task=self.name, among=(*VERBALIZED, "I"), beside=True)
+
+    @override
+    def solver(self) -> FusionSolver:
+        return self.fusion
+
+    @cached_property
+    def fusion(self) -> FusionSolver:
+        """What ranks the options, made once."""
+        return FusionSolver(
+            self.encoder,
+            self.embedder,
+            context=self.context,
+            chain=self._chain(),
+            texts=self.texts,
+            weight=self.weight,
+            count=self.count,
+            engine=self.engine or (self.see.engine if self.vlm or self.llm else None),
+        )
+
+    def _chain(self) -> Chain | None:
+        """Makes the texts that are missing, as far as there is a model to make them."""
+        missing = [part for part in parts_of(self.context) if part not in self.given]
+        if not missing or not (self.vlm or self.llm):
+            return None
+        whole = verbalize(self.see, self.combine, context="T_V" if self.context == "I+T_V" else "V+T+IN+UH")
+        wanted = {*missing, *(TOOLS if "description" in missing else ())} - {*self.given}
+        there = wanted if self.vlm is not None else wanted - {*TOOLS}
+        steps = [step for step in whole.steps if step.link.name in there]
+        return Chain(f"texts of {self.context}", target=DESCRIPTION, steps=steps, mode=whole.mode)
+
+    @override
+    def label(self) -> str:
+        return f"{self.fusion.scorer.id} ({self.context})"
+
+    @override
+    def notes(self) -> tuple[str, ...]:
+        return (*super().notes(), FUSION_NOTE)
+
+    @override
+    def kept(self) -> JsonObject:
+        embedder = None if self.fusion.embedder is None else self.fusion.embedder.form()
+        return {**super().kept(), "scorer": self.fusion.scorer.form(), "embedder": embedder}
 
 
 def shown_of(ad: Ad) -> list[str]:

@@ -7,13 +7,12 @@ The options of an image are s⁺, its first true statement, and statements that 
 - *swapped*: the same relation, the objects the other way round.
 
 A wrong statement that an annotator of the image made all the same is left out, and so is one that is there already.
-Which other images are drawn, from all annotated ones, and the order of the options are matters of the seed.
+Which other images are random_order, from all annotated ones, and the order of the options are matters of the seed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
@@ -25,10 +24,10 @@ from askance.chains import ANSWERS
 from askance.evals.pittads.task import DescribedTask, wrong_relations
 from askance.evals.sample import Sample
 from askance.evals.solver import ChainSolver
-from askance.evals.suite.choice import TRUE, single_scorer
+from askance.evals.suite.choice import TRUE, choice_samples, single_scorer
 from askance.evals.suite.context import chain_of
-from askance.evals.suite.option_orders import Orders, sample_ids
-from askance.evals.suite.shuffle import drawn, in_order
+from askance.evals.suite.option_orders import Orders
+from askance.evals.suite.shuffle import random_order
 from askance.evals.suite.suite_task import ModelTask
 
 if TYPE_CHECKING:
@@ -67,16 +66,7 @@ class Asr(ModelTask, DescribedTask):
         """The samples of one ad, one for each order of its options."""
         kinds = kinds_of(ad, pool, seed=self.seed)
         sample = Sample(id=ad.id, image=self.image_of(ad), inputs={**self.links[ad.id]}, group=ad.id)
-        for order, name in sample_ids(ad.id, orders=self.orders).items():
-            options = in_order([*kinds], seed=self.seed, key=ad.id, order=order)
-            of_each = [kinds[text] for text in options]
-            yield replace(
-                sample,
-                id=name,
-                inputs={**sample.inputs, "options": list(options)},
-                target={"true": [of_each.index(TRUE) + 1], "kinds": of_each},
-                tags={"order": order} if self.orders > 1 else {},
-            )
+        return choice_samples(sample, kinds, seed=self.seed, orders=self.orders)
 
     @override
     def solver(self) -> ChainSolver:
@@ -123,7 +113,7 @@ def _wrong(
     own = {_names(statement) for statement in ad.statements}
     others = (
         other
-        for key, other in drawn(pool, seed=seed, key=ad.id)
+        for key, other in random_order(pool, seed=seed, key=ad.id)
         if key != ad.id and _names(other) not in own and _names(other)[::-1] not in own
     )
     for other in islice(others, K):

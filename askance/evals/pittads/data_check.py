@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from askance.amounts import many
 from askance.errors import BadData
-from askance.evals.pittads.annotations import Annotations, read_annotations
+from askance.evals.pittads.annotations import Annotations, read_annotations, read_id_list, read_symbols, read_votes
 from askance.evals.pittads.dataset import Contents, Selection, Which, listed_ids, placed, select
+from askance.evals.pittads.descriptions import read_descriptions
 from askance.evals.pittads.layout import ANNOTATIONS, STATEMENTS, Layout, Part
-from askance.evals.pittads.lists import read_descriptions, read_id_list, read_symbols, read_votes
 from askance.evals.suite.files import Problems, note
 from askance.evals.suite.selection import FULL_SET
 from askance.evals.suite.statements import TEST_OPTIONS, QaFile, read_qa

@@ -11,22 +11,26 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar, get_args
 
 from askance.amounts import many
 from askance.errors import BadData, UsageError
-from askance.evals.pittads.annotations import Annotations, Vote, read_annotations
-from askance.evals.pittads.layout import STATEMENTS, Layout, Pictures
-from askance.evals.pittads.lists import (
-    DescriptionPart,
-    Descriptions,
-    GivenLink,
+from askance.evals.pittads.annotations import (
+    Annotations,
     Listed,
+    Vote,
     Votes,
-    find_descriptions,
-    given_links,
     named,
-    one_of_each,
-    read_descriptions,
+    read_annotations,
     read_id_list,
     read_votes,
 )
+from askance.evals.pittads.descriptions import (
+    DescriptionPart,
+    Descriptions,
+    GivenLink,
+    find_descriptions,
+    given_links,
+    one_of_each,
+    read_descriptions,
+)
+from askance.evals.pittads.layout import STATEMENTS, Layout, Pictures
 from askance.evals.suite.files import Problems, note
 from askance.evals.suite.image_keys import key_order
 from askance.evals.suite.selection import SMALL_SET, checked_ids, draw_ids, read_ids

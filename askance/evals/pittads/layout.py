@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
 from askance.errors import BadData
+from askance.evals.suite.files import files_below, is_picture
 from askance.evals.suite.image_keys import base_name, full_key, key_order, shard_of
-from askance.images import SUFFIXES
 
 Part: TypeAlias = Literal[
     "statements",
@@ -86,12 +86,8 @@ class Layout:
                 hint="Name the folder that holds `final_csv.csv`, `train/` and the images.",
             )
         found: dict[Part, list[Path]] = {}
-        for count, path in enumerate(_files(folder)):
-            if count > _MOST:
-                raise BadData(
-                    f"The folder {str(folder)!r} holds more than {_MOST:,} files beside images.",
-                    hint="Name the folder of the data set itself.",
-                )
+        files = files_below(folder, deepest=_DEEPEST, most=_MOST, enters=lambda name: not _PICTURES.fullmatch(name))
+        for path in files:
             for part in PARTS:
                 if _NAMES[part].fullmatch(path.name):
                     found.setdefault(part, []).append(path)
@@ -149,25 +145,6 @@ def _statements(folder: Path) -> Path | None:
     return Layout.find(folder).first("statements", "release A statements")
 
 
-def _files(folder: Path, depth: int = 0) -> Iterator[Path]:
-    try:
-        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
-    except OSError as error:
-        raise BadData(
-            f"The folder {str(folder)!r} cannot be read: {error.strerror}.", hint="Check the path and its permissions."
-        ) from error
-    for entry in entries:
-        if entry.is_file():
-            yield Path(entry.path)
-        elif (
-            depth < _DEEPEST
-            and entry.is_dir()
-            and not entry.name.startswith(".")
-            and not _PICTURES.fullmatch(entry.name)
-        ):
-            yield from _files(Path(entry.path), depth + 1)
-
-
 def _folders(folder: Path, depth: int = 0) -> Iterator[Path]:
     for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
         if entry.is_dir() and depth < _DEEPEST:
@@ -178,7 +155,7 @@ def _folders(folder: Path, depth: int = 0) -> Iterator[Path]:
 DEEPEST = 6
 """Folders below the data folder in which images are looked for."""
 MOST_FILES = 1_000_000
-"""Images in a data folder at most; the data set has 64,832."""
+"""Files that are looked at, at most; the data set has 64,832 images."""
 
 Split: TypeAlias = Literal["train", "test"]
 
@@ -206,16 +183,14 @@ class Pictures:
         """The images below `folder`.
 
         Raises:
-            BadData: no such folder, or one with more than `MOST_FILES` images.
+            BadData: no such folder, or one with more than `MOST_FILES` files.
         """
         if not folder.is_dir():
             raise BadData(
                 f"There is no data folder {str(folder)!r}.", hint="Name the folder with the data set's files."
             )
         by_key: dict[str, list[Path]] = {}
-        for count, path in enumerate(_images(folder), start=1):
-            if count > MOST_FILES:
-                raise BadData(f"The folder {str(folder)!r} holds more than {MOST_FILES:,} images.", hint=_ANOTHER)
+        for path in files_below(folder, deepest=DEEPEST, most=MOST_FILES, takes=is_picture):
             by_key.setdefault(_key(path, folder), []).append(path)
         by_name: dict[str, list[str]] = {}
         for key in sorted(by_key, key=key_order):
@@ -274,26 +249,6 @@ class Pictures:
 
     def __len__(self) -> int:
         return len(self.by_key)
-
-
-_ANOTHER = "Name the folder with the data set's files."
-
-
-def _images(folder: Path, depth: int = 0) -> Iterator[Path]:
-    """Files with an image's ending; links are followed, as far as `DEEPEST`."""
-    try:
-        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
-    except OSError as error:
-        raise BadData(
-            f"The folder {str(folder)!r} cannot be read: {error.strerror}.", hint="Check the path and its permissions."
-        ) from error
-    for entry in entries:
-        if entry.name.startswith("."):
-            continue
-        if os.path.splitext(entry.name)[1].lower() in SUFFIXES and entry.is_file():  # noqa: PTH122  # of each of 64,832
-            yield Path(entry.path)
-        elif depth < DEEPEST and entry.is_dir():
-            yield from _images(Path(entry.path), depth + 1)
 
 
 def _key(path: Path, folder: Path) -> str:

@@ -14,7 +14,7 @@ from askance.errors import BadData
 from askance.evals.pittads.dataset import Need, PittAds, Which
 from askance.evals.suite.context import NOTHING, TEXT_ONLY, View, tools_of
 from askance.evals.suite.selection import Subset
-from askance.evals.suite.shuffle import lot
+from askance.evals.suite.shuffle import stable_hash
 from askance.evals.suite.suite_task import RoleTask, SuiteTask
 from askance.images import Image
 
@@ -159,7 +159,7 @@ def wrong_relations(ad: Ad, true: Statement, *, seed: int) -> tuple[Statement, .
     """`true` with each relation that no annotator of the ad sees, in a random order."""
     seen = {*ad.labels, true.relation}
     wrong = [Statement(relation, true.primary, true.secondary) for relation in RELATIONS if relation not in seen]
-    return tuple(sorted(wrong, key=lambda statement: lot(seed, ad.id, "relation", statement.relation)))
+    return tuple(sorted(wrong, key=lambda statement: stable_hash(seed, ad.id, "relation", statement.relation)))
 
 
 def statement_form(statement: Statement) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Scorer of answers that choose among options: precision@k, top-k accuracy, and which kinds of options mislead.
+"""Choosing among options: the samples, and the scorer with precision@k, top-k accuracy and errors by kind.
 
 After section 4 of *Benchmarking VLMs' Reasoning About Persuasive Atypical Images*: precision@k = min(k, relevant ones
 among the top k predictions) / k, unranked, so that "top k" are the three predictions of an answer; "top-3 acc and
@@ -14,14 +14,16 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from askance.errors import UsageError
 from askance.evals.metric import Metric, mean
 from askance.evals.sample import Sample, Score
 from askance.evals.scorer import Scorer
-from askance.evals.suite.option_orders import ANY, PLACE, PLACES, order_metrics, order_values
+from askance.evals.suite.option_orders import ANY, PLACE, PLACES, Orders, order_metrics, order_values, sample_ids
+from askance.evals.suite.shuffle import option_order, stable_hash
 
 if TYPE_CHECKING:
     from askance.chat import Json
@@ -42,6 +44,35 @@ MULTI_NOTES = (
     "Errors are shares of the answers of samples with options of the kind, non-answers left out",
 )
 SINGLE_NOTES = ("Errors are shares of the answers of samples with options of the kind, non-answers left out",)
+
+
+def choice_samples(
+    sample: Sample, kinds: Mapping[str, str], *, seed: int, orders: Orders = 1, one_true: bool = False
+) -> Iterator[Sample]:
+    """`sample` with its options, once for each order.
+
+    Args:
+        sample: all but options and target; its id is the key of the image.
+        kinds: by text of an option its kind, `TRUE` for those that are true. Blank texts are left out.
+        seed: of the order of the options.
+        orders: 2 gives each sample again with its options the other way round.
+        one_true: keeps one of the true options, which the seed decides, in place of all.
+    """
+    shown = {text: kind for text, kind in kinds.items() if text.strip()}
+    true = [text for text, kind in shown.items() if kind == TRUE]
+    if one_true and true:
+        kept = min(true, key=lambda text: stable_hash(seed, sample.id, "true", text))
+        shown = {text: kind for text, kind in shown.items() if kind != TRUE or text == kept}
+    for order, name in sample_ids(sample.id, orders=orders).items():
+        options = option_order([*shown], seed=seed, key=sample.id, order=order)
+        of_each = [shown[text] for text in options]
+        yield replace(
+            sample,
+            id=name,
+            inputs={**sample.inputs, "options": list(options)},
+            target={"true": [n for n, kind in enumerate(of_each, start=1) if kind == TRUE], "kinds": of_each},
+            tags={**sample.tags, "order": order} if orders > 1 else sample.tags,
+        )
 
 
 def answers_in(value: Json, count: int) -> list[int]:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from askance.data_table import csv_fields, encoding_of
 from askance.errors import BadData
+from askance.images import SUFFIXES
 
 if TYPE_CHECKING:
     from askance.chat import Json, JsonObject
@@ -25,6 +27,58 @@ Problems = list[BadData]
 """Where a reader puts what is wrong with single records, and goes on; without one it raises the first."""
 
 _ANOTHER = "No file of the data set is like that."
+
+
+def files_below(
+    folder: Path,
+    *,
+    deepest: int,
+    most: int,
+    takes: Callable[[str], bool] = lambda _: True,
+    enters: Callable[[str], bool] = lambda _: True,
+) -> Iterator[Path]:
+    """The files below a folder, ordered by name; hidden files and folders are left out, and links are followed.
+
+    Args:
+        folder: where they are looked for.
+        deepest: levels of folders below it at most.
+        most: files and folders that are looked at, at most.
+        takes: whether a file is taken, by its name.
+        enters: whether a folder is looked into, by its name.
+
+    Raises:
+        BadData: a folder cannot be read, or there are more than `most` files and folders.
+    """
+    seen = 0
+
+    def below(place: Path, depth: int) -> Iterator[Path]:
+        nonlocal seen
+        try:
+            entries = sorted(os.scandir(place), key=lambda entry: entry.name)
+        except OSError as error:
+            raise BadData(
+                f"The folder {str(place)!r} cannot be read: {error.strerror}.",
+                hint="Check the path and its permissions.",
+            ) from error
+        seen += len(entries)
+        if seen > most:
+            raise BadData(
+                f"The folder {str(folder)!r} holds more than {most:,} files.", hint="Name the folder of the data set."
+            )
+        for entry in entries:
+            if entry.name.startswith("."):
+                continue
+            if takes(entry.name) and entry.is_file():
+                yield Path(entry.path)
+            elif depth < deepest and enters(entry.name) and entry.is_dir():
+                yield from below(Path(entry.path), depth + 1)
+
+    return below(folder, 0)
+
+
+def is_picture(name: str) -> bool:
+    """Whether the name of a file has the ending of a picture."""
+    return os.path.splitext(name)[1].lower() in SUFFIXES  # noqa: PTH122  # it is asked of each of 64,832
 
 
 def note(error: BadData, problems: Problems | None) -> None:

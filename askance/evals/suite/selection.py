@@ -1,4 +1,4 @@
-"""Which images a task is about: lists read from a file, sets that are drawn, folds, and what was left out.
+"""Which images a task is about: lists read from a file, sets that are random_order, folds, and what was left out.
 
 Which 250 images make up the small set of the paper on atypical ads is not published: its code takes the keys of
 whatever file of statements it is given, and drew that file unseeded. A list of one's own says which; a drawn set says
@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from hashlib import sha256
 from pathlib import Path
 from typing import Any, Generic, TypeVar, cast
 
@@ -19,7 +18,7 @@ from askance.amounts import many
 from askance.errors import BadData, UsageError
 from askance.evals.suite.files import read_json, read_table, read_text
 from askance.evals.suite.image_keys import check_key, full_key
-from askance.evals.suite.shuffle import lot
+from askance.evals.suite.shuffle import stable_hash
 
 Item = TypeVar("Item")
 
@@ -147,11 +146,7 @@ def draw_ids(keys: Iterable[str], *, size: int = SMALL_SET, seed: int = 0) -> tu
     What is drawn depends on the images and the seed alone: not on their order, not on a version of Python. A larger
     size draws the same and more; an image more or less changes at most one.
     """
-
-    def lot(key: str) -> str:
-        return sha256(json.dumps([seed, key]).encode()).hexdigest()
-
-    return tuple(sorted(set(keys), key=lot)[:size])
+    return tuple(sorted(set(keys), key=lambda key: stable_hash(seed, key))[:size])
 
 
 FOLDS = 5
@@ -172,7 +167,7 @@ def fold_of(ids: Iterable[str], *, seed: int = 0, count: int = FOLDS) -> dict[st
     Raises:
         UsageError: fewer than three folds, or fewer images than folds.
     """
-    ordered = sorted({*ids}, key=lambda name: lot(seed, name, "fold"))
+    ordered = sorted({*ids}, key=lambda name: stable_hash(seed, name, "fold"))
     if count < 3 or len(ordered) < count:
         raise UsageError(
             f"{many(len(ordered), 'image')} cannot be split into {count} folds.",

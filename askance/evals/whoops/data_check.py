@@ -12,17 +12,14 @@ from askance.amounts import many
 from askance.errors import BadData
 from askance.evals.suite.files import Problems, note
 from askance.evals.whoops.dataset import IMAGES, QUESTIONS, TEXTS, Whoops, counted
+from askance.evals.whoops.identify import PAIRS, PAPER_PAIRS, read_pairs
 from askance.evals.whoops.images import LISTS
 from askance.evals.whoops.images import QUESTIONS as QUESTIONS_COLUMN
 from askance.evals.whoops.images import TEXTS as TEXT_COLUMNS
-from askance.evals.whoops.pairs import PAPER, read_pairs
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
     from askance.evals.whoops.layout import Layout
-
-PAIRS = "pairs"
-"""Folder of pairs within that of the data, where none is named."""
 
 EACH = 5
 """Captions, explanations and underspecified captions of an image each."""
@@ -127,7 +124,7 @@ def _pairs(data: Whoops, pairs: str | Path | None, problems: Problems) -> Mappin
     except BadData as error:
         note(error, problems)
         return {}
-    return {"pairs": Counted(found=len(found), published=PAPER)}
+    return {"pairs": Counted(found=len(found), published=PAPER_PAIRS)}
 
 
 def _notes(data: Whoops, report: WhoopsReport) -> Iterator[str]:

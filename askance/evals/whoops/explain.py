@@ -22,7 +22,7 @@ from askance.evals.metric import mean
 from askance.evals.sample import Sample, Score
 from askance.evals.scorer import Scorer
 from askance.evals.solver import ChainSolver
-from askance.evals.suite.judge import JudgeTask, NotedJudge
+from askance.evals.suite.suite_task import JudgeTask, NotedJudge
 from askance.evals.whoops.task import WhoopsTask, by_category
 from askance.models import ModelLike
 

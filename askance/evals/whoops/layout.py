@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import csv
 import io
-import os
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +22,7 @@ from typing import Any, Literal, TypeAlias
 
 from askance.data_table import concat_arrow, read_arrow
 from askance.errors import BadData, BadImage
-from askance.evals.suite.files import read_text
+from askance.evals.suite.files import files_below, is_picture, read_text
 from askance.evals.whoops.images import COLUMNS, id_of
 from askance.images import SUFFIXES, Image
 
@@ -69,7 +68,7 @@ APART = frozenset({"pairs", "normal", "weird"})
 
 DEEPEST = 3
 MOST_FILES = 100_000
-"""Files that are looked at at most; the data set has 500 images."""
+"""Files that are looked at, at most; the data set has 500 images."""
 MOST_BYTES = 64_000_000
 """Most bytes of a picture within an archive; those of the data set have about 1.4 million."""
 
@@ -91,7 +90,10 @@ class PictureFiles:
             BadData: too many files, or an archive that is none.
         """
         by_stem: dict[str, Path] = {}
-        for path in sorted(_files(folder), key=lambda path: (path.parent.name != FOLDER, len(path.parts), str(path))):
+        files = files_below(
+            folder, deepest=DEEPEST, most=MOST_FILES, takes=is_picture, enters=lambda name: name not in APART
+        )
+        for path in sorted(files, key=lambda path: (path.parent.name != FOLDER, len(path.parts), str(path))):
             by_stem.setdefault(path.stem, path)
         archive = next((path for path in (folder / ARCHIVE, folder / "test" / ARCHIVE) if path.is_file()), None)
         return cls(by_stem=by_stem, archive=archive, members={} if archive is None else _members(archive))
@@ -113,26 +115,6 @@ class PictureFiles:
         if self.archive is None or stem not in self.members:
             return None
         return _unpacked(self.archive, self.members[stem])
-
-
-def _files(folder: Path, depth: int = 0) -> Iterator[Path]:
-    try:
-        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
-    except OSError as error:
-        raise BadData(
-            f"The folder {str(folder)!r} cannot be read: {error.strerror}.", hint="Check the path and its permissions."
-        ) from error
-    if len(entries) > MOST_FILES:
-        raise BadData(
-            f"The folder {str(folder)!r} holds more than {MOST_FILES:,} files.", hint="Name that of the data."
-        )
-    for entry in entries:
-        if entry.name.startswith("."):
-            continue
-        if Path(entry.name).suffix.lower() in SUFFIXES and entry.is_file():
-            yield Path(entry.path)
-        elif depth < DEEPEST and entry.is_dir() and entry.name not in APART:
-            yield from _files(Path(entry.path), depth + 1)
 
 
 def _members(archive: Path) -> dict[str, str]:

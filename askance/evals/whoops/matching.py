@@ -27,15 +27,14 @@ from askance.evals.sample import Sample, Score
 from askance.evals.scorer import Scorer
 from askance.evals.solver import ChainSolver
 from askance.evals.suite.context import GOLD, PICTURE
-from askance.evals.suite.option_orders import Orders, paired, sample_ids
+from askance.evals.suite.option_orders import Orders, both_right, sample_ids
 from askance.evals.suite.ranker import PairRanker
-from askance.evals.suite.shuffle import in_order, small_lot
+from askance.evals.suite.shuffle import option_order, stable_number
 from askance.evals.whoops.task import CONTEXTS, WhoopsTask, by_category
 from askance.models import ScorerLike
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
-    from askance.evals.metric import Matrix
     from askance.evals.solver import Solver
     from askance.evals.whoops.images import WeirdImage
 
@@ -107,7 +106,7 @@ class CaptionMatching(WhoopsTask):
         for pair, detailed, less, readings in found:
             key = f"{entry.id}#{pair}"
             for order, name in sample_ids(key, orders=self.times).items():
-                shown = in_order((detailed, less), seed=self.seed, key=key, order=order)
+                shown = option_order((detailed, less), seed=self.seed, key=key, order=order)
                 yield replace(
                     first,
                     id=name,
@@ -134,7 +133,7 @@ class CaptionMatching(WhoopsTask):
         both = Metric(
             name="right in both orders",
             columns=(_PAIR, _ORDER, RIGHT),
-            statistic=_both,
+            statistic=both_right,
             summary="share of pairs that are ranked rightly in both orders",
         )
         plain = Scorer(
@@ -176,7 +175,7 @@ def _score(sample: Sample, value: Any) -> Score:
 def _values(sample: Sample, *, right: float) -> dict[str, float]:
     told: Mapping[str, Any] = sample.target
     order = sample.tags.get("order")
-    pair = {} if order is None else {_PAIR: small_lot("pair", told["pair"]), _ORDER: float(order)}
+    pair = {} if order is None else {_PAIR: stable_number("pair", told["pair"]), _ORDER: float(order)}
     return {
         RIGHT: right,
         _SHARE: right / told["pairs"],
@@ -184,12 +183,6 @@ def _values(sample: Sample, *, right: float) -> dict[str, float]:
         **{f"{RIGHT}, {which}": right for which in _READINGS if which in told["readings"]},
         **pair,
     }
-
-
-def _both(matrix: Matrix) -> float:
-    """Share of pairs that are right twice, of a matrix with pair, order and right; NaN without pairs."""
-    first, second = paired(matrix)
-    return float((first * second).mean()) if len(first) else float("nan")
 
 
 def pairs_of(entry: WeirdImage, pairs: Pairs) -> Iterator[tuple[str, str, str, tuple[str, ...]]]:

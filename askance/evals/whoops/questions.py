@@ -31,7 +31,7 @@ from askance.errors import UsageError
 from askance.evals.negatives import HardNegative, OptionSet, Sheet, draw_sheet, write_sheet
 from askance.evals.run_folder import RunFolder, write_lines, write_whole
 from askance.evals.suite.context import NOTHING
-from askance.evals.suite.shuffle import lot
+from askance.evals.suite.shuffle import stable_hash
 from askance.models import run_sync
 from askance.models.call_scope import Pending
 from askance.models.capabilities import endpoint_key
@@ -272,7 +272,9 @@ def _options(key: str, kept: Mapping[str, Sequence[QuestionPair]], *, seed: int)
     true = tuple(dict.fromkeys(_shown(pair.question, pair.answer) for pair in kept[key]))
     own = {pair.answer.casefold() for pair in kept[key]}
     others = [pair.answer for other, pairs in kept.items() if other != key for pair in pairs]
-    wrong = sorted({each for each in others if each.casefold() not in own}, key=lambda each: lot(seed, key, each))
+    wrong = sorted(
+        {each for each in others if each.casefold() not in own}, key=lambda each: stable_hash(seed, key, each)
+    )
     made = [_shown(pair.question, answer) for pair, answer in zip(kept[key], wrong, strict=False)]
     negatives = tuple(
         HardNegative(key=key, text=text, source=true[0]) for text in made[: -(-len(true) // 3)] if text not in true

@@ -29,13 +29,13 @@ from askance.evals.metric import mean
 from askance.evals.sample import Sample, Score
 from askance.evals.scorer import Scorer
 from askance.evals.solver import ChainSolver
-from askance.evals.suite.judge import JudgeTask
+from askance.evals.suite.suite_task import JudgeTask
 from askance.evals.whoops.task import WhoopsTask, by_category
 from askance.models import ScorerLike, get_scorer
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
-    from askance.evals.suite.judge import NotedJudge
+    from askance.evals.suite.suite_task import NotedJudge
     from askance.evals.whoops.images import WeirdImage
     from askance.models import RecordedScorer
 
