@@ -1,4 +1,4 @@
-"""The data of a task with no Python: JSON lines with their pictures beside them, or a folder of pictures."""
+"""The samples of a YAML task: rows of a JSONL file with pictures beside it, or a folder of pictures."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ MOST_LINE = 1_000_000
 MOST_ROWS = 1_000_000
 
 KEYS = ("id", "image", "options", "target", "group", "tags")
-"""What a row may say beside the links of the chain."""
+"""Keys of a row, beside the links of the chain."""
 
 
 class Wanted(Protocol):
-    """What of a declaration says how rows are read."""
+    """The part of a declaration that decides how rows are read."""
 
     @property
     def score(self) -> ScoreName:
-        """How answers are scored, and so what a target is."""
+        """How answers are scored; it decides the form of a target."""
         ...
 
     @property
@@ -40,16 +40,16 @@ class Wanted(Protocol):
 
     @property
     def options(self) -> tuple[str, ...]:
-        """What can be chosen from where a row brings nothing of its own."""
+        """Options for rows that have none of their own."""
         ...
 
 
 class Rows:
-    """Reads the samples that a declaration speaks of.
+    """Reads the samples of a declaration.
 
     Args:
         wanted: the declaration.
-        chain: that answers; a row may bring its links, so that they are not asked.
+        chain: the chain of the task. Links that a row gives are not asked.
     """
 
     def __init__(self, wanted: Wanted, chain: Chain) -> None:
@@ -61,7 +61,7 @@ class Rows:
         """The samples of a JSONL file, or of a folder of pictures.
 
         Raises:
-            BadData: it is not there or holds none, or a row is none; the message has file, line and what was expected.
+            BadData: there is no such place, it has no samples, or a row is malformed; the message names file and line.
         """
         if place.is_dir():
             return self._of_folder(place)
@@ -115,7 +115,7 @@ class Rows:
             raise BadData(f"{where}: {error.message}", hint=error.hint) from error
 
     def _target(self, target: Any, options: Sequence[str], where: str) -> Any:
-        """What is right, in the form that the scoring compares."""
+        """The target in the form that the scorer compares."""
         match self._wanted.score:
             case "choice":
                 return _numbers(_several(target, where), options, where)
@@ -142,7 +142,7 @@ _WORDS: Mapping[type, str] = {str: "a text", dict: "a map"}
 
 
 def _rows(path: Path, keys: Sequence[str]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Each row with the place where it stands."""
+    """Each row with its file and line."""
     count = 0
     try:
         with path.open(encoding="utf-8-sig", newline="\n") as lines:
@@ -191,7 +191,7 @@ def _no_number(name: str) -> float:
 
 
 def _image(name: str, home: Path, where: str) -> Image:
-    """The picture beside the file; a name that leads out of its folder is refused."""
+    """The picture beside the file; a name that leads out of the folder is refused."""
     place = home / name
     if Path(name).is_absolute() or not place.resolve().is_relative_to(home.resolve()):
         raise BadData(
@@ -209,7 +209,7 @@ def _given(link: Link[Any], value: Any, where: str) -> Any:
 
 
 def _numbers(target: Sequence[Any], options: Sequence[str], where: str) -> list[int]:
-    """Numbers of the right options, from 1; they may be given by their texts."""
+    """Numbers of the right options, from 1; a row may give their texts instead."""
     known: Mapping[Any, Any] = {option: number for number, option in enumerate(options, start=1)}
     found = [known.get(each, each) for each in target if not isinstance(each, (list, dict))]
     wrong = [each for each in found if type(each) is not int or not 1 <= each <= len(options)]
@@ -222,7 +222,7 @@ def _numbers(target: Sequence[Any], options: Sequence[str], where: str) -> list[
 
 
 def _several(target: Any, where: str, *, empty: bool = False) -> list[Any]:
-    """What is right, one or several."""
+    """The right answers, one or several, as a list."""
     found: list[Any] = list(cast("list[Any]", target)) if isinstance(target, list) else [target]
     if target is None or (not found and not empty):
         raise BadData(f"{where} names no `target`, what is right.", hint="Give one, or set `score: none`.")

@@ -28,7 +28,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar, cast, get_args
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar, cast
 
 from askance.atypicality import RELATIONS, Relation, Statement
 from askance.errors import BadData
@@ -51,19 +51,19 @@ _EXPECTED = 'It reads like [{"label": "cup"-"x": 1}-{"label": "feather"-"x": 2}]
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """One box of an annotator."""
+    """A box that an annotator drew."""
 
     label: str
     """What is in it."""
     rest: Mapping[str, Json]
-    """Whatever else is said of it; the names of the coordinates are not documented."""
+    """Its other fields; the names of the coordinates are not documented."""
 
 
 def parse_boxes(text: str, *, where: str) -> tuple[Box, ...]:
-    """The boxes in a field; `[]`, blanks and `nan` hold none.
+    """The boxes in a field; `[]`, blanks and `nan` mean no box.
 
     Raises:
-        BadData: neither JSON nor JSON with hyphens for commas, or a box without a label.
+        BadData: the field is neither JSON nor JSON with hyphens for commas, or a box has no label.
     """
     text = text.strip()
     if text in {"", "[]", "nan"}:
@@ -93,7 +93,7 @@ def _box(item: object, where: str) -> Box:
 
 
 def with_commas(text: str) -> str:
-    """`text` with each hyphen that stands for a comma written as one."""
+    """`text` with commas for the hyphens that stand for commas."""
     pieces: list[str] = []
     behind_value = False
     place = 0
@@ -113,7 +113,7 @@ CATEGORIES: Mapping[str, Relation] = {"1": "TR1", "2": "TR2", "3": "OIO", "8": "
 """The four categories between two objects; the other ids of the taxonomy are 4 to 7 and 9."""
 OTHERS = frozenset({"4", "5", "6", "7", "9"})
 REGULAR = frozenset({"Regular_Object", "0"})
-"""What an annotator says of an image that is not atypical; the published code writes it as 0."""
+"""The category of an image that is not atypical; the published code writes it as 0."""
 
 SHORTEST_NAME, LONGEST_NAME = 3, 50
 """Characters of an object's name, both included."""
@@ -128,7 +128,6 @@ Drop: TypeAlias = Literal[
     "unusable secondary object",
 ]
 """Why a row gives no statement."""
-DROPS: tuple[Drop, ...] = get_args(Drop)
 
 Vote: TypeAlias = Literal["TR1", "TR2", "OIO", "OR", "NA"]
 """What an annotator says of an image; `NA`: not atypical."""
@@ -143,12 +142,12 @@ _COLUMNS = {
 _MISSING = frozenset({"", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN"}) | {
     *("<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"),
 }
-"""What pandas, and so the published code, takes for a missing value."""
+"""What pandas, and so the published code, reads as a missing value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Annotation:
-    """One row: what one annotator says of one image."""
+    """One row: the annotation of one image by one annotator."""
 
     image: str
     """Key with its shard."""
@@ -157,9 +156,9 @@ class Annotation:
     category: str
     """As it is written."""
     relation: Relation | None
-    """The relation, where the category is one of the four."""
+    """The relation, if the category is one of the four."""
     primary: str
-    """As it is written; empty where it is missing."""
+    """As it is written; empty if it is missing."""
     secondary: str
     drop: Drop | None
     """Why the row gives no statement."""
@@ -204,12 +203,12 @@ class AnnotatedImage:
 
     @cached_property
     def plurality(self) -> Relation | None:
-        """The relation that most of the rows with one say; None on a tie, and where there is none."""
+        """The relation that most annotators see; None on a tie, or if none sees one."""
         return _most(row.relation for row in self.rows if row.relation is not None)
 
     @cached_property
     def statements(self) -> tuple[Statement, ...]:
-        """The statements of the rows that have one, each once, in the order of the rows."""
+        """The statements of the rows, each once, in the order of the rows."""
         return tuple(dict.fromkeys(row.statement for row in self.rows if row.statement is not None))
 
     @property
@@ -248,10 +247,10 @@ def read_annotations(path: Path, problems: Problems | None = None) -> Annotation
     Args:
         path: a CSV file with the columns `image_url`, `category`, `first_explaination` (so spelt, or rightly),
             `second_explanation` and `bounding_box`.
-        problems: takes what is wrong with single rows, which are then left out; without it the first is raised.
+        problems: takes the errors of single rows, which are then left out; without it the first error is raised.
 
     Raises:
-        BadData: no such file, an empty one, a column that is missing, a category that is none of the taxonomy.
+        BadData: the file or a column is missing, the file is empty, or a category is not of the taxonomy.
     """
     images: dict[str, list[Annotation]] = {}
     for line, values in read_table(path, _COLUMNS):
@@ -281,7 +280,7 @@ def _annotation(values: Mapping[str, str], *, where: str) -> Annotation:
 
 
 def _category(text: str, where: str) -> str:
-    """The category without what a table of numbers adds to it, `3.0`; empty where it is missing."""
+    """The category, without the `.0` that a table of numbers adds; empty if it is missing."""
     category = re.sub(r"(?<=\d)\.0+$", "", _present(text).strip())
     if category and not (category in CATEGORIES or category in OTHERS or category in REGULAR):
         raise BadData(f"{where}: the category {text[:40]!r} is unknown.", hint="It should be 1 to 9 or Regular_Object.")
@@ -307,7 +306,7 @@ def _drop(category: str, primary: str, secondary: str) -> Drop | None:
 
 
 def is_meaningful(name: str) -> bool:
-    """Whether a name has 3 to 50 characters as it is written, and any that is not blank."""
+    """Whether a name has 3 to 50 characters and is not blank."""
     return SHORTEST_NAME <= len(name) <= LONGEST_NAME and bool(name.strip())
 
 
@@ -326,16 +325,16 @@ class Listed:
 
     id: str
     text: str
-    """The whole of it: `Beauty products and cosmetics (deodorants, …)`."""
+    """The full text: `Beauty products and cosmetics (deodorants, …)`."""
     short: str
-    """Its abbreviation, `beauty`; the text itself, in lower case, where it has none."""
+    """Its abbreviation, `beauty`; if it has none, the text in lower case."""
 
 
 def read_id_list(path: Path) -> dict[str, Listed]:
     """The entries of an id list, by id.
 
     Raises:
-        BadData: no such file, a line of another form, or an id that stands there twice.
+        BadData: the file is missing, a line is malformed, or an id is there twice.
     """
     entries: dict[str, Listed] = {}
     for number, line in enumerate(read_text(path, otherwise="latin-1").splitlines(), start=1):
@@ -366,7 +365,7 @@ def _listed(line: str, where: str) -> Listed:
 
 
 Votes: TypeAlias = tuple[tuple[str, ...], ...]
-"""For each annotator what was said: ids or free texts, exactly as written, blanks and all."""
+"""By annotator, the ids or free texts of the annotation, exactly as written."""
 
 
 def read_votes(path: Path, problems: Problems | None = None) -> dict[str, Votes]:
@@ -374,10 +373,10 @@ def read_votes(path: Path, problems: Problems | None = None) -> dict[str, Votes]
 
     Args:
         path: a JSON object of images.
-        problems: takes what is wrong with single images, which are then left out; without it the first is raised.
+        problems: takes the errors of single images, which are then left out; without it the first error is raised.
 
     Raises:
-        BadData: no such file, or a value of another form.
+        BadData: the file is missing, or a value is malformed.
     """
     return _by_image(path, _votes, problems)
 
@@ -399,14 +398,14 @@ def _vote(item: object, where: str) -> tuple[str, ...]:
 
 
 def named(votes: Votes, entries: Mapping[str, Listed]) -> tuple[str, ...]:
-    """What the annotators said, in order: ids by their abbreviation, free texts as they are, blanks left out."""
+    """The annotations in order: ids as their abbreviations, free texts as they are; blank ones are left out."""
     said = (text for vote in votes for text in vote if text.strip())
     return tuple(entries[text.strip()].short if text.strip() in entries else text for text in said)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SymbolBox:
-    """Where an annotator saw what stands for something; its corners are in order.
+    """The box of a symbol that an annotator saw; its corners are in order.
 
     Coordinates run from 0 to `SIDE` whatever the size of the picture; x grows to the right, y downwards.
     """
@@ -418,21 +417,21 @@ class SymbolBox:
     label: str
 
     def scaled(self, width: int, height: int) -> tuple[float, float, float, float]:
-        """Left, top, right and bottom in the pixels of a picture of that size; what lies beyond its edge is cut."""
+        """Left, top, right and bottom in the pixels of a picture of that size; what is beyond the edge is cut."""
         sides = zip((self.left, self.top, self.right, self.bottom), (width, height) * 2, strict=True)
         left, top, right, bottom = (min(max(at / SIDE, 0.0), 1.0) * size for at, size in sides)
         return left, top, right, bottom
 
 
 def read_symbols(path: Path, problems: Problems | None = None) -> dict[str, tuple[SymbolBox, ...]]:
-    """Boxes of symbols by image; the corners of many are swapped in the file and are put in order.
+    """Boxes of symbols, by image. Corners that are swapped in the file are put in order.
 
     Args:
         path: a JSON object of images, each a list of `[x1, y1, x2, y2, label]`.
-        problems: takes what is wrong with single images, which are then left out; without it the first is raised.
+        problems: takes the errors of single images, which are then left out; without it the first error is raised.
 
     Raises:
-        BadData: no such file, or a value of another form.
+        BadData: the file is missing, or a value is malformed.
     """
     return _by_image(path, _symbol_boxes, problems)
 

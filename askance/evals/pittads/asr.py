@@ -1,4 +1,4 @@
-"""Atypicality statement retrieval: which statement of a relation between two objects holds (section 3.1).
+"""The task of atypicality statement retrieval: which statement of a relation between two objects holds (section 3.1).
 
 The options of an image are s⁺, its first true statement, and statements that do not hold:
 
@@ -6,8 +6,8 @@ The options of an image are s⁺, its first true statement, and statements that 
 - *wrong relation*: the same objects in each relation that no annotator of the image sees: up to three;
 - *swapped*: the same relation, the objects the other way round.
 
-A wrong statement that an annotator of the image made all the same is left out, and so is one that is there already.
-Which other images are random_order, from all annotated ones, and the order of the options are matters of the seed.
+A wrong statement is left out if an annotator of the image made it, or if it is among the options already. The seed
+decides which other images are drawn, from all annotated ones, and the order of the options.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
     from askance.evals.scorer import Scorer
 
 K = 2
-"""Other images whose objects are put in place of the true ones."""
+"""From how many other images objects are taken in place of the true ones."""
 
 WrongStatement: TypeAlias = Literal["wrong objects", "wrong relation", "swapped"]
 WRONG_STATEMENTS: tuple[WrongStatement, ...] = get_args(WrongStatement)
-"""Kinds of statements that do not hold (Fig. 6)."""
+"""Kinds of wrong statements (Fig. 6)."""
 
 
 class Asr(ModelTask, DescribedTask):
@@ -87,7 +87,7 @@ class Asr(ModelTask, DescribedTask):
 
 
 def pool_of(data: PittAds) -> tuple[tuple[str, Statement], ...]:
-    """Each annotated image with a true statement, and its first one."""
+    """Each annotated image with a true statement, and its first true statement."""
     annotations = data.contents.annotations
     if annotations is None:
         return ()
@@ -96,7 +96,7 @@ def pool_of(data: PittAds) -> tuple[tuple[str, Statement], ...]:
 
 
 def kinds_of(ad: Ad, pool: Sequence[tuple[str, Statement]], *, seed: int) -> dict[str, str]:
-    """The options of an ad and what each is: `true`, or how it is wrong."""
+    """The options of an ad with their kinds: `true`, or how the statement is wrong."""
     true = ad.statements[0]
     kinds = {true.text: TRUE}
     known = {_folded(statement) for statement in ad.statements}

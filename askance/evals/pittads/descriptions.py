@@ -29,7 +29,7 @@ LINK_OF: Mapping[DescriptionPart, GivenLink] = {
     "UH": "unusual",
     "combine": "description",
 }
-"""The link of a chain that each is given as."""
+"""The link of a chain that each part fills in."""
 
 _NAME = re.compile(r"(?P<source>IN|UH|V|T|combine)_(?P<vlm>.+)_description_(?P<task>.+)\.csv")
 _NUMBERED = re.compile(r"(?:^|(?<=[\s,;]))\(?\d{1,2}[.)](?=\D)")
@@ -37,7 +37,7 @@ _NUMBERED = re.compile(r"(?:^|(?<=[\s,;]))\(?\d{1,2}[.)](?=\D)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Descriptions:
-    """What one model said of the images, as to one of the questions."""
+    """One part of the verbalization of many images, by one model."""
 
     path: Path
     source: DescriptionPart
@@ -48,7 +48,7 @@ class Descriptions:
 
 
 def is_descriptions(path: Path) -> bool:
-    """Whether the name of a file is that of descriptions."""
+    """Whether a file is one of descriptions, by its name."""
     return _NAME.fullmatch(path.name) is not None
 
 
@@ -56,8 +56,8 @@ def read_descriptions(path: Path) -> Descriptions:
     """The descriptions in a file.
 
     Raises:
-        BadData: no such file, a name that does not say what is described, a missing column, or an image that is
-            described twice.
+        BadData: the file or a column is missing, its name does not say what it describes, or an image is described
+            twice.
     """
     name = _NAME.fullmatch(path.name)
     if name is None:
@@ -78,10 +78,10 @@ def read_descriptions(path: Path) -> Descriptions:
 
 
 def find_descriptions(place: Path) -> list[Path]:
-    """The description files in a folder, by name; a file is taken for itself.
+    """The description files in a folder, by name; for a file, the file itself.
 
     Raises:
-        BadData: there is nothing of the kind.
+        BadData: there are none.
     """
     if not place.is_dir():
         return [place]
@@ -95,10 +95,10 @@ def find_descriptions(place: Path) -> list[Path]:
 
 
 def one_of_each(files: Iterable[Descriptions]) -> dict[DescriptionPart, Descriptions]:
-    """The files by what they describe.
+    """The files by the part that they describe.
 
     Raises:
-        BadData: two describe the same, as two models' do.
+        BadData: two files describe the same part.
     """
     found: dict[DescriptionPart, Descriptions] = {}
     for file in files:
@@ -112,7 +112,7 @@ def one_of_each(files: Iterable[Descriptions]) -> dict[DescriptionPart, Descript
 
 
 def given_links(key: str, files: Mapping[DescriptionPart, Descriptions]) -> dict[GivenLink, str | tuple[str, ...]]:
-    """What the files say of an image, as links of a chain; blank texts are left out."""
+    """The descriptions of an image as links of a chain; blank texts are left out."""
     said: dict[DescriptionPart, str] = {source: file.texts.get(key, "") for source, file in files.items()}
     return {
         LINK_OF[source]: object_names(text) if source == "V" else text for source, text in said.items() if text.strip()

@@ -33,13 +33,13 @@ class SuiteTask(Task):
     ids: Path | Sequence[str] | None = None
     """File that lists the images."""
     limit: int | None = Field(default=None, ge=1, exclude=True)
-    """Images at most."""
+    """How many images at most."""
     seed: int = 0
-    """Of all that is drawn: images, options, their order, folds."""
+    """Seed of all random choices: images, options, their order, folds."""
 
 
 class RoleTask(Task):
-    """A task that asks models, each for what its role says."""
+    """A task with models in up to three roles."""
 
     vlm: ModelLike | None = None
     """Sees the picture."""
@@ -50,7 +50,7 @@ class RoleTask(Task):
 
     @property
     def see(self) -> Model:
-        """What sees the picture.
+        """The model that sees the picture.
 
         Raises:
             UsageError: there is no model.
@@ -62,22 +62,22 @@ class RoleTask(Task):
 
     @property
     def think(self) -> Model:
-        """What reasons over words."""
+        """The model that reasons over words."""
         return self.see if self.llm is None else get_model(self.llm)
 
     @property
     def combine(self) -> Model:
-        """What makes T_V."""
+        """The model that makes T_V."""
         return self.think if self.combiner is None else get_model(self.combiner)
 
 
 class ModelTask(RoleTask):
-    """A task that a model answers from the picture, or from what is said of it."""
+    """A task that a model answers in a context: from the picture, or from what is said of it."""
 
     contexts: ClassVar[tuple[str, ...]] = (*VERBALIZED, PICTURE, TEXT_ONLY)
-    """What the answering model can get."""
+    """Names of the contexts that the task has."""
     beside: ClassVar[bool] = False
-    """Whether a verbalization may stand beside the picture, and an atypicality statement beside both."""
+    """Whether it allows a verbalization beside the picture, and an atypicality statement beside both."""
 
     context: str = PICTURE
     """What the answering model gets: the picture, `I`, or a description such as `UH`, `V+T` or `T_V`."""
@@ -93,7 +93,7 @@ class ModelTask(RoleTask):
 
     @cached_property
     def view(self) -> View:
-        """The context, taken apart."""
+        """The context, parsed."""
         return view_of(self.context, task=self.name, among=self.contexts, beside=self.beside)
 
     @property
@@ -108,21 +108,21 @@ class ModelTask(RoleTask):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotedJudge:
-    """A judge with its note."""
+    """A judge, and the note on it for readers of the figures."""
 
     judge: EquivalenceJudge
     note: JudgeNote
 
     def form(self) -> JsonObject:
-        """What a run keeps of it, to be scored again."""
+        """The options with which a run is scored again."""
         return {"judge": self.judge.model.form(), "judge_form": self.judge.form, "judge_note": self.note.form()}
 
 
 class JudgeTask(Task):
-    """A task whose answers a model may judge."""
+    """A task whose answers a model may judge: whether one means the same as a reference."""
 
     judge: ModelLike | None = None
-    """A model that says whether an answer means the same as that of the data; without one words alone are compared."""
+    """A model that says whether an answer means the same as that of the data; without it only words are compared."""
     judge_form: JudgeForm = "rubric"
     """A rubric, by which a judge may be unclear, or the short question of the WHOOPS! paper: true or false."""
     card: Path | None = None
@@ -130,7 +130,7 @@ class JudgeTask(Task):
 
     @property
     def noted_judge(self) -> NotedJudge | None:
-        """The judge, if there is one; one that a run describes answers from its records alone.
+        """The judge, if there is one; the judge of a run that is scored again answers from its records only.
 
         Raises:
             BadData: the card cannot be read.

@@ -1,4 +1,4 @@
-"""Choosing the explanation of what is unusual (section 7.3 and Table 14 of the paper on atypical ads).
+"""The task of choosing the explanation of what is unusual (section 7.3 and Table 14 of the paper on atypical ads).
 
 *Easy* negatives are explanations of other images, drawn by the seed. *Hard* ones are made from the right explanation by
 a model (`askance negatives generate`), or come in the authors' files, whose keys are positions of rows.
@@ -42,7 +42,7 @@ NOTE = "One right explanation stands among the options, which one by the seed, u
 
 
 Options: TypeAlias = Mapping[str, str]
-"""By text of an option its kind, `true` for right ones."""
+"""Kinds of options, by text; right ones are `true`."""
 
 
 class ExplainChoice(WhoopsTask):
@@ -63,10 +63,10 @@ class ExplainChoice(WhoopsTask):
 
     @override
     def model_post_init(self, context: Any, /) -> None:
-        """Checks what goes together.
+        """Checks options that depend on each other.
 
         Raises:
-            UsageError: there are no hard negatives, or no such context.
+            UsageError: there is no file of hard negatives, or no such context.
         """
         super().model_post_init(context)
         if self.negatives == "hard" and self.qa is None:
@@ -81,7 +81,7 @@ class ExplainChoice(WhoopsTask):
 
     @cached_property
     def options(self) -> Mapping[str, Options]:
-        """The options of each image that has some."""
+        """By image, its options."""
         return self._easy() if self.qa is None else self._from_file(self.qa)
 
     @override
@@ -124,10 +124,10 @@ class ExplainChoice(WhoopsTask):
         return choice_samples(sample, kinds, seed=self.seed, orders=self.orders, one_true=one_true)
 
     def _easy(self) -> Mapping[str, Options]:
-        """For each image its explanations, and as many of other images, no two of which say the same.
+        """For each image its explanations, and `count` explanations of other images, all different.
 
         Raises:
-            BadData: there are not enough.
+            BadData: there are too few explanations.
         """
         pool = [(entry.id, text) for entry in self.dataset.entries for text in entry.explanations]
         options: dict[str, Options] = {}

@@ -1,6 +1,6 @@
-"""Whether an image is weird or normal, over pairs of both (section 4.1 of the WHOOPS! paper).
+"""The task of identifying weird images, and its pairs of a weird and a normal image (section 4.1 of the WHOOPS! paper).
 
-The data set does not hold the pairs. They are read from a folder that somebody made:
+The data set does not have the pairs. They are read from a folder that users make:
 
 | in the folder | what it is |
 |---|---|
@@ -60,16 +60,16 @@ class Identify(WeirdTask):
     data: Path
     """Folder of the data set, with the pairs in `pairs/` of it; or the folder of pairs itself."""
     pairs: Path | None = None
-    """Folder of pairs, where it is another."""
+    """Folder of pairs, if it is another one."""
     ids: Path | Sequence[str] | None = None
     """File that lists the pairs."""
 
     @cached_property
     def subset(self) -> tuple[Pair, ...]:
-        """The pairs that are asked about.
+        """The pairs of the task.
 
         Raises:
-            BadData: they cannot be read, or a listed one is not there.
+            BadData: they cannot be read, or a listed one is missing.
             UsageError: there are too few for folds.
         """
         entries = {entry.id: entry for entry in Whoops.open(self.data).entries} if has_rows(self.data) else {}
@@ -112,7 +112,7 @@ class Identify(WeirdTask):
         """The two samples of a pair.
 
         Raises:
-            BadData: one of its images has no caption in the context that gives it.
+            BadData: the context is `gold-caption`, and one of the images has no caption.
         """
         halves: Mapping[str, tuple[Image, str]] = {
             "weird": (pair.weird, pair.weird_caption),
