@@ -3,7 +3,7 @@
 The paper scores by "strict exact match", which is `strict match` here; `exact match` is more lenient.
 
 The paper's second figure, BEM, comes from a classifier whose weights are not part of this package. If you have them,
-give them as `scorer`: `bem:FOLDER`. A judge that says whether two answers mean the same can be used instead, or with it;
+give them as `scorer`: `bem:FOLDER`. A judge that says whether two answers mean the same can replace it, or be added;
 its figures are not those of BEM.
 
 Answers are made comparable by the rules of the evaluation of visual question answering: lower case, no articles, no
