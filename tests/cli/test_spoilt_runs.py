@@ -75,7 +75,7 @@ def sampled(**changes: Any) -> None:
 
 DESCRIPTIONS: dict[str, tuple[Callable[[], object], str]] = {
     "no JSON": (lambda: written("{"), "'odd/run.json' describes no run: it is no JSON ("),
-    "a list": (lambda: written("[]"), "'odd/run.json' describes no run: it is no map.\n"),
+    "a list": (lambda: written("[]"), "'odd/run.json' describes no run: it is not a JSON object.\n"),
     "bottomless": (
         lambda: written("[" * 90_000),
         "'odd/run.json' describes no run: it is nested deeper than 100 levels.\n",
