@@ -99,7 +99,7 @@ def text_of(found: RunsComparison) -> str:
 
 def _of_two(found: RunsComparison) -> Iterator[str]:
     one, other = found.names
-    matching = found.matching
+    common = found.common
     yield from (each.sentence for each in found.metrics)
     yield ""
     first = next((each for each in found.metrics if each.by_sample is not None), None)
@@ -107,13 +107,13 @@ def _of_two(found: RunsComparison) -> Iterator[str]:
         better, worse, tied = first.by_sample
         yield f"By {first.metric}: {one} better on {many(better, 'sample')}, {other} on {worse:,}, as good on {tied:,}."
     yield (
-        f"{many(len(matching.rows), 'sample')} in both, {matching.alone[0]:,} in the first alone, "
-        f"{matching.alone[1]:,} in "
-        f"the second alone; {matching.by_all:,} answered by both, {matching.answered[0] - matching.by_all:,} by the "
-        f"first alone, {matching.answered[1] - matching.by_all:,} by the second alone."
+        f"{many(len(common.rows), 'sample')} in both, {common.alone[0]:,} in the first alone, "
+        f"{common.alone[1]:,} in "
+        f"the second alone; {common.by_all:,} answered by both, {common.answered[0] - common.by_all:,} by the "
+        f"first alone, {common.answered[1] - common.by_all:,} by the second alone."
     )
-    if matching.unlike:
-        yield f"{matching.unlike:,} of them were not asked the same: another image, options or target."
+    if common.unlike:
+        yield f"{common.unlike:,} of them were not asked the same: another image, options or target."
 
 
 def _of_several(found: RunsComparison) -> Iterator[str]:

@@ -12,8 +12,8 @@ from askance.amounts import many
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from askance.evals.analysis.check import PackCheck, RunCheck
     from askance.evals.analysis.pack import Signature
+    from askance.evals.analysis.pack_check import PackCheck, RunCheck
 
 
 def pack(
@@ -69,8 +69,8 @@ def replay(
     import asyncio
 
     from askance.cli.process import OK, SOME
-    from askance.evals.analysis.check import check_pack
     from askance.evals.analysis.pack import check_signature, open_pack
+    from askance.evals.analysis.pack_check import check_pack
     from askance.evals.catalog import find_task
     from askance.terminal import json_text
 

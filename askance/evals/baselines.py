@@ -1,7 +1,7 @@
-"""Baselines that ask no model: chance, the longest option, what is most often true.
+"""Baselines without a model: random options, the longest options, and the numbers that are true most often.
 
-They answer samples whose options stand in `inputs["options"]`, counted from 1; an answer is a list of numbers, the best
-first, as of any other solver. What is true of a sample is its target: a list of numbers, or a mapping with `true`.
+They answer samples with options in `inputs["options"]`, numbered from 1. An answer is a list of numbers, the best
+first, as of any solver. The target of a sample is the list of true numbers, or a mapping with that list as `true`.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
     from askance.evals.scorer import Scorer
 
 COUNT = 3
-"""Options that an answer has, where the task does not say."""
+"""How many options an answer has, if the task does not say."""
 
 MOST_ANSWERS = 50_000
-"""Answers to one sample that are tried one by one at most, to say exactly what chance gives."""
+"""How many possible answers to a sample are scored at most to compute its exact expectation."""
 
 
 class RandomSolver:
-    """Chooses at random; which options depends on the seed, the sample's id and the epoch alone.
+    """Chooses options at random. The choice depends on the seed, the sample's id and the epoch only.
 
     Args:
-        count: options of an answer.
+        count: how many options an answer has.
         seed: of the choice.
     """
 
@@ -59,7 +59,7 @@ class LongestOption:
     """Chooses the longest options, in characters; of equally long ones the first.
 
     Args:
-        count: options of an answer.
+        count: how many options an answer has.
     """
 
     def __init__(self, *, count: int = COUNT) -> None:
@@ -76,20 +76,20 @@ class LongestOption:
 
 
 class MajoritySolver:
-    """Gives every sample the numbers that are true most often, of equally frequent ones the lowest.
+    """Gives every sample the numbers that are true most often; of equally frequent ones the lowest.
 
-    It knows the targets of the very samples that it is scored on, so that it bounds what any constant answer gets.
+    It counts in the samples that it is scored on, so no constant answer can get more.
 
     Args:
-        samples: those that it counts in.
-        count: numbers of an answer.
+        samples: the samples to count in.
+        count: how many numbers an answer has.
     """
 
     def __init__(self, samples: Iterable[Sample], *, count: int = COUNT) -> None:
         counts = Counter(number for sample in samples for number in true_of(sample))
         self.numbers = sorted(counts, key=lambda number: (-counts[number], number))[:count]
         if not self.numbers:
-            raise UsageError("Nothing is true of any sample, so nothing is most often.", hint="Give samples.")
+            raise UsageError("No sample has a true number.", hint="Give samples with targets.")
 
     def __call__(self, sample: Sample) -> list[int]:
         """The same numbers, as far as the sample has them."""
@@ -103,15 +103,15 @@ class MajoritySolver:
 
 
 def chance(options: int, true: int, *, count: int = COUNT) -> dict[str, float]:
-    """What a random answer of `count` different options gets on average, exactly: `p@1` … and `acc@1` … `acc@count`.
+    """The exact expectation of a random answer of `count` different options: `p@1` … and `acc@1` … `acc@count`.
 
-    Precision@k is min(k, true ones in the answer) / k, top-k accuracy whether one of the first k is true. The number of
-    true ones in the answer is hypergeometric.
+    Precision@k is min(k, true options in the answer) / k; top-k accuracy is whether one of the first k is true. The
+    number of true options in the answer is hypergeometric.
 
     Args:
-        options: how many there are.
+        options: how many options there are.
         true: how many of them are true.
-        count: options of an answer; fewer where there are fewer.
+        count: how many options an answer has; fewer if there are fewer options.
 
     Raises:
         UsageError: no options, or more true ones than options.
@@ -177,15 +177,15 @@ def expected_figures(
     alike: Callable[[Sample], Hashable] | None = None,
     seed: int = 0,
 ) -> tuple[Figure, ...]:
-    """The figures of chance: each sample with the score that a random answer to it has on average.
+    """The figures of random answers: each sample has the score that a random answer gets on average.
 
-    A metric that is no mean of a value is left out, since the expectation of it is not the metric of the expectations.
+    Only metrics that are means are given: for others, the metric of expectations is not the expectation of the metric.
 
     Args:
-        samples: with options.
-        scoring: of the task.
-        count: options of an answer.
-        alike: gives equal values for samples whose expectations are equal, so that each is worked out once.
+        samples: samples with options.
+        scoring: the scorer of the task.
+        count: how many options an answer has.
+        alike: gives equal values for samples with equal expectations, which are then computed once.
         seed: of the bootstraps.
 
     Raises:
@@ -224,10 +224,10 @@ def options_of(sample: Sample) -> Sequence[str]:
 
 
 def true_of(sample: Sample) -> Iterator[int]:
-    """The numbers that are true of a sample.
+    """The true numbers of a sample.
 
     Raises:
-        UsageError: its target does not say so.
+        UsageError: its target does not say them.
     """
     target: Any = sample.target
     numbers = cast("Mapping[str, Any]", target).get("true") if isinstance(target, Mapping) else target

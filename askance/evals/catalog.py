@@ -1,4 +1,4 @@
-"""Finding tasks: those of suites by name, those of others by the file that they stand in."""
+"""Finding the class of a task: in a suite by its name, or in a user's own Python or YAML file."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from askance.evals.run import Run
 
 PYTHON, YAML = frozenset({".py"}), frozenset({".yaml", ".yml"})
-"""Suffixes of files that tasks stand in."""
+"""Suffixes of files with tasks."""
 
 
 def packaged() -> dict[str, type[Task]]:
-    """The tasks of all suites that are installed, by name; no model and no data are loaded for it.
+    """The tasks of all installed suites, by name; no model and no data are loaded.
 
     Raises:
         UsageError: a suite cannot be loaded.
@@ -32,7 +32,7 @@ def packaged() -> dict[str, type[Task]]:
 
 @cache
 def tasks_of_suite(suite: str) -> Mapping[str, type[Task]]:
-    """The tasks of a suite, by name: those among the public names of its module that begin with that of the suite.
+    """The tasks of a suite, by name: the public names of its module whose task name begins with the suite's.
 
     Raises:
         UsageError: it cannot be loaded.
@@ -51,10 +51,10 @@ def tasks_of_suite(suite: str) -> Mapping[str, type[Task]]:
 
 
 def find_task(name: str) -> type[Task]:
-    """The class of a task; with its options it is made a task: `find_task("pittads/mac")(data=…, vlm=…)`.
+    """The class of a task, which makes the task: `find_task("pittads/mac")(data=…, vlm=…)`.
 
     Args:
-        name: that of a suite's task, such as `pittads/mac`; a Python file, with `@NAME` behind it where it has several
+        name: name of a suite's task, such as `pittads/mac`; or a Python file, followed by `@NAME` if it has several
             tasks; or a YAML file.
 
     Raises:
@@ -78,10 +78,10 @@ def task_of(run: Run, task: str | None = None) -> type[Task]:
 
     Args:
         run: finished or not.
-        task: where to find it, if not where the run says.
+        task: name or file of the task, if it is not where the run says.
 
     Raises:
-        UsageError: it is not there any more.
+        UsageError: the task is not found.
     """
     place = str(task or run.origin.get("task") or run.task)
     known = defined().get(run.task)
@@ -102,10 +102,12 @@ def task_of(run: Run, task: str | None = None) -> type[Task]:
 
 
 def _check_place(place: str, run: Run) -> None:
-    """Refuses to run Python that a run's folder brings along, or that lies elsewhere: a stranger may have made it.
+    """Refuses a Python file that only the run names, if it is in the run's folder or outside the current folder.
+
+    A stranger may have made the run, and with it the file.
 
     Raises:
-        UsageError: it does.
+        UsageError: the file is such Python.
     """
     file = Path(place.partition("@")[0])
     if file.suffix.lower() not in PYTHON:
@@ -119,7 +121,7 @@ def _check_place(place: str, run: Run) -> None:
 
 
 def _in_python(path: Path, which: str) -> type[Task]:
-    """The task in a Python file; the file is run, as any Python that somebody names is."""
+    """The task in a Python file; the file is executed."""
     module = load_file(path)
     there = {name: task for name, task in _tasks_among(vars(module)).items() if task.__module__ == module.__name__}
     if not there:

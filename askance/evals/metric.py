@@ -1,4 +1,4 @@
-"""Metrics over scores, and figures: a value with its interval, its counts, and what non-answers could make of it."""
+"""`Metric`, a number over the scores of many samples, and `Figure`, its value with interval, counts and bounds."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     Matrix: TypeAlias = NDArray[float64]
 
 MissingAnswerPolicy = Literal["wrong", "answered"]
-"""What becomes of samples without an answer: they count as wrong, as in the paper's tables; or they are left out."""
+"""Whether samples without an answer count as wrong, as in the paper's tables, or are left out (`answered`)."""
 
 CONVENTIONS: dict[MissingAnswerPolicy, str] = {
     "wrong": "samples without an answer count as wrong",
@@ -30,24 +30,24 @@ CONVENTIONS: dict[MissingAnswerPolicy, str] = {
 
 
 Better = Literal["higher", "lower", "neither"]
-"""Which end of a metric is the good one; of two runs, one is better only where there is one."""
+"""Whether higher or lower values of a metric are better; runs are not compared by a metric with `neither`."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Metric:
-    """A number made of the scores of many samples.
+    """A number computed from the scores of many samples.
 
-    A sample whose score lacks one of the columns is no part of it.
+    Samples whose score lacks one of the columns are left out.
     """
 
     name: str
     columns: tuple[str, ...]
-    """Names of the values of a score that it is made of."""
+    """Names of the score's values that it is computed from."""
     statistic: Callable[[Matrix], float] | None = None
-    """Gives the number for a matrix of samples × columns; None is the mean of the one column."""
+    """Computes the number from a matrix of samples × columns; None takes the mean of the only column."""
     of_sums: Callable[[Sequence[float]], float] | None = None
-    """Gives the number for the sums of the columns, NaN where there is none; in place of `statistic`, and far faster to
-    resample."""
+    """Computes the number from the sums of the columns, NaN if it has none. It takes the place of `statistic`, and is
+    far faster to resample."""
     percent: bool = True
     """Whether it is shown times 100."""
     better: Better = "higher"
@@ -55,12 +55,12 @@ class Metric:
     """What it says, for tables."""
 
     def of(self, scores: Sequence[Score]) -> float | None:
-        """The number for `scores`; None where none has the columns, or where it has no value."""
+        """The number for `scores`; None if no score has the columns, or if it has no value."""
         matrix = self.matrix(scores)
         return None if len(matrix) == 0 else self.figured(matrix)
 
     def covers(self, score: Score) -> bool:
-        """Whether `score` has what the metric is made of."""
+        """Whether `score` has all columns of the metric."""
         return self._needed <= score.values.keys()
 
     @cached_property
@@ -75,7 +75,7 @@ class Metric:
         return np.array(rows, dtype=np.float64).reshape(len(rows), len(self.columns))
 
     def figured(self, matrix: Matrix) -> float | None:
-        """The number for a matrix of samples × columns; None where it has no value (NaN)."""
+        """The number for a matrix of samples × columns; None if it is NaN."""
         if self.of_sums is not None:
             found = float(self.of_sums(matrix.sum(axis=0).tolist()))
         else:
@@ -83,7 +83,7 @@ class Metric:
         return None if math.isnan(found) else found
 
     def totalled(self, sums: Matrix) -> Matrix:
-        """`of_sums` for many sums at once, shape (…, columns) to (…); NaN where it has no value."""
+        """`of_sums` for many sums at once, from shape (…, columns) to (…); NaN stands for no value."""
         import numpy as np
 
         rows: list[list[float]] = sums.reshape(-1, len(self.columns)).tolist()
@@ -100,13 +100,13 @@ def mean(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scored:
-    """The score of one sample as metrics see it."""
+    """The score of one sample, with its group and its bounds."""
 
     cluster: str
     score: Score | None
-    """None where there is no answer."""
+    """None if there is no answer."""
     if_wrong: Score
-    """What its score would be if it were wrong, and below, if it were right."""
+    """The score of a wrong answer; `if_right` is that of a right one."""
     if_right: Score
 
 
@@ -116,20 +116,20 @@ class Figure:
 
     metric: str
     value: float | None
-    """By the convention; None where no sample counts."""
+    """By the convention; None if no sample counts."""
     interval: Interval | None
     convention: MissingAnswerPolicy
     samples: int
-    """Samples that the metric is about."""
+    """How many samples have the columns of the metric."""
     clusters: int
     answered: int
-    """Of `samples`, those with an answer."""
+    """How many of them have an answer."""
     among_answered: float | None
-    """The value of those alone."""
+    """The value over the samples with an answer."""
     if_wrong: float | None
-    """What it would be if every non-answer were wrong."""
+    """The value if every non-answer were wrong."""
     if_right: float | None
-    """What it would be if every non-answer were right."""
+    """The value if every non-answer were right."""
     percent: bool = True
 
     def form(self) -> JsonObject:
@@ -138,7 +138,7 @@ class Figure:
 
     @classmethod
     def from_form(cls, form: dict[str, Any]) -> Figure:
-        """The figure that `form` stands for."""
+        """The figure in `form`."""
         interval: dict[str, Any] | None = form["interval"]
         fields: dict[str, Any] = {**form, "interval": None if interval is None else Interval(**interval)}
         return cls(**fields)
@@ -152,9 +152,9 @@ def figure(
     The interval is Wilson's for a share of independent samples, else a bootstrap of whole clusters.
 
     Args:
-        metric: what is figured.
+        metric: the metric.
         rows: one for each sample.
-        convention: what becomes of non-answers in the value.
+        convention: whether samples without an answer count as wrong or are left out of the value.
         seed: of the bootstrap.
     """
     about = [row for row in rows if metric.covers(row.score or row.if_wrong)]

@@ -1,4 +1,4 @@
-"""What an evaluation is made of: samples, predictions, scores; plain values with a JSON form each."""
+"""`Sample`, `Prediction` and `Score`: the plain values of an evaluation, each with a JSON form."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """One thing to answer, and what is true of it."""
+    """One thing to answer, with the right answer."""
 
     id: str
     image: Image | None = None
     inputs: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """What the solver is told beside the picture, as JSON values: `options`, and links of the chain that are given."""
+    """What the solver gets beside the picture, as JSON values: `options`, and links of the chain that are given."""
     target: Any = None
-    """What is true, as JSON; for the scorer's eyes."""
+    """The right answer, as JSON; only the scorer sees it."""
     group: str = ""
-    """Samples of one group are no independent evidence; by default each is its own, but for those of a task that share
-    a picture."""
+    """Samples of one group are not independent of each other. By default each sample is a group of its own, and samples
+    of a task that share a picture are one group."""
     tags: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Facts to break figures down by, as JSON values."""
 
@@ -36,7 +36,7 @@ class Sample:
         return self.group or self.id
 
     def form(self) -> JsonObject:
-        """The sample as JSON; of its picture the name and the digest, which is null where it cannot be read."""
+        """The sample as JSON, with its picture's name and digest; the digest is null if the file cannot be read."""
         picture = None if self.image is None else {"name": self.image.name, "sha256": _digest(self.image)}
         return {
             "id": self.id,
@@ -49,10 +49,10 @@ class Sample:
 
     @classmethod
     def from_form(cls, form: Mapping[str, Any]) -> Sample:
-        """The sample that `form` stands for; its picture is known by its digest alone.
+        """The sample in `form`; its picture is known by its digest only.
 
         Raises:
-            UsageError: it is the form of no sample.
+            UsageError: the form is malformed.
         """
         try:
             return cls(
@@ -71,7 +71,7 @@ class Sample:
 
 
 def grouped_by_picture(samples: Sequence[Sample]) -> Sequence[Sample]:
-    """`samples`, where those that share a picture and name no group are of one, called by the digest of the picture."""
+    """`samples`, with those that share a picture and name no group put into one group, named by its digest."""
     pictures = [_digest(each.image) if each.image is not None and not each.group else None for each in samples]
     shared = {picture for picture, count in Counter(pictures).items() if picture is not None and count > 1}
     if not shared:
@@ -97,19 +97,19 @@ def _known(picture: Mapping[str, Any] | None) -> Image | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prediction:
-    """What a solver made of a sample: an answer, or a named outcome with its reason."""
+    """A solver's result for a sample: an answer, or another outcome with its reason."""
 
     outcome: Outcome
     value: Json = None
-    """The answer, as JSON; None where there is none."""
+    """The answer, as JSON; None if there is none."""
     reason: str | None = None
     """Why there is no answer, in words for a person."""
     links: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """By link of the chain, as JSON: its outcome, and the `calls` (keys of records) that it rests on."""
     trace: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """What else tells how it came about, as JSON, such as the verbalization."""
+    """How it came about, as JSON, such as the verbalization."""
     meta: Mapping[str, Any] = field(default_factory=dict[str, Any], compare=False)
-    """What changes from run to run: calls, seconds, tokens, cost."""
+    """What differs when a run is repeated: calls, seconds, tokens, cost."""
 
     @property
     def answered(self) -> bool:
@@ -129,7 +129,7 @@ class Prediction:
 
     @classmethod
     def from_form(cls, form: Mapping[str, Any]) -> Prediction:
-        """The prediction that `form` stands for."""
+        """The prediction in `form`."""
         return cls(
             outcome=form["outcome"],
             value=form["value"],
@@ -142,13 +142,13 @@ class Prediction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Score:
-    """What an answer is worth: numbers by name, from which metrics are made."""
+    """The score of an answer: numbers by name, from which metrics are computed."""
 
     values: Mapping[str, float]
     notes: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """What else there is to tell, as JSON: the kind of mistake, a judge's reason."""
+    """Details for the reader, as JSON: the kind of mistake, a judge's reason."""
     calls: tuple[str, ...] = ()
-    """Keys of the records that it rests on: similarities, verdicts."""
+    """Keys of the records that it was made from: similarities, verdicts."""
 
     def form(self) -> JsonObject:
         """The score as JSON."""

@@ -1,4 +1,4 @@
-"""Scoring: from answers to scores and figures. No model that answers is needed for it."""
+"""Scorers: from answers to scores and figures. Models that answer are not needed for it."""
 
 from __future__ import annotations
 
@@ -21,36 +21,36 @@ if TYPE_CHECKING:
     from askance.nodes import Node
 
 ScoreFunction: TypeAlias = Callable[[Sample, Any], "Score | Awaitable[Score]"]
-"""From a sample and the answer to it to what that is worth."""
+"""Takes a sample and its answer, and gives the score."""
 
 
 class Closes(Protocol):
-    """Holds something open."""
+    """An object that has to be closed."""
 
     async def aclose(self) -> None:
-        """Lets go of it."""
+        """Closes it."""
         ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class Scorer:
-    """How the answers to a task are scored, which needs neither its data nor its models."""
+    """How the answers to a task are scored. It needs neither the data nor the models of the task."""
 
     score: ScoreFunction
     metrics: tuple[Metric, ...]
-    """The first is the one that stands for the task."""
+    """The first one stands for the task where a single number is shown."""
     if_wrong: Callable[[Sample], Score]
-    """The score of a sample whose answer is wrong: what non-answers count as, and the lower bound."""
+    """The score of a wrong answer to a sample: non-answers count as it, and it is the lower bound."""
     if_right: Callable[[Sample], Score]
-    """The score of a sample whose answer is right: the upper bound."""
+    """The score of a right answer to a sample: the upper bound."""
     notes: tuple[str, ...] = ()
     """What a reader of the figures has to know."""
     judges: tuple[Node[Any, Any], ...] = ()
-    """Nodes that scoring asks: reached before the first sample is answered, and closed when the run ends."""
+    """Nodes that the scorer asks. They are tried before the first sample is answered, and closed when the run ends."""
     closing: tuple[Closes, ...] = ()
-    """What else it holds open until then, such as an embedder."""
+    """What else is closed when the run ends, such as an embedder."""
     questions: Callable[[Sample], int | Sequence[int]] = lambda _: 0
-    """How often the judges are asked about one answer to a sample, each or one by one, for the plan of a run."""
+    """For the plan of a run: how often one answer is judged, as one number for all judges or as a number for each."""
 
 
 def right_or_wrong(
@@ -59,11 +59,11 @@ def right_or_wrong(
     name: str = "accuracy",
     summary: str = "the answer is right",
 ) -> Scorer:
-    """A scoring by which an answer is right or wrong.
+    """A scorer by which an answer is either right or wrong.
 
     Args:
-        right: whether the answer to a sample is; by default where it equals the target.
-        name: of the one metric, the share of right answers.
+        right: whether the answer to a sample is right; by default if it equals the target.
+        name: name of the only metric, the share of right answers.
         summary: what the metric says.
     """
     return Scorer(
@@ -75,11 +75,11 @@ def right_or_wrong(
 
 
 async def scored(answer: SampleResult, scorer: Scorer) -> SampleResult:
-    """`answer` with its score; without one where it is no answer, or where the call that judges it gave none.
+    """`answer` with its score; without a score if there is no answer, or if the call that judges it failed.
 
     Raises:
-        UsageError: the scoring itself has a fault.
-        ReplayMiss: what the scoring asks is not on record.
+        UsageError: the scorer itself has an error.
+        ReplayMiss: a call of the scorer is not on record.
     """
     if not answer.prediction.answered:
         return replace(answer, score=None, unscored=None)
@@ -100,7 +100,7 @@ async def scored(answer: SampleResult, scorer: Scorer) -> SampleResult:
 
 
 def unscored_note(answers: Iterable[SampleResult]) -> tuple[str, ...]:
-    """What there is to say of answers that have no score."""
+    """A note on answers without a score, if there are any."""
     lacking = [answer for answer in answers if answer.unscored is not None]
     if not lacking:
         return ()
@@ -112,23 +112,23 @@ def unscored_note(answers: Iterable[SampleResult]) -> tuple[str, ...]:
 def figures_of(
     answers: Sequence[SampleResult], scorer: Scorer, *, convention: MissingAnswerPolicy = "wrong", seed: int = 0
 ) -> tuple[Figure, ...]:
-    """The figures of all metrics over `answers`, which do not depend on the order of `answers`."""
+    """The figures of all metrics over `answers`, whatever their order."""
     ordered = sorted(answers, key=lambda answer: (answer.sample.id, answer.epoch))
     rows = [_row(answer, scorer) for answer in ordered]
     return tuple(figure(metric, rows, convention=convention, seed=seed) for metric in scorer.metrics)
 
 
 def _row(answer: SampleResult, scorer: Scorer) -> Scored:
-    # What has a score is worth that much in any case.
+    # A score is its own lower and upper bound.
     bounds = bounds_of(answer.sample, scorer) if answer.score is None else (answer.score, answer.score)
     return Scored(cluster=answer.sample.cluster, score=answer.score, if_wrong=bounds[0], if_right=bounds[1])
 
 
 def bounds_of(sample: Sample, scorer: Scorer) -> tuple[Score, Score]:
-    """What an answer to a sample is worth if it is wrong, and if it is right.
+    """The scores of a wrong and of a right answer to a sample.
 
     Raises:
-        UsageError: the scoring has a fault, or the sample's target is none of its kind.
+        UsageError: the scorer has an error, or the sample's target is not of its kind.
     """
     try:
         return scorer.if_wrong(sample), scorer.if_right(sample)
@@ -143,7 +143,7 @@ def bounds_of(sample: Sample, scorer: Scorer) -> tuple[Score, Score]:
 
 
 def write_scores(path: Path, answers: Iterable[SampleResult]) -> None:
-    """Writes `scores.jsonl`, whole: a line for each answer, ordered by sample and epoch."""
+    """Writes `scores.jsonl`: a line for each score, ordered by sample and epoch."""
     ordered = sorted(answers, key=lambda answer: (answer.sample.id, answer.epoch))
     scores = ((answer, answer.score) for answer in ordered)
     forms = ({"id": each.sample.id, "epoch": each.epoch, **score.form()} for each, score in scores if score is not None)

@@ -1,4 +1,4 @@
-"""Solvers: what answers a sample. A chain, any Runnable, or a function."""
+"""Solvers answer samples: a chain (`ChainSolver`), any Runnable, or a function. `solved` calls any of them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class RunnableLike(Protocol):
-    """What a LangChain Runnable is called by."""
+    """An object that is called as a LangChain Runnable."""
 
     async def ainvoke(self, sample: Any, /, config: Any = None) -> Any:
         """The output for one input."""
@@ -31,17 +31,17 @@ class RunnableLike(Protocol):
 
 
 Solver: TypeAlias = "RunnableLike | Callable[[Sample], Any]"
-"""From a sample to a `Prediction`, or to the answer itself as JSON; sync or async."""
+"""Takes a sample, and gives a `Prediction` or the answer itself as JSON; sync or async."""
 
 
 class ChainSolver:
     """A chain as a solver.
 
     Args:
-        chain: what reads the sample's picture.
-        given: from a sample to the chain's input; by default the picture, and what the sample says beside it.
-        value: from a reading and its sample to the answer, as JSON; by default the numbers of the chosen options, or
-            whatever the chain is after.
+        chain: reads the sample's picture.
+        given: makes the chain's input from a sample; by default the picture and the sample's inputs.
+        value: makes the answer, as JSON, from a reading and its sample; by default the numbers of the chosen options,
+            or the value of the chain's target.
     """
 
     def __init__(
@@ -53,19 +53,19 @@ class ChainSolver:
     ) -> None:
         self.chain = chain
         self.given = given or given_of
-        self._value = value or said
+        self._value = value or target_value
 
     async def ainvoke(self, sample: Sample, /, config: Any = None) -> Prediction:
         """The prediction for one sample."""
         return self.prediction(await self.chain.ainvoke(self.given(sample), config), sample)
 
     def prediction(self, reading: Reading, sample: Sample) -> Prediction:
-        """What `reading` says of `sample`."""
+        """The prediction for `sample` from its reading."""
         return _of_reading(reading, lambda: self._value(reading, sample))
 
     @property
     def prompts(self) -> Mapping[str, str]:
-        """Text of the prompt files in use, by name."""
+        """The text of the prompt files in use, by file name."""
         used = {prompt.path for node in self.chain.nodes for prompt in node.prompts_in_use}
         return {path.name: path.read_text(encoding="utf-8") for path in sorted(used)}
 
@@ -81,12 +81,12 @@ class ChainSolver:
 
 
 def given_of(sample: Sample) -> Mapping[str, Any]:
-    """The picture of a sample, its name, and its inputs."""
+    """A chain's input for a sample: its id as name, its picture, and its inputs."""
     return {"name": sample.id, "image": sample.image, **sample.inputs}
 
 
-def said(reading: Reading, sample: Sample) -> Json:  # noqa: ARG001  # the signature of every such function
-    """What the chain was after: the numbers of the chosen options, best first and counted from 1; a text; or JSON."""
+def target_value(reading: Reading, sample: Sample) -> Json:  # noqa: ARG001  # the signature of every such function
+    """The value of the chain's target as JSON: numbers of chosen options (best first, from 1), a text, or a form."""
     link, found = reading.target, reading.get(reading.target)
     return None if found is None or found.value is None else (link.answer or link.write)(found.value)
 
@@ -104,14 +104,14 @@ def _of_reading(reading: Reading, value: Callable[[], Json]) -> Prediction:
 
 
 _LINK = "solver"
-"""The one link of a solver that names none."""
+"""Name of the only link of a solver that is not a chain."""
 
 
 async def solved(solver: Solver, sample: Sample) -> Prediction:
-    """The prediction of any solver; what it raises is the outcome of this sample and never stops the others.
+    """The prediction of any solver. An error that it raises becomes the outcome of this sample and stops no other.
 
     Raises:
-        StoreError: the records cannot be read or written, which stops all of them.
+        StoreError: the records cannot be read or written.
     """
     with collect_keys() as keys:
         prediction = plain(await _ended(solver, sample))
@@ -130,10 +130,10 @@ async def _ended(solver: Solver, sample: Sample) -> Prediction:
         return _unanswered(cast("Outcome", error.outcome), str(error), error)
     except AskanceError as error:
         return _unanswered("failed", str(error), error)
-    except Exception as error:  # noqa: BLE001  # a fault in somebody's own solver
+    except Exception as error:  # noqa: BLE001  # an error in a user's own solver
         return _unanswered("failed", f"the solver raised {type(error).__name__}: {error}", error)
     if isinstance(found, Reading):
-        return _of_reading(found, lambda: said(found, sample))
+        return _of_reading(found, lambda: target_value(found, sample))
     return found if isinstance(found, Prediction) else Prediction(outcome="answered", value=found)
 
 
@@ -143,7 +143,7 @@ def _unanswered(outcome: Outcome, reason: str, error: Exception) -> Prediction:
 
 
 def plain(prediction: Prediction) -> Prediction:
-    """`prediction` as it will be read from the run's folder: lists for tuples, texts for keys."""
+    """`prediction` as it will be read from the run's folder: with lists for tuples, and texts for keys."""
     try:
         value, trace = json.loads(json.dumps([prediction.value, dict(prediction.trace)], allow_nan=False))
     except (TypeError, ValueError, RecursionError) as error:
@@ -161,10 +161,10 @@ async def _called(solver: Solver, sample: Sample) -> object:
 
 
 def form_of(solver: Solver) -> JsonObject:
-    """What is known of a solver, as JSON: everything that decides its answers where it can say so.
+    """What decides a solver's answers, as JSON; it is part of the run's configuration.
 
-    Of a function it is the name and the digest of its source, so that after an edit no run is gone on with; of anything
-    else the name alone.
+    A solver with a method `form` says so itself. For a function it is the name and the digest of its source, so that a
+    run does not continue after an edit; for anything else it is the name alone.
     """
     form: Callable[[], JsonObject] | None = getattr(solver, "form", None)
     if form is not None:

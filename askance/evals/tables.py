@@ -1,7 +1,7 @@
-"""Tables of figures as plain values, and how they are written: Markdown, CSV, LaTeX, JSON.
+"""Tables of figures, and their text as Markdown, CSV, LaTeX and JSON.
 
-A cell is a figure, a text, a number or nothing. What was a run's name or a model's may hold anything, so every form
-escapes what would mean something in it.
+A cell is a figure, a text, a number or empty. Names of runs and models may hold anything, so each format escapes what
+would have a meaning in it.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
 
 
 Cell: TypeAlias = "Figure | str | int | float | None"
-"""What stands at one place; numbers are shown as they are, figures with their intervals."""
+"""One cell; numbers are shown as they are, figures with their intervals."""
 
 Format = Literal["markdown", "csv", "latex", "json"]
 FORMATS: tuple[Format, ...] = get_args(Format)
 
 NONE = "–"
-"""Stands where there is nothing."""
+"""Shown in an empty cell."""
 
 _PARTS = ("low", "high", "samples", "answered", "if_wrong", "if_right")
-"""Of a figure, what CSV has columns for beside the value."""
+"""Parts of a figure that CSV has columns for, beside the value."""
 
 _LATEX = {
     "\\": r"\textbackslash{}",
@@ -54,7 +54,7 @@ _LATEX = {
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """Named columns, rows of as many cells, and what a reader has to know.
+    """Named columns, rows with a cell for each column, and notes for the reader.
 
     Raises:
         UsageError: a row has more or fewer cells than there are columns.
@@ -74,13 +74,13 @@ class Table:
                 )
 
     def form(self) -> JsonObject:
-        """The table as JSON, figures with all that they hold."""
+        """The table as JSON, with all parts of the figures."""
         rows = [[cell.form() if isinstance(cell, Figure) else cell for cell in row] for row in self.rows]
         return {"title": self.title, "columns": list(self.columns), "rows": rows, "notes": list(self.notes)}
 
 
 def shown_value(value: float | None, *, percent: bool) -> str:
-    """A figure's number as tables show it: shares in percent with two places, as the paper has them."""
+    """A value as tables show it: a share in percent with two places, as in the paper."""
     if value is None:
         return NONE
     return f"{100 * value:.2f}" if percent else f"{value:.3f}"
@@ -95,16 +95,16 @@ def shown_figure(figure: Figure) -> str:
     return f"{value} [{low}, {high}]"
 
 
-# --- runs side by side: one row a run, one column a metric ---
+# --- runs: one row a run, one column a metric ---
 
 
 def table_of_runs(runs: Sequence[Run], *, metrics: Sequence[str] | None = None) -> Table:
-    """One row a run: its samples and answers, and every metric with its interval.
+    """A table with one row a run: its samples and answers, and every metric with its interval.
 
     Args:
         runs: finished or not.
-        metrics: names of those to show; None is all that any sample counts for, in the order of the first run that has
-            them.
+        metrics: names of the metrics to show; None shows all that any sample has, in the order of the first run that
+            has them.
 
     Raises:
         UsageError: no run has a metric of that name.
@@ -121,11 +121,11 @@ def table_of_runs(runs: Sequence[Run], *, metrics: Sequence[str] | None = None) 
 
 
 LEADING = 8
-"""Metrics of a task that a table for readers shows, the first ones; the one for programs has all."""
+"""How many metrics of a task the Markdown table shows, the first ones; the CSV table shows all."""
 
 
 def task_tables(runs: Sequence[Run]) -> dict[str, str]:
-    """The tables of runs as texts, one for each task, by file name: for readers in Markdown, for programs in CSV."""
+    """The tables of runs, one for each task, by file name: Markdown for readers, CSV for programs."""
     tasks: dict[str, list[Run]] = {}
     for run in runs:
         tasks.setdefault(run.task, []).append(run)
@@ -139,7 +139,7 @@ def task_tables(runs: Sequence[Run]) -> dict[str, str]:
 
 
 def names_of(runs: Sequence[Run]) -> list[str]:
-    """What runs are called beside each other: by task where there are several, by folder where two have one name."""
+    """Names that tell the runs apart: with the task if there are several, with the folder if two names are equal."""
     several = len({run.task for run in runs}) > 1
     names = [f"{run.task}: {run.name}" if several else run.name for run in runs]
     folders = [run.path.name for run in runs]
@@ -150,7 +150,7 @@ def names_of(runs: Sequence[Run]) -> list[str]:
 
 
 def notes_of(runs: Sequence[Run]) -> tuple[str, ...]:
-    """What a reader of several runs' figures has to know: the convention, the level, and what the runs say."""
+    """Notes on the figures of several runs: the convention, the level of intervals, and the runs' own notes."""
     figures = [figure for run in runs for figure in run.figures]
     notes = [f"Convention: {words}." for words in conventions_of(figures)]
     levels = sorted({figure.interval.level for figure in figures if figure.interval is not None})
@@ -182,7 +182,7 @@ def rendered(table: Table, form: Format) -> str:
     """The table as text, with a line break at its end.
 
     Raises:
-        UsageError: there is no such form.
+        UsageError: there is no such format.
     """
     if form not in _WRITERS:
         raise UsageError(f"There is no form {form!r} of a table.", hint=f"Forms: {', '.join(FORMATS)}.")
@@ -190,7 +190,7 @@ def rendered(table: Table, form: Format) -> str:
 
 
 def markdown(table: Table) -> str:
-    """The table in GitHub's Markdown: numbers to the right, notes below."""
+    """The table in GitHub's Markdown, with numbers aligned to the right and notes below."""
     lines = [f"**{_markdown(table.title)}**", ""] if table.title else []
     lines.append(_piped(_markdown(column) for column in table.columns))
     lines.append(_piped("---:" if right else "---" for right in _numeric(table)))
@@ -208,7 +208,7 @@ def plain_cells(table: Table) -> tuple[list[list[str]], list[int]]:
 
 
 def latex(table: Table) -> str:
-    """The table as a `tabular` with the rules of `booktabs`; notes as comments."""
+    """The table as a `tabular` with the lines of `booktabs`; notes are comments."""
     columns = "".join("r" if right else "l" for right in _numeric(table))
     lines = [f"% {_one_line(note)}" for note in ((table.title,) if table.title else ()) + table.notes]
     lines += [rf"\begin{{tabular}}{{{columns}}}", r"\toprule"]
@@ -219,9 +219,9 @@ def latex(table: Table) -> str:
 
 
 def comma_separated(table: Table) -> str:
-    """The table as CSV; a column of figures becomes one of values and one each for the interval, counts and bounds.
+    """The table as CSV. A column of figures becomes one of values and others for interval, counts and bounds.
 
-    Values are as they are, not times 100. Notes are left out.
+    Values are not multiplied by 100. Notes are left out.
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -250,7 +250,7 @@ _WRITERS: Mapping[str, Callable[[Table], str]] = {
 
 
 def _numeric(table: Table) -> list[bool]:
-    """By column, whether it holds figures and numbers."""
+    """By column, whether it holds figures or numbers."""
     places = range(len(table.columns))
     return [any(isinstance(row[place], (Figure, int, float)) for row in table.rows) for place in places]
 
@@ -294,9 +294,9 @@ def _markdown(text: str) -> str:
 
 
 _BLOCK = re.compile(r"^(?:\d+(?=[.)])|(?=[#>+=-]))")
-"""How a line begins that would be a heading, a list, a quotation."""
+"""The beginning of a line that would become a heading, a list or a quotation."""
 _ADDRESS = re.compile(r"(?=://)|\bwww(?=\.)", re.IGNORECASE)
-"""Where an address would become a link by itself."""
+"""Where an address would become a link."""
 
 
 def _escaped(found: re.Match[str]) -> str:
@@ -307,21 +307,21 @@ def _tex(text: str) -> str:
     return "".join(_LATEX.get(mark, mark) for mark in _one_line(text))
 
 
-# --- cells that no spreadsheet computes, wherever it takes a cell to begin ---
+# --- cells that no spreadsheet takes for formulas ---
 
 SpreadsheetValue: TypeAlias = "str | int | float | bool | None"
 
 _FORMULA = r"[=+\-@|%\uff1d\uff0b\uff0d\uff20]"
 _BEGINNING = re.compile(rf"\s*{_FORMULA}|[\t\r\n]")
-"""How a text begins that some spreadsheet takes for a formula or a command; blanks before it are no help, nor is
-its full width."""
+"""The beginning of a text that some spreadsheet takes for a formula or a command, also after blanks and in full-width
+characters."""
 _INSIDE = re.compile(rf"([;\t\r\n][\s\"]*)(?={_FORMULA})")
-"""Where a formula begins within a text for a spreadsheet that separates cells otherwise than by commas, and then heeds
-no quotation marks within them."""
+"""Where a formula begins inside a text, if a spreadsheet separates cells at other characters than commas and ignores
+quotation marks."""
 
 
 def spreadsheet_cell(value: SpreadsheetValue) -> SpreadsheetValue:
-    """A value as it is written to CSV: a text that would be computed gets an apostrophe; numbers stay numbers."""
+    """A value as it is written to CSV: a text that could be a formula gets an apostrophe; numbers stay numbers."""
     if not isinstance(value, str):
         return value
     text = _INSIDE.sub(r"\1'", value)

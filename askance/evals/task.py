@@ -1,4 +1,4 @@
-"""Tasks: what is asked, who answers, and how that is scored.
+"""`Task`, the base class of tasks: which samples there are, what solves them, and how answers are scored.
 
 A task is a class. Its fields are its options, so that each is checked, listed and kept with a run; its methods give
 samples, a solver and a scorer:
@@ -54,16 +54,16 @@ else:
 Found = TypeVar("Found")
 
 ROLES = ("vlm", "llm", "combiner")
-"""Options of a task that are models: what sees the picture, what reasons over words, and what makes T_V."""
+"""Options that are models: `vlm` sees the picture, `llm` reasons over words, `combiner` makes T_V."""
 
 WORKSPACE = ("engine", "prompts")
-"""Options that nobody names on the command line: the command fills them in."""
+"""Options that the command line fills in by itself."""
 
 
 class Task(BaseModel):
-    """A task: its fields are its options, and the first line of its docstring says what it is.
+    """A task. Its fields are its options, and the first line of its docstring is its summary.
 
-    Give each field a type, a default unless it is needed, and a docstring of one line below it.
+    Give each field a type, a default unless it is required, and below it a docstring of one line.
     """
 
     model_config = ConfigDict(
@@ -71,20 +71,19 @@ class Task(BaseModel):
     )
 
     name: ClassVar[str] = ""
-    """How the task is found, such as `pittads/mac`."""
+    """Name by which the task is found, such as `pittads/mac`."""
 
     engine: Engine | None = Field(default=None, exclude=True, repr=False)
-    """Whose records, mode and budget are used; by default that of the models."""
+    """Its records, mode and budget are used; by default the engine of the models."""
 
     _run: Mapping[str, Any] | None = PrivateAttr(default=None)
-    """What a run has kept, where the task was made from one."""
+    """Options that a run has kept, if the task was made from a run."""
 
     def __init__(self, **options: Any) -> None:
-        """The task with these options; None is not given.
+        """Makes the task; an option that is None counts as not given.
 
         Raises:
-            UsageError: an option that it does not take, one that it needs and is not there, or a value that one cannot
-                have.
+            UsageError: the task has no such option, a required one is missing, or a value is not allowed.
         """
         given = {name: value for name, value in options.items() if value is not None}
         given |= {role: get_model(given[role]) for role in ROLES if role in given and role in type(self).model_fields}
@@ -96,12 +95,12 @@ class Task(BaseModel):
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            if name in type(self).model_fields:  # a task that was made from a run has what the run kept
+            if name in type(self).model_fields:  # a task made from a run has only the options that the run kept
                 raise UsageError(f"Nothing says which `{name}` to take.", hint=_needed(name))
             return super().__getattr__(name)
 
     def __init_subclass__(cls, **more: Any) -> None:
-        """Refuses options that would hide what every task has."""
+        """Refuses options that would hide an attribute of every task."""
         super().__init_subclass__(**more)
         hidden = next((name for name in inspect.get_annotations(cls) if name != "name" and hasattr(Task, name)), None)
         if hidden is not None:
@@ -112,35 +111,35 @@ class Task(BaseModel):
 
     @abstractmethod
     def samples(self) -> Sequence[Sample]:
-        """What is asked, read from the data; those that share a picture and name no group become one group."""
+        """The samples, read from the data. Samples that share a picture and name no group are put into one group."""
 
     @abstractmethod
     def solver(self) -> Solver:
-        """What answers: a chain, a Runnable or a function from a sample to a prediction, or to the answer itself."""
+        """A chain, a Runnable or a function. It takes a sample and gives a prediction, or the answer itself."""
 
     @abstractmethod
     def scorer(self) -> Scorer:
         """How answers are scored."""
 
     def label(self) -> str:
-        """What its run is called in tables; by default its models. It tells no run from another."""
+        """Name of its run in tables; by default that of its models. Runs that differ in it alone are the same run."""
         return ""
 
     def notes(self) -> tuple[str, ...]:
-        """What there is to say of the data, such as samples that had to be left out."""
+        """Notes on the data for the reader of the figures, such as how many samples were left out."""
         return ()
 
     def kept(self) -> JsonObject:
-        """The options as a run keeps them: part of what tells it from others.
+        """The options as a run keeps them, as part of its configuration.
 
-        Models and paths are no part: models are kept by role, and files tell runs apart by what is in them.
+        Models and paths are left out: models are kept by role, and of files their content tells runs apart.
         """
         told = {name for name, each in type(self).model_fields.items() if not _is_named(each)}
         return self.model_dump(mode="json", by_alias=True, include=told, exclude_none=True)
 
     @property
     def models(self) -> Mapping[str, Model]:
-        """The models that it was made with, by role."""
+        """The models that the task was made with, by role."""
         given = {role: getattr(self, role) for role in ROLES if role in type(self).model_fields}
         return {role: model for role, model in given.items() if model is not None}
 
@@ -159,7 +158,12 @@ class Task(BaseModel):
         )
 
     def found(self, name: str, look: Callable[[], Found]) -> Found:
-        """What is found in the data and kept in the options of a run: what the run says, or else what `look` finds."""
+        """A value that comes from the data and that a run keeps with its options.
+
+        Args:
+            name: under which a run keeps it.
+            look: finds it in the data; called only if the task was not made from a run.
+        """
         return look() if self._run is None else self._run.get(name, ())
 
     @classmethod
@@ -171,16 +175,16 @@ class Task(BaseModel):
         engine: Engine | None = None,
         samples: Sequence[Sample] = (),
     ) -> Self:
-        """The task that a run was of, made without its data: it can solve and score.
+        """The task of a run, made without the data: it can solve and score.
 
         Args:
-            options: as the run keeps them; those that the task has no more are left out.
+            options: as the run keeps them; those that the task does not have any more are left out.
             models: by role.
-            engine: whose records and mode are used.
-            samples: those of the run.
+            engine: its records and mode are used.
+            samples: the samples of the run.
 
         Raises:
-            UsageError: an option has a value that it cannot have.
+            UsageError: the value of an option is not allowed.
         """
         fields = {each.alias or name: (name, each) for name, each in cls.model_fields.items()}
         there = {fields[key][0]: value for key, value in {**options, **(models or {})}.items() if key in fields}
@@ -190,17 +194,17 @@ class Task(BaseModel):
 
     @classmethod
     def takes(cls) -> Mapping[str, FieldInfo]:
-        """The options that can be named, by name."""
+        """The options that users can give, by name."""
         return {each.alias or name: each for name, each in cls.model_fields.items() if name not in WORKSPACE}
 
     @classmethod
     def summary(cls) -> str:
-        """What it is, in a line."""
+        """What the task is, in one line."""
         return (inspect.getdoc(cls) or "").partition("\n")[0]
 
     @classmethod
     def origin(cls) -> JsonObject:
-        """The file that it stands in, as seen from here; nothing for the tasks of a suite, which are found by name."""
+        """The file with the class, as a path from here; empty for a task of a suite, which is found by its name."""
         suite = suites().get(cls.name.partition("/")[0])
         if suite is not None and package_of(suite.module) == package_of(cls.__module__):
             return {}
@@ -209,7 +213,7 @@ class Task(BaseModel):
 
     @classmethod
     def _refused(cls, error: ValidationError) -> UsageError:
-        """The first thing that is wrong, in words for a person."""
+        """The error for the first option that is wrong."""
         errors = error.errors(include_url=False)
         first = next((each for each in errors if each["type"] == "extra_forbidden"), errors[0])
         name = str(first["loc"][0]) if first["loc"] else ""
@@ -222,7 +226,7 @@ class Task(BaseModel):
 
     @classmethod
     def _checked(cls, name: str, value: Any) -> Any:
-        """The value of one option, as the task holds it."""
+        """The value of one option, checked and converted."""
         try:
             return _adapter(cls, name).validate_python(value)
         except ValidationError as error:
@@ -242,7 +246,7 @@ def _needed(name: str) -> str:
 
 
 def defined() -> dict[str, type[Task]]:
-    """The tasks that this process has loaded, by name; of several with one name the last."""
+    """The tasks that this process has loaded, by name; of several with one name, the last one."""
     found: dict[str, type[Task]] = {}
     waiting: list[type[Task]] = [Task]
     while waiting:
@@ -272,7 +276,7 @@ _WORDS: Mapping[type, str] = {
 
 
 def type_in_words(each: FieldInfo) -> str:
-    """What an option takes, such as `a path` or `one of easy, hard`."""
+    """What an option takes, in words: `a path`, or `one of easy, hard`."""
     bounds = [
         f"{word} {getattr(limit, name)}"
         for limit in each.metadata
@@ -292,12 +296,12 @@ def _in_words(kind: Any) -> str:
 
 
 def kinds_of(each: FieldInfo) -> Sequence[Any]:
-    """What an option takes, apart from None: types, and texts such as `a model` for what is made from its name."""
+    """The types that an option takes, without None; a text such as `a model` stands for what is made from a name."""
     return [*_kinds(each.rebuild_annotation())]
 
 
 def _is_named(each: FieldInfo) -> bool:
-    """Whether an option names something that lies elsewhere: a file or a model."""
+    """Whether an option is a path or the name of a model."""
     return any(kind is Path or isinstance(kind, str) for kind in kinds_of(each))
 
 

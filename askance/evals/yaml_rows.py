@@ -1,4 +1,4 @@
-"""The data of a task with no Python: a table of rows with their pictures, or a folder of pictures."""
+"""The samples of a YAML task: rows of a table with their pictures, or a folder of pictures."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ MOST_HELD = 4_000_000_000
 """Most bytes of pictures that stand in a table itself, and so are held in memory."""
 
 KEYS = ("id", "image", "options", "target", "group", "tags")
-"""What a row may say beside the links of the chain."""
+"""Keys of a row, beside the links of the chain."""
 
 
 class Wanted(Protocol):
-    """What of a declaration says how rows are read."""
+    """The part of a declaration that decides how rows are read."""
 
     @property
     def score(self) -> ScoreName:
-        """How answers are scored, and so what a target is."""
+        """How answers are scored; it decides the form of a target."""
         ...
 
     @property
@@ -44,7 +44,7 @@ class Wanted(Protocol):
 
     @property
     def options(self) -> tuple[str, ...]:
-        """What can be chosen from where a row brings nothing of its own."""
+        """Options for rows that have none of their own."""
         ...
 
     @property
@@ -59,11 +59,11 @@ class Wanted(Protocol):
 
 
 class Rows:
-    """Reads the samples that a declaration speaks of.
+    """Reads the samples of a declaration.
 
     Args:
         wanted: the declaration.
-        chain: that answers; a row may bring its links, so that they are not asked.
+        chain: the chain of the task. Links that a row gives are not asked.
     """
 
     def __init__(self, wanted: Wanted, chain: Chain) -> None:
@@ -80,8 +80,8 @@ class Rows:
             source: what `askance.data_table` opens, a file of JSON lines of any name, or a folder of pictures.
 
         Raises:
-            BadData: it is not there or holds none, or a row is none; the message has the place and what was expected.
-            MissingExtra: what reads the table is not installed.
+            BadData: there is no such place, it has no samples, or a row is malformed; the message names file and line.
+            MissingExtra: the library that reads the table is not installed.
         """
         named, path = str(source), Path(source)
         known = names_data_table(named)
@@ -199,7 +199,7 @@ class Rows:
             raise BadData(f"{where}: {error.message}", hint=error.hint) from error
 
     def _target(self, target: Any, options: Sequence[str], where: str) -> Any:
-        """What is right, in the form that the scoring compares."""
+        """The target in the form that the scorer compares."""
         match self._wanted.score:
             case "choice":
                 return _numbers(_several(target, where), options, where, first=self._wanted.first_option)
@@ -348,7 +348,7 @@ def _number(target: Any) -> int:
 
 
 def _several(target: Any, where: str, *, empty: bool = False) -> list[Any]:
-    """What is right, one or several."""
+    """The right answers, one or several, as a list."""
     found: list[Any] = list(cast("list[Any]", target)) if isinstance(target, list) else [target]
     if target is None or (not found and not empty):
         raise BadData(f"{where} names no `target`, what is right.", hint="Give one, or set `score: none`.")

@@ -1,4 +1,4 @@
-"""How a task with no Python is scored: by choice, by equal text, by labels, or not at all."""
+"""The scorers of YAML tasks: `choice`, `exact`, `labels`, and `none`."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ SCORES: tuple[ScoreName, ...] = get_args(ScoreName)
 
 
 def scorer_of(name: ScoreName, *, labels: Sequence[str], count: int, metrics: Sequence[str]) -> Scorer:
-    """The scoring called `name`.
+    """The scorer called `name`.
 
     Args:
-        name: `choice` compares numbers of options, `exact` texts, `labels` sets of labels; `none` counts answers alone.
-        labels: those that there are, for `labels`.
-        count: options that are asked for, for `choice`.
-        metrics: names of the metrics to show, in order; none is all.
+        name: `choice` compares numbers of options, `exact` texts, `labels` sets of labels; `none` only counts answers.
+        labels: for `labels`, all labels that there are.
+        count: for `choice`, how many options an answer has.
+        metrics: names of the metrics to show, in order; empty shows all.
 
     Raises:
-        UsageError: the scoring has no metric of a name.
+        UsageError: the scorer has no such metric.
     """
     made = {
         "choice": partial(_choice, count),
@@ -50,12 +50,12 @@ def scorer_of(name: ScoreName, *, labels: Sequence[str], count: int, metrics: Se
 
 
 def folded(text: str) -> str:
-    """`text` as answers are compared: without case, superfluous blanks, quotes around it and a period at its end."""
+    """`text` as it is compared: without case, extra blanks, quotes around it and a period at its end."""
     return " ".join(text.strip().strip("\"'`").rstrip(".").split()).casefold()
 
 
 def _choice(count: int) -> Scorer:
-    """The first answer is right, and min(k, right answers) / k of the first `count` for each k up to it."""
+    """`accuracy` is that of the first option; `precision@k` is min(k, right ones among the first `count`) / k."""
 
     def worth(answers: Sequence[int], right: Sequence[int]) -> Score:
         hits = sum(number in right for number in answers[:count])
@@ -74,7 +74,7 @@ def _choice(count: int) -> Scorer:
 
 
 def _exact() -> Scorer:
-    """The answer is the target, or one of the targets, but for case, blanks and a period at its end."""
+    """The answer equals one of the targets, apart from case, blanks and a period at its end."""
 
     def score(sample: Sample, value: Any) -> Score:
         return _right(folded(str(value)) in {folded(str(each)) for each in sample.target})
@@ -92,7 +92,7 @@ def _right(right: bool) -> Score:  # noqa: FBT001
 
 
 def _none() -> Scorer:
-    """Nothing is known to be right: the share of samples with an answer."""
+    """No right answers are known: the share of samples with an answer."""
     return Scorer(
         score=lambda _sample, _value: Score(values={"answered": 1.0}),
         metrics=(mean("answered", summary="samples with an answer"),),

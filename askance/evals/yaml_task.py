@@ -1,4 +1,4 @@
-"""Tasks with no Python: a YAML file says what is asked and how it is scored, a table or a folder what of.
+"""Tasks without Python: a YAML file declares chain and scorer, a table or a folder of pictures has the samples.
 
 ```yaml
 name: posters
@@ -47,11 +47,11 @@ TAKES: Mapping[ChainName, frozenset[str]] = {
     "end-to-end": frozenset({"context", "statement", "choose", "count", "options", "first_option", "step_by_step"}),
     "ask": frozenset({"question", "labels", "several", "prompt"}),
 }
-"""What a file may say by chain, of what does not go for all."""
+"""By chain, the keys that a file may have beside those that are allowed for all chains."""
 
 
 def takes(chain: str) -> frozenset[str]:
-    """What a file may say of a chain, beside what goes for all."""
+    """The keys that a file may have for a chain, beside those that are allowed for all chains."""
     return TAKES.get(cast("ChainName", chain), frozenset({"options", "first_option"}))
 
 
@@ -79,7 +79,7 @@ AnyChain: TypeAlias = Annotated[
 
 
 class Declaration(BaseModel):
-    """What a YAML file says; the names are those of its keys."""
+    """The content of a YAML file; the fields are named as its keys."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -92,11 +92,11 @@ class Declaration(BaseModel):
     columns: Columns = Field(default_factory=dict[str, str | tuple[str, ...]])
     """By key of a row, the column of the table that holds it, where that is called otherwise; or a list of columns."""
     metrics: Texts = ()
-    """Names of those to show, the first stands for the task; none is all."""
+    """Names of the metrics to show, the one that stands for the task first; empty shows all."""
     labels: Texts = ()
     """A closed set of answers."""
     options: Texts = ()
-    """What can be chosen from, for samples that bring none of their own."""
+    """Options for samples that have none of their own."""
     first_option: Literal[0, 1] = 1
     """The number that targets have for the first option."""
     context: Context | None = None
@@ -107,18 +107,18 @@ class Declaration(BaseModel):
     question: Text | None = None
     several: Flag = False
     prompt: Text | None = None
-    """Name of a prompt file of the user's own."""
+    """Name of a user's own prompt file."""
 
     @classmethod
     def of(cls, content: Mapping[str, Any], where: str) -> Declaration:
-        """`content` as a declaration; every key is checked.
+        """The declaration in `content`, with every key checked.
 
         Args:
-            content: values by key; null is not given.
-            where: the file, for complaints.
+            content: values by key; null counts as not given.
+            where: name of the file in messages.
 
         Raises:
-            UsageError: a key is not known, is missing, or has a value that it cannot have.
+            UsageError: a key is unknown or missing, or its value is not allowed.
         """
         chain = content.get("chain")
         others = {*cls.model_fields} - _OF_ALL - (takes(chain) if isinstance(chain, str) else {*cls.model_fields})
@@ -149,7 +149,7 @@ class Declaration(BaseModel):
         return UsageError(f"{where}: `{name}` is {takes}, not {first['input']!r}.", hint=hint)
 
     def _check(self, where: str) -> None:
-        """Raises where values do not go together."""
+        """Refuses values that do not go together."""
         if self.chain in CHAINS:
             self.check_score(chooses="choose" in takes(self.chain), where=where)
         if self.score == "labels" and not self.labels:
@@ -159,14 +159,14 @@ class Declaration(BaseModel):
         _ = self.scorer  # its metrics are checked
 
     def check_score(self, *, chooses: bool, where: str) -> None:
-        """Refuses a scoring that does not fit what the chain gives.
+        """Refuses a scorer that does not fit the answers of the chain.
 
         Args:
             chooses: whether the chain chooses among options.
-            where: the file, for the message.
+            where: name of the file in messages.
 
         Raises:
-            UsageError: it does not fit.
+            UsageError: the scorer does not fit.
         """
         if (self.score == "choice") is not chooses and self.score != "none":
             fitting = "`choice`" if chooses else "`exact` or `labels`"
@@ -180,13 +180,13 @@ class Declaration(BaseModel):
         """How answers are scored.
 
         Raises:
-            UsageError: there is no metric of a name.
+            UsageError: there is no such metric.
         """
         count = 1 if self.choose == "single" else self.count
         return scorer_of(self.score, labels=self.labels, count=count, metrics=self.metrics)
 
     def form(self) -> JsonObject:
-        """The declaration as JSON, what is at its default left out; `data` is no part of it."""
+        """The declaration as JSON, without defaults and without `data`."""
         return self.model_dump(mode="json", exclude={"data"}, exclude_defaults=True)
 
 
@@ -195,7 +195,7 @@ class YamlTask(Task):
 
     declaration: ClassVar[Declaration]
     file: ClassVar[Path | None] = None
-    """None where the file is gone, and a run tells of the task."""
+    """None if the declaration comes from a run whose file is gone."""
 
     data: Path | None = None
     """A table (JSON lines, CSV, Parquet, `hf:OWNER/NAME`) or a folder of pictures; by default what the file names."""
@@ -204,9 +204,9 @@ class YamlTask(Task):
     llm: ModelLike | None = None
     """Reasons over words; by default the VLM does."""
     context: Context | None = None
-    """What the description is made of; by default what the file says."""
+    """How the description is made; by default as the file says."""
     prompts: PromptLibrary | None = Field(default=None, exclude=True, repr=False)
-    """Where prompts are looked up."""
+    """The library of prompts."""
 
     @override
     def samples(self) -> Sequence[Sample]:
@@ -260,7 +260,7 @@ class YamlTask(Task):
         return told.data if of_hub else file.parent / told.data
 
     def _chain(self) -> Chain:
-        """The chain that the file tells of."""
+        """The chain that the file declares."""
         told, models, prompts = self.declaration, (self.vlm, self.llm), self.prompts
         context = self.context or told.context
         match told.chain:
@@ -305,16 +305,16 @@ def read_task(path: Path) -> type[YamlTask]:
     """The task that a YAML file declares.
 
     Raises:
-        UsageError: the file cannot be read, or says what no task can; the message names the key.
+        UsageError: the file cannot be read, or declares no task; the message names the key.
     """
     return _task(Declaration.of(read_yaml(path, what="a task"), str(path)), path)
 
 
 def task_from_form(form: Any, *, name: str) -> type[YamlTask]:
-    """The task that a run tells of, for scoring and reading it again with the file gone.
+    """The task that a run declares, to score or rerun it if the file is gone.
 
     Raises:
-        UsageError: it tells of none.
+        UsageError: the run has no declaration.
     """
     if not isinstance(form, dict):
         raise UsageError(

@@ -216,7 +216,7 @@ REFUSED = {
     "no such role": (("--llm", "openai:other"), "The run 'run' has no 'llm'.\n  → It has vlm."),
     "no such run": (("--with", "nowhere"), "The folder 'nowhere' holds no evaluation."),
     "no such file": (("--truth-from", "nowhere"), "The file 'nowhere' cannot be read: "),
-    "no lines": (("--truth-from", "posters.yaml"), "Line 1 of 'posters.yaml' says nothing of a sample."),
+    "no lines": (("--truth-from", "posters.yaml"), "Line 1 of 'posters.yaml' is not about a sample."),
 }
 
 

@@ -170,7 +170,7 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
         lambda: MajoritySolver([Sample(id="one", inputs={"options": OPTIONS}, target="x")]),
         "The target of the sample 'one' does not say which numbers are true.",
     ),
-    "nothing true": (lambda: MajoritySolver([sample(true=[])]), "Nothing is true of any sample, so nothing is most"),
+    "nothing true": (lambda: MajoritySolver([sample(true=[])]), "No sample has a true number"),
     "too many answers": (
         lambda: expected_score(sample(options=list("abcdefghijklmnop")), SCORING, count=5),
         "The sample 'one' has 524,160 possible answers, more than can be tried.",

@@ -1,17 +1,15 @@
-"""Which link of a chain is to blame for wrong answers: each is replaced by itself, and what follows is asked again.
+"""Blame: which link of a chain causes wrong answers. Each is replaced alone, and what depends on it is asked again.
 
-All other links are given as they were, so that a chain asks only what lies downstream of the one that was replaced; and
-what is on record is not asked again.
+All other links are given as they were, so the chain asks only for what lies downstream of the replaced link. Requests
+that are on record are not made again.
 
-A link *flips* an answer where another value in its place, with all that follows from it asked anew, makes the answer
-right. It is *guilty* where it flips the answer of its own accord:
+A link *flips* an answer if replacing it makes the answer right. It is *guilty* if it flips the answer and:
 
-- not where a link before it flips the answer as well, for then the mistake came from there;
-- not where dropping it took another link away whose own absence flips the answer: what cannot be told from that link
-  by dropping is laid at its door.
+- no link before it flips the answer too, since then the mistake came from there;
+- dropping it did not remove another link that flips the answer too, since then that link is held guilty.
 
-The results are kept in the run's folder: `blame.jsonl` has a line a trial, `blame.json` what they come to, by what took
-the links' places.
+The results are kept in the run's folder: `blame.jsonl` has one trial a line, `blame.json` the sums, by the way in which
+links were replaced.
 """
 
 from __future__ import annotations
@@ -51,30 +49,30 @@ if TYPE_CHECKING:
     from askance.models import Counters, Model
 
 NONE = "none"
-"""Stands for the wrong answers that no single link flips: several links misled together, or the choice did."""
+"""Stands for wrong answers that no single link flips: several links misled together, or the final choice did."""
 
 LEDGER = "blame-budget.db"
-"""The file that notes what trials spent of a budget."""
+"""File with what the trials spent of the budget."""
 
 FORMAT = 1
 """Version of `blame.jsonl` and `blame.json`."""
 
 OnTrial: TypeAlias = Callable[[int, int], None]
-"""Is called after each trial with the number of those that are done, and of all."""
+"""Called after each trial with the number of trials that are done, and of all."""
 
-# --- what trials come to ---
+# --- the results of trials ---
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkBlame:
-    """What came of replacing one link."""
+    """The results of replacing one link."""
 
     link: str
     """`none` stands for the answers that no single link flips."""
     flips: Figure
-    """Share of the wrong answers that the link was tried on which it makes right."""
+    """Of the wrong answers on which the link was tried, the share that became right."""
     guilty: Figure
-    """Share of them for which it is to blame."""
+    """The share of them for which it is guilty."""
     change: Figure
     """Mean change of the metric."""
 
@@ -85,10 +83,10 @@ class LinkBlame:
 
     @classmethod
     def from_form(cls, form: Mapping[str, Any]) -> LinkBlame:
-        """What `form` gives.
+        """The results in `form`.
 
         Raises:
-            KeyError, TypeError, ValueError, AttributeError: it is no such form.
+            KeyError, TypeError, ValueError, AttributeError: it is malformed.
         """
         figures = {name: Figure.from_form(form[name]) for name in ("flips", "guilty", "change")}
         return cls(link=str(form["link"]), **figures)
@@ -96,39 +94,39 @@ class LinkBlame:
 
 @dataclass(frozen=True, kw_only=True)
 class Blame:
-    """Which links of a run's chain are to blame for its wrong answers."""
+    """The blame of a run: which links of its chain cause its wrong answers."""
 
     how: str
-    """What took the links' places: `dropped`, `truth`, or `run …`."""
+    """How links were replaced: `dropped`, `truth`, or `run …`."""
     words: str
-    """What was done to a link, for a sentence: `dropped`."""
+    """What was done to a link, as a participle for sentences: `dropped`."""
     metric: str
     samples: int
-    """Answers of the run."""
+    """How many answers the run has."""
     unanswered: int
-    """Those that have no answer or no score: their outcome says why, and no link is tried."""
+    """How many of them have no answer or no score; no link is tried on them."""
     wrong: tuple[SampleResult, ...]
-    """Those that are worth less than a right answer."""
+    """The answers that score less than a right one."""
     trials: tuple[Trial, ...]
     above: Mapping[str, tuple[str, ...]]
-    """By link, those that it depends on."""
+    """By link, the links that it depends on."""
     known: Mapping[str, Link[Any]]
-    """By name, the links of the chain in the order in which a picture travels."""
+    """By name, the links of the chain, in its order."""
     worth: Mapping[Place, tuple[float, float]] = field(default_factory=dict[Any, Any])
-    """By sample and epoch, what a wrong answer was worth, and what a right one is."""
+    """By sample and epoch of a wrong answer, its metric and that of a right one."""
     unmoved: frozenset[Place] = frozenset()
-    """Wrong answers whose links all had already what would have taken their places, so that none is to blame."""
+    """Wrong answers on which no link was tried, because every replacement equals the link that it would replace."""
     percent: bool = True
     left: int = 0
-    """Trials that the budget had nothing left for."""
+    """Trials that were not made because the budget was used up."""
     seed: int = 0
     """Of the bootstraps."""
     counters: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """What models computed for the trials, all starts added up: by model, as a run has it in `run.json`."""
+    """By model, what it computed for the trials in all processes, as `run.json` has it."""
 
     @classmethod
     def of(cls, trials: Trials, made: Sequence[Trial], *, left: int, seed: int) -> Blame:
-        """What the trials of a run come to, as far as they were made."""
+        """The blame of a run from the trials that were made."""
         answers, worth = trials.run.answers, trials.worth
         places = {link: place for place, link in enumerate(trials.chain.links)}
         known = (each for each in made if place_of(each.answer) in worth)
@@ -163,7 +161,7 @@ class Blame:
         return tuple(link for link in self.known if link in trials and trials[link].flips)
 
     def guilty(self, answer: SampleResult) -> tuple[str, ...]:
-        """The links that are to blame for an answer; several where each of them alone would have made it right."""
+        """The links that are guilty of an answer; several if each of them alone would have made it right."""
         trials = self.by_answer.get(place_of(answer), {})
         flips = self.flips(answer)
         own = [link for link in flips if not any(each in flips for each in trials[link].gone)]
@@ -181,7 +179,7 @@ class Blame:
 
     @cached_property
     def sums(self) -> tuple[LinkBlame, ...]:
-        """What came of each link, and last what no link flips."""
+        """The results of each link, and at the end those of answers that no link flips."""
         tried = [answer for answer in self.wrong if self._tried(answer)]
         return (*(self._sum(link) for link in self.links), *([self._unexplained(tried)] if tried else []))
 
@@ -210,7 +208,7 @@ class Blame:
         return LinkBlame(link=link, flips=shares[0], guilty=shares[1], change=change)
 
     def form(self) -> JsonObject:
-        """The blame as JSON, each wrong answer with the links that flip it and those that are guilty."""
+        """The blame as JSON; each wrong answer has the links that flip it and those that are guilty."""
         return {
             "how": self.how,
             "words": self.words,
@@ -247,11 +245,11 @@ def _row(answer: SampleResult, now: Score | None, most: float) -> Scored:
     return Scored(cluster=answer.sample.cluster, score=now, if_wrong=wrong, if_right=right)
 
 
-# --- making them ---
+# --- making the trials ---
 
 
 async def plan_blame(trials: Trials) -> Plan:
-    """What trials would ask of the chain's models and of the scoring's judges, and what that costs; nothing is asked.
+    """Plans the calls of trials to the chain's models and the scorer's judges, without making any.
 
     Raises:
         UsageError: the mode is `replay`.
@@ -268,17 +266,17 @@ async def plan_blame(trials: Trials) -> Plan:
 async def make_blame(
     trials: Trials, *, out: Path | None = None, on_trial: OnTrial | None = None, seed: int = 0
 ) -> Blame:
-    """Makes the trials that are not made yet, and says what all of them come to.
+    """Makes the trials that were not made before; returns the blame from all of them.
 
     Args:
-        trials: of a run.
+        trials: the trials of a run.
         out: folder for the results; by default the run's.
-        on_trial: is called after every trial.
+        on_trial: called after every trial.
         seed: of the bootstraps.
 
     Raises:
-        UsageError: nobody can be asked, since a model is known from the run alone.
-        CallError: a model cannot be asked at all.
+        UsageError: a model cannot be asked, because only the run describes it.
+        CallError: a model cannot be reached at all.
         StoreError: another process is writing the run, or a file cannot be written.
     """
     if not trials.wrong:
@@ -301,7 +299,7 @@ async def make_blame(
 
 @asynccontextmanager
 async def _counting(trials: Trials, folder: Path) -> AsyncGenerator[dict[str, Any]]:
-    """Keeps what models and judges compute within it, however it ends, and gives it with what they did before."""
+    """Counts what models and judges compute inside the context, also if it ends by an error; adds earlier counts."""
     scoring, total = trials.scoring, dict[str, Any]()
     judges = list(dict.fromkeys(judge.model for judge in scoring.judges))
     counting = await RunCounters.begun([*models_of(trials.solver), *judges])
@@ -316,7 +314,7 @@ async def _counting(trials: Trials, folder: Path) -> AsyncGenerator[dict[str, An
 async def _make(
     trials: Trials, todo: Sequence[PlannedTrial], made: dict[str, JsonObject], *, file: Path, on_trial: OnTrial | None
 ) -> int:
-    """Makes trials and writes each down; returns how many the budget had nothing left for."""
+    """Makes trials and writes each; returns how many were not made because the budget was used up."""
     solver, engine, run = trials.solver, trials.engine, trials.run
     models, guard, done, reached = models_of(solver), engine.budget, 0, False
     for model in models:
@@ -385,19 +383,19 @@ async def ablame(
     seed: int = 0,
     **options: Any,
 ) -> Blame:
-    """Which links of the chain of `run` are to blame for its wrong answers.
+    """Finds which links of the chain of `run` cause its wrong answers.
 
     Args:
-        run: finished, with its scores.
-        task: of the run.
+        run: a finished run with its scores.
+        task: the class of its task.
         out: folder for the results; by default the run's.
-        on_trial: is called after every trial.
+        on_trial: called after every trial.
         seed: of the bootstraps.
         options: those of `Trials`: the `engine`, and perhaps `models`, `replacement`, `links`, `metric`.
 
     Raises:
-        UsageError: as `Trials` and `make_blame` say.
-        CallError: a model cannot be asked at all.
+        UsageError: as `Trials` and `make_blame`.
+        CallError: a model cannot be reached at all.
         StoreError: another process is writing the run, or a file cannot be written.
     """
     return await make_blame(Trials(run, task, **options), out=out, on_trial=on_trial, seed=seed)
@@ -413,7 +411,7 @@ def blame(run: Run, task: type[Task], **options: Any) -> Blame:
 
 @contextmanager
 def _held(folder: Path, *, own: bool) -> Generator[None]:
-    """Holds the run's folder, or makes another one."""
+    """Locks the run's folder, or makes another folder."""
     if own:
         with amending(folder):
             yield
@@ -423,7 +421,7 @@ def _held(folder: Path, *, own: bool) -> Generator[None]:
 
 
 def read_trials(folder: Path) -> Iterator[JsonObject]:
-    """The lines of `blame.jsonl`, if it is there; one that a kill tore is none."""
+    """The lines of `blame.jsonl`, if there is one; a line that was cut off is left out."""
     if not (folder / TRIALS).exists():
         return
     for text in (folder / TRIALS).read_text(encoding="utf-8", errors="replace").split("\n"):
@@ -436,27 +434,27 @@ def read_trials(folder: Path) -> Iterator[JsonObject]:
 
 
 def _write_line(file: IO[str], line: Mapping[str, Any]) -> None:
-    """Adds a line, at once."""
+    """Writes a line to the disk."""
     file.write(json.dumps(line, ensure_ascii=False) + "\n")
     file.flush()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredBlames:
-    """What a folder holds of earlier blames, each part by what took the links' places."""
+    """The earlier blames in a folder, by the way in which links were replaced."""
 
     forms: Mapping[str, JsonObject] = field(default_factory=dict[str, Any])
     """As `Blame.form` gives them."""
     runs: Mapping[str, str] = field(default_factory=dict[str, str])
-    """The mark of the run that each is of, by `mark_of`."""
+    """The mark of the run of each, see `mark_of`."""
     counters: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Any])
-    """What was computed for each: of which `run`, and by its `models`."""
+    """What models computed for each, with the run that it was for."""
     readable: bool = True
     """Whether this version can read the file, if there is one."""
 
     @classmethod
     def read(cls, folder: Path) -> StoredBlames:
-        """What the `blame.json` of a folder says; nothing where there is none."""
+        """The blames in the `blame.json` of a folder; none if there is no such file."""
         if not (folder / BLAMES).exists():
             return cls()
         try:
@@ -483,19 +481,19 @@ class StoredBlames:
         part.replace(folder / BLAMES)
 
     def counted(self, how: str, run: Run) -> Mapping[str, Any]:
-        """By model, what was computed for the blame of a run, all starts added up; nothing of what was for others."""
+        """By model, what was computed for the blame of this run in all processes."""
         there = self.counters.get(how, {})
         return there["models"] if there.get("run") == _configured(run) else {}
 
     def with_counts(self, how: str, run: Run, *, models: Mapping[str, Any]) -> StoredBlames:
-        """The same with what was computed for the blame of a run."""
+        """These blames, with what was computed for the blame of a run."""
         others = {each: counts for each, counts in self.counters.items() if each != how}
         own = {how: {"run": _configured(run), "models": dict(models)}} if models else {}
         return replace(self, counters={**others, **own})
 
 
 def mark_of(run: Run) -> str:
-    """What tells a run from others, and from itself once it is answered or scored otherwise."""
+    """A key that changes with the run's configuration, answers and scores."""
     return key_of("blamed", {"run": dict(run.configuration), "answers": [_mark(answer) for answer in run.answers]})
 
 
@@ -508,19 +506,19 @@ def _mark(answer: SampleResult) -> list[Any]:
 
 
 def _configured(run: Run) -> str:
-    """What tells a run from others however it is answered: what it computed counts with all of its starts."""
+    """A key that changes with the run's configuration only: the counts of all its processes belong together."""
     return key_of("run", dict(run.configuration))
 
 
 def _save(folder: Path, blame: Blame, run: Run) -> None:
-    """Writes what the trials of a run come to, beside what trials of another kind came to."""
+    """Writes the blame of a run beside those with other replacements."""
     there = StoredBlames.read(folder)
     forms, runs = {**there.forms, blame.how: blame.form()}, {**there.runs, blame.how: mark_of(run)}
     replace(there, forms=forms, runs=runs).with_counts(blame.how, run, models=blame.counters).write(folder)
 
 
 def _add_counts(folder: Path, trials: Trials, *, counts: Mapping[str, Counters]) -> JsonObject:
-    """Adds what models computed in this process to what earlier ones did for the same; returns all of it, by model."""
+    """Adds what models computed in this process to earlier counts; returns the sums, by model."""
     how, there = trials.replacement.name, StoredBlames.read(folder)
     total = counts_form(counts, there.counted(how, trials.run))
     if counts:

@@ -1,4 +1,4 @@
-"""Runs of a task on the same samples: which is better, or that they are tied at this size."""
+"""Comparing runs of a task on the same samples: paired tests say which is better, or that they are tied."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from askance.statistics import Comparison, compare_paired, compare_statistics, c
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
-    from askance.evals.analysis.configuration import DifferenceRow, Differing
+    from askance.evals.analysis.configuration import ConfigurationDifference, DifferenceRow
     from askance.evals.metric import Metric, MissingAnswerPolicy
     from askance.evals.run import Run, SampleResult
     from askance.evals.sample import Score
@@ -27,54 +27,54 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Matching:
-    """The samples that several runs have in common; samples that are answered several times count as often."""
+class CommonSamples:
+    """The samples that several runs have in common; each epoch of a sample counts as one."""
 
     rows: tuple[tuple[SampleResult, ...], ...]
-    """A sample each, with the answer of every run, in the order of the runs."""
+    """For each sample the results of all runs, in the order of the runs."""
     alone: tuple[int, ...]
-    """Of each run, the answers to samples that not all have."""
+    """By run, how many of its answers are to samples that not all runs have."""
     unlike: int
-    """Samples that not all were asked the same: another picture, other options, another target."""
+    """How many samples differ between the runs: another picture, other options, or another target."""
 
     @property
     def answered(self) -> tuple[int, ...]:
-        """Of each run, the samples in common that it answered."""
+        """By run, how many of the common samples it answered."""
         return tuple(sum(row[place].prediction.answered for row in self.rows) for place in range(len(self.alone)))
 
     @property
     def by_all(self) -> int:
-        """The samples that all answered."""
+        """How many of the common samples all runs answered."""
         return sum(all(answer.prediction.answered for answer in row) for row in self.rows)
 
 
-def matched(runs: Sequence[Run]) -> Matching:
-    """The answers of `runs` to the samples that all of them have, in the order of the samples.
+def common_samples(runs: Sequence[Run]) -> CommonSamples:
+    """The results of `runs` for the samples that all of them have, in the order of the samples.
 
     Raises:
-        UsageError: there are fewer than two, one is there twice, they are of different tasks, or have no sample in
+        UsageError: there are fewer than two runs, one is given twice, they are of different tasks, or have no sample in
             common.
     """
     _check(runs)
     several = [{(answer.sample.id, answer.epoch): answer for answer in run.answers} for run in runs]
-    common = [key for key in several[0] if all(key in each for each in several)]
-    if not common:
+    keys = [key for key in several[0] if all(key in each for each in several)]
+    if not keys:
         raise _nothing_common(runs, [set(each) for each in several])
-    rows = tuple(tuple(each[key] for each in several) for key in common)
-    return Matching(
+    rows = tuple(tuple(each[key] for each in several) for key in keys)
+    return CommonSamples(
         rows=rows, alone=tuple(len(each) - len(rows) for each in several), unlike=sum(map(asked_otherwise, rows))
     )
 
 
 def asked_otherwise(row: Sequence[SampleResult]) -> bool:
-    """Whether not all answers of a row are to the very same sample."""
+    """Whether the samples of a row are not all equal."""
     first = row[0].sample.form()
     return any(answer.sample.form() != first for answer in row[1:])
 
 
 def _check(runs: Sequence[Run]) -> None:
     if len(runs) < 2:
-        raise UsageError("A comparison is of at least two runs.", hint="Name another run of the same task.")
+        raise UsageError("A comparison needs at least two runs.", hint="Name another run of the same task.")
     places = [run.path.resolve() for run in runs]
     twice = next((run for number, run in enumerate(runs) if places[number] in places[:number]), None)
     if twice is not None:
@@ -92,7 +92,7 @@ def _nothing_common(runs: Sequence[Run], keys: Sequence[set[tuple[str, int]]]) -
     empty = next((run for run, there in zip(runs, keys, strict=True) if not there), None)
     if empty is not None:
         return UsageError(
-            f"The run {str(empty.path)!r} has no samples yet.", hint="Go on with it: the command that began it."
+            f"The run {str(empty.path)!r} has no samples yet.", hint="Finish it by the command that began it."
         )
     apart = next(
         (pair for pair in combinations(range(len(runs)), 2) if not keys[pair[0]] & keys[pair[1]]), range(len(runs))
@@ -104,27 +104,26 @@ def _nothing_common(runs: Sequence[Run], keys: Sequence[set[tuple[str, int]]]) -
 
 
 Pairs = Literal["first", "all"]
-"""Which runs are tested against each other: the first against every other, or every two."""
+"""Which runs are tested against each other: the first against every other, or all pairs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricComparison:
-    """What two runs' answers to the same samples say of one metric; of the first of the two against the second."""
+    """Two runs compared by one metric, the first against the second."""
 
     a: int
     b: int
-    """Which runs they are, counted from 0 in the order of the comparison."""
+    """Places of the two runs in the comparison, from 0."""
     names: tuple[str, str]
     metric: str
     comparison: Comparison
     percent: bool
     cluster: Literal["image", "group"]
-    """What samples that are no independent evidence share."""
+    """What samples share that are not independent of each other."""
     by_sample: tuple[int, int, int] | None
-    """Samples on which the first is better, worse, and as good; None for a figure that only a set has."""
+    """On how many samples the first is better, worse and equal; None for a metric that single samples do not have."""
     exploratory: bool = False
-    """Whether nobody asked for the metric and another stands for the task: it is in no family, and its p holds for
-    itself alone."""
+    """Whether the metric is neither the task's first nor one that was asked for. Then its p is not adjusted."""
 
     @property
     def sentence(self) -> str:
@@ -158,11 +157,11 @@ class SampleValues:
 
 @dataclass(frozen=True, kw_only=True)
 class RunsComparison:
-    """What several runs' answers to the same samples say of them; iterating gives the comparisons, pair by pair."""
+    """Several runs compared on the same samples; iterating gives the comparisons, pair by pair."""
 
     runs: tuple[Run, ...]
     names: tuple[str, ...]
-    matching: Matching
+    common: CommonSamples
     metrics: tuple[MetricComparison, ...]
     pairs: Pairs
     values: SampleValues | None = None
@@ -175,7 +174,7 @@ class RunsComparison:
         return len(self.metrics)
 
     @cached_property
-    def differences(self) -> tuple[Differing, ...]:
+    def differences(self) -> tuple[ConfigurationDifference, ...]:
         """Where the configurations of the runs differ."""
         return tuple(differences(self.runs))
 
@@ -196,17 +195,15 @@ class RunsComparison:
 
     def form(self) -> JsonObject:
         """The comparison as JSON."""
-        matching = self.matching
+        common = self.common
         return {
             "runs": [
                 {"name": name, "folder": run.path.as_posix(), "alone": alone, "answered": answered}
-                for name, run, alone, answered in zip(
-                    self.names, self.runs, matching.alone, matching.answered, strict=True
-                )
+                for name, run, alone, answered in zip(self.names, self.runs, common.alone, common.answered, strict=True)
             ],
-            "samples": len(matching.rows),
-            "answered_by_all": matching.by_all,
-            "unlike": matching.unlike,
+            "samples": len(common.rows),
+            "answered_by_all": common.by_all,
+            "unlike": common.unlike,
             "pairs": self.pairs,
             "metrics": [each.form() for each in self.metrics],
             "differences": [{"place": each.place, "values": list(each.values)} for each in self.differences],
@@ -221,32 +218,32 @@ def compare(
     convention: MissingAnswerPolicy | None = None,
     seed: int = 0,
 ) -> RunsComparison:
-    """What the samples that all `runs` have say of them, two by two.
+    """Compares `runs`, two by two, on the samples that all of them have.
 
-    The metrics that are asked for, or else the one that stands for the task, are one family over all pairs: where there
-    are several comparisons, their p is adjusted by Holm's method, which holds whatever the others are like, so that no
-    test of all runs at once goes before. Metrics that nobody asked for are exploratory: their p is not adjusted.
+    The metrics that are asked for, or else the task's first metric, make one family over all pairs. If it has several
+    comparisons, their p is adjusted by Holm's method, which needs no test of all runs at once before. Metrics that
+    nobody asked for are exploratory: their p is not adjusted.
 
     Args:
-        runs: two or more runs of one task; the first is the one that others are held against.
-        metric: one or several; None is the one that stands for the task, and as exploratory ones all others of which
-            one end is better.
-        pairs: the first run against every other, or every two.
-        task: where the task is found, if not where the runs say.
-        convention: what becomes of non-answers: `answered` compares the samples that all answered; None is that of
-            the first run.
+        runs: two or more runs of one task; the first is the one that the others are compared with.
+        metric: one or several names; None takes the task's first metric, and as exploratory ones all others of which
+            higher or lower is better.
+        pairs: the first run against every other, or all pairs.
+        task: where the task is defined, if not where the runs say.
+        convention: whether samples without an answer count as wrong; `answered` compares the samples that all runs
+            answered. None takes the convention of the first run.
         seed: of the resampling.
 
     Raises:
-        UsageError: there are fewer than two runs or one twice, they are of different tasks, have no sample in common,
-            no scores yet, or no metric of a name.
+        UsageError: there are fewer than two runs, one is given twice, they are of different tasks, have no sample in
+            common or no scores yet, or there is no such metric.
     """
-    matching = matched(runs)
+    common = common_samples(runs)
     for run in runs:
         _check_scores(run)
     engine = Engine(mode="replay", records=runs[0].records)
     scoring = task_of(runs[0], task).of_run(runs[0].configuration["options"], engine=engine).scorer()
-    rows = [*_rows(matching, scoring, convention or runs[0].convention)]
+    rows = [*_rows(common, scoring, convention or runs[0].convention)]
     chosen, names = _chosen(scoring.metrics, metric, rows), _names(runs)
     found = [
         _compared(each, rows, (a, b), names=(names[a], names[b]), seed=seed)
@@ -263,19 +260,19 @@ def compare(
         else replace(each, comparison=next(adjusted, each.comparison))
         for each in found
     )
-    values = next((_values(each, rows, matching) for each in chosen if _by_itself(each)), None)
-    return RunsComparison(runs=runs, names=names, matching=matching, metrics=tuple(whole), pairs=pairs, values=values)
+    values = next((_values(each, rows, common) for each in chosen if _by_itself(each)), None)
+    return RunsComparison(runs=runs, names=names, common=common, metrics=tuple(whole), pairs=pairs, values=values)
 
 
 def _names(runs: Sequence[Run]) -> tuple[str, ...]:
-    """What runs are called; by their folders alone where all have one name."""
+    """Names of the runs; their folders if all have one name."""
     folders = tuple(run.path.name for run in runs)
     one_name = len({run.name for run in runs}) == 1 and len({*folders}) == len(runs)
     return folders if one_name else tuple(names_of(runs))
 
 
 def _check_scores(run: Run) -> None:
-    """A run is scored at its end; until then its answers would count as wrong."""
+    """Refuses a run that is not scored yet: its answers would count as wrong."""
     if run.finished is None and any(each.prediction.answered and each.score is None for each in run.answers):
         raise UsageError(
             f"The run {str(run.path)!r} is not finished, and its answers have no scores yet.",
@@ -294,8 +291,8 @@ class _Row:
     has_image: bool
 
 
-def _rows(matching: Matching, scoring: Scorer, convention: MissingAnswerPolicy) -> Iterator[_Row]:
-    for place, row in enumerate(matching.rows):
+def _rows(common: CommonSamples, scoring: Scorer, convention: MissingAnswerPolicy) -> Iterator[_Row]:
+    for place, row in enumerate(common.rows):
         if convention == "answered" and any(answer.score is None for answer in row):
             continue
         sample = row[0].sample
@@ -304,7 +301,7 @@ def _rows(matching: Matching, scoring: Scorer, convention: MissingAnswerPolicy) 
 
 
 def _chosen(metrics: Sequence[Metric], wanted: str | Sequence[str] | None, rows: Sequence[_Row]) -> list[Metric]:
-    """The metrics that are wanted, or else all that have a good end and that any sample counts for."""
+    """The metrics that are asked for, or else all of which higher or lower is better and that any sample has."""
     known = {metric.name: metric for metric in metrics}
     if wanted is None:
         ended = [metric for metric in metrics if metric.better != "neither"]
@@ -314,7 +311,7 @@ def _chosen(metrics: Sequence[Metric], wanted: str | Sequence[str] | None, rows:
         if name not in known:
             raise UsageError(f"The task has no metric {name!r}.", hint=f"It has {', '.join(known)}.")
         if known[name].better == "neither":
-            raise UsageError(f"No value of {name!r} is better than another.", hint="Leave it out.")
+            raise UsageError(f"Neither higher nor lower is better for {name!r}.", hint="Leave it out.")
     return [known[name] for name in dict.fromkeys(names)]
 
 
@@ -323,8 +320,8 @@ def _by_itself(metric: Metric) -> bool:
     return metric.of_sums is None and metric.statistic is None
 
 
-def _values(metric: Metric, rows: Sequence[_Row], matching: Matching) -> SampleValues:
-    found: list[tuple[float | None, ...]] = [(None,) * len(row) for row in matching.rows]
+def _values(metric: Metric, rows: Sequence[_Row], common: CommonSamples) -> SampleValues:
+    found: list[tuple[float | None, ...]] = [(None,) * len(row) for row in common.rows]
     for row in rows:
         if all(metric.covers(score) for score in row.scores):
             found[row.place] = tuple(metric.matrix(row.scores)[:, 0].tolist())
@@ -381,10 +378,10 @@ def _tested(
     )
 
 
-# --- a comparison as lines of a table and notes, for a terminal, a notebook and a page alike ---
+# --- a comparison as lines of a table and notes, for terminals, notebooks and pages ---
 
 HEAD = ("figure", "runs", "first", "second", "difference", "95 % interval", "p", "verdict", "better", "worse", "tied")
-"""Of the lines; the last three count samples."""
+"""Heads of the table; the last three columns count samples."""
 
 _TESTS: Mapping[str, str] = {
     "mcnemar exact": "Exact McNemar test",
@@ -394,18 +391,18 @@ _TESTS: Mapping[str, str] = {
 
 
 def letter(place: int) -> str:
-    """What a run is called for short: A, B, and after Z AA, AB."""
+    """Letters for a run: A, B, and after Z AA, AB."""
     before, last = divmod(place, 26)
     return (letter(before - 1) if before else "") + chr(ord("A") + last)
 
 
 def pair_of(a: int, b: int) -> str:
-    """Two runs for short, in one piece."""
+    """Letters for two runs, without a line break."""
     return f"{letter(a)}\u00a0–\u00a0{letter(b)}"
 
 
 def line_of(each: MetricComparison) -> tuple[str, ...]:
-    """One comparison, as `HEAD` names its cells."""
+    """One comparison as a line of the table, under `HEAD`."""
     found = each.comparison
     return (
         each.metric,
@@ -429,26 +426,26 @@ def verdict_of(each: MetricComparison) -> str:
 
 
 def shown_p(value: float | None) -> str:
-    """A p-value, as exactly as anybody needs it."""
+    """A p-value with three places."""
     if value is None:
         return NONE
     return "< 0.001" if value < 0.001 else f"{value:.3f}"
 
 
 def counts_of(comparison: RunsComparison) -> Iterator[str]:
-    """Which samples the comparison is of, a sentence a line."""
-    matching, last = comparison.matching, len(comparison.runs)
+    """Which samples are compared, one sentence a line."""
+    common, last = comparison.common, len(comparison.runs)
     every = "both" if last == 2 else f"all {last}"
-    alone = ", ".join(f"{count:,} more in {letter(place)}" for place, count in enumerate(matching.alone))
-    yield f"{many(len(matching.rows), 'sample')} in {every}, {alone}"
-    answered = ", ".join(f"{count:,} by {letter(place)}" for place, count in enumerate(matching.answered))
-    yield f"{matching.by_all:,} of them answered by {every}, {answered}"
-    if matching.unlike:
-        yield f"{matching.unlike:,} of them were not asked the same: another image, other options, another target"
+    alone = ", ".join(f"{count:,} more in {letter(place)}" for place, count in enumerate(common.alone))
+    yield f"{many(len(common.rows), 'sample')} in {every}, {alone}"
+    answered = ", ".join(f"{count:,} by {letter(place)}" for place, count in enumerate(common.answered))
+    yield f"{common.by_all:,} of them answered by {every}, {answered}"
+    if common.unlike:
+        yield f"{common.unlike:,} of them were not asked the same: another image, other options, another target"
 
 
 def notes_of_tests(comparison: RunsComparison) -> Iterator[str]:
-    """What a reader has to know of the tests, a sentence a line."""
+    """What a reader has to know of the tests, one sentence a line."""
     if len(comparison.runs) > 2:
         pairs = "every two of the runs" if comparison.pairs == "all" else "A against each of the others"
         yield f"Compared: {pairs}, on the samples that all have"
@@ -462,7 +459,7 @@ def notes_of_tests(comparison: RunsComparison) -> Iterator[str]:
 
 
 def notes_of_p(metrics: Sequence[MetricComparison]) -> Iterator[str]:
-    """For which comparisons p is adjusted, and for which it is not, a sentence a line."""
+    """For which comparisons p is adjusted and for which it is not, one sentence a line."""
     family = max((each.comparison.family for each in metrics), default=1)
     if family > 1:
         yield f"p adjusted for {family} comparisons by Holm's method; intervals each for itself"
@@ -472,7 +469,7 @@ def notes_of_p(metrics: Sequence[MetricComparison]) -> Iterator[str]:
 
 
 def _reach(comparison: RunsComparison) -> Iterator[str]:
-    """The smallest differences that ties leave open, of all pairs that a figure is tied on."""
+    """For metrics with a tie, the smallest true difference that so many samples would show."""
     tied = [each for each in comparison.metrics if each.comparison.verdict == "tied"]
     by_reach: dict[str, list[str]] = {}
     for metric in dict.fromkeys(each.metric for each in tied):
@@ -485,7 +482,7 @@ def _reach(comparison: RunsComparison) -> Iterator[str]:
 
 
 def _least(tied: Sequence[MetricComparison]) -> str:
-    """What every one of the pairs would show; empty where one could show nothing."""
+    """The smallest difference that all of the pairs would show; empty if one of them would show none."""
     found = [each.comparison.detectable for each in tied]
     known = [value for value in found if value is not None]
     if len(known) < len(found):

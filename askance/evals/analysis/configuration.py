@@ -25,29 +25,29 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Differing:
-    """One place of the configuration at which runs differ."""
+class ConfigurationDifference:
+    """One entry of the configuration in which runs differ."""
 
     place: str
     values: tuple[Any, ...]
-    """What stands there in each run; None where nothing does."""
+    """Its value in each run; None if a run has no such entry."""
 
 
-def differences(runs: Sequence[Run]) -> Iterator[Differing]:
-    """Where the configurations of `runs` differ, and last the versions of askance that made them, if they do."""
+def differences(runs: Sequence[Run]) -> Iterator[ConfigurationDifference]:
+    """The entries in which the configurations of `runs` differ; at the end the versions of askance, if they differ."""
     yield from _differing([run.configuration for run in runs], "")
     versions = tuple(run.made_by or None for run in runs)
     if len(set(versions)) > 1:
-        yield Differing(place="askance", values=versions)
+        yield ConfigurationDifference(place="askance", values=versions)
 
 
-def _differing(values: Sequence[Any], place: str) -> Iterator[Differing]:
+def _differing(values: Sequence[Any], place: str) -> Iterator[ConfigurationDifference]:
     if all(isinstance(value, Mapping) for value in values):
         forms = [cast("Mapping[str, Any]", value) for value in values]
         for name in dict.fromkeys(name for form in forms for name in form):
             yield from _differing([form.get(name) for form in forms], f"{place}.{name}" if place else name)
     elif any(value != values[0] for value in values[1:]):
-        yield Differing(place=place, values=tuple(values))
+        yield ConfigurationDifference(place=place, values=tuple(values))
 
 
 Change: TypeAlias = "tuple[Stretch, ...]"
@@ -88,12 +88,12 @@ def difference_rows(runs: Sequence[Run]) -> list[DifferenceRow]:
     return [*rows, *_alone(missing, "solver.models.", "links"), *_alone(missing, _PROMPT, "prompts")]
 
 
-def _of_link(each: Differing) -> bool:
+def _of_link(each: ConfigurationDifference) -> bool:
     model = each.place.startswith("solver.models.") and each.place.count(".") == 2
     return model or each.place.startswith(_PROMPT)
 
 
-def _alone(missing: Sequence[Differing], within: str, words: str) -> Iterator[DifferenceRow]:
+def _alone(missing: Sequence[ConfigurationDifference], within: str, words: str) -> Iterator[DifferenceRow]:
     """What not all runs have of the links or of the prompts."""
     some = [each for each in missing if each.place.startswith(within)]
     if some:
@@ -104,7 +104,7 @@ def _alone(missing: Sequence[Differing], within: str, words: str) -> Iterator[Di
         yield DifferenceRow(place=f"{words} that not all have", values=tuple(", ".join(each) or NONE for each in names))
 
 
-def _row(each: Differing, runs: Sequence[Run]) -> DifferenceRow:
+def _row(each: ConfigurationDifference, runs: Sequence[Run]) -> DifferenceRow:
     values = tuple(_shown(value) for value in each.values)
     if not each.place.startswith(_PROMPT):
         long = all(isinstance(value, (str, list)) for value in each.values) and max(map(len, values)) > _LINE

@@ -1,7 +1,7 @@
-"""A run gone through again from its folder alone: its chain over its own records, and its scores and figures.
+"""A run made again from its folder alone: `rerun` runs its chain over its own records, `rescore` scores it anew.
 
-A rerun says what would be answered by the code of today, and where another request would be made. Scoring again takes
-another metric, a mended scorer or a mended parser into account, and checks what was written down.
+A rerun shows what today's code would answer, and where it would make another request. Scoring anew applies a new
+metric, a mended scorer or a mended parser, and checks what the folder says.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 # --- the chain again ---
 
 RerunOutcome = Literal["same", "different", "asked anew", "unrecorded"]
-"""The prediction is equal; another one is read from the same records; a request is not on record; it is no answer, and
-the call that gave none has left no record."""
+"""`same`: the prediction is equal. `different`: the same records give another one. `asked anew`: a request is not on
+record. `unrecorded`: there was no answer, and the call that failed left no record."""
 
 AT_ONCE = 16
 """Samples that are run again at the same time."""
@@ -51,11 +51,11 @@ class Rerun:
     was: SampleResult
     now: Prediction
     names: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Links that the run may know by an earlier name, each with its name of today."""
+    """Links that the run has under an older name, each with the name that it has today."""
 
     @property
     def outcome(self) -> RerunOutcome:
-        """What became of it."""
+        """How the prediction compares with that of the run."""
         was, now = _named_as(self.was.prediction, self.now, self.names), self.now
         missed = {name for name, link in now.links.items() if link.get("error") == "ReplayMiss"}
         if any(was.links.get(name, _NONE)["outcome"] not in _WITHOUT_RECORD for name in missed):
@@ -79,31 +79,31 @@ def _named_as(was: Prediction, now: Prediction, names: Mapping[str, str]) -> Pre
 
 
 def _form(prediction: Prediction, missed: Collection[str], *, named: bool) -> JsonObject:
-    """All of a prediction that stays when it is made again.
+    """All of a prediction that stays equal when it is made again.
 
     Args:
-        prediction: as it was or is.
-        missed: links whose calls are not made.
-        named: whether links have the names that they had.
+        prediction: of the run, or of the rerun.
+        missed: links whose requests are not on record.
+        named: whether the links have the same names in both.
     """
     form = prediction.form()
     del form["meta"]
-    if missed:  # the words for what failed are of its time
+    if missed:  # the message of a failure may change between versions
         form["outcome"], form["reason"] = prediction.answered, None
     if missed or not named:
         form["links"] = {
             name: (link["outcome"], link["calls"]) for name, link in prediction.links.items() if name not in missed
         }
-    if not named:  # what links say stands elsewhere now; the answer is the same or not
+    if not named:  # a trace goes by the names of links
         del form["trace"]
     return form
 
 
 def _solver(run: Run, task: type[Task]) -> Solver:
-    """The run's solver over the run's own records, which asks nobody.
+    """The run's solver over the run's own records; it makes no calls.
 
     Raises:
-        UsageError: the task makes its solver only with its data, or the run does not describe its models.
+        UsageError: the task needs its data to make the solver, or the run does not describe its models.
     """
     engine = Engine(mode="replay", records=run.records)
     models = {role: model_from_form(form, engine) for role, form in run.configuration["models"].items()}
@@ -112,14 +112,14 @@ def _solver(run: Run, task: type[Task]) -> Solver:
 
 
 async def rerun(run: Run, task: type[Task], *, own_prompts: bool = False) -> AsyncGenerator[Rerun, None]:
-    """Every sample of `run`, run again by the code of today, in the order of `run.answers`.
+    """Runs every sample of `run` again with today's code, in the order of `run.answers`.
 
-    Pictures are not needed: they are known by their digests.
+    Pictures are not needed, since their digests are known.
 
     Args:
-        run: with its records.
-        task: of the run.
-        own_prompts: whether the prompts are those that the run has kept, not those of today.
+        run: a run with its records.
+        task: the class of its task.
+        own_prompts: takes the prompts that the run has kept in place of today's.
 
     Raises:
         UsageError: the run cannot be run again without its data.
@@ -140,20 +140,20 @@ async def rerun(run: Run, task: type[Task], *, own_prompts: bool = False) -> Asy
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reread:
-    """The answers of a run as its own records are read today, with the prompts that it was asked with."""
+    """The answers of a run, read again from its own records with the prompts that it has kept."""
 
     answers: Sequence[SampleResult]
-    """In the order of the run; a sample that cannot be read again keeps its answer."""
+    """In the order of the run. A sample that cannot be read again keeps its answer."""
     ids: Mapping[RerunOutcome, Sequence[str]] = field(default_factory=dict[RerunOutcome, Sequence[str]])
-    """Of samples, by what became of them."""
+    """By outcome, the ids of samples."""
 
     def of(self, *outcomes: RerunOutcome) -> tuple[str, ...]:
-        """Ids of the samples with these outcomes, each once and in their order."""
+        """Ids of the samples with these outcomes, each once, in alphabetical order."""
         return tuple(sorted({name for outcome in outcomes for name in self.ids.get(outcome, ())}))
 
 
 async def read_again(run: Run, task: type[Task]) -> Reread:
-    """Runs the chain of `run` again and takes over what its records are read as.
+    """Runs the chain of `run` again and takes over answers that differ.
 
     Raises:
         UsageError: the run cannot be run again without its data.
@@ -174,15 +174,15 @@ async def read_again(run: Run, task: type[Task]) -> Reread:
 
 @dataclass(frozen=True, kw_only=True)
 class RescoreResult:
-    """A run after it was scored again, as it lies in its folder."""
+    """A run after it was scored again."""
 
     run: Run
     reread: int = 0
-    """Samples whose chain was run again over the run's own records."""
+    """How many samples were run again over the run's own records."""
     changed: tuple[str, ...] = ()
-    """Ids of those that are answered otherwise now."""
+    """Ids of samples whose answer changed."""
     kept: tuple[str, ...] = ()
-    """Ids of those that keep what they had, since a call that they would make is not among the records."""
+    """Ids of samples that keep their answer, because a request that they would make is not on record."""
 
 
 async def rescore(

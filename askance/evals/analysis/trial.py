@@ -1,6 +1,7 @@
-"""The trials of a blame: a wrong answer each, with one link replaced and given all that does not follow from it.
+"""The trials of a blame. A trial asks for one wrong answer again, with one link replaced.
 
-A link is dropped, or taken from another run, or from what is true of the sample.
+The replaced link is dropped, or taken from another run, or from what is true of the sample. Links that do not depend on
+it are given as they were.
 """
 
 from __future__ import annotations
@@ -35,31 +36,31 @@ if TYPE_CHECKING:
     from askance.evals.task import Task
     from askance.models import Engine, Model
 
-# --- what takes the place of a link ---
+# --- replacements of a link ---
 
 LinkResults: TypeAlias = "dict[str, Result[Any]]"
 """Links by name, as a chain takes them."""
 Truth: TypeAlias = "Callable[[Sample], Mapping[str, Any]]"
-"""From a sample to what is true of it, by link."""
+"""Gives, for a sample, the true values of links, by name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replacement:
-    """What takes the place of links."""
+    """A way to replace links."""
 
     name: str
-    """`dropped`, `truth`, or `run` with the beginning of the other run's hash: results are kept under it."""
+    """`dropped`, `truth`, or `run` with the beginning of the other run's hash; results are kept under this name."""
     words: str
-    """What was done to a link, for a sentence: `dropped`."""
+    """What is done to a link, as a participle for sentences: `dropped`."""
     put: Callable[[SampleResult, Link[Any]], Result[Any] | None]
-    """What takes the place of an answer's link; None where there is nothing to put there."""
+    """Gives the replacement of a link for an answer; None if there is none."""
 
 
 def links_of(answer: SampleResult, links: Iterable[Link[Any]]) -> LinkResults:
-    """Links of an answer as a chain takes them: those with a value are `given`, the others keep their outcome.
+    """The links of an answer as input of a chain: those with a value are `given`, the others keep their outcome.
 
     Raises:
-        UsageError: a link has a value that no chain could take.
+        UsageError: the value of a link cannot be read.
     """
     with _reading(answer.sample):
         prediction = answer.prediction
@@ -70,7 +71,7 @@ def links_of(answer: SampleResult, links: Iterable[Link[Any]]) -> LinkResults:
 
 @contextmanager
 def _reading(sample: Sample) -> Generator[None]:
-    """Raises an error that names the sample where a value of a link cannot be read."""
+    """Turns an error of reading a link's value into one that names the sample."""
     try:
         yield
     except (AttributeError, KeyError, TypeError, ValueError, UsageError) as error:
@@ -85,14 +86,14 @@ def _result(link: Link[Any], form: Mapping[str, Any] | None, value: Json) -> Res
     if form is None:
         return None
     if form["outcome"] != "answered":
-        # Where there is an answer in the end, nothing that was skipped was needed.
+        # The chain has an answer, so it did not need what was skipped.
         absent = form["outcome"] == "skipped"
         return Result(outcome=form["outcome"], reason=form.get("reason"), error=form.get("error"), absent=absent)
     return None if value is None else link.result(value)
 
 
 def link_form(link: Link[Any], result: Result[Any]) -> Json:
-    """The value of a link as JSON, without what follows from it; None where there is none."""
+    """The value of a link as JSON, without fields that follow from others; None if it has no value."""
     form = None if result.value is None else link.write(result.value)
     if link.name != STATEMENT.name or not isinstance(form, dict):
         return form
@@ -100,10 +101,9 @@ def link_form(link: Link[Any], result: Result[Any]) -> Json:
 
 
 def dropping(chain: Chain) -> Replacement:
-    """Nothing takes the place of a link.
+    """Drops a link.
 
-    T_V is the exception, since most chains cannot do without: the verbalizations that it was made of take its place,
-    one after the other.
+    Most chains cannot do without T_V, so it is replaced by the verbalizations that it was made of, one after the other.
     """
     tools = (OBJECTS, SCENE_TEXT, NARRATION, UNUSUAL)
     needs = next((step.needs for step in chain.steps if step.link.name == DESCRIPTION.name), tools)
@@ -125,7 +125,7 @@ def dropping(chain: Chain) -> Replacement:
 
 
 def from_run(other: Run) -> Replacement:
-    """The same link of another run takes its place, for the same sample and, as far as is known, the same picture."""
+    """Takes a link from another run: from the same sample, and as far as is known, the same picture."""
     answers = {place_of(answer): answer for answer in other.answers}
 
     def put(answer: SampleResult, link: Link[Any]) -> Result[Any] | None:
@@ -142,11 +142,11 @@ def from_run(other: Run) -> Replacement:
 
 
 def from_truth(truth: Truth | Path | None = None) -> Replacement:
-    """What is true of the sample takes the place of a link.
+    """Replaces a link by what is true of the sample.
 
     Args:
-        truth: says what is true; or a file that does, of JSON lines with an `id` of a sample or a group, and links by
-            name. By default the sample itself says so, in its `target` or `tags`, under a link's name.
+        truth: a function that gives the true values; or a JSONL file with an `id` of a sample or a group and links by
+            name. By default they are in the sample's `target` or `tags`, under the name of the link.
 
     Raises:
         UsageError: the file cannot be read.
@@ -182,7 +182,7 @@ def _read_truth(file: Path) -> Truth:
             found[str(form["id"])] = {link: value for link, value in form.items() if link != "id"}
         except (ValueError, KeyError, TypeError) as error:
             raise UsageError(
-                f"Line {number} of {str(file)!r} says nothing of a sample.",
+                f"Line {number} of {str(file)!r} is not about a sample.",
                 hint='Write one object a line: {"id": "…", "statement": "…"}.',
             ) from error
     return lambda sample: found.get(sample.id) or found.get(sample.cluster) or {}
@@ -198,25 +198,25 @@ Place: TypeAlias = tuple[str, int]
 """Id and epoch of a sample."""
 
 _NEAR = 1e-9
-"""Two values of a metric that differ by no more are equal."""
+"""Values of a metric that differ by no more count as equal."""
 
 
 def place_of(answer: SampleResult) -> Place:
-    """Which sample and epoch an answer belongs to."""
+    """Sample id and epoch of an answer."""
     return answer.sample.id, answer.epoch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedTrial:
-    """A trial that can be made: one wrong answer, and what takes the place of one of its links."""
+    """A trial that can be made: one wrong answer, and the replacement of one of its links."""
 
     answer: SampleResult
     link: Link[Any]
     put: Result[Any]
     given: Mapping[str, Any]
-    """The chain's input: the sample, and every link that does not lie downstream."""
+    """The chain's input: the sample, and every link that does not depend on the replaced one."""
     key: str
-    """Tells it from any other, also of an earlier run of the same folder."""
+    """Key of the trial, by which one that was made before is found again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -224,19 +224,19 @@ class Trial:
     """One wrong answer, asked for again with one link replaced."""
 
     answer: SampleResult
-    """As it was."""
+    """The answer of the run."""
     link: str
     put: Json
-    """What took the link's place, as JSON; None where the link was dropped."""
+    """The replacement as JSON; None if the link was dropped."""
     now: Prediction
     worth: float | None
-    """The metric of the new answer; None where there is none."""
+    """The metric of the new answer; None if there is no answer."""
     flips: bool
     """Whether the new answer is right."""
 
     @property
     def gone(self) -> tuple[str, ...]:
-        """Other links that had a value and lost it with this one."""
+        """Other links that had a value and have none in the trial."""
         before, after = self.answer.prediction.links, self.now.links
         return tuple(
             link
@@ -250,21 +250,21 @@ def _answered(form: Mapping[str, Any]) -> bool:
 
 
 class Trials:
-    """The trials that a run gives rise to: what each is given, and what its answer is worth.
+    """The trials of a run: iterating gives those that can be made.
 
     Args:
-        run: finished, with its scores.
-        task: of the run.
-        engine: by which models are asked, and where answers are on record.
-        models: by role, the models to ask: those of the run, and `judge` where its scoring has one. A role that is not
-            named gets the model that the run describes, whose recorded answers can be had and whom nobody can ask.
-        replacement: what takes the place of links; by default nothing does.
-        links: those that are tried, by name or short name; None is all.
-        metric: what tells right from wrong; by default the one that stands for the task.
+        run: a finished run with its scores.
+        task: the class of its task.
+        engine: asks the models and has the records.
+        models: by role, the models to ask: those of the run, and `judge` if its scorer has one. A role that is not
+            named gets the model that the run describes: its recorded answers are found, but it cannot be asked.
+        replacement: how links are replaced; by default they are dropped.
+        links: names or short names of the links to try; None tries all.
+        metric: the metric that tells right from wrong; by default the task's first.
 
     Raises:
-        UsageError: the run cannot be run without its data, its solver is no chain, it is not scored, it has no metric
-            or link of that name.
+        UsageError: the task needs its data, the solver is not a chain, the run is not scored, or it has no such metric
+            or link.
     """
 
     def __init__(
@@ -289,13 +289,13 @@ class Trials:
         self.metric = _metric(self.scoring, metric)
         self.replacement = replacement or dropping(self.chain)
         self.above = self.chain.upstream
-        """By link, those that it depends on."""
+        """By link, the links that it depends on."""
         self._links = _links(self.chain, links)
         self._solver_form = self.solver.form()
         self._answers = {place_of(answer): answer for answer in run.answers}
         _check_scored(run)
         self.worth = dict(self._worths())
-        """By sample and epoch of every wrong answer: what it is worth, and what a right one is."""
+        """By sample and epoch of every wrong answer: the metric of the answer, and that of a right one."""
         self.wrong = tuple(each for each in run.answers if place_of(each) in self.worth)
 
     def _worths(self) -> Iterator[tuple[Place, tuple[float, float]]]:
@@ -311,20 +311,20 @@ class Trials:
         return (right - value if self.metric.better == "higher" else value - right) > _NEAR
 
     def __iter__(self) -> Iterator[PlannedTrial]:
-        """The trials that can be made, of the links that are wanted."""
+        """The trials that can be made."""
         found = (self._planned(answer, link) for answer in self.wrong for link in self._links)
         return (trial for trial in found if trial is not None)
 
     @property
     def unmoved(self) -> Iterator[Place]:
-        """Wrong answers without a trial: their links have already what would take their place."""
+        """Wrong answers without a trial, because every replacement equals the link that it would replace."""
         for answer in self.wrong:
             put = [link for link in self._links if self.replacement.put(answer, link) is not None]
             if put and all(self._planned(answer, link) is None for link in put):
                 yield place_of(answer)
 
     def _planned(self, answer: SampleResult, link: Link[Any]) -> PlannedTrial | None:
-        """The trial of one link; None where nothing takes its place, or what stands there already."""
+        """The trial of one link; None if there is no replacement, or if it equals the link."""
         put, there = self.replacement.put(answer, link), links_of(answer, self.chain.links.values())
         was = there.get(link.name)
         if put is None or (was is not None and (put.outcome, put.value) == (was.outcome, was.value)):
@@ -346,7 +346,7 @@ class Trials:
         return key_of("blame", {**form, "put": link_form(link, put), "solver": self._solver_form})
 
     def still_true(self, lines: Iterable[JsonObject]) -> Iterator[JsonObject]:
-        """Of the lines of an earlier blame those that are answered, and about the run as it is."""
+        """The lines of an earlier blame that are answered and still fit the run."""
         for line in lines:
             answer = self._answers.get((line["id"], line["epoch"]))
             if line["how"] == self.replacement.name and line["outcome"] == "answered" and answer is not None:
@@ -356,7 +356,7 @@ class Trials:
                     yield line
 
     def line(self, trial: PlannedTrial, now: Prediction) -> JsonObject:
-        """The line of `blame.jsonl` for a trial and its new answer."""
+        """The line of a trial and its new answer in `blame.jsonl`."""
         return {
             "how": self.replacement.name,
             "id": trial.answer.sample.id,
@@ -368,7 +368,7 @@ class Trials:
         }
 
     async def made(self, line: Mapping[str, Any]) -> Trial:
-        """The trial that a line of `blame.jsonl` tells of, with its answer scored."""
+        """The trial in a line of `blame.jsonl`, with its answer scored."""
         was = self._answers[line["id"], line["epoch"]]
         now = await scored(replace(was, prediction=Prediction.from_form(line), score=None), self.scoring)
         worth, right = self._worth(now.score), self._worth(bounds_of(was.sample, self.scoring)[1])

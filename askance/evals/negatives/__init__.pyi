@@ -1,8 +1,8 @@
-from .artifacts import Artifacts as Artifacts
-from .artifacts import Blind as Blind
-from .artifacts import BlindImage as BlindImage
-from .artifacts import Lengths as Lengths
-from .artifacts import TextOnlyAccuracy as TextOnlyAccuracy
+from .annotation_artifacts import AnnotationArtifacts as AnnotationArtifacts
+from .annotation_artifacts import BlindAnswers as BlindAnswers
+from .annotation_artifacts import BlindImage as BlindImage
+from .annotation_artifacts import Lengths as Lengths
+from .annotation_artifacts import TextOnlyAccuracy as TextOnlyAccuracy
 from .audit import Audit as Audit
 from .audit import AuditOptions as AuditOptions
 from .audit import AuditRow as AuditRow

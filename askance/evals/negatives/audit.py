@@ -19,7 +19,14 @@ from askance.agents.negatives import normal
 from askance.chains import Planner
 from askance.concurrency import map_in_order
 from askance.errors import UsageError
-from askance.evals.negatives.artifacts import CHANCE, ORDERS, ask_blind, blind_choosers, find_artifacts, shuffled
+from askance.evals.negatives.annotation_artifacts import (
+    CHANCE,
+    ORDERS,
+    ask_blind,
+    blind_choosers,
+    find_artifacts,
+    shuffled,
+)
 from askance.evals.negatives.edits import Sameness, StatementChange, change, nearest, sameness
 from askance.evals.negatives.option_sets import HardNegative, OptionSet, own_sidecar, write_options
 from askance.evals.negatives.rules import RULES, Decision, Rule, Rules
@@ -31,7 +38,7 @@ if TYPE_CHECKING:
     from askance.agents.verdict import Judge, Verdict
     from askance.chains import Plan
     from askance.chat import JsonObject
-    from askance.evals.negatives.artifacts import Artifacts, Blind
+    from askance.evals.negatives.annotation_artifacts import AnnotationArtifacts, BlindAnswers
     from askance.models import Embedder, Engine, ModelLike
     from askance.statistics import Interval
 
@@ -113,8 +120,8 @@ class Audit:
 
     rows: tuple[AuditRow, ...]
     rules: Rules
-    artifacts: Artifacts
-    blind: Blind | None = None
+    artifacts: AnnotationArtifacts
+    blind: BlindAnswers | None = None
     judge: str | None = None
     """Name of the judge, if there was one."""
     embedder: str | None = None
@@ -322,7 +329,7 @@ def _cosine(one: Sequence[float], other: Sequence[float]) -> float:
     return sum(map(mul, one, other)) / size if size else 0.0
 
 
-def _decided(row: AuditRow, rules: Rules, *, artifacts: Artifacts, blind: Blind | None) -> AuditRow:
+def _decided(row: AuditRow, rules: Rules, *, artifacts: AnnotationArtifacts, blind: BlindAnswers | None) -> AuditRow:
     """The row with the results for its wording and its image, the rules that it breaks, and the decision."""
     negative, image = row.negative, None if blind is None else blind.images[row.negative.key]
     row = replace(

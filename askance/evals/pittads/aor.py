@@ -1,7 +1,7 @@
-"""Atypical object recognition: between which two objects the atypicality of an ad holds (sections 3.1 and 4).
+"""The task of atypical object recognition: which two objects the atypicality of an ad is between (sections 3.1 and 4).
 
-The relation is given, the model names the objects, and the statement that comes of it, ŝ, is compared with the true
-ones by the cosine similarity of their sentence embeddings.
+The relation is given and the model names the objects. The statement made of them, ŝ, is compared with the true ones by
+the cosine similarity of their sentence embeddings.
 
 How the paper is read where it leaves a choice:
 
@@ -47,17 +47,17 @@ if TYPE_CHECKING:
     from askance.models import RecordedEmbedder
 
 Per = Literal["image", "relation"]
-"""What a sample is: an image, asked about one relation; or each relation of an image that has statements."""
+"""What a sample is: an image, asked about one relation; or each relation of an image with true statements."""
 
 
 EMBEDDER = "st:sentence-transformers/all-mpnet-base-v2"
 """The sentence encoder of the paper."""
 
 ABOVE = (0.7, 0.6, 0.5)
-"""Similarities from which on a statement counts as more or less right (Table 2)."""
+"""A statement counts as right above each of these similarities (Table 2)."""
 
 BEST, MEAN = "", "mean "
-"""Beginnings of the names of figures: by the most similar true statement, or by the mean over all of them."""
+"""Prefixes of names of figures: by the most similar true statement, or by the mean over all of them."""
 
 NOTES = (
     "The relation is given; a sample is an image unless `per` is `relation`",
@@ -73,7 +73,7 @@ class Aor(ModelTask, DescribedTask):
     needs = ("statements",)
 
     embedder: EmbedderLike = EMBEDDER
-    """What similarities are worked out with: a spec, or an embedder."""
+    """The embedder that computes similarities."""
     per: Per = "image"
     """Whether each image is a sample, or each relation of it."""
 
@@ -138,7 +138,7 @@ def asked_relation(ad: Ad) -> Relation:
 
 
 def _given(sample: Sample) -> Mapping[str, Any]:
-    """The chain's input: for options it gets the template of the relation with places to fill in, and its example."""
+    """The chain's input; its options are the template of the relation with places to fill in, and an example."""
     inputs = dict(sample.inputs)
     template = TEMPLATES[inputs.pop("relation")]
     options = [template.format(primary=primary, secondary=secondary) for primary, secondary in (PLACES, EXAMPLES)]
@@ -155,7 +155,7 @@ def _filled(reading: Reading, sample: Sample) -> dict[str, str] | None:  # noqa:
 
 
 def similarity_scorer(embedder: RecordedEmbedder) -> Scorer:
-    """How filled-in statements are scored: how similar they are to the true ones (section 4, Tables 2 and 8)."""
+    """The scorer of filled-in statements: their similarity to the true ones (section 4, Tables 2 and 8)."""
     return Scorer(
         closing=(embedder,),
         score=partial(_score, embedder),
@@ -173,7 +173,7 @@ def _metrics(kind: str) -> list[Metric]:
 
 
 async def _score(embedder: RecordedEmbedder, sample: Sample, value: Any) -> Score:
-    """What a statement is worth: how similar it is to the true ones."""
+    """The score of a statement: its similarity to the true ones."""
     filled, true = _statement(value).text, [_statement(form).text for form in _true_of(sample)]
     texts = [filled, *true]
     said, *meant = await embedder.embed(texts)

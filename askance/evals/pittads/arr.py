@@ -1,4 +1,4 @@
-"""Action-reason retrieval: which statements say what an ad argues for (sections 3.2 and 5.2).
+"""The tasks of action-reason retrieval: which statements say what an ad argues for (sections 3.2 and 5.2, Table 11).
 
 How the paper is read where it leaves a choice:
 
@@ -13,28 +13,38 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
+from pydantic import Field
 from typing_extensions import override
 
 from askance.agents import ChoiceMode, choose_action_reasons
 from askance.agents.negatives import KINDS
-from askance.chains import ANSWERS
+from askance.chains import ANSWERS, DESCRIPTION, Chain, verbalize
 from askance.evals.baselines import LongestOption, MajoritySolver, RandomSolver, expected_figures
 from askance.evals.negatives.option_sets import read_sidecar, sidecar_of
 from askance.evals.pittads.dataset import Negatives, PittAds
 from askance.evals.pittads.task import AdsTask, DescribedTask
 from askance.evals.sample import Sample
 from askance.evals.solver import ChainSolver
-from askance.evals.suite.choice import COUNT, OTHER, TRUE, UNKNOWN, kinds_in, multi_scorer, single_scorer
-from askance.evals.suite.context import chain_of
-from askance.evals.suite.option_orders import Orders, sample_ids
-from askance.evals.suite.shuffle import in_order, lot
+from askance.evals.suite.choice import (
+    COUNT,
+    OTHER,
+    TRUE,
+    UNKNOWN,
+    choice_samples,
+    kinds_in,
+    multi_scorer,
+    single_scorer,
+)
+from askance.evals.suite.context import TOOLS, VERBALIZED, View, chain_of, view_of
+from askance.evals.suite.option_orders import Orders
+from askance.evals.suite.ranker import WEIGHT, FusionContext, FusionSolver, Texts, parts_of
 from askance.evals.suite.statements import hard_kind, read_qa
 from askance.evals.suite.suite_task import ModelTask
+from askance.models import EmbedderLike, ScorerLike
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
@@ -47,17 +57,17 @@ TrueShown: TypeAlias = Literal["one", "all"]
 """How many true statements are among the options of *Single*."""
 
 Baseline: TypeAlias = Literal["random", "longest", "majority"]
-"""What looks at nothing: lots, the longest options, the numbers that are true most often."""
+"""Solvers that look at nothing: random options, the longest options, the numbers that are true most often."""
 
 NEGATIVE_KINDS = (*KINDS["ads"], OTHER, UNKNOWN)
-"""Kinds of wrong options: what was changed in a hard negative, by what is known of its text (Fig. 5)."""
+"""Kinds of wrong options; of a hard negative, what was changed in its text (Fig. 5)."""
 
 KindsOf: TypeAlias = Callable[["Ad"], Mapping[str, str]]
 
 SINGLE_NOTE = "All true statements of an image stand among its options, unless `true` is `one`"
 
 CHANCES = ("p@1", "p@2", "p@3", "acc@1", "acc@2", "mean of five", "accuracy")
-"""Figures of which the exact chance is told."""
+"""Figures whose exact chance is noted."""
 
 
 class OptionsTask(AdsTask):
@@ -74,7 +84,7 @@ class OptionsTask(AdsTask):
 
     @property
     def one_true(self) -> bool:
-        """Whether only one of the true statements stands among the options."""
+        """Whether only one of the true statements is among the options."""
         return False
 
     @override
@@ -94,7 +104,7 @@ class OptionsTask(AdsTask):
 
     @cached_property
     def asked(self) -> tuple[Sample, ...]:
-        """The samples, made once."""
+        """The samples; they are made once."""
         kinds = kinds_of(self.dataset)
         return tuple(sample for ad in self.subset.items for sample in self._samples_of(ad, kinds(ad)))
 
@@ -108,24 +118,8 @@ class OptionsTask(AdsTask):
 
     def _samples_of(self, ad: Ad, kind_of: Mapping[str, str]) -> Iterator[Sample]:
         """The samples of one ad, one for each order of its options."""
-        true = self._true_of(ad)
-        shown = [text for text in shown_of(ad) if kind_of[text] != TRUE or text in true]
         sample = Sample(id=ad.id, image=self.image_of(ad), inputs={**self.links[ad.id]}, group=ad.id)
-        for order, name in sample_ids(ad.id, orders=self.orders).items():
-            options = in_order(shown, seed=self.seed, key=ad.id, order=order)
-            of_each = [kind_of[text] for text in options]
-            yield replace(
-                sample,
-                id=name,
-                inputs={**sample.inputs, "options": list(options)},
-                target={"true": [n for n, kind in enumerate(of_each, start=1) if kind == TRUE], "kinds": of_each},
-                tags={"order": order} if self.orders > 1 else {},
-            )
-
-    def _true_of(self, ad: Ad) -> Sequence[str]:
-        """The true statements that stand among the options."""
-        true = [text for text in shown_of(ad) if text in ad.true]
-        return [min(true, key=lambda text: lot(self.seed, ad.id, "true", text))] if self.one_true else true
+        return choice_samples(sample, kind_of, seed=self.seed, orders=self.orders, one_true=self.one_true)
 
 
 class ArrTask(ModelTask, DescribedTask, OptionsTask):
@@ -195,7 +189,7 @@ class ArrSingle(ArrTask):
 
 
 class ModeTask(OptionsTask):
-    """A task over the very samples of `pittads/arr-multi` and `pittads/arr-single`, without a model that answers."""
+    """A task over the samples of `pittads/arr-multi` and `pittads/arr-single`, answered without a language model."""
 
     mode: ChoiceMode = "multi"
     """multi gives three options, single one."""
@@ -243,31 +237,110 @@ class ArrBaseline(ModeTask):
         return (*super().notes(), *((self._chance(),) if self.baseline == "random" else ()))
 
     def chance(self) -> tuple[Figure, ...]:
-        """What random answers get on average, exactly, in the figures of the task."""
+        """The exact expectation of random answers, in the figures of the task."""
         return expected_figures(self.found("samples", self.samples), self.scorer(), count=self.count, alike=_alike)
 
     def _chance(self) -> str:
-        """The same in a sentence, to stand beside what was drawn."""
+        """The same as a note, to be read beside the figures of random answers."""
         shown = [each for each in self.chance() if each.metric in CHANCES and each.value is not None]
         return f"Chance, exactly: {', '.join(f'{each.metric} {100 * (each.value or 0):.2f}' for each in shown)}"
 
 
 def _alike(sample: Sample) -> tuple[str, ...]:
-    """How many options there are of each kind: all that the expectation depends on."""
+    """The kinds of the options, sorted: samples with equal ones have equal expectations."""
     return tuple(sorted(kinds_in(sample)))
 
 
+DESCRIBED: Mapping[FusionContext, str] = {
+    "I": "I",
+    "I+T": "I+V+T",
+    "I+T+V": "I+V+T",
+    "I+T+V+IN+UH": "I+V+T+IN+UH",
+    "I+T_V": "I+T_V",
+}
+"""The context of the other tasks with the same texts, or the nearest one."""
+
+FUSION_NOTE = (
+    "How picture and texts are fused is not in the paper: here by the mean of the fit to the picture and of the mean "
+    "similarity to the texts, where `weight` is 0.5"
+)
+
+
+class ArrClip(DescribedTask, ModeTask):
+    """Which of the options an ad argues for, by encoders of pictures and texts."""
+
+    name = "pittads/arr-clip"
+
+    encoder: ScorerLike = Field(alias="scorer")
+    """Says how well an option fits the picture."""
+    embedder: EmbedderLike | None = None
+    """Says how similar an option is to a text; not needed for `I`."""
+    context: FusionContext = "I"
+    """What options are compared with: the picture, and texts beside it (Table 11)."""
+    texts: Texts = "apart"
+    """Whether texts are compared one by one (apart) or as one (joined)."""
+    weight: float = Field(default=WEIGHT, ge=0, le=1)
+    """Of the texts, from 0 to 1."""
+
+    @cached_property
+    @override
+    def view(self) -> View:
+        return view_of(DESCRIBED[self.context], task=self.name, among=(*VERBALIZED, "I"), beside=True)
+
+    @override
+    def solver(self) -> FusionSolver:
+        return self.fusion
+
+    @cached_property
+    def fusion(self) -> FusionSolver:
+        """The solver; it is made once."""
+        return FusionSolver(
+            self.encoder,
+            self.embedder,
+            context=self.context,
+            chain=self._chain(),
+            texts=self.texts,
+            weight=self.weight,
+            count=self.count,
+            engine=self.engine or (self.see.engine if self.vlm or self.llm else None),
+        )
+
+    def _chain(self) -> Chain | None:
+        """A chain that makes the missing texts; None if none is missing, or if there is no model."""
+        missing = [part for part in parts_of(self.context) if part not in self.given]
+        if not missing or not (self.vlm or self.llm):
+            return None
+        whole = verbalize(self.see, self.combine, context="T_V" if self.context == "I+T_V" else "V+T+IN+UH")
+        wanted = {*missing, *(TOOLS if "description" in missing else ())} - {*self.given}
+        there = wanted if self.vlm is not None else wanted - {*TOOLS}
+        steps = [step for step in whole.steps if step.link.name in there]
+        return Chain(f"texts of {self.context}", target=DESCRIPTION, steps=steps, mode=whole.mode)
+
+    @override
+    def label(self) -> str:
+        return f"{self.fusion.scorer.id} ({self.context})"
+
+    @override
+    def notes(self) -> tuple[str, ...]:
+        return (*super().notes(), FUSION_NOTE)
+
+    @override
+    def kept(self) -> JsonObject:
+        embedder = None if self.fusion.embedder is None else self.fusion.embedder.form()
+        return {**super().kept(), "scorer": self.fusion.scorer.form(), "embedder": embedder}
+
+
 def shown_of(ad: Ad) -> list[str]:
-    """The options that can be shown: those of blanks alone cannot."""
+    """The options that can be shown, which are not blank."""
     return [text for text in ad.options if text.strip()]
 
 
 def kinds_of(data: PittAds) -> KindsOf:
-    """From an ad to the kind of each of its options, `true` for the true ones.
+    """A function that gives the kind of each option of an ad, `true` for the true ones.
 
-    Options of the data set's own file are statements of other images. In another file, a negative is of the kind that
-    is known of its text: from `negatives.jsonl` beside the file, from the name of the file, from a file of one kind
-    beside it or in the folder, or from the data set's own options. What nothing tells is of an unknown kind.
+    Wrong options of the data set's own file are statements of other images. In another file, the kind of a negative
+    comes from `negatives.jsonl` beside the file, from the name of the file, from a file of one kind beside it or in the
+    folder, or from the data set's own options. Otherwise it is unknown.
     """
     contents = data.contents
     named = contents.qa.path if contents.qa is not None and contents.qa_is_named else None
@@ -281,7 +354,7 @@ def kinds_of(data: PittAds) -> KindsOf:
 
 
 def _known(contents: Contents, path: Path) -> Iterator[tuple[tuple[str, str], str]]:
-    """Image and text, and the kind; what is surer comes later."""
+    """Image and text, and the kind; more certain kinds come later and replace earlier ones."""
     records = read_qa(path).records
     true = {text for record in records.values() for text in record.true}
     yield from (((key, text), OTHER) for key, each in records.items() for text in each.negatives if text in true)
@@ -300,7 +373,7 @@ def _in_file(path: Path | None, kind: str | None) -> Iterator[tuple[tuple[str, s
 
 
 def options_notes(data: PittAds, samples: Iterable[Sample]) -> tuple[str, ...]:
-    """Which options are asked, in words, to stand beside the figures."""
+    """Notes on the options, to be read beside the figures."""
     targets: list[Any] = [sample.target for sample in samples]
     counts = sorted({len(target["kinds"]) for target in targets})
     kinds = Counter(kind for target in targets for kind in target["kinds"] if kind != TRUE)

@@ -1,4 +1,4 @@
-"""Atypicality statement retrieval: which statement of a relation between two objects holds (section 3.1).
+"""The task of atypicality statement retrieval: which statement of a relation between two objects holds (section 3.1).
 
 The options of an image are s⁺, its first true statement, and statements that do not hold:
 
@@ -6,14 +6,13 @@ The options of an image are s⁺, its first true statement, and statements that 
 - *wrong relation*: the same objects in each relation that no annotator of the image sees: up to three;
 - *swapped*: the same relation, the objects the other way round.
 
-A wrong statement that an annotator of the image made all the same is left out, and so is one that is there already.
-Which other images are drawn, from all annotated ones, and the order of the options are matters of the seed.
+A wrong statement is left out if an annotator of the image made it, or if it is among the options already. The seed
+decides which other images are drawn, from all annotated ones, and the order of the options.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
@@ -25,10 +24,10 @@ from askance.chains import ANSWERS
 from askance.evals.pittads.task import DescribedTask, wrong_relations
 from askance.evals.sample import Sample
 from askance.evals.solver import ChainSolver
-from askance.evals.suite.choice import TRUE, single_scorer
+from askance.evals.suite.choice import TRUE, choice_samples, single_scorer
 from askance.evals.suite.context import chain_of
-from askance.evals.suite.option_orders import Orders, sample_ids
-from askance.evals.suite.shuffle import drawn, in_order
+from askance.evals.suite.option_orders import Orders
+from askance.evals.suite.shuffle import random_order
 from askance.evals.suite.suite_task import ModelTask
 
 if TYPE_CHECKING:
@@ -36,11 +35,11 @@ if TYPE_CHECKING:
     from askance.evals.scorer import Scorer
 
 K = 2
-"""Other images whose objects are put in place of the true ones."""
+"""From how many other images objects are taken in place of the true ones."""
 
 WrongStatement: TypeAlias = Literal["wrong objects", "wrong relation", "swapped"]
 WRONG_STATEMENTS: tuple[WrongStatement, ...] = get_args(WrongStatement)
-"""Kinds of statements that do not hold (Fig. 6)."""
+"""Kinds of wrong statements (Fig. 6)."""
 
 
 class Asr(ModelTask, DescribedTask):
@@ -67,16 +66,7 @@ class Asr(ModelTask, DescribedTask):
         """The samples of one ad, one for each order of its options."""
         kinds = kinds_of(ad, pool, seed=self.seed)
         sample = Sample(id=ad.id, image=self.image_of(ad), inputs={**self.links[ad.id]}, group=ad.id)
-        for order, name in sample_ids(ad.id, orders=self.orders).items():
-            options = in_order([*kinds], seed=self.seed, key=ad.id, order=order)
-            of_each = [kinds[text] for text in options]
-            yield replace(
-                sample,
-                id=name,
-                inputs={**sample.inputs, "options": list(options)},
-                target={"true": [of_each.index(TRUE) + 1], "kinds": of_each},
-                tags={"order": order} if self.orders > 1 else {},
-            )
+        return choice_samples(sample, kinds, seed=self.seed, orders=self.orders)
 
     @override
     def solver(self) -> ChainSolver:
@@ -97,7 +87,7 @@ class Asr(ModelTask, DescribedTask):
 
 
 def pool_of(data: PittAds) -> tuple[tuple[str, Statement], ...]:
-    """Each annotated image with a true statement, and its first one."""
+    """Each annotated image with a true statement, and its first true statement."""
     annotations = data.contents.annotations
     if annotations is None:
         return ()
@@ -106,7 +96,7 @@ def pool_of(data: PittAds) -> tuple[tuple[str, Statement], ...]:
 
 
 def kinds_of(ad: Ad, pool: Sequence[tuple[str, Statement]], *, seed: int) -> dict[str, str]:
-    """The options of an ad and what each is: `true`, or how it is wrong."""
+    """The options of an ad with their kinds: `true`, or how the statement is wrong."""
     true = ad.statements[0]
     kinds = {true.text: TRUE}
     known = {_folded(statement) for statement in ad.statements}
@@ -123,7 +113,7 @@ def _wrong(
     own = {_names(statement) for statement in ad.statements}
     others = (
         other
-        for key, other in drawn(pool, seed=seed, key=ad.id)
+        for key, other in random_order(pool, seed=seed, key=ad.id)
         if key != ad.id and _names(other) not in own and _names(other)[::-1] not in own
     )
     for other in islice(others, K):

@@ -1,4 +1,4 @@
-"""What a folder of the data set holds, what it lacks, and why rows and images are dropped."""
+"""The report of `askance data check pittads`: what a folder holds, what is missing, and what is dropped."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from askance.amounts import many
 from askance.errors import BadData
-from askance.evals.pittads.annotations import Annotations, read_annotations
+from askance.evals.pittads.annotations import Annotations, read_annotations, read_id_list, read_symbols, read_votes
 from askance.evals.pittads.dataset import Contents, Selection, Which, listed_ids, placed, select
+from askance.evals.pittads.descriptions import read_descriptions
 from askance.evals.pittads.layout import ANNOTATIONS, STATEMENTS, Layout, Part
-from askance.evals.pittads.lists import read_descriptions, read_id_list, read_symbols, read_votes
 from askance.evals.suite.files import Problems, note
 from askance.evals.suite.selection import FULL_SET
 from askance.evals.suite.statements import TEST_OPTIONS, QaFile, read_qa
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class FileFound:
-    """A file that is there."""
+    """A file that was found."""
 
     part: Part
     path: str
-    """From the folder."""
+    """Path from the folder."""
     holds: str
-    """What is in it, in a few words."""
+    """Its content, in a few words."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """What was dropped for one reason."""
+    """Rows or images that were dropped for one reason."""
 
     reason: str
     count: int
@@ -44,12 +44,12 @@ class Dropped:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedFound:
-    """What became of a list of images."""
+    """How many images of a list can be used."""
 
     listed: int
     kept: int
     unknown: tuple[str, ...]
-    """Those that match nothing in the folder."""
+    """Listed images that the folder does not have."""
     dropped: tuple[Dropped, ...]
 
 
@@ -59,20 +59,20 @@ class DataReport:
 
     folder: str
     release: str | None
-    """Of the statements, in words."""
+    """Release of the statements, in words."""
     statements: str | None
-    """The file that they are read from."""
+    """File of the statements."""
     files: tuple[FileFound, ...]
     missing: Mapping[str, str]
-    """Files that are not there, and what they are for."""
+    """Missing files, and what they are for."""
     images: Mapping[str, int]
-    """Images on the disk by the part whose folder they lie in: `train`, `test`, `elsewhere`."""
+    """How many images are on disk, by their folder: `train`, `test`, `elsewhere`."""
     images_missing: tuple[str, ...]
-    """Of the images that can be evaluated on, those whose picture is not there."""
+    """Images that could be evaluated on, but have no picture."""
     annotated: int
     """Images with atypicality annotations, of 3,928."""
     rows: int
-    """Annotations, one an annotator."""
+    """How many annotations there are, one from each annotator of an image."""
     sets: Mapping[str, int]
     """Images `usable` by the rule of the published code, `labelled` by that of the paper, and `typical`."""
     options: Mapping[int, int]
@@ -84,10 +84,10 @@ class DataReport:
     listed: ListedFound | None
     notes: tuple[str, ...]
     problems: tuple[str, ...]
-    """What should be mended."""
+    """What should be mended, one sentence each."""
 
     def with_problems(self, found: Iterable[str]) -> DataReport:
-        """The report with what should be mended: what was found, and what its own figures say."""
+        """The report with its problems: those that were found, missing files and images, and unknown ids."""
         problems = [*dict.fromkeys(found)]
         problems += [f"{name!r} is missing: {use}." for name, use in self.missing.items()]
         if self.images_missing and self.images:
@@ -105,7 +105,7 @@ class DataReport:
 
     @property
     def sound(self) -> bool:
-        """Whether there is nothing to mend."""
+        """Whether there are no problems."""
         return not self.problems
 
     def canonical(self) -> JsonObject:
@@ -114,21 +114,21 @@ class DataReport:
 
 
 EXAMPLES = 3
-"""Images that stand for each reason."""
+"""How many examples are named for each reason."""
 
 
 def check(
     folder: str | Path, *, ids: str | Path | Iterable[str] | None = None, qa: str | Path | None = None
 ) -> DataReport:
-    """Reads all of a folder and says what is there; what is wrong with single records is collected, not raised.
+    """Reads all files of a folder and reports what is there; errors of single records are collected, not raised.
 
     Args:
         folder: of the data set, in any of the layouts.
-        ids: a file that lists images, or the images: it is said how many of them can be used.
-        qa: another file of statements than the folder's.
+        ids: a file that lists images, or the images; the report says how many of them can be used.
+        qa: a file of statements in place of the folder's.
 
     Raises:
-        BadData: no such folder, or one that holds nothing of the data set; or the list of images cannot be used.
+        BadData: there is no such folder, it holds nothing of the data set, or the list of images cannot be read.
     """
     layout = Layout.find(Path(folder))
     listed = listed_ids(ids)
@@ -171,7 +171,7 @@ def _tried(read: Callable[[], Selection], problems: Problems) -> Selection | Non
 
 
 def _missing(contents: Contents) -> Iterator[tuple[str, str]]:
-    """What the tasks need and is not there, and what for."""
+    """Missing files that tasks need, and what for."""
     if contents.annotations is None:
         yield ANNOTATIONS, "labels and objects: all three atypicality tasks, and which images are meant"
     if contents.qa is None or contents.qa.shape == "true":
@@ -194,7 +194,7 @@ def _images_missing(kept: Selection | None, contents: Contents, problems: Proble
 
 
 def _sets(contents: Contents, usable: Selection | None) -> Mapping[str, int]:
-    """How many images each way of counting gives."""
+    """How many images each choice of `which` gives."""
     if usable is None or contents.annotations is None:
         return {}
     others: tuple[Which, ...] = ("labelled", "typical")
@@ -297,7 +297,7 @@ _READERS: Mapping[Part, Callable[[Path, Problems], str]] = {
 
 
 def _notes(contents: Contents, problems: Problems) -> Iterator[str]:
-    """What is no fault and good to know."""
+    """Notes that are no problems."""
     if contents.qa is not None:
         yield from _qa_notes(contents.qa)
     if contents.annotations is not None:

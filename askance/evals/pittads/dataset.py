@@ -1,4 +1,4 @@
-"""The ads of a folder: what its files hold, read once; which ads are evaluated on, and why others are not."""
+"""`PittAds`: the ads of a folder, which of them are evaluated on, and why others are not."""
 
 from __future__ import annotations
 
@@ -11,22 +11,26 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar, get_args
 
 from askance.amounts import many
 from askance.errors import BadData, UsageError
-from askance.evals.pittads.annotations import Annotations, Vote, read_annotations
-from askance.evals.pittads.layout import STATEMENTS, Layout, Pictures
-from askance.evals.pittads.lists import (
-    DescriptionPart,
-    Descriptions,
-    GivenLink,
+from askance.evals.pittads.annotations import (
+    Annotations,
     Listed,
+    Vote,
     Votes,
-    find_descriptions,
-    given_links,
     named,
-    one_of_each,
-    read_descriptions,
+    read_annotations,
     read_id_list,
     read_votes,
 )
+from askance.evals.pittads.descriptions import (
+    DescriptionPart,
+    Descriptions,
+    GivenLink,
+    find_descriptions,
+    given_links,
+    one_of_each,
+    read_descriptions,
+)
+from askance.evals.pittads.layout import STATEMENTS, Layout, Pictures
 from askance.evals.suite.files import Problems, note
 from askance.evals.suite.image_keys import key_order
 from askance.evals.suite.selection import SMALL_SET, checked_ids, draw_ids, read_ids
@@ -42,52 +46,52 @@ Content = TypeVar("Content")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ad:
-    """One ad, and what is known of it."""
+    """One ad with all data on it."""
 
     id: str
     """Its key, `9/142269.jpg`."""
     image: Path | None = None
-    """None where the folder has no such image."""
+    """None if the folder has no such image."""
     question: str | None = None
-    """What is asked, in data that was re-cast."""
+    """The question, in WHOOPS! as it was re-cast for this kind of task."""
     true: tuple[str, ...] = ()
     """True action-reason statements, exactly as written, each once."""
     options: tuple[str, ...] = ()
-    """What can be chosen from, true ones included: exactly as written, each once, in the order of the file."""
+    """All options, with the true ones: exactly as written, each once, in the order of the file."""
     labels: tuple[Relation, ...] = ()
     """The relations that any annotator sees, in the order of `askance.atypicality.RELATIONS`."""
     plurality: Relation | None = None
-    """The relation that most of those rows say; None on a tie."""
+    """The relation that most of the annotators see; None on a tie."""
     votes: tuple[Vote | None, ...] = ()
     """What each annotator says: a relation, `NA` for not atypical, None for anything else."""
     statements: tuple[Statement, ...] = ()
-    """True atypicality statements: of each row with usable objects, each once."""
+    """True atypicality statements, from rows with usable objects, each once."""
     topics: tuple[str, ...] = ()
     """What the annotators say, in order: ids by the abbreviations of their list where there is one."""
     sentiments: tuple[str, ...] = ()
-    """The same of the feelings that the ad evokes."""
+    """The same for the feelings that the ad evokes."""
     strategies: tuple[str, ...] = ()
-    """The same of the means of persuasion."""
+    """The same for the means of persuasion."""
     slogans: tuple[str, ...] = ()
     """What the annotators would write on the ad."""
     given: Mapping[GivenLink, str | tuple[str, ...]] = field(default_factory=dict[GivenLink, "str | tuple[str, ...]"])
-    """Published verbalizations, as links that a chain takes as given."""
+    """Published verbalizations, as links of a chain."""
 
     @property
     def negatives(self) -> tuple[str, ...]:
-        """The options that are not true; empty where the true ones are hidden."""
+        """The options that are not true; empty if the true ones are hidden."""
         return tuple(option for option in self.options if option not in self.true) if self.true else ()
 
 
 class Contents:
-    """The files of a folder, as values.
+    """The content of a folder's files; each is read when it is first needed.
 
     Args:
-        layout: where they lie.
-        qa: the file of statements; by default the one of release B, else of release A, else of hidden answers.
+        layout: where the files are.
+        qa: the file of statements; by default that of release B, else of release A, else the one with hidden answers.
         descriptions: files with published verbalizations.
-        problems: takes what is wrong with files and with single records of them, which then count as missing; without
-            it the first is raised.
+        problems: takes the errors of files and of single records, which then count as missing; without it the first
+            error is raised.
     """
 
     def __init__(
@@ -106,13 +110,13 @@ class Contents:
 
     @cached_property
     def qa(self) -> QaFile | None:
-        """The statements; None where there are none."""
+        """The statements; None if there is no file of them."""
         path = self._qa or self.layout.first("statements", "release A statements", "test statements")
         return None if path is None else self._read(read_qa, path)
 
     @cached_property
     def annotations(self) -> Annotations | None:
-        """The atypicality annotations; None where there are none."""
+        """The atypicality annotations; None if there is no file of them."""
         path = self.layout.first("atypicality")
         return None if path is None else self._read(read_annotations, path)
 
@@ -155,13 +159,13 @@ class Contents:
             return None
 
     def __contains__(self, key: str) -> bool:
-        """Whether any file knows of the image."""
+        """Whether any file has the image."""
         annotated = self.annotations is not None and key in self.annotations.images
         stated = self.qa is not None and key in self.qa.records
         return annotated or stated or self.pictures.find(key) is not None
 
     def ad(self, key: str) -> Ad:
-        """All that is known of an image."""
+        """The ad of an image, with all data on it."""
         stated = None if self.qa is None else self.qa.records.get(key)
         seen = None if self.annotations is None else self.annotations.images.get(key)
         said = {part: named(votes.get(key, ()), entries) for part, (votes, entries) in self._said.items()}
@@ -193,7 +197,7 @@ WHICH: Mapping[Which, str] = {
     "labelled": "with one of the four categories",
     "typical": "that are typical",
 }
-"""The same in a few words."""
+"""These in a few words."""
 
 ImageDrop: TypeAlias = Literal[
     "not annotated",
@@ -209,13 +213,13 @@ ImageDrop: TypeAlias = Literal[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """The images that are kept, and the reasons of the others."""
+    """The images to evaluate on, and why others were dropped."""
 
     keys: tuple[str, ...]
     dropped: Mapping[str, ImageDrop]
     """By image, among those annotated or listed."""
     unknown: tuple[str, ...] = ()
-    """Listed images that nothing in the folder knows of."""
+    """Listed images that the folder does not have."""
 
 
 def select(contents: Contents, which: Which, listed: Sequence[str] | None = None) -> Selection:
@@ -267,7 +271,7 @@ def _drop(key: str, contents: Contents, which: Which) -> ImageDrop | None:
 
 
 def judged(image: AnnotatedImage, which: Which) -> ImageDrop | None:
-    """Why the annotators' rows leave an image out; None where they do not."""
+    """Why an image is left out because of its annotations; None if it is not."""
     if which == "typical":
         return None if image.typical else "not typical"
     if image.typical:
@@ -278,14 +282,14 @@ def judged(image: AnnotatedImage, which: Which) -> ImageDrop | None:
 
 
 Negatives: TypeAlias = Literal["easy", "hard"]
-"""Which wrong options: those of the data set, statements of other images; or written ones (`12 Neg.` and
-`18 Hard Neg.` in Table 6)."""
+"""Which wrong options: `easy` ones are statements of other images, from the data set; `hard` ones are generated (`12
+Neg.` and `18 Hard Neg.` in Table 6)."""
 
 Need: TypeAlias = Literal["options", "true", "labels", "statements", "images"]
-"""What a task cannot do without."""
+"""Data that a task needs."""
 
 SHOWN = 3
-"""Images that a message names at most."""
+"""How many images a message names at most."""
 
 
 class PittAds:

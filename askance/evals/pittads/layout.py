@@ -1,8 +1,8 @@
-"""Where the files of the data set lie in a folder: data by their names, images by key or base name, in any layout.
+"""Finding the files of the data set in a folder, in any layout: data files by their names, images by key or base name.
 
-Data are found in the folder and in those just below. Images lie in `train_images/9/142269.jpg`, `train_images_total/…`,
-`test_images/…`, `tiny_test/…`, `images/…`, `9/142269.jpg`, `subfolder-9/142269.jpg` (as the archives unpack), or all in
-one folder: what counts is the name of the folder that the file lies in, and its own.
+Data files are found in the folder and up to two levels below it. Images are in `train_images/9/142269.jpg`,
+`train_images_total/…`, `test_images/…`, `tiny_test/…`, `images/…`, `9/142269.jpg`, `subfolder-9/142269.jpg` (as the
+archives unpack), or all in one folder: only the names of the file and of its folder count.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
 from askance.errors import BadData
+from askance.evals.suite.files import files_below, is_picture
 from askance.evals.suite.image_keys import base_name, full_key, key_order, shard_of
-from askance.images import SUFFIXES
 
 Part: TypeAlias = Literal[
     "statements",
@@ -67,15 +67,15 @@ _PICTURES = re.compile(r"(?:train_images(?:_total)?|test_images|tiny_test|images
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The files of a folder that are known by their names."""
+    """The data files of a folder."""
 
     folder: Path
     files: Mapping[Part, tuple[Path, ...]]
-    """For each part its files, those nearer to the folder first; parts without any are left out."""
+    """By part its files, those nearer to the folder first; parts without a file are left out."""
 
     @classmethod
     def find(cls, folder: Path) -> Layout:
-        """The files in `folder` and in the folders up to two below, but for those with images.
+        """The data files in `folder` and up to two levels below; folders of images are not searched.
 
         Raises:
             BadData: no such folder.
@@ -86,12 +86,8 @@ class Layout:
                 hint="Name the folder that holds `final_csv.csv`, `train/` and the images.",
             )
         found: dict[Part, list[Path]] = {}
-        for count, path in enumerate(_files(folder)):
-            if count > _MOST:
-                raise BadData(
-                    f"The folder {str(folder)!r} holds more than {_MOST:,} files beside images.",
-                    hint="Name the folder of the data set itself.",
-                )
+        files = files_below(folder, deepest=_DEEPEST, most=_MOST, enters=lambda name: not _PICTURES.fullmatch(name))
+        for path in files:
             for part in PARTS:
                 if _NAMES[part].fullmatch(path.name):
                     found.setdefault(part, []).append(path)
@@ -103,14 +99,14 @@ class Layout:
         return next((self.files[part][0] for part in parts if part in self.files), None)
 
     def of(self, part: Part) -> tuple[Path, ...]:
-        """The files of a part, of several with one name the first alone."""
+        """The files of a part; of several with one name only the first."""
         return tuple({path.name: path for path in reversed(self.files.get(part, ()))}.values())[::-1]
 
     @property
     def stamp(self) -> tuple[tuple[str, int, int], ...]:
-        """Path, time of the last change and size of every file, and of every folder that may hold images.
+        """Path, time of the last change and size of every data file, and of every folder that may hold images.
 
-        Another stamp means that something changed; an image that was overwritten in place does not show.
+        It changes when a file changes; an image that was overwritten in place is not noticed.
         """
         files = {path for paths in self.files.values() for path in paths}
         folders = [self.folder, *_folders(self.folder)]
@@ -120,7 +116,7 @@ class Layout:
 
     @property
     def shadowed(self) -> tuple[Path, ...]:
-        """Files that another of the same name, nearer to the folder, stands in front of."""
+        """Files that are not used, because one of the same name is nearer to the folder."""
         return tuple(path for part in self.files for path in self.files[part] if path not in self.of(part))
 
 
@@ -149,25 +145,6 @@ def _statements(folder: Path) -> Path | None:
     return Layout.find(folder).first("statements", "release A statements")
 
 
-def _files(folder: Path, depth: int = 0) -> Iterator[Path]:
-    try:
-        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
-    except OSError as error:
-        raise BadData(
-            f"The folder {str(folder)!r} cannot be read: {error.strerror}.", hint="Check the path and its permissions."
-        ) from error
-    for entry in entries:
-        if entry.is_file():
-            yield Path(entry.path)
-        elif (
-            depth < _DEEPEST
-            and entry.is_dir()
-            and not entry.name.startswith(".")
-            and not _PICTURES.fullmatch(entry.name)
-        ):
-            yield from _files(Path(entry.path), depth + 1)
-
-
 def _folders(folder: Path, depth: int = 0) -> Iterator[Path]:
     for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
         if entry.is_dir() and depth < _DEEPEST:
@@ -178,7 +155,7 @@ def _folders(folder: Path, depth: int = 0) -> Iterator[Path]:
 DEEPEST = 6
 """Folders below the data folder in which images are looked for."""
 MOST_FILES = 1_000_000
-"""Images in a data folder at most; the data set has 64,832."""
+"""Files that are looked at, at most; the data set has 64,832 images."""
 
 Split: TypeAlias = Literal["train", "test"]
 
@@ -193,11 +170,11 @@ _SHARD = re.compile(r"(?:subfolder-)?(\d|10)")
 
 @dataclass(frozen=True, slots=True)
 class Pictures:
-    """The images below a folder; made by `scan`, which reads names alone."""
+    """The images below a folder. `scan` makes it; it reads names only."""
 
     folder: Path
     by_key: Mapping[str, tuple[Path, ...]]
-    """By shard and name, or by name alone where they lie in no shard; copies of one image stand together."""
+    """By key, or by name if an image is in no shard: the file and its copies."""
     by_name: Mapping[str, tuple[str, ...]]
     """Keys by base name."""
 
@@ -206,16 +183,14 @@ class Pictures:
         """The images below `folder`.
 
         Raises:
-            BadData: no such folder, or one with more than `MOST_FILES` images.
+            BadData: no such folder, or one with more than `MOST_FILES` files.
         """
         if not folder.is_dir():
             raise BadData(
                 f"There is no data folder {str(folder)!r}.", hint="Name the folder with the data set's files."
             )
         by_key: dict[str, list[Path]] = {}
-        for count, path in enumerate(_images(folder), start=1):
-            if count > MOST_FILES:
-                raise BadData(f"The folder {str(folder)!r} holds more than {MOST_FILES:,} images.", hint=_ANOTHER)
+        for path in files_below(folder, deepest=DEEPEST, most=MOST_FILES, takes=is_picture):
             by_key.setdefault(_key(path, folder), []).append(path)
         by_name: dict[str, list[str]] = {}
         for key in sorted(by_key, key=key_order):
@@ -227,12 +202,12 @@ class Pictures:
         )
 
     def find(self, key: str) -> Path | None:
-        """The file of an image by its key, `9/142269.jpg`, or by its base name; None where there is none.
+        """The file of an image by its key, `9/142269.jpg`, or by its base name; None if there is none.
 
-        A key without an ending, `17`, is that of `17.png`, as in WHOOPS! re-cast.
+        A key without an ending, `17`, means `17.png`, as in WHOOPS! re-cast.
 
         Raises:
-            BadData: a base name that several images have, none of which lies where the rule of shards says.
+            BadData: several images have that base name, and none is in the shard that the rule says.
         """
         found = self._key(key)
         return None if found is None else self.by_key[found][0]
@@ -243,7 +218,7 @@ class Pictures:
                 return exact
         name = base_name(key)
         others = self.by_name.get(name, ())
-        if name != key and shard_of(name) is None:  # base names are known to be unique in the data set alone
+        if name != key and shard_of(name) is None:  # base names are unique only within the data set
             others = tuple(other for other in others if other == name)
         if len(others) > 1:
             raise BadData(
@@ -253,7 +228,7 @@ class Pictures:
         return others[0] if others else None
 
     def split(self, key: str) -> Split | None:
-        """The part of the data set that an image lies in by the name of a folder; None where none says."""
+        """The part of the data set that an image is of, by the name of its folder; None if the name does not say."""
         found = self._key(key)
         if found is None:
             return None
@@ -261,7 +236,7 @@ class Pictures:
         return "train" if "train" in splits else "test" if "test" in splits else None
 
     def splits(self) -> Mapping[Split | None, int]:
-        """How many images lie in each part."""
+        """How many images each part has."""
         counts: dict[Split | None, int] = {}
         for key in self.by_key:
             counts[self.split(key)] = counts.get(self.split(key), 0) + 1
@@ -276,26 +251,6 @@ class Pictures:
         return len(self.by_key)
 
 
-_ANOTHER = "Name the folder with the data set's files."
-
-
-def _images(folder: Path, depth: int = 0) -> Iterator[Path]:
-    """Files with an image's ending; links are followed, as far as `DEEPEST`."""
-    try:
-        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
-    except OSError as error:
-        raise BadData(
-            f"The folder {str(folder)!r} cannot be read: {error.strerror}.", hint="Check the path and its permissions."
-        ) from error
-    for entry in entries:
-        if entry.name.startswith("."):
-            continue
-        if os.path.splitext(entry.name)[1].lower() in SUFFIXES and entry.is_file():  # noqa: PTH122  # of each of 64,832
-            yield Path(entry.path)
-        elif depth < DEEPEST and entry.is_dir():
-            yield from _images(Path(entry.path), depth + 1)
-
-
 def _key(path: Path, folder: Path) -> str:
     if path.parent != folder and (shard := _SHARD.fullmatch(path.parent.name)):
         return f"{shard[1]}/{path.name}"
@@ -308,6 +263,6 @@ def _split(path: Path, folder: Path) -> Split | None:
 
 
 def _preference(path: Path) -> tuple[int, str]:
-    """Of copies, those of the training images come first, those of the test images last."""
+    """The key to sort copies by: training images first, test images last."""
     places = {"train_images": 0, "train_images_total": 1, "test_images": 3, "tiny_test": 3}
     return min((places[part] for part in path.parts if part in places), default=2), str(path)

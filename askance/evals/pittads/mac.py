@@ -1,7 +1,7 @@
-"""Multi-label atypicality classification: which relations an ad shows, and whether it is atypical (section 3.1).
+"""The task of multi-label atypicality classification: which relations an ad shows, if any (section 3.1).
 
-The true labels of an image are all that its annotators say: every relation that any of them sees, and NA where any of
-them sees a regular object. Categories beside the four relations count for nothing.
+The true labels of an image are all that its annotators give: every relation that any of them sees, and NA where any of
+them sees a regular object. Other categories are ignored.
 
 *With NA* the figures are over five labels, *without NA* over the four relations; the samples are the same. So read, the
 printed tables agree with themselves. LLaVA with IN has a macro precision of 25.12 with NA and of 31.40 without it, and
@@ -55,7 +55,7 @@ def _write_labels(value: Atypicalities) -> Json:
 
 
 CATEGORIES = Link("labels", Atypicalities, read=Atypicalities.of, write=_write_labels)
-"""The labels that a picture was given, the likeliest first."""
+"""The link with the labels that the model gives, the likeliest first."""
 
 
 class Mac(ModelTask, DescribedTask):
@@ -101,7 +101,7 @@ class Mac(ModelTask, DescribedTask):
 
 
 def labels_of(reading: Reading, sample: Sample) -> Json:  # noqa: ARG001  # the signature of every such function
-    """The labels that were given, in their fixed order."""
+    """The labels of a reading, in their fixed order."""
     found = reading.value(CATEGORIES)
     labels = () if found is None else found.labels
     return [label for label in LABELS if label in labels]
@@ -114,7 +114,7 @@ def true_labels(ad: Ad) -> list[str]:
 
 
 WITHOUT = " without NA"
-"""End of the names of figures over the four relations."""
+"""Suffix of the names of figures over the four relations."""
 
 NOTES = (
     "'Without NA' leaves NA out of the labels; the samples are the same",
@@ -125,16 +125,16 @@ NOTES = (
 
 
 def true_in(sample: Sample) -> frozenset[str]:
-    """The labels that a sample has."""
+    """The true labels of a sample."""
     target: Any = sample.target
     return frozenset(target["labels"])
 
 
 def score_labels(sample: Sample, value: Json) -> Score:
-    """What the labels in an answer are worth.
+    """The score of the labels in an answer.
 
     Raises:
-        UsageError: the answer is no list of labels.
+        UsageError: the answer is not a list of labels.
     """
     labels: list[Any] = list(value) if isinstance(value, list) else [value]
     unknown = [label for label in labels if label not in LABELS]
@@ -150,7 +150,7 @@ def _ordered(labels: Collection[str]) -> list[str]:
 
 
 def values_of(true: Collection[str], given: Collection[str]) -> dict[str, float]:
-    """The columns that all figures are made of, each 0 or 1."""
+    """The columns of a score, each 0 or 1."""
     values: dict[str, float] = {"samples": 1.0}
     for label in LABELS:
         values[f"both {label}"] = float(label in true and label in given)
@@ -163,7 +163,7 @@ def values_of(true: Collection[str], given: Collection[str]) -> dict[str, float]
 
 
 def counts_in(sums: Sequence[float]) -> list[LabelCounts]:
-    """The counts of each label in sums of the columns of `_columns`."""
+    """The counts of each label, from sums of the columns `_columns`."""
     samples, *rest = sums
     return [LabelCounts(rest[at], rest[at + 1], rest[at + 2], samples) for at in range(0, len(rest), 3)]
 
@@ -218,7 +218,7 @@ def _of_label(label: str) -> list[Metric]:
 
 
 def label_scorer() -> Scorer:
-    """How labels are scored; the macro F1 with NA stands for the task."""
+    """The scorer of labels; its first metric is the macro F1 with NA."""
     averages = [*_averages(LABELS, ""), *_averages(RELATIONS, WITHOUT)]
     first = [metric for metric in averages if metric.name == "F1"]
     return Scorer(

@@ -1,4 +1,4 @@
-"""What the tasks over ads share: which ads they are about, and what of them is given to the chain."""
+"""Base classes of the tasks over ads: which ads they are run on, and which links an ad gives to the chain."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from askance.errors import BadData
 from askance.evals.pittads.dataset import Need, PittAds, Which
 from askance.evals.suite.context import NOTHING, TEXT_ONLY, View, tools_of
 from askance.evals.suite.selection import Subset
-from askance.evals.suite.shuffle import lot
+from askance.evals.suite.shuffle import stable_hash
 from askance.evals.suite.suite_task import RoleTask, SuiteTask
 from askance.images import Image
 
@@ -27,7 +27,7 @@ class AdsTask(SuiteTask):
     """A task over ads; see `PittAds.open` for which these are."""
 
     needs: ClassVar[tuple[Need, ...]] = ()
-    """What at least some of the ads must have."""
+    """What the data need: at least one ad has to have each."""
 
     small: bool = False
     """250 images, drawn by the seed."""
@@ -36,12 +36,12 @@ class AdsTask(SuiteTask):
 
     @cached_property
     def view(self) -> View:
-        """What the answering model gets."""
+        """The context of the answering model."""
         return View(name=TEXT_ONLY)
 
     @property
     def looks(self) -> bool:
-        """Whether there is a model that looks at pictures."""
+        """Whether there is a model that sees pictures."""
         return False
 
     @cached_property
@@ -54,7 +54,7 @@ class AdsTask(SuiteTask):
         return PittAds.open(self.data, ids=self.ids, small=self.small, seed=self.seed, which=self.which, **more)
 
     def usable(self) -> Mapping[str, Callable[[Ad], bool]]:
-        """Conditions on each ad, by what is said of those that do not meet them."""
+        """Conditions on each ad, by the words for ads that do not meet them."""
         return {}
 
     @cached_property
@@ -62,7 +62,7 @@ class AdsTask(SuiteTask):
         """The ads that the task can be run on in its context.
 
         Raises:
-            BadData: none is left, or what `PittAds` says.
+            BadData: none is left, or as `PittAds`.
         """
         data = self.dataset
         data.require(*self.needs)
@@ -98,19 +98,19 @@ class AdsTask(SuiteTask):
 
     @cached_property
     def links(self) -> Mapping[str, Mapping[str, Any]]:
-        """By ad, the links that it brings, as JSON values."""
+        """By ad, the links that it gives to the chain, as JSON values."""
         return {ad.id: self._links_of(ad) for ad in self.dataset.ads}
 
     @cached_property
     def given(self) -> tuple[str, ...]:
-        """The links that every ad brings."""
+        """The links that every ad gives to the chain."""
         return tuple(self.found("given", self._common))
 
     def _common(self) -> list[str]:
         return sorted(set[str].intersection(*(set(self.links[ad.id]) for ad in self.subset.items)))
 
     def _links_of(self, ad: Ad) -> dict[str, Any]:
-        """What an ad brings to the context: published verbalizations that it uses, and its own statements, as JSON."""
+        """The links of an ad in the context: the published verbalizations that it uses, and s⁺ or s̄, as JSON."""
         view = self.view
         if view.blind:
             return {"description": NOTHING}
@@ -121,7 +121,7 @@ class AdsTask(SuiteTask):
         return links if statement is None else {**links, "statement": statement_form(statement)}
 
     def _statement_of(self, ad: Ad) -> Statement | None:
-        """s⁺ or s̄ where the context gives one: the first true statement, or the same with a relation nobody sees."""
+        """s⁺ or s̄, if the context gives one: the first true statement, or the same with a relation that nobody sees."""
         if self.view.statement not in {"s_true", "s_wrong"} or not ad.statements:
             return None
         true = ad.statements[0]
@@ -131,12 +131,12 @@ class AdsTask(SuiteTask):
         return wrong[0] if wrong else None
 
     def image_of(self, ad: Ad) -> Image | None:
-        """The picture that a sample brings; none where nothing is to be told of it."""
+        """The picture of an ad's samples; None in the context `text-only`."""
         return None if ad.image is None or self.view.blind else Image.load(ad.image)
 
 
 class DescribedTask(RoleTask, AdsTask):
-    """A task over ads whose pictures are looked at, or described already."""
+    """A task over ads that takes published verbalizations."""
 
     descriptions: Path | None = None
     """Published verbalizations, a file or a folder."""
@@ -159,7 +159,7 @@ def wrong_relations(ad: Ad, true: Statement, *, seed: int) -> tuple[Statement, .
     """`true` with each relation that no annotator of the ad sees, in a random order."""
     seen = {*ad.labels, true.relation}
     wrong = [Statement(relation, true.primary, true.secondary) for relation in RELATIONS if relation not in seen]
-    return tuple(sorted(wrong, key=lambda statement: lot(seed, ad.id, "relation", statement.relation)))
+    return tuple(sorted(wrong, key=lambda statement: stable_hash(seed, ad.id, "relation", statement.relation)))
 
 
 def statement_form(statement: Statement) -> dict[str, str]:

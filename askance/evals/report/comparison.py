@@ -115,7 +115,7 @@ def build_comparison(comparison: RunsComparison) -> ComparisonReport:
 def _rows(comparison: RunsComparison, parts: Sequence[RunPart]) -> Iterator[ChangeRow]:
     several = [{(row.id, row.epoch): row for row in part.rows} for part in parts]
     values = comparison.values
-    for place, answers in enumerate(comparison.matching.rows):
+    for place, answers in enumerate(comparison.common.rows):
         key = (answers[0].sample.id, answers[0].epoch)
         rows = tuple(each[key] for each in several)
         yield ChangeRow(
@@ -159,7 +159,7 @@ def comparison_page(
         files: addresses of the thumbnails where they lie beside the page, in their order.
     """
     browser = SampleBrowser(pictures=pictures or Thumbnails(), files=files)
-    browser.add(report.parts, report.comparison.matching.rows)
+    browser.add(report.parts, report.comparison.common.rows)
     first, *others = report.names
     comparison = report.comparison
     headlines = _by_main_figure(comparison)

@@ -37,7 +37,7 @@ class PageLink:
 
     text: str
     to: Mapping[str, str | int]
-    """The parts of the address, as `document.address` takes them."""
+    """The parts of the address, as `html.address` takes them."""
     note: str = ""
     """Text behind it, in a softer colour."""
 

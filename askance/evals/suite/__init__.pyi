@@ -1,7 +1,6 @@
 from .context import View as View
 from .context import chain_of as chain_of
 from .context import view_of as view_of
-from .judge import JudgeTask as JudgeTask
 from .ranker import FusionSolver as FusionSolver
 from .ranker import PairRanker as PairRanker
 from .selection import FULL_SET as FULL_SET
@@ -15,6 +14,7 @@ from .selection import read_ids as read_ids
 from .statements import AdOptions as AdOptions
 from .statements import QaFile as QaFile
 from .statements import read_qa as read_qa
+from .suite_task import JudgeTask as JudgeTask
 from .suite_task import ModelTask as ModelTask
 from .suite_task import RoleTask as RoleTask
 from .suite_task import SuiteTask as SuiteTask

@@ -1,4 +1,4 @@
-"""Scorer of answers that choose among options: precision@k, top-k accuracy, and which kinds of options mislead.
+"""Choosing among options: the samples, and the scorer with precision@k, top-k accuracy and errors by kind.
 
 After section 4 of *Benchmarking VLMs' Reasoning About Persuasive Atypical Images*: precision@k = min(k, relevant ones
 among the top k predictions) / k, unranked, so that "top k" are the three predictions of an answer; "top-3 acc and
@@ -14,27 +14,29 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from askance.errors import UsageError
 from askance.evals.metric import Metric, mean
 from askance.evals.sample import Sample, Score
 from askance.evals.scorer import Scorer
-from askance.evals.suite.option_orders import ANY, PLACE, PLACES, order_metrics, order_values
+from askance.evals.suite.option_orders import ANY, PLACE, PLACES, Orders, order_metrics, order_values, sample_ids
+from askance.evals.suite.shuffle import option_order, stable_hash
 
 if TYPE_CHECKING:
     from askance.chat import Json
 
 TRUE, OTHER, UNKNOWN = "true", "other image", "unknown hard negative"
-"""Kinds of options beside those of hard negatives; `other image`: what is true of another image."""
+"""Kinds of options beside those of hard negatives; an `other image` option is true of another image."""
 
 COUNT = 3
 """Answers that count, the best first (section 3.2)."""
 
 RANKS = (1, 2, 3)
 FIVE = ("p@1", "p@2", "p@3", "acc@1", "acc@2")
-"""What is averaged in Table 3."""
+"""The figures that Table 3 averages."""
 
 MULTI_NOTES = (
     "Precision@k is min(k, true ones among the first three answers) / k; top-k accuracy goes by rank",
@@ -44,11 +46,40 @@ MULTI_NOTES = (
 SINGLE_NOTES = ("Errors are shares of the answers of samples with options of the kind, non-answers left out",)
 
 
+def choice_samples(
+    sample: Sample, kinds: Mapping[str, str], *, seed: int, orders: Orders = 1, one_true: bool = False
+) -> Iterator[Sample]:
+    """`sample` with its options, once for each order.
+
+    Args:
+        sample: all but options and target; its id is the key of the image.
+        kinds: by text of an option its kind, `TRUE` for those that are true. Blank texts are left out.
+        seed: of the order of the options.
+        orders: 2 gives each sample again with its options the other way round.
+        one_true: keeps one of the true options, which the seed decides, in place of all.
+    """
+    shown = {text: kind for text, kind in kinds.items() if text.strip()}
+    true = [text for text, kind in shown.items() if kind == TRUE]
+    if one_true and true:
+        kept = min(true, key=lambda text: stable_hash(seed, sample.id, "true", text))
+        shown = {text: kind for text, kind in shown.items() if kind != TRUE or text == kept}
+    for order, name in sample_ids(sample.id, orders=orders).items():
+        options = option_order([*shown], seed=seed, key=sample.id, order=order)
+        of_each = [shown[text] for text in options]
+        yield replace(
+            sample,
+            id=name,
+            inputs={**sample.inputs, "options": list(options)},
+            target={"true": [n for n, kind in enumerate(of_each, start=1) if kind == TRUE], "kinds": of_each},
+            tags={**sample.tags, "order": order} if orders > 1 else sample.tags,
+        )
+
+
 def answers_in(value: Json, count: int) -> list[int]:
     """The chosen numbers in an answer, each once, best first.
 
     Raises:
-        UsageError: it is no number or list of numbers of the `count` options.
+        UsageError: the answer is not a number, or list of numbers, from 1 to `count`.
     """
     numbers: list[Any] = list(value) if isinstance(value, list) else [value]
     if not numbers or not all(type(number) is int and 1 <= number <= count for number in numbers):
@@ -59,7 +90,7 @@ def answers_in(value: Json, count: int) -> list[int]:
 
 
 def kinds_in(sample: Sample) -> list[str]:
-    """The kind of each option of a sample, as it is shown."""
+    """The kind of each option of a sample, in the order in which they are shown."""
     target: Any = sample.target
     return list(target["kinds"])
 
@@ -70,7 +101,7 @@ def texts_of(sample: Sample, numbers: Sequence[int]) -> list[str]:
 
 
 def ranked_values(right: Sequence[bool]) -> dict[str, float]:
-    """Precision and accuracy of an answer, given which of its predictions are true."""
+    """Precision and accuracy of an answer, from whether each of its predictions is true."""
     hits = sum(right)
     values: dict[str, float] = {f"p@{k}": min(k, hits) / k for k in RANKS}
     values |= {f"acc@{k}": float(any(right[:k])) for k in RANKS}
@@ -82,25 +113,25 @@ def ranked_values(right: Sequence[bool]) -> dict[str, float]:
 
 
 def ceilings(sample: Sample) -> dict[str, float]:
-    """What the best answer to a sample would get, as columns of its own."""
+    """The figures of the best possible answer to a sample, as columns of their own."""
     best = ranked_values([True] * min(COUNT, kinds_in(sample).count(TRUE)))
     return {f"ceiling {name}": best[name] for name in ("p@2", "p@3", "mean of five", "mean of precisions")}
 
 
 def error_values(kinds: Sequence[str], chosen: Sequence[str]) -> dict[str, float]:
-    """For each kind of wrong option that there is, its share of what was chosen."""
+    """For each kind of wrong option in `kinds`, its share of the chosen options."""
     counts = Counter(chosen)
     there = dict.fromkeys(kind for kind in kinds if kind != TRUE)
     return {f"error: {kind}": counts[kind] / len(chosen) for kind in there}
 
 
 def place_value(number: int, count: int) -> dict[str, float]:
-    """Where the first answer stands in the list, from 0 to 1."""
+    """The place of the first answer in the list of options, from 0 to 1."""
     return {PLACE: (number - 1) / (count - 1)} if count > 1 else {}
 
 
 def score_multi(sample: Sample, value: Json) -> Score:
-    """What the best three options of an answer are worth."""
+    """The score of the first three options of an answer."""
     kinds = kinds_in(sample)
     numbers = answers_in(value, len(kinds))[:COUNT]
     chosen = [kinds[number - 1] for number in numbers]
@@ -117,7 +148,7 @@ def score_multi(sample: Sample, value: Json) -> Score:
 
 
 def score_single(sample: Sample, value: Json) -> Score:
-    """What the first option of an answer is worth."""
+    """The score of the first option of an answer."""
     kinds = kinds_in(sample)
     number = answers_in(value, len(kinds))[0]
     chosen = kinds[number - 1]
@@ -148,7 +179,7 @@ def _single(sample: Sample, *, right: bool) -> Score:
 
 
 def multi_scorer(kinds: Sequence[str], *, orders: int = 1) -> Scorer:
-    """How answers with several options are scored; `mean of five` stands for the task."""
+    """The scorer of answers with several options; its first metric is `mean of five`."""
     summaries: Mapping[str, str] = {
         "mean of five": "mean of p@1 to p@3, acc@1 and acc@2, as in Table 3",
         **{f"p@{k}": f"true ones among three answers, of {k}" for k in RANKS},
@@ -175,7 +206,7 @@ def multi_scorer(kinds: Sequence[str], *, orders: int = 1) -> Scorer:
 
 
 def single_scorer(kinds: Sequence[str], *, orders: int = 1, notes: Sequence[str] = ()) -> Scorer:
-    """How answers with one option are scored: by accuracy, and by what kinds of options mislead."""
+    """The scorer of answers with one option: accuracy, and which kinds of options mislead."""
     return Scorer(
         score=score_single,
         metrics=(
@@ -191,7 +222,7 @@ def single_scorer(kinds: Sequence[str], *, orders: int = 1, notes: Sequence[str]
 
 
 def error_metrics(kinds: Sequence[str]) -> tuple[Metric, ...]:
-    """For each kind of wrong option its share of the answers."""
+    """For each kind of wrong option, the metric of its share of the answers."""
     return tuple(
         Metric(
             name=f"error: {kind}",

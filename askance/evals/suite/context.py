@@ -1,4 +1,4 @@
-"""What a model is told of the picture: contexts by name, and the chain that each stands for.
+"""Contexts: what the answering model gets of the picture. `view_of` parses a name, `chain_of` makes the chain.
 
 | context | what the answering model gets |
 |---|---|
@@ -47,16 +47,16 @@ if TYPE_CHECKING:
     from askance.evals.suite.suite_task import ModelTask
 
 PICTURE, CAPTION, GOLD, TEXT_ONLY = "I", "caption", "gold-caption", "text-only"
-"""Contexts that are no verbalization: the picture, a caption, one that people chose, nothing."""
+"""Contexts without a verbalization: the picture, a caption, a caption that people chose, nothing."""
 
 NOTHING = "No description of the image is available."
-"""What stands in place of a description where nothing is told of the picture."""
+"""The description in the context `text-only`."""
 
 VERBALIZED: tuple[str, ...] = get_args(Context)
-"""Contexts in which the answering model gets what tools say of the picture."""
+"""Contexts in which the answering model gets verbalizations."""
 
 StatementSource: TypeAlias = Literal["s_IN", "s_TV", "s_true", "s_wrong"]
-"""Where an atypicality statement comes from: detected in the narration or in T_V, or given, true or wrong."""
+"""Where an atypicality statement comes from: detected in the narration or in T_V; or given, true or wrong."""
 
 _SAID: Mapping[str, str] = {link.short: link.name for link in (OBJECTS, SCENE_TEXT, NARRATION, UNUSUAL)}
 TOOLS: tuple[str, ...] = tuple(_SAID.values())
@@ -65,32 +65,32 @@ TOOLS: tuple[str, ...] = tuple(_SAID.values())
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """A context, taken apart."""
+    """A context, parsed."""
 
     name: str
     picture: bool = False
     """Whether the answering model sees the picture."""
     description: str | None = None
-    """The context that the description is made in: a verbalization or a caption."""
+    """How the description is made: a verbalization or a caption; None for no description, or one that is given."""
     statement: StatementSource | None = None
 
     @property
     def blind(self) -> bool:
-        """Whether nothing is told of the picture."""
+        """Whether the model gets nothing of the picture."""
         return self.name == TEXT_ONLY
 
     @property
     def looks(self) -> bool:
-        """Whether a model looks at the picture, as far as what it would say is not given."""
+        """Whether some model looks at the picture, unless what it would say is given."""
         return self.name not in {GOLD, TEXT_ONLY}
 
     @property
     def combined(self) -> bool:
-        """Whether T_V is made, shown or not."""
+        """Whether T_V is made, even if only to detect a statement in it."""
         return self.description == "T_V" or self.statement == "s_TV"
 
     def visual_question(self, reading: Reading) -> VisualQuestion:
-        """The picture or its description, and the question where there is one."""
+        """The picture or its description, and the question if there is one."""
         return visual_question(reading, sees=self.picture)
 
     def options_question(self, reading: Reading) -> OptionsQuestion:
@@ -101,13 +101,13 @@ class View:
 
 
 def view_of(name: str, *, task: str, among: Collection[str], beside: bool = False) -> View:
-    """The context of that name.
+    """The context of that name, parsed.
 
     Args:
         name: of the context.
-        task: that has it, for complaints.
-        among: contexts that the task has.
-        beside: whether a verbalization may stand beside the picture, and an atypicality statement beside both.
+        task: name of the task, for messages.
+        among: contexts of the task.
+        beside: whether the task allows a verbalization beside the picture, and an atypicality statement beside both.
 
     Raises:
         UsageError: the task has no such context.
@@ -146,14 +146,14 @@ def chain_of(
 
     Args:
         name: of the chain.
-        task: its context and its models.
-        agent: makes the node that answers, from a model and `sees`: whether it sees the picture.
-        subject: gives that node's input.
+        task: has the context and the models.
+        agent: makes the node that answers, from a model and `sees` (whether it sees the picture).
+        subject: makes that node's input from a reading.
         target: the link that the answer fills in.
-        given: links that every sample brings; what only they would need is not asked.
+        given: links that every sample brings; they, and steps that only they need, are left out.
 
     Raises:
-        UsageError: a picture has to be looked at and there is no VLM.
+        UsageError: the context shows the picture and there is no VLM.
     """
     view = task.view
     if view.picture and task.vlm is None:
@@ -188,7 +188,7 @@ def _in_t_v(reading: Reading) -> StatementQuestion:
 
 
 def _pruned(steps: Iterable[Step], target: Link[Any], given: Collection[str]) -> list[Step]:
-    """The steps that the target needs, where `given` are there already."""
+    """The steps that the target needs if the links `given` are known."""
     by_link = {step.link: step for step in steps}
     kept, waiting = set[Link[Any]](), [target]
     while waiting:
@@ -200,11 +200,11 @@ def _pruned(steps: Iterable[Step], target: Link[Any], given: Collection[str]) ->
 
 
 def tools_of(view: View, *, described: bool = False) -> tuple[str, ...]:
-    """What the tools have to say for a context, in the order of the links.
+    """The links that tools have to fill in for a context, in their order.
 
     Args:
-        view: what the answering model gets.
-        described: whether T_V is given, and the tools are asked for the statement alone.
+        view: the context.
+        described: whether T_V is given, so that tools are needed only for the statement.
     """
     context = "T_V" if view.combined else view.description or ""
     said = {"T_V": TOOLS, "T_V-UH": TOOLS[:3]}.get(context) or tuple(_SAID[part] for part in context.split("+") if part)

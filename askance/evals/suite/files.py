@@ -1,16 +1,18 @@
-"""Files of a data set: read whole, as data, within bounds; whatever is wrong names the file and the place."""
+"""Reading the files of a data set within limits: text, JSON, CSV, and folders. Errors name the file and the place."""
 
 from __future__ import annotations
 
 import io
 import json
+import os
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from askance.data_table import csv_fields, encoding_of
 from askance.errors import BadData
+from askance.images import SUFFIXES
 
 if TYPE_CHECKING:
     from askance.chat import Json, JsonObject
@@ -19,30 +21,82 @@ MAX_FILE = 256_000_000
 """Most bytes of a file; the largest of the data set, the statements of 51,223 images, has about 70 million."""
 
 MAX_MARKS = 16_000_000
-"""Most commas and brackets of a JSON file, because a byte of text can make a hundred bytes of memory."""
+"""Most commas and brackets of a JSON file, since a byte of text can become a hundred bytes of memory."""
 
 Problems = list[BadData]
-"""Where a reader puts what is wrong with single records, and goes on; without one it raises the first."""
+"""A list to which a reader adds errors of single records before it goes on; without it, it raises the first."""
 
 _ANOTHER = "No file of the data set is like that."
 
 
+def files_below(
+    folder: Path,
+    *,
+    deepest: int,
+    most: int,
+    takes: Callable[[str], bool] = lambda _: True,
+    enters: Callable[[str], bool] = lambda _: True,
+) -> Iterator[Path]:
+    """The files below a folder, ordered by name; hidden files and folders are left out, and links are followed.
+
+    Args:
+        folder: where they are looked for.
+        deepest: levels of folders below it at most.
+        most: files and folders that are looked at, at most.
+        takes: whether a file is taken, by its name.
+        enters: whether a folder is looked into, by its name.
+
+    Raises:
+        BadData: a folder cannot be read, or there are more than `most` files and folders.
+    """
+    seen = 0
+
+    def below(place: Path, depth: int) -> Iterator[Path]:
+        nonlocal seen
+        try:
+            entries = sorted(os.scandir(place), key=lambda entry: entry.name)
+        except OSError as error:
+            raise BadData(
+                f"The folder {str(place)!r} cannot be read: {error.strerror}.",
+                hint="Check the path and its permissions.",
+            ) from error
+        seen += len(entries)
+        if seen > most:
+            raise BadData(
+                f"The folder {str(folder)!r} holds more than {most:,} files.", hint="Name the folder of the data set."
+            )
+        for entry in entries:
+            if entry.name.startswith("."):
+                continue
+            if takes(entry.name) and entry.is_file():
+                yield Path(entry.path)
+            elif depth < deepest and enters(entry.name) and entry.is_dir():
+                yield from below(Path(entry.path), depth + 1)
+
+    return below(folder, 0)
+
+
+def is_picture(name: str) -> bool:
+    """Whether the name of a file has the ending of a picture."""
+    return os.path.splitext(name)[1].lower() in SUFFIXES  # noqa: PTH122  # it is asked of each of 64,832
+
+
 def note(error: BadData, problems: Problems | None) -> None:
-    """Puts `error` to the problems; raises it where there is no such list."""
+    """Adds `error` to `problems`; raises it if there is no such list."""
     if problems is None:
         raise error
     problems.append(error)
 
 
 def read_text(path: Path, *, otherwise: str | None = None) -> str:
-    """The text of a file: in the encoding that its byte order mark names, else in UTF-8.
+    """The text of a file, in the encoding of its byte order mark, else in UTF-8.
 
     Args:
         path: a regular file of at most `MAX_FILE` bytes.
-        otherwise: the encoding where it is not UTF-8.
+        otherwise: the encoding of a file that is not UTF-8; without it such a file is an error.
 
     Raises:
-        BadData: it is not there, cannot be read, is too large, or is no text.
+        BadData: the file is missing, cannot be read, is too large, or is no text.
     """
     data = read_bytes(path)
     encoding = encoding_of(data)
@@ -62,7 +116,7 @@ def read_bytes(path: Path) -> bytes:
     """The content of a regular file of at most `MAX_FILE` bytes.
 
     Raises:
-        BadData: it is not there, cannot be read, or is too large.
+        BadData: the file is missing, cannot be read, or is too large.
     """
     try:
         status = path.stat()
@@ -79,10 +133,10 @@ def read_bytes(path: Path) -> bytes:
 
 
 def read_json(path: Path, problems: Problems | None = None) -> Json:
-    """The JSON in a file; a key that stands twice in one object is a problem, and the later value holds.
+    """The JSON in a file; a key that an object has twice is a problem, and its last value counts.
 
     Raises:
-        BadData: no JSON, a number that JSON has not, nesting without end, or more values than `MAX_MARKS`.
+        BadData: the file is no JSON, has NaN or Infinity, is nested too deeply, or has more values than `MAX_MARKS`.
     """
     text = read_text(path)
     if sum(map(text.count, ",[{")) > MAX_MARKS:
@@ -110,7 +164,7 @@ def read_map(path: Path, problems: Problems | None = None) -> JsonObject:
     """The JSON object in a file, with at least one key.
 
     Raises:
-        BadData: what `read_json` says, another value than an object, or an empty one.
+        BadData: as `read_json`; or it is no object, or an empty one.
     """
     content = read_json(path, problems)
     if not isinstance(content, dict):
@@ -135,11 +189,11 @@ def _repeated(keys: Sequence[str]) -> list[str]:
 def read_table(path: Path, columns: Mapping[str, Sequence[str]]) -> Iterator[tuple[int, dict[str, str]]]:
     """The rows of a CSV file: the number of the line on which each ends, and its values by column.
 
-    Fields that a row lacks are empty, as pandas reads them; lines without any character are passed over.
+    Missing fields of a row are empty, as in pandas; empty lines are left out.
 
     Args:
         path: the file; its first row has the names of the columns.
-        columns: the columns wanted, each with the spellings that are taken for it.
+        columns: the columns to read, each with the spellings that it may have.
 
     Raises:
         BadData: the file is empty, lacks a column, has a row with more fields than columns, or a quotation mark that

@@ -1,8 +1,7 @@
-"""Keys of images, `"{shard}/{name}"`: checked, completed from a bare name, and put in order.
+"""Keys of images, `"{shard}/{name}"`, as PittAds and every file of statements have them: checked, completed, sorted.
 
-They are the keys of PittAds, which every file of statements goes by. Images numbered up to 166,908 are JPEG files and
-lie in the shard of their last digit; those numbered 170,001 to 178,000 are PNG files in shard 10. This holds for all
-64,340 images of `Topics.json`. Base names are unique in the data set.
+Images numbered up to 166,908 are JPEG files in the shard of their last digit. Those numbered 170,001 to 178,000 are PNG
+files in shard 10. This holds for all 64,340 images of `Topics.json`. Base names are unique in the data set.
 """
 
 from __future__ import annotations
@@ -24,11 +23,11 @@ _NO_NAME = re.compile(r"[\x00-\x1f\x7f\\:]")
 
 
 def check_key(key: str, *, where: str) -> str:
-    """The key as it is, if it can be the path of a file inside a folder.
+    """The key itself, if it can be the path of a file inside a folder.
 
     Args:
         key: such as `9/142269.jpg`, `142269.jpg` or `17`.
-        where: the file, and the place in it, that the complaint names.
+        where: the file and the place in it, for messages.
 
     Raises:
         BadData: it leads out of the folder, or is no name of a file.
@@ -49,7 +48,7 @@ def base_name(key: str) -> str:
 
 
 def shard_of(name: str) -> str | None:
-    """The shard of an image by its base name, `0` to `10`; None for a name that no image of the data set has."""
+    """The shard of an image by its base name, `0` to `10`; None if no image of the data set has such a name."""
     found = _NAME.fullmatch(name)
     if found is None:
         return None
@@ -66,7 +65,7 @@ def full_key(key: str) -> str:
 
 
 def key_order(key: str) -> tuple[object, ...]:
-    """What keys are sorted by: shards and numbers as numbers, then the text itself."""
+    """The key to sort by: shards and numbers as numbers, then the text itself."""
     return (*(_part(part) for part in key.split("/")), ("", key))
 
 

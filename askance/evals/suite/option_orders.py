@@ -1,7 +1,7 @@
-"""Position bias: the same options in a second order, and how much that changes.
+"""Position bias: the same options shown in a second order, and how much the answers change.
 
-Both orders of an ad are samples of one group. A score carries which pair it belongs to, which order it is of, and a
-number that stands for what was answered, so that the figures need no more than the scores.
+The two orders of an image are two samples of one group. Their scores hold the pair, the order, and a number that stands
+for the answer, so that the figures can be made from the scores alone.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from askance.errors import UsageError
 from askance.evals.metric import Metric, mean
-from askance.evals.suite.shuffle import ORDERS, small_lot
+from askance.evals.suite.shuffle import ORDERS, stable_number
 
 if TYPE_CHECKING:
     from askance.evals.metric import Matrix
     from askance.evals.sample import Sample
 
 Orders: TypeAlias = Literal[1, 2]
-"""How many orders options are shown in."""
+"""In how many orders options are shown."""
 
 PAIR, ORDER, ANSWER, PLACE = "pair", "order", "answer", "place"
 """Columns of a score."""
 ANY = -1.0
-"""Stands for the answer that a non-answer might have been; NaN stands for one that equals none."""
+"""Stands for an answer that equals every other; NaN stands for one that equals no other."""
 
 PLACES = mean(
     PLACE,
@@ -35,7 +35,7 @@ PLACES = mean(
 
 
 def sample_ids(key: str, *, orders: int) -> dict[int, str]:
-    """Ids of an ad's samples by order.
+    """Ids of the samples of an image, by order.
 
     Raises:
         UsageError: neither one order nor two.
@@ -46,24 +46,24 @@ def sample_ids(key: str, *, orders: int) -> dict[int, str]:
 
 
 def order_values(sample: Sample, chosen: Sequence[str] | float) -> Mapping[str, float]:
-    """The columns of a score that tell of order: where there are two, its pair, its order and its answer.
+    """The columns of a score for position bias, if options are shown in two orders: pair, order and answer.
 
     Args:
-        sample: whose `order` is among its tags where there are two.
-        chosen: the texts of the chosen options, which count as a set; or a number in their place.
+        sample: has the tag `order` if there are two orders.
+        chosen: the texts of the chosen options, as a set; or `ANY` or NaN.
     """
     order = sample.tags.get("order")
     if order is None:
         return {}
-    answer = chosen if isinstance(chosen, (int, float)) else small_lot("answer", *sorted(chosen))
-    return {PAIR: small_lot("pair", sample.cluster), ORDER: float(order), ANSWER: answer}
+    answer = chosen if isinstance(chosen, (int, float)) else stable_number("answer", *sorted(chosen))
+    return {PAIR: stable_number("pair", sample.cluster), ORDER: float(order), ANSWER: answer}
 
 
 def order_metrics(headline: str) -> tuple[Metric, ...]:
-    """How much the answers and the figure `headline` depend on order.
+    """Metrics of how much the answers and the score depend on the order.
 
     Args:
-        headline: the column of the score that stands for the task.
+        headline: the column of the task's first metric.
     """
     return (
         Metric(
@@ -96,10 +96,16 @@ def mean_difference(matrix: Matrix) -> float:
     return float(abs(first - second).mean()) if len(first) else math.nan
 
 
-def paired(matrix: Matrix) -> tuple[Matrix, Matrix]:
-    """The last column in the first order and in the second, for the rows of the first that have a second.
+def both_right(matrix: Matrix) -> float:
+    """Share of pairs that are right in both halves, of a matrix of pair, half (1 or 2) and right; NaN without pairs."""
+    first, second = paired(matrix)
+    return float((first * second).mean()) if len(first) else math.nan
 
-    A pair that is drawn twice stands there twice.
+
+def paired(matrix: Matrix) -> tuple[Matrix, Matrix]:
+    """The last column of a matrix of pair, order and value: in the first order, and in the second, row by row.
+
+    Rows without the other order are left out. A pair that the bootstrap drew twice is there twice.
     """
     one, two = (matrix[matrix[:, 1] == order] for order in ORDERS)
     two = two[two[:, 0].argsort(kind="stable")]

@@ -1,16 +1,15 @@
-"""Solvers without a language model: options ranked by encoders, by how well they fit a picture and what is said of it.
+"""Solvers that rank options by encoders of pictures and texts, without a language model.
 
-`PairRanker` goes by the picture alone. `FusionSolver` is that of Table 11 of the paper on atypical ads:
-
-A scorer says how well an option fits the picture, an embedder how similar it is to each text: objects, scene text,
-narration, what is unusual, or the combined description. How the two are put together the paper does not say. Here
+`PairRanker` uses the picture only. `FusionSolver` is that of Table 11 of the paper on atypical ads: a scorer says how
+well an option fits the picture, and an embedder how similar it is to each text (objects, scene text, narration, what is
+unusual, or the combined description). The paper does not say how the two are combined. Here
 
     fused(option) = (1 − weight) · fit(picture, option) + weight · mean over texts of cosine(text, option)
 
-with a weight of 1/2, over texts that say anything; where none does (a picture without scene text), the picture alone
-decides. With the two towers of one encoder and vectors of length 1, this ranks options as the mean of the features of
-picture and texts does. Fits and cosines are added as they are, so the scorer has to give cosines too. Each text stands
-for itself, because dual encoders read few tokens; `texts="joined"` makes one text of all of them.
+with a weight of 1/2, over texts that are not blank. If all are (a picture without scene text), only the picture counts.
+With the two towers of one encoder and vectors of length 1, this ranks options as the mean of the features of picture
+and texts does. Fits and cosines are added as they are, so the scorer has to give cosines too. Each text counts by
+itself, because dual encoders read few tokens; `texts="joined"` makes one text of all of them.
 """
 
 from __future__ import annotations
@@ -34,11 +33,11 @@ if TYPE_CHECKING:
     from askance.models import EmbedderLike, Engine, Model, ScorerLike
 
 FusionContext = Literal["I", "I+T", "I+T+V", "I+T+V+IN+UH", "I+T_V"]
-"""What options are held against: the picture, and with it scene text, objects, narration, what is unusual, or the
+"""What options are compared with: the picture, and beside it scene text, objects, narration, what is unusual, or the
 combined description."""
 
 Texts = Literal["apart", "joined"]
-"""Whether each text is compared with the options, or all of them as one."""
+"""Whether options are compared with each text, or with all of them joined to one."""
 
 PARTS: Mapping[str, tuple[str, ...]] = {
     "I": (),
@@ -49,21 +48,21 @@ PARTS: Mapping[str, tuple[str, ...]] = {
 }
 
 WEIGHT = 0.5
-"""Of the texts, against the picture."""
+"""Weight of the texts; the picture has the rest."""
 
 
 class FusionSolver:
     """Gives the options that fit best, in order.
 
     Args:
-        scorer: how well an option fits the picture.
-        embedder: how similar an option is to a text; not needed for `I`.
-        context: what options are held against.
+        scorer: says how well an option fits the picture.
+        embedder: says how similar an option is to a text; not needed for `I`.
+        context: what options are compared with.
         chain: makes the texts that a sample does not bring; without it, a sample that lacks one is skipped.
-        texts: whether they are compared one by one or as one.
+        texts: whether texts are compared one by one or joined to one.
         weight: of the texts, from 0 to 1.
-        count: options of an answer.
-        engine: whose records and mode scores and vectors are worked out by.
+        count: how many options an answer has.
+        engine: its records and mode are used for scores and vectors.
 
     Raises:
         UsageError: no such context, or no embedder for one with texts.
@@ -104,7 +103,7 @@ class FusionSolver:
 
     @property
     def engine(self) -> Engine:
-        """Whose records the scores are in."""
+        """The engine with the records of the scores."""
         return self.scorer.engine
 
     def form(self) -> JsonObject:
@@ -122,16 +121,16 @@ class FusionSolver:
         }
 
     def given(self, sample: Sample) -> Mapping[str, Any]:
-        """What the chain that makes the texts is given for a sample."""
+        """The input of the chain that makes the texts."""
         return given_of(sample)
 
     def plan(self, sample: Sample, reading: Reading, planner: Planner) -> None:
-        """Counts the scores and vectors that an answer rests on; nothing is made.
+        """Counts the scores and vectors that an answer needs, without computing them.
 
         Args:
-            sample: that is to be answered.
-            reading: what the chain says of it, as far as that is on record.
-            planner: that counts.
+            sample: the sample to answer.
+            reading: the chain's reading of it, as far as it is on record.
+            planner: counts.
 
         Raises:
             BadImage: the file of the picture cannot be read.
@@ -155,7 +154,7 @@ class FusionSolver:
         """The prediction for one sample.
 
         Raises:
-            AskanceError: the picture, a score or a vector cannot be had.
+            AskanceError: the picture cannot be read, or a score or a vector cannot be computed.
         """
         options = options_of(sample)
         if sample.image is None:
@@ -178,13 +177,13 @@ class FusionSolver:
         )
 
     def _texts(self, reading: Reading, *, without: Sequence[str] = ()) -> list[str]:
-        """What is said of the picture, without what says nothing."""
+        """The texts on the picture, without blank ones."""
         said = [_said(reading, part).strip() for part in self.parts if part not in without]
         texts = [text for text in said if text]
         return ["\n".join(texts)] if texts and self.texts == "joined" else texts
 
     async def _similar(self, reading: Reading, options: Sequence[str]) -> tuple[list[float] | None, Sequence[str]]:
-        """For each option how similar it is to the texts, on average, None without any; and the keys of the vectors."""
+        """By option its mean similarity to the texts, None if there are no texts; and the keys of the vectors."""
         texts = self._texts(reading)
         if self.embedder is None or not texts:
             return None, ()
@@ -204,7 +203,7 @@ def parts_of(context: str) -> tuple[str, ...]:
         UsageError: there is no such context.
     """
     if context not in PARTS:
-        raise UsageError(f"Options cannot be held against {context!r}.", hint=f"Choose one of {', '.join(PARTS)}.")
+        raise UsageError(f"Options cannot be compared with {context!r}.", hint=f"Choose one of {', '.join(PARTS)}.")
     return PARTS[context]
 
 
@@ -214,7 +213,7 @@ def ranked(scores: Sequence[float]) -> list[int]:
 
 
 def _missing(reading: Reading, parts: Sequence[str]) -> str | None:
-    """Why a text is not there; None where all are."""
+    """Why a text is missing; None if none is."""
     for part in parts:
         if not _is_missing(reading, part):
             continue
@@ -231,32 +230,32 @@ def _is_missing(reading: Reading, part: str) -> bool:
 
 
 def _said(reading: Reading, part: str) -> str:
-    """The text of a link; scene text that is not there is no text."""
+    """The text of a link."""
     value: Any = reading.links[part].value
     return "\n".join(value.lines) if part == "scene_text" else str(value)
 
 
 class PairRanker:
-    """Gives the number of the option that fits the picture better; none where both fit alike.
+    """Gives the number of the option that fits the picture better, and an empty list for a tie.
 
     Args:
-        scorer: how well a text fits a picture.
-        engine: whose records and mode its scores go by.
+        scorer: says how well a text fits a picture.
+        engine: its records and mode are used for scores.
     """
 
     def __init__(self, scorer: ScorerLike, *, engine: Engine | None = None) -> None:
         self.scorer = get_scorer(scorer, engine=engine)
         self.chain = Chain("given", target=DESCRIPTION, steps=(), mode=self.scorer.engine.mode)
-        """Asks nothing, for nothing is said of a picture: what is made is scores alone."""
+        """A chain without steps, for the plan of a run: only scores are computed."""
 
     @property
     def engine(self) -> Engine:
-        """Whose records the scores are in."""
+        """The engine with the records of the scores."""
         return self.scorer.engine
 
     @property
     def label(self) -> str:
-        """What it is called."""
+        """Its name in tables."""
         return str(self.scorer.id)
 
     def form(self) -> JsonObject:
@@ -264,11 +263,11 @@ class PairRanker:
         return {"ranks": "pairs", "scorer": self.scorer.form()}
 
     def given(self, sample: Sample) -> Mapping[str, Any]:
-        """What is given to the chain that asks nothing."""
+        """The input of the chain without steps."""
         return given_of(sample)
 
-    def plan(self, sample: Sample, reading: Reading, planner: Planner) -> None:  # noqa: ARG002  # nothing is said of it
-        """Counts the scores that a ranking rests on; nothing is made.
+    def plan(self, sample: Sample, reading: Reading, planner: Planner) -> None:  # noqa: ARG002  # the chain has no steps
+        """Counts the scores that a ranking needs, without computing them.
 
         Raises:
             BadImage: the file of the picture cannot be read.
@@ -282,7 +281,7 @@ class PairRanker:
         """The prediction for one sample.
 
         Raises:
-            AskanceError: the picture or a score cannot be had.
+            AskanceError: the picture cannot be read, or a score cannot be computed.
         """
         options = options_of(sample)
         if sample.image is None:

@@ -1,9 +1,9 @@
-"""Which images a task is about: lists read from a file, sets that are drawn, folds, and what was left out.
+"""The images that a task is run on: lists in files, random subsets, folds, and notes on what was left out.
 
-Which 250 images make up the small set of the paper on atypical ads is not published: its code takes the keys of
-whatever file of statements it is given, and drew that file unseeded. A list of one's own says which; a drawn set says
-how. Five-fold splits by image are for those who train (section 5 of the WHOOPS! paper: 60, 20 and 20 percent); the
-authors' own splits are not published.
+The paper on atypical ads does not publish which 250 images are its small set: its code takes the keys of the file of
+statements that it is given, and that file was drawn without a seed. Give your own list, or draw a set by a seed.
+Five-fold splits by image are for those who train (section 5 of the WHOOPS! paper: 60, 20 and 20 percent); the authors'
+own splits are not published.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from hashlib import sha256
 from pathlib import Path
 from typing import Any, Generic, TypeVar, cast
 
@@ -19,7 +18,7 @@ from askance.amounts import many
 from askance.errors import BadData, UsageError
 from askance.evals.suite.files import read_json, read_table, read_text
 from askance.evals.suite.image_keys import check_key, full_key
-from askance.evals.suite.shuffle import lot
+from askance.evals.suite.shuffle import stable_hash
 
 Item = TypeVar("Item")
 
@@ -37,11 +36,11 @@ class Subset(Generic[Item]):
 
     items: tuple[Item, ...]
     notes: tuple[str, ...] = ()
-    """Which they are, and what was left out."""
+    """Which images these are, and what was left out."""
     noun: str = "images"
 
     def where(self, holds: Callable[[Item], bool], *, left_out: str) -> Subset[Item]:
-        """Those of which `holds` is true; what the others are is noted."""
+        """The items for which `holds` is true, with a note on the others."""
         kept = tuple(item for item in self.items if holds(item))
         if len(kept) == len(self.items):
             return self
@@ -49,7 +48,7 @@ class Subset(Generic[Item]):
         return replace(self, items=kept, notes=(*self.notes, lost))
 
     def first(self, count: int | None) -> Subset[Item]:
-        """The first `count`; None is all."""
+        """The first `count` items; None keeps all."""
         if count is None or count >= len(self.items):
             return self
         note = f"the first {count:,} of {len(self.items):,} {self.noun}"
@@ -57,10 +56,10 @@ class Subset(Generic[Item]):
 
 
 def read_names(path: Path) -> tuple[str, ...]:
-    """The ids in a file, as they are: one a line, or a JSON list of texts.
+    """The ids in a file, as they are written: one a line, or a JSON list of texts.
 
     Raises:
-        UsageError: it cannot be read, or holds none, or no texts.
+        UsageError: the file cannot be read, is empty, or holds something else.
     """
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -142,16 +141,12 @@ def _checked(listed: Iterable[tuple[str, str]], source: str) -> tuple[str, ...]:
 
 
 def draw_ids(keys: Iterable[str], *, size: int = SMALL_SET, seed: int = 0) -> tuple[str, ...]:
-    """`size` of the images, or all where there are fewer: those whose sha256 together with the seed comes first.
+    """A random subset of `size` images, or all if there are fewer: those with the lowest hash of seed and key.
 
-    What is drawn depends on the images and the seed alone: not on their order, not on a version of Python. A larger
-    size draws the same and more; an image more or less changes at most one.
+    The order of the images and the version of Python have no influence. A larger size draws the same images and more;
+    one image more or less in `keys` changes at most one of those drawn.
     """
-
-    def lot(key: str) -> str:
-        return sha256(json.dumps([seed, key]).encode()).hexdigest()
-
-    return tuple(sorted(set(keys), key=lot)[:size])
+    return tuple(sorted(set(keys), key=lambda key: stable_hash(seed, key))[:size])
 
 
 FOLDS = 5
@@ -172,7 +167,7 @@ def fold_of(ids: Iterable[str], *, seed: int = 0, count: int = FOLDS) -> dict[st
     Raises:
         UsageError: fewer than three folds, or fewer images than folds.
     """
-    ordered = sorted({*ids}, key=lambda name: lot(seed, name, "fold"))
+    ordered = sorted({*ids}, key=lambda name: stable_hash(seed, name, "fold"))
     if count < 3 or len(ordered) < count:
         raise UsageError(
             f"{many(len(ordered), 'image')} cannot be split into {count} folds.",

@@ -1,4 +1,4 @@
-"""Action-reason statements: both releases of the data set and files made from them, told apart by shape.
+"""Files of action-reason statements: both releases of PittAds and files made from them, recognised by their shape.
 
 | a value is | shape | which file |
 |---|---|---|
@@ -59,12 +59,12 @@ class AdOptions:
     true: tuple[str, ...] = ()
     """True statements; empty where they are hidden."""
     options: tuple[str, ...] = ()
-    """What can be chosen from, true ones included; empty in release A. A text may stand there twice."""
+    """All options, with the true ones; empty in release A. A text may be there twice."""
     question: str | None = None
 
     @property
     def negatives(self) -> tuple[str, ...]:
-        """The options that are not true, each once; empty where the true ones are hidden."""
+        """The options that are not true, each once; empty if the true ones are hidden."""
         return tuple(text for text in dict.fromkeys(self.options) if text not in self.true) if self.true else ()
 
 
@@ -74,18 +74,18 @@ class QaFile:
 
     path: Path
     shape: Shape
-    """That of the values; `question` where any asks one."""
+    """Shape of the values; `question` if any value has a question."""
     records: Mapping[str, AdOptions]
     """By the image's key with its shard, in the order of the file."""
 
     @property
     def release(self) -> str:
-        """Which release it is of, in words."""
+        """The release, in words."""
         return SHAPES[self.shape]
 
     @property
     def hard(self) -> HardKind | None:
-        """The kind of its hard negatives by the name of the file; None for other files."""
+        """The kind of its hard negatives, from the name of the file; None for other files."""
         return hard_kind(self.path)
 
     @property
@@ -100,7 +100,7 @@ class QaFile:
 
 
 def hard_kind(path: Path) -> HardKind | None:
-    """The kind of the hard negatives in a file by its name; None for other files."""
+    """The kind of the hard negatives in a file, from its name; None for other files."""
     found = _HARD.match(path.name)
     return None if found is None else _HARD_KINDS.get(found[1], cast("HardKind", found[1]))
 

@@ -1,22 +1,28 @@
-"""The options that tasks of suites share: which samples, the models by role, and what the answering model gets."""
+"""Base classes of the tasks of suites: options for the data, for models by role, for the context, and for a judge."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from pydantic import Field
 from typing_extensions import override
 
+from askance.agents import JudgeForm, judge_equivalence
 from askance.errors import UsageError
+from askance.evals.judges import JudgeNote, read_card
 from askance.evals.suite.context import PICTURE, TEXT_ONLY, VERBALIZED, View, view_of
 from askance.evals.task import Task
 from askance.models import ModelLike, get_model
+from askance.models.factory import model_from_form
 
 if TYPE_CHECKING:
-    from askance.models import Model
+    from askance.agents.judge import EquivalenceJudge
+    from askance.chat import JsonObject
+    from askance.models import Engine, Model
 
 
 class SuiteTask(Task):
@@ -27,13 +33,13 @@ class SuiteTask(Task):
     ids: Path | Sequence[str] | None = None
     """File that lists the images."""
     limit: int | None = Field(default=None, ge=1, exclude=True)
-    """Images at most."""
+    """How many images at most."""
     seed: int = 0
-    """Of all that is drawn: images, options, their order, folds."""
+    """Seed of all random choices: images, options, their order, folds."""
 
 
 class RoleTask(Task):
-    """A task that asks models, each for what its role says."""
+    """A task with models in up to three roles."""
 
     vlm: ModelLike | None = None
     """Sees the picture."""
@@ -44,7 +50,7 @@ class RoleTask(Task):
 
     @property
     def see(self) -> Model:
-        """What sees the picture.
+        """The model that sees the picture.
 
         Raises:
             UsageError: there is no model.
@@ -56,22 +62,22 @@ class RoleTask(Task):
 
     @property
     def think(self) -> Model:
-        """What reasons over words."""
+        """The model that reasons over words."""
         return self.see if self.llm is None else get_model(self.llm)
 
     @property
     def combine(self) -> Model:
-        """What makes T_V."""
+        """The model that makes T_V."""
         return self.think if self.combiner is None else get_model(self.combiner)
 
 
 class ModelTask(RoleTask):
-    """A task that a model answers from the picture, or from what is said of it."""
+    """A task that a model answers in a context: from the picture, or from what is said of it."""
 
     contexts: ClassVar[tuple[str, ...]] = (*VERBALIZED, PICTURE, TEXT_ONLY)
-    """What the answering model can get."""
+    """Names of the contexts that the task has."""
     beside: ClassVar[bool] = False
-    """Whether a verbalization may stand beside the picture, and an atypicality statement beside both."""
+    """Whether it allows a verbalization beside the picture, and an atypicality statement beside both."""
 
     context: str = PICTURE
     """What the answering model gets: the picture, `I`, or a description such as `UH`, `V+T` or `T_V`."""
@@ -87,7 +93,7 @@ class ModelTask(RoleTask):
 
     @cached_property
     def view(self) -> View:
-        """The context, taken apart."""
+        """The context, parsed."""
         return view_of(self.context, task=self.name, among=self.contexts, beside=self.beside)
 
     @property
@@ -98,3 +104,51 @@ class ModelTask(RoleTask):
     @override
     def label(self) -> str:
         return f"{self.answering.id} ({self.view.name})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotedJudge:
+    """A judge, and the note on it for readers of the figures."""
+
+    judge: EquivalenceJudge
+    note: JudgeNote
+
+    def form(self) -> JsonObject:
+        """The options with which a run is scored again."""
+        return {"judge": self.judge.model.form(), "judge_form": self.judge.form, "judge_note": self.note.form()}
+
+
+class JudgeTask(Task):
+    """A task whose answers a model may judge: whether one means the same as a reference."""
+
+    judge: ModelLike | None = None
+    """A model that says whether an answer means the same as that of the data; without it only words are compared."""
+    judge_form: JudgeForm = "rubric"
+    """A rubric, by which a judge may be unclear, or the short question of the WHOOPS! paper: true or false."""
+    card: Path | None = None
+    """File with the judge's card, made by `askance judge card --json`."""
+
+    @property
+    def noted_judge(self) -> NotedJudge | None:
+        """The judge, if there is one; the judge of a run that is scored again answers from its records only.
+
+        Raises:
+            BadData: the card cannot be read.
+            UsageError: the card is another judge's.
+        """
+        if self.judge is None:
+            return None
+        if isinstance(self.judge, Mapping):
+            model = model_from_form(cast("JsonObject", self.judge), cast("Engine", self.engine))
+        else:
+            model = get_model(self.judge, engine=self.engine)
+        judge = judge_equivalence(model, form=self.judge_form)
+        known: JsonObject | None = self.found("judge_note", lambda: None)
+        note = JudgeNote(**known) if known else JudgeNote.of(judge, None if self.card is None else read_card(self.card))
+        return NotedJudge(judge=judge, note=note)
+
+    @override
+    def kept(self) -> JsonObject:
+        noted, kept = self.noted_judge, super().kept()
+        del kept["judge_form"]
+        return kept if noted is None else {**kept, **noted.form()}

@@ -8,9 +8,9 @@ from .dataset import Whoops as Whoops
 from .explain import Explain as Explain
 from .explain_choice import ExplainChoice as ExplainChoice
 from .identify import Identify as Identify
+from .identify import Pair as Pair
+from .identify import read_pairs as read_pairs
 from .images import WeirdImage as WeirdImage
 from .layout import has_rows as has_rows
 from .matching import CaptionMatching as CaptionMatching
-from .pairs import Pair as Pair
-from .pairs import read_pairs as read_pairs
 from .vqa import Vqa as Vqa

@@ -1,8 +1,8 @@
-"""Captions of weird images (section 4.2 of the WHOOPS! paper): BLEU-4 and CIDEr over five references.
+"""The task of captioning weird images (section 4.2 of the WHOOPS! paper): BLEU-4 and CIDEr over five references.
 
-**Tokens.** Both go by the words of sacrebleu's tokenizer `13a` in lower case, without punctuation. Published figures go
-by the PTB tokenizer, a Java program, which takes contractions and possessives apart: *isn't* is one word here and two
-there (*is n't*). Captions rarely hold either, so that figures differ little, but they do.
+**Tokens.** Both use the words of sacrebleu's tokenizer `13a` in lower case, without punctuation. Published figures
+use the PTB tokenizer, a Java program, which splits contractions and possessives: *isn't* is one word here and two there
+(*is n't*). Captions rarely have them, so figures differ, but little.
 
 **BLEU-4** is that of the whole corpus, without smoothing, by the reference that is nearest in length: of counts of
 n-grams, summed over the samples.
@@ -93,7 +93,7 @@ COUNTS = (
     "reference words",
     *(f"{kind} {n}-grams" for kind in ("right", "all") for n in ORDERS),
 )
-"""Columns of a score that BLEU is made of: lengths, and n-grams that are right and that there are."""
+"""Columns of a score for BLEU: lengths, right n-grams, and all n-grams."""
 
 CIDER = "CIDEr"
 _SAID, _REFERENCES = "tokens", "reference tokens"
@@ -113,7 +113,7 @@ def tokens(text: str) -> str:
 
 
 def caption_score(said: str, references: Sequence[str]) -> Score:
-    """The counts of a caption beside its references, and the tokens from which CIDEr is made.
+    """The score of a caption: counts for BLEU, and the tokens for CIDEr.
 
     Raises:
         MissingExtra: sacrebleu is not installed.
@@ -125,7 +125,7 @@ def caption_score(said: str, references: Sequence[str]) -> Score:
 
 
 def bleu(sums: Sequence[float]) -> float:
-    """BLEU-4, from 0 to 1, of sums of `COUNTS`."""
+    """BLEU-4, from 0 to 1, from sums of `COUNTS`."""
     said, reference, *grams = (round(number) for number in sums)
     found = import_module("sacrebleu.metrics.bleu").BLEU.compute_bleu(
         correct=grams[:4], total=grams[4:], sys_len=said, ref_len=reference, smooth_method="none"
@@ -142,7 +142,7 @@ class Cider(Metric):
 
     @override
     def matrix(self, scores: Sequence[Score]) -> Matrix:
-        """One column: the CIDEr of each score beside the others."""
+        """One column: the CIDEr of each score, with weights from all of them."""
         there = [score for score in scores if self.covers(score)]
         each = cider([(str(score.notes[_SAID]), score.notes[_REFERENCES]) for score in there])
         return super().matrix([Score(values={self.columns[0]: value}) for value in each])
@@ -152,7 +152,7 @@ CIDER_METRIC = Cider(name=CIDER, columns=(COUNTS[0],), summary="CIDEr-D, by the 
 
 
 def cider(captions: Sequence[tuple[str, Sequence[str]]]) -> list[float]:
-    """The CIDEr-D, from 0 to 10, of each caption beside its references; all are tokens with blanks between them.
+    """The CIDEr-D, from 0 to 10, of each caption; captions and references are tokens with blanks between them.
 
     Raises:
         MissingExtra: pycocoevalcap is not installed.
@@ -169,7 +169,7 @@ def cider(captions: Sequence[tuple[str, Sequence[str]]]) -> list[float]:
 
 
 def need_packages() -> None:
-    """Raises where what the figures are made by is not there, before anybody is asked.
+    """Checks that the packages for the figures are installed, before a model is asked.
 
     Raises:
         MissingExtra: a package is not installed.

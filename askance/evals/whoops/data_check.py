@@ -1,4 +1,4 @@
-"""What a folder of the data set holds, what it lacks, and how that compares with what is published."""
+"""The report of `askance data check whoops`: what a folder holds, and how that compares with the published data."""
 
 from __future__ import annotations
 
@@ -12,20 +12,17 @@ from askance.amounts import many
 from askance.errors import BadData
 from askance.evals.suite.files import Problems, note
 from askance.evals.whoops.dataset import IMAGES, QUESTIONS, TEXTS, Whoops, counted
+from askance.evals.whoops.identify import PAIRS, PAPER_PAIRS, read_pairs
 from askance.evals.whoops.images import LISTS
 from askance.evals.whoops.images import QUESTIONS as QUESTIONS_COLUMN
 from askance.evals.whoops.images import TEXTS as TEXT_COLUMNS
-from askance.evals.whoops.pairs import PAPER, read_pairs
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
     from askance.evals.whoops.layout import Layout
 
-PAIRS = "pairs"
-"""Folder of pairs within that of the data, where none is named."""
-
 EACH = 5
-"""Captions, explanations and underspecified captions of an image each."""
+"""How many captions, explanations and underspecified captions an image has."""
 
 CATEGORIES = 26
 """Commonsense categories of the data (section 2.2)."""
@@ -33,7 +30,7 @@ CATEGORIES = 26
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counted:
-    """How many of something there are, and how many are published."""
+    """How many of something were found, and how many are published."""
 
     found: int
     published: int
@@ -47,22 +44,22 @@ class WhoopsReport:
     layout: Layout
     files: tuple[str, ...]
     counts: Mapping[str, Counted]
-    """By what is counted: `images`, `pictures`, the three kinds of texts, `questions`, `pairs`."""
+    """Counts of `images`, `pictures`, the three kinds of texts, `questions` and `pairs`."""
     categories: Mapping[str, int]
     """Images by commonsense category, the most frequent first."""
     pictures_missing: tuple[str, ...]
-    """Images whose picture is not there."""
+    """Images without a picture."""
     uneven: Mapping[str, int]
-    """By column, images with another number of texts than five."""
+    """By column, how many images have another number of texts than five."""
     listed: int | None
-    """Images of a list."""
+    """How many images a list has, if one is given."""
     notes: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
-    """What should be mended."""
+    """What should be mended, one sentence each."""
 
     @property
     def sound(self) -> bool:
-        """Whether there is nothing to mend."""
+        """Whether there are no problems."""
         return not self.problems
 
     def canonical(self) -> JsonObject:
@@ -73,7 +70,7 @@ class WhoopsReport:
 def check(
     folder: str | Path, *, ids: str | Path | Iterable[str] | None = None, pairs: str | Path | None = None
 ) -> WhoopsReport:
-    """Reads all of a folder and says what is there; what is wrong with single rows is collected, not raised.
+    """Reads all files of a folder and reports what is there; errors of single rows are collected, not raised.
 
     Args:
         folder: of the data set, in any of the layouts.
@@ -81,8 +78,8 @@ def check(
         pairs: folder of weird and normal images; by default `pairs` of the folder, if it is there.
 
     Raises:
-        BadData: no such folder, one that holds nothing of the data set, or a list that cannot be used.
-        MissingExtra: an Arrow file without pyarrow.
+        BadData: the folder is missing, it holds nothing of the data set, or the list cannot be used.
+        MissingExtra: there is an Arrow file, and pyarrow is not installed.
     """
     problems: Problems = []
     data = Whoops.open(folder, ids=ids, problems=problems)
@@ -127,7 +124,7 @@ def _pairs(data: Whoops, pairs: str | Path | None, problems: Problems) -> Mappin
     except BadData as error:
         note(error, problems)
         return {}
-    return {"pairs": Counted(found=len(found), published=PAPER)}
+    return {"pairs": Counted(found=len(found), published=PAPER_PAIRS)}
 
 
 def _notes(data: Whoops, report: WhoopsReport) -> Iterator[str]:
@@ -143,7 +140,7 @@ def _notes(data: Whoops, report: WhoopsReport) -> Iterator[str]:
 
 
 def _about_categories(report: WhoopsReport) -> Iterator[str]:
-    """What is odd about the commonsense categories; their names are nowhere listed, so that any can be meant."""
+    """Notes on the commonsense categories. The paper does not list their names, so any name is accepted."""
     if len(report.categories) > CATEGORIES:
         yield f"{len(report.categories):,} commonsense categories, and the paper has {CATEGORIES}."
     without = report.counts["images"].found - sum(report.categories.values())

@@ -1,4 +1,4 @@
-"""`Whoops`: a folder of the data set as weird images to evaluate on."""
+"""`Whoops`: the weird images of a folder."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from askance.evals.whoops.layout import WhoopsRows
 
 IMAGES, TEXTS, QUESTIONS = 500, 2_500, 3_362
-"""What the published data hold: images; captions, explanations and underspecified captions each; questions.
+"""How many the published data have: images; captions, explanations and underspecified captions each; questions.
 
 The paper says 3,374 questions; the data have 3,362.
 """
 
 Need: TypeAlias = Literal["captions", "explanations", "underspecified", "questions", "image"]
-"""What a task cannot do without."""
+"""Data that a task needs."""
 
 _NEEDED: Mapping[Need, str] = {
     "captions": "captions (crowd_captions)",
@@ -42,9 +42,9 @@ class Whoops:
     folder: Path
     source: WhoopsRows
     entries: tuple[WeirdImage, ...]
-    """In the order of the list where one is given, else in that of the file."""
+    """In the order of the list of ids if there is one, else of the file."""
     listed: bool = False
-    """Whether a list says which images these are."""
+    """Whether the images were chosen by a list of ids."""
 
     @classmethod
     def open(
@@ -59,11 +59,11 @@ class Whoops:
         Args:
             folder: with the data set.
             ids: a file that lists images by id, or the ids; their order is kept.
-            problems: takes what is wrong with single rows, which are then left out; without it the first is raised.
+            problems: takes the errors of single rows, which are then left out; without it the first error is raised.
 
         Raises:
-            BadData: no such folder, a file or a row that cannot be read, an id that stands twice or is not there.
-            MissingExtra: an Arrow file without pyarrow.
+            BadData: the folder is missing, a file or a row cannot be read, or an id is there twice or unknown.
+            MissingExtra: there is an Arrow file, and pyarrow is not installed.
         """
         source = read_rows(Path(folder))
         by_id: dict[str, WeirdImage] = {}
@@ -83,7 +83,7 @@ class Whoops:
 
     @property
     def layout(self) -> Layout:
-        """In which layout the data are."""
+        """The layout of the folder."""
         return self.source.layout
 
     @property
@@ -100,10 +100,10 @@ class Whoops:
         return {entry.place: entry for entry in self.entries}
 
     def of_key(self, key: str) -> WeirdImage | None:
-        """The image that a key of other people's files names: by its id, or by the position of its row, from 0.
+        """The image that a key in a file of others names: by its id, or by the position of its row, from 0.
 
-        The re-cast of the benchmark of atypical ads has the keys `'0'` to `'499'`, or `'0.png'` to `'499.png'`; that
-        they are positions of rows is what its code says, and nobody's documentation.
+        The benchmark of atypical ads re-cast WHOOPS! with the keys `'0'` to `'499'`, or `'0.png'` to `'499.png'`. They
+        are positions of rows, as its code shows; no documentation says so.
         """
         name = key.rpartition("/")[2]
         stem = name.rpartition(".")[0] if "." in name else name
@@ -120,7 +120,7 @@ class Whoops:
         """The images that have all of `needs`.
 
         Raises:
-            BadData: none has one of them.
+            BadData: no image has them.
         """
         left = self.entries
         for need in needs:
@@ -136,7 +136,7 @@ class Whoops:
 
     @property
     def categories(self) -> tuple[str, ...]:
-        """The commonsense categories that there are, in alphabetical order."""
+        """The commonsense categories of the images, in alphabetical order."""
         return tuple(sorted({entry.category for entry in self.entries} - {""}))
 
 
@@ -150,5 +150,5 @@ def _listed(ids: str | Path | Iterable[str], by_id: Mapping[str, WeirdImage]) ->
 
 
 def counted(entries: Iterable[WeirdImage], of: Callable[[WeirdImage], tuple[object, ...]]) -> int:
-    """How many of something the images have together."""
+    """The sum over the images of how many of something each has."""
     return sum(len(of(entry)) for entry in entries)

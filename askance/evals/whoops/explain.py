@@ -1,8 +1,8 @@
-"""Explaining in a sentence what is unusual (section 4.1 of the WHOOPS! paper), end to end or by a pipeline.
+"""The task of explaining in a sentence what is unusual (section 4.1 of the WHOOPS! paper).
 
-An explanation is held against five references by a judge (section 5.1). The paper does not say how five verdicts
-become one; here `judged` asks for any of them, and `judged_per_reference` is their share. Where people have judged
-explanations of the run (`labels`), the share of those that they call right stands beside.
+A judge compares an explanation with five references (section 5.1). The paper does not say how five verdicts become one:
+here `judged` is whether any of them is true, and `judged_per_reference` is their share. If people have judged
+explanations of the run (`labels`), the share that they call right is given, too.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from askance.evals.metric import mean
 from askance.evals.sample import Sample, Score
 from askance.evals.scorer import Scorer
 from askance.evals.solver import ChainSolver
-from askance.evals.suite.judge import JudgeTask, NotedJudge
+from askance.evals.suite.suite_task import JudgeTask, NotedJudge
 from askance.evals.whoops.task import WhoopsTask, by_category
 from askance.models import ModelLike
 
@@ -43,11 +43,11 @@ class Explain(JudgeTask, WhoopsTask):
     needs = ("explanations",)
 
     judge: ModelLike  # pyright: ignore[reportGeneralTypeIssues, reportIncompatibleVariableOverride]  # here it is needed
-    """The model that holds explanations against the references."""
+    """The model that compares explanations with the references."""
     judge_form: JudgeForm = "short"
     """The paper's short question, true or false; or a rubric, by which a judge may be unclear."""
     labels: Path | None = None
-    """What people say of explanations of this run: candidate, verdict or votes, and as id the image."""
+    """File with people's verdicts on explanations of this run: candidate, verdict or votes, and as id the image."""
 
     @override
     def samples(self) -> Sequence[Sample]:
@@ -99,17 +99,17 @@ class Explain(JudgeTask, WhoopsTask):
 
 
 def people_values(sample: Sample, said: str, judged: float) -> dict[str, float]:
-    """What people say of an explanation, and whether the judge says the same; nothing where they were not asked."""
+    """People's verdict on an explanation, and whether the judge agrees; empty if there is no verdict."""
     verdicts: Mapping[str, bool] = sample.target.get("people", {})
     verdict = verdicts.get(said.strip())
     return {} if verdict is None else {PEOPLE: float(verdict), AGREED: float(verdict == bool(judged))}
 
 
 def _people(path: Path | None, ids: set[str]) -> Mapping[str, Mapping[str, bool]]:
-    """By image, what people say of explanations; votes that tie say nothing. Without a file nobody was asked.
+    """By image and explanation, people's verdicts; tied votes are left out.
 
     Raises:
-        BadData: none is of an image of the task.
+        BadData: none is about an image of the task.
     """
     if path is None:
         return {}

@@ -1,4 +1,4 @@
-"""Choosing the explanation of what is unusual (section 7.3 and Table 14 of the paper on atypical ads).
+"""The task of choosing the explanation of what is unusual (section 7.3 and Table 14 of the paper on atypical ads).
 
 *Easy* negatives are explanations of other images, drawn by the seed. *Hard* ones are made from the right explanation by
 a model (`askance negatives generate`), or come in the authors' files, whose keys are positions of rows.
@@ -7,7 +7,6 @@ a model (`askance negatives generate`), or come in the authors' files, whose key
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -21,9 +20,9 @@ from askance.chains import ANSWERS
 from askance.errors import BadData, UsageError
 from askance.evals.negatives import Recipe, TrueStatements, read_negatives
 from askance.evals.solver import ChainSolver
-from askance.evals.suite.choice import OTHER, TRUE, UNKNOWN, single_scorer
-from askance.evals.suite.option_orders import Orders, sample_ids
-from askance.evals.suite.shuffle import drawn, in_order, lot
+from askance.evals.suite.choice import OTHER, TRUE, UNKNOWN, choice_samples, single_scorer
+from askance.evals.suite.option_orders import Orders
+from askance.evals.suite.shuffle import random_order
 from askance.evals.whoops.task import WhoopsTask, by_category
 
 if TYPE_CHECKING:
@@ -45,7 +44,7 @@ NOTE = "One right explanation stands among the options, which one by the seed, u
 
 
 Options: TypeAlias = Mapping[str, str]
-"""By text of an option its kind, `true` for right ones."""
+"""Kinds of options, by text; right ones are `true`."""
 
 
 class ExplainChoice(WhoopsTask):
@@ -67,10 +66,10 @@ class ExplainChoice(WhoopsTask):
 
     @override
     def model_post_init(self, context: Any, /) -> None:
-        """Checks what goes together.
+        """Checks options that depend on each other.
 
         Raises:
-            UsageError: there are no hard negatives, or no such context.
+            UsageError: there is no file of hard negatives, or no such context.
         """
         super().model_post_init(context)
         if self.negatives == "hard" and self.file is None:
@@ -93,7 +92,7 @@ class ExplainChoice(WhoopsTask):
 
     @cached_property
     def options(self) -> Mapping[str, Options]:
-        """The options of each image that has some."""
+        """By image, its options."""
         return self._easy() if self.file is None else self._from_file(self.file)
 
     @override
@@ -131,27 +130,15 @@ class ExplainChoice(WhoopsTask):
 
     def _samples_of(self, entry: WeirdImage) -> Iterator[Sample]:
         """The samples of one image, one for each order of its options."""
-        known, first = self.options[entry.id], self.sample_of(entry, target=None)
-        right = [text for text, kind in known.items() if kind == TRUE]
-        if self.true == "one":
-            right = [min(right, key=lambda text: lot(self.seed, entry.id, "true", text))]
-        shown = [text for text, kind in known.items() if text.strip() and (kind != TRUE or text in right)]
-        for order, name in sample_ids(entry.id, orders=self.orders).items():
-            options = in_order(shown, seed=self.seed, key=entry.id, order=order)
-            of_each = [known[text] for text in options]
-            yield replace(
-                first,
-                id=name,
-                inputs={**first.inputs, "options": list(options)},
-                target={"true": [n for n, kind in enumerate(of_each, start=1) if kind == TRUE], "kinds": of_each},
-                tags={**first.tags, **({"order": order} if self.orders > 1 else {})},
-            )
+        sample = self.sample_of(entry, target=None)
+        kinds, one_true = self.options[entry.id], self.true == "one"
+        return choice_samples(sample, kinds, seed=self.seed, orders=self.orders, one_true=one_true)
 
     def _easy(self) -> Mapping[str, Options]:
-        """For each image its explanations, and as many of other images, no two of which say the same.
+        """For each image its explanations, and `count` explanations of other images, all different.
 
         Raises:
-            BadData: there are not enough.
+            BadData: there are too few explanations.
         """
         pool = [(entry.id, text) for entry in self.dataset.entries for text in entry.explanations]
         options: dict[str, Options] = {}
@@ -159,7 +146,7 @@ class ExplainChoice(WhoopsTask):
             own = dict.fromkeys(entry.explanations, TRUE)
             wanted = len(own) + self.count
             said = {normal(text) for text in own}
-            for name, text in drawn(pool, seed=self.seed, key=entry.id):
+            for name, text in random_order(pool, seed=self.seed, key=entry.id):
                 if len(own) == wanted:
                     break
                 if name != entry.id and normal(text) not in said:

@@ -1,8 +1,22 @@
-"""Whether an image is weird or normal, over pairs of both (section 4.1 of the WHOOPS! paper)."""
+"""The task of identifying weird images, and its pairs of a weird and a normal image (section 4.1 of the WHOOPS! paper).
+
+The data set does not have the pairs. They are read from a folder that users make:
+
+| in the folder | what it is |
+|---|---|
+| `normal/NAME.png`, `weird/NAME.png` | pairs by name; without `weird/`, NAME is the id of an image of the data set |
+| `NAME_normal.png`, `NAME_weird.png` | the same in one folder; also `NAME-normal.png` and `NAME.normal.png` |
+| `pairs.csv` | columns `weird`, `normal` (files of the folder), and if known `id`, `category`, `weird_caption`, |
+| | `normal_caption` |
+"""
 
 from __future__ import annotations
 
+import csv
+import io
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,21 +32,23 @@ from askance.evals.sample import Sample, Score
 from askance.evals.scorer import Scorer
 from askance.evals.solver import ChainSolver
 from askance.evals.suite.context import GOLD
-from askance.evals.suite.option_orders import paired
+from askance.evals.suite.files import read_text
+from askance.evals.suite.option_orders import both_right
 from askance.evals.suite.selection import FOLDS, fold_of, read_names
-from askance.evals.suite.shuffle import small_lot
-from askance.evals.whoops.data_check import PAIRS
+from askance.evals.suite.shuffle import stable_number
 from askance.evals.whoops.dataset import Whoops
 from askance.evals.whoops.layout import has_rows
-from askance.evals.whoops.pairs import PAPER, Pair, read_pairs
 from askance.evals.whoops.task import WeirdTask, by_category
+from askance.images import SUFFIXES, Image
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
-    from askance.evals.metric import Matrix
-    from askance.images import Image
+    from askance.evals.whoops.images import WeirdImage
 
 NOTES = ("Accuracy is over the images of all pairs, where chance is 50; 'both of a pair' is right for both images",)
+PAIRS = "pairs"
+"""Folder of the pairs within that of the data, unless another is named."""
+
 _PAIR, _KIND, _RIGHT = "pair", "kind", "accuracy"
 
 
@@ -44,16 +60,16 @@ class Identify(WeirdTask):
     data: Path
     """Folder of the data set, with the pairs in `pairs/` of it; or the folder of pairs itself."""
     pairs: Path | None = None
-    """Folder of pairs, where it is another."""
+    """Folder of pairs, if it is another one."""
     ids: Path | Sequence[str] | None = None
     """File that lists the pairs."""
 
     @cached_property
     def subset(self) -> tuple[Pair, ...]:
-        """The pairs that are asked about.
+        """The pairs of the task.
 
         Raises:
-            BadData: they cannot be read, or a listed one is not there.
+            BadData: they cannot be read, or a listed one is missing.
             UsageError: there are too few for folds.
         """
         entries = {entry.id: entry for entry in Whoops.open(self.data).entries} if has_rows(self.data) else {}
@@ -84,7 +100,7 @@ class Identify(WeirdTask):
     @override
     def notes(self) -> tuple[str, ...]:
         return (
-            f"{many(len(self.subset), 'pair')}; the paper has {PAPER}, which are not published with the data set",
+            f"{many(len(self.subset), 'pair')}; the paper has {PAPER_PAIRS}, which are not published with the data set",
             *(() if self.fold is None else (f"the test pairs of fold {self.fold} of {FOLDS}, seed {self.seed}",)),
         )
 
@@ -96,7 +112,7 @@ class Identify(WeirdTask):
         """The two samples of a pair.
 
         Raises:
-            BadData: one of its images has no caption in the context that gives it.
+            BadData: the context is `gold-caption`, and one of the images has no caption.
         """
         halves: Mapping[str, tuple[Image, str]] = {
             "weird": (pair.weird, pair.weird_caption),
@@ -131,7 +147,7 @@ class Identify(WeirdTask):
                 Metric(
                     name="both of a pair",
                     columns=(_PAIR, _KIND, _RIGHT),
-                    statistic=_both,
+                    statistic=both_right,
                     summary="share of pairs of which both images are told rightly",
                 ),
                 *(
@@ -161,7 +177,7 @@ def _scored(sample: Sample, said: str) -> Score:
             _RIGHT: right,
             f"accuracy of {sample.target}": right,
             "said weird": float(said == "weird"),
-            _PAIR: small_lot("pair", sample.cluster),
+            _PAIR: stable_number("pair", sample.cluster),
             _KIND: float(IDENTIFICATION_LABELS.index(sample.target) + 1),
         }
     )
@@ -171,7 +187,108 @@ def _other(sample: Sample) -> str:
     return next(kind for kind in IDENTIFICATION_LABELS if kind != sample.target)
 
 
-def _both(matrix: Matrix) -> float:
-    """Share of pairs that are right twice, of a matrix with pair, kind and right; NaN without pairs."""
-    weird, normal = paired(matrix)
-    return float((weird * normal).mean()) if len(weird) else float("nan")
+# --- pairs of a weird image and a normal one, read from a folder ---
+
+PAIRS_FILE = "pairs.csv"
+PAPER_PAIRS = 100
+"""Pairs of the paper (section 4.1)."""
+
+_NAMED = re.compile(r"(?P<name>.+)[-_.](?P<kind>normal|weird)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pair:
+    """A weird image and the normal one that goes with it."""
+
+    id: str
+    weird: Image
+    normal: Image
+    weird_caption: str = ""
+    normal_caption: str = ""
+    category: str = ""
+
+
+def read_pairs(folder: str | Path, entries: Mapping[str, WeirdImage] | None = None) -> tuple[Pair, ...]:
+    """The pairs in a folder, ordered by id.
+
+    Args:
+        folder: in one of the shapes above.
+        entries: weird images of the data set by id, from which come captions, categories, and weird images that the
+            folder lacks.
+
+    Raises:
+        BadData: no such folder, no pair in it, an image without its other half, or a file that is not there.
+    """
+    place = Path(folder)
+    known = entries or {}
+    if not place.is_dir():
+        raise BadData(f"There is no folder of pairs {str(place)!r}.", hint=_PAIRS_WAY)
+    found = list((_in_table if (place / PAIRS_FILE).is_file() else _in_folders)(place, known))
+    if not found:
+        raise BadData(f"The folder {str(place)!r} holds no pairs.", hint=_PAIRS_WAY)
+    return tuple(sorted(found, key=lambda pair: pair.id))
+
+
+_PAIRS_WAY = (
+    "Expected are `normal/NAME.png` and `weird/NAME.png`, `NAME_normal.png` and `NAME_weird.png`, or `pairs.csv`."
+)
+
+
+def _in_folders(folder: Path, known: Mapping[str, WeirdImage]) -> Iterator[Pair]:
+    normal, weird = (dict(_of_kind(folder, kind)) for kind in ("normal", "weird"))
+    alone = sorted({*weird} - {*normal}) + sorted(
+        name for name in {*normal} - {*weird} if not _known_image(known, name)
+    )
+    if alone:
+        raise BadData(
+            f"In {str(folder)!r} {many(len(alone), 'image has', 'images have')} no other half, such as {alone[0]!r}.",
+            hint=_PAIRS_WAY,
+        )
+    for name, path in normal.items():
+        own = Image.from_path(weird[name]) if name in weird else _known_image(known, name)
+        if own is not None:
+            yield _pair_of(name, own, Image.from_path(path), entry=known.get(name))
+
+
+def _of_kind(folder: Path, kind: str) -> Iterator[tuple[str, Path]]:
+    """The images of a kind, by the name that pairs share."""
+    apart = folder / kind
+    paths = sorted(path for path in (apart if apart.is_dir() else folder).iterdir() if path.suffix.lower() in SUFFIXES)
+    for path in paths:
+        named = _NAMED.fullmatch(path.stem)
+        if apart.is_dir():
+            yield path.stem, path
+        elif named is not None and named["kind"].lower() == kind:
+            yield named["name"], path
+
+
+def _known_image(known: Mapping[str, WeirdImage], name: str) -> Image | None:
+    return known[name].load() if name in known else None
+
+
+def _pair_of(name: str, weird: Image, normal: Image, *, entry: WeirdImage | None, **told: str) -> Pair:
+    """A pair, with what the data set knows of its weird image where the folder does not say."""
+    said = {} if entry is None else {"weird_caption": entry.selected_caption, "category": entry.category}
+    return Pair(id=name, weird=weird, normal=normal, **{**said, **{key: text for key, text in told.items() if text}})
+
+
+def _in_table(folder: Path, known: Mapping[str, WeirdImage]) -> Iterator[Pair]:
+    path = folder / PAIRS_FILE
+    seen = set[str]()
+    for number, row in enumerate(csv.DictReader(io.StringIO(read_text(path), newline="")), start=2):
+        cells = {str(name).strip(): (cell or "").strip() for name, cell in row.items() if isinstance(cell, str)}
+        where = f"The file {str(path)!r}, row {number}"
+        weird, normal = (_file_of(folder, cells.get(kind, ""), where) for kind in ("weird", "normal"))
+        name = cells.get("id") or weird.stem
+        if name in seen:
+            raise BadData(f"{where}: the pair {name!r} stands there twice.", hint="Give each its own `id`.")
+        seen.add(name)
+        told = {key: cells.get(key, "") for key in ("weird_caption", "normal_caption", "category")}
+        yield _pair_of(name, Image.from_path(weird), Image.from_path(normal), entry=known.get(name), **told)
+
+
+def _file_of(folder: Path, name: str, where: str) -> Path:
+    path = folder / name
+    if not name or not path.resolve().is_relative_to(folder.resolve()) or not path.is_file():
+        raise BadData(f"{where}: {name!r} is no file of the folder.", hint="Columns: weird, normal; and what is known.")
+    return path

@@ -1,7 +1,7 @@
-"""`WeirdImage`: one weird image of the data set, with everything that people wrote about it.
+"""`WeirdImage`: one weird image with everything that people wrote about it, and its reading from a row.
 
-The list columns are lists in Arrow files, JSON in the CSV file, and Python literals where a list was written by `str`;
-they are tried in this order.
+List columns are lists in Arrow files, JSON in the CSV file, and Python literals if a list was written by `str`. They
+are tried in this order.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ Question: TypeAlias = tuple[str, str]
 LONGEST = 200_000
 """Most characters of a cell; the longest of the data set has some thousands."""
 MOST_BRACKETS = 2_000
-"""Most brackets of a Python literal, because what is nested costs memory and stack to read."""
+"""Most brackets of a Python literal, since nesting costs memory and stack."""
 
 
 def text_in(value: object, where: str) -> str:
-    """The text of a cell; empty for one without a value.
+    """The text of a cell; empty if it has no value.
 
     Raises:
-        BadData: it is no text.
+        BadData: it is not a text.
     """
     if value is None or (isinstance(value, float) and value != value):
         return ""
@@ -42,10 +42,10 @@ def text_in(value: object, where: str) -> str:
 
 
 def texts_in(value: object, where: str) -> tuple[str, ...]:
-    """The texts of a list column, those of blanks alone left out.
+    """The texts of a list column, without blank ones.
 
     Raises:
-        BadData: it is no list of texts, in none of the three forms.
+        BadData: it is not a list of texts in one of the three forms.
     """
     items = _list(value, where)
     if not all(isinstance(item, str) for item in items):
@@ -57,7 +57,7 @@ def questions_in(value: object, where: str) -> tuple[Question, ...]:
     """The questions of a list column, each with its answer.
 
     Raises:
-        BadData: it is no list of pairs of texts.
+        BadData: it is not a list of pairs of texts.
     """
     return tuple(_question(item, where) for item in _list(value, where))
 
@@ -84,7 +84,7 @@ def _list(value: object, where: str) -> list[object]:
 
 
 def _read(text: str, where: str) -> object:
-    """The list that a text is: JSON, or else a Python literal; None for blanks."""
+    """The list in a text, as JSON or as a Python literal; None if it is blank."""
     if not text.strip():
         return None
     if len(text) > LONGEST or sum(map(text.count, "[({")) > MOST_BRACKETS:
@@ -135,12 +135,12 @@ def _nothing() -> Image | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WeirdImage:
-    """One image, and what was written about it; a field whose column is not there is empty."""
+    """One image with what was written about it; a field is empty if its column is missing."""
 
     id: str
-    """Opaque: the name of its file without the ending."""
+    """Its id: the name of its file without the ending."""
     place: int
-    """Position of its row, from 0, by which the re-cast of the benchmark of atypical ads names it."""
+    """Position of its row, from 0; the benchmark of atypical ads names it so."""
     designer: str = ""
     designer_explanation: str = ""
     selected_caption: str = ""
@@ -154,11 +154,11 @@ class WeirdImage:
     category: str = ""
     """The commonsense category, one of 26."""
     load: Callable[[], Image | None] = field(default=_nothing, compare=False, repr=False)
-    """Gives the picture; None where the folder has none."""
+    """Loads the picture; None if the folder has none."""
 
 
 def id_of(row: Mapping[str, Any], where: str) -> str:
-    """The id in a row: its own column, or else the name of its file.
+    """The id in a row: its own column, else the name of its file.
 
     Raises:
         BadData: it has neither.
@@ -172,16 +172,16 @@ def id_of(row: Mapping[str, Any], where: str) -> str:
 
 
 def entry_of(row: Mapping[str, Any], place: int, *, where: str, load: Callable[[], Image | None]) -> WeirdImage:
-    """The entry in a row.
+    """The image of a row.
 
     Args:
         row: values by column.
         place: position of the row, from 0.
-        where: the file and the place in it, for complaints.
+        where: the file and the place in it, for messages.
         load: gives its picture.
 
     Raises:
-        BadData: a cell that cannot be read, or no name of an image.
+        BadData: a cell cannot be read, or the row names no image.
     """
     fields: dict[str, Any] = {
         **{name: text_in(row.get(column), f"{where}, {column!r}").strip() for name, column in TEXTS.items()},

@@ -1,4 +1,4 @@
-"""The layouts in which people have the data set on disk, and its rows as they stand in them.
+"""Reading the rows and pictures of the data set from a folder, in any of the layouts that people have on disk.
 
 | layout | files |
 |---|---|
@@ -6,15 +6,13 @@
 | `imagefolder` | `test/metadata.csv` with a column `file_name`, and the pictures beside it |
 | `arrow` | parquet files, or what `datasets` keeps on disk; the pictures are among the columns |
 
-Pictures lie in folders or in the archive that they come in, and are known by the name of their file without its ending.
-Arrow files are parquet, and data sets that `datasets` keeps on disk.
+Pictures are in folders or in the archive that they come in. They are found by the name of the file without its ending.
 """
 
 from __future__ import annotations
 
 import csv
 import io
-import os
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +21,7 @@ from typing import Any, Literal, TypeAlias
 
 from askance.data_table import concat_arrow, read_arrow
 from askance.errors import BadData, BadImage
-from askance.evals.suite.files import read_text
+from askance.evals.suite.files import files_below, is_picture, read_text
 from askance.evals.whoops.images import COLUMNS, id_of
 from askance.images import SUFFIXES, Image
 
@@ -32,11 +30,11 @@ PICTURE = "image"
 
 
 class ArrowTable:
-    """The rows of one or several Arrow files of one data set; pictures are read when they are needed.
+    """The rows of one or several Arrow files; pictures are read when they are needed.
 
     Raises:
         MissingExtra: pyarrow is not installed.
-        BadData: a file that cannot be read.
+        BadData: a file cannot be read.
     """
 
     def __init__(self, paths: Sequence[Path]) -> None:
@@ -48,11 +46,11 @@ class ArrowTable:
         return tuple(self._table.column_names)
 
     def rows(self, columns: Sequence[str]) -> list[Mapping[str, Any]]:
-        """The values of those of `columns` that there are."""
+        """The rows with those of `columns` that the table has."""
         return self._table.select([name for name in self.columns if name in columns]).to_pylist()
 
     def picture(self, place: int) -> tuple[bytes | None, str]:
-        """The bytes of a row's picture, None where there are none, and the name of its file."""
+        """The bytes of a row's picture, None if there are none, and the name of its file."""
         if PICTURE not in self.columns:
             return None, ""
         found: Any = self._table.column(PICTURE)[place].as_py()
@@ -65,33 +63,36 @@ class ArrowTable:
 ARCHIVE = "whoops_images.zip"
 FOLDER = "whoops_images"
 APART = frozenset({"pairs", "normal", "weird"})
-"""Folders that hold pictures of another kind: those of pairs."""
+"""Folders with other pictures: those of pairs."""
 
 DEEPEST = 3
 MOST_FILES = 100_000
-"""Files that are looked at at most; the data set has 500 images."""
+"""Files that are looked at, at most; the data set has 500 images."""
 MOST_BYTES = 64_000_000
 """Most bytes of a picture within an archive; those of the data set have about 1.4 million."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PictureFiles:
-    """The pictures of a folder, and those of an archive for which there is no file."""
+    """The pictures of a folder, and those in its archive."""
 
     by_stem: Mapping[str, Path]
     archive: Path | None = None
     members: Mapping[str, str]
-    """Of the archive, by name without its ending."""
+    """Names within the archive, by name of the picture without its ending."""
 
     @classmethod
     def scan(cls, folder: Path) -> PictureFiles:
-        """The pictures below a folder; names alone are read.
+        """The pictures below a folder; only names are read.
 
         Raises:
-            BadData: too many files, or an archive that is none.
+            BadData: there are too many files, or the archive cannot be read.
         """
         by_stem: dict[str, Path] = {}
-        for path in sorted(_files(folder), key=lambda path: (path.parent.name != FOLDER, len(path.parts), str(path))):
+        files = files_below(
+            folder, deepest=DEEPEST, most=MOST_FILES, takes=is_picture, enters=lambda name: name not in APART
+        )
+        for path in sorted(files, key=lambda path: (path.parent.name != FOLDER, len(path.parts), str(path))):
             by_stem.setdefault(path.stem, path)
         archive = next((path for path in (folder / ARCHIVE, folder / "test" / ARCHIVE) if path.is_file()), None)
         return cls(by_stem=by_stem, archive=archive, members={} if archive is None else _members(archive))
@@ -106,33 +107,13 @@ class PictureFiles:
         """The picture of that name; one from the archive is held in memory.
 
         Raises:
-            BadImage: the archive does not give it out.
+            BadImage: it cannot be unpacked.
         """
         if stem in self.by_stem:
             return Image.from_path(self.by_stem[stem])
         if self.archive is None or stem not in self.members:
             return None
         return _unpacked(self.archive, self.members[stem])
-
-
-def _files(folder: Path, depth: int = 0) -> Iterator[Path]:
-    try:
-        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
-    except OSError as error:
-        raise BadData(
-            f"The folder {str(folder)!r} cannot be read: {error.strerror}.", hint="Check the path and its permissions."
-        ) from error
-    if len(entries) > MOST_FILES:
-        raise BadData(
-            f"The folder {str(folder)!r} holds more than {MOST_FILES:,} files.", hint="Name that of the data."
-        )
-    for entry in entries:
-        if entry.name.startswith("."):
-            continue
-        if Path(entry.name).suffix.lower() in SUFFIXES and entry.is_file():
-            yield Path(entry.path)
-        elif depth < DEEPEST and entry.is_dir() and entry.name not in APART:
-            yield from _files(Path(entry.path), depth + 1)
 
 
 def _members(archive: Path) -> dict[str, str]:
@@ -167,39 +148,39 @@ METADATA = "metadata.csv"
 _TABLES: Mapping[Layout, str] = {"csv": TABLE, "imagefolder": METADATA}
 _ARROW = (".parquet", ".arrow")
 _PLACES = ("", "test", "data", "test/data", "default", "default/test")
-"""Folders in which files are looked for."""
+"""Folders in which files are searched."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WhoopsRows:
-    """The rows of the data set as a file has them, and how their pictures are had."""
+    """The rows of the data set, and functions that load their pictures."""
 
     layout: Layout
     files: tuple[Path, ...]
     rows: tuple[tuple[str, Mapping[str, Any]], ...]
-    """Each with the file and the place in it, for complaints."""
+    """Each row with its file and the place in it, for messages."""
     load: Callable[[int], Image | None]
-    """From the position of a row to its picture."""
+    """Loads the picture of a row, by its position."""
     has_picture: Callable[[int], bool]
     columns: tuple[str, ...]
     by_place: bool = False
-    """Whether pictures are found by the position of the row, as in the re-cast of the benchmark of atypical ads."""
+    """Whether pictures are named by the position of the row, as the benchmark of atypical ads has them."""
 
 
 def has_rows(folder: Path) -> bool:
-    """Whether a folder holds the data set in any layout; nothing is read."""
+    """Whether a folder has the data set in any layout; no file is read."""
     tables = ((folder / place / name).is_file() for name in _TABLES.values() for place in _PLACES)
     return any(tables) or bool(_arrow_files(folder))
 
 
 def read_rows(folder: Path) -> WhoopsRows:
-    """The rows in a folder, in whichever layout.
+    """The rows in a folder, in any layout.
 
-    Where there are several, that of the CSV file counts, then that of the folder of images.
+    If there are several, the CSV file is taken, else the folder of images, else Arrow files.
 
     Raises:
-        BadData: no such folder, no file of the data set, or one that cannot be read.
-        MissingExtra: an Arrow file without pyarrow.
+        BadData: the folder is missing, it has no file of the data set, or one cannot be read.
+        MissingExtra: there is an Arrow file, and pyarrow is not installed.
     """
     if not folder.is_dir():
         raise BadData(f"There is no data folder {str(folder)!r}.", hint=_HINT)
@@ -217,7 +198,7 @@ _HINT = f"Expected is {TABLE!r}, or {METADATA!r} beside the images, or parquet o
 
 
 def _arrow_files(folder: Path) -> tuple[Path, ...]:
-    """The first kind of Arrow files that the folder has; a file of another split is left out."""
+    """The Arrow files of the first kind and place that has any."""
     for suffix in _ARROW:
         for place in _PLACES:
             found = sorted(path for path in (folder / place).glob(f"*{suffix}") if not path.name.startswith("cache-"))
@@ -254,7 +235,7 @@ def _of_table(layout: Layout, folder: Path, path: Path) -> WhoopsRows:
 
 
 def _stems(row: Mapping[str, Any], where: str) -> tuple[str, ...]:
-    """Names under which the picture of a row may lie: of its file, and its id."""
+    """Names that the picture of a row may have: that of its file, and its id."""
     file = str(row.get("file_name") or "").replace("\\", "/")
     return tuple(dict.fromkeys(name for name in (PurePosixPath(file).stem, id_of(row, where)) if name))
 

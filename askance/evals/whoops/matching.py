@@ -1,8 +1,8 @@
-"""Telling a detailed caption from one that leaves out what is weird (section 4.2 of the WHOOPS! paper).
+"""The task of caption matching: which of two captions tells what is weird (section 4.2 of the WHOOPS! paper).
 
-Each pair of captions of an image is ranked: by a scorer, which gives both a number, or by a model that chooses one, and
-with `orders=2` is asked again with the captions in each other's place. Performance is the share of right rankings. The
-paper does not say which pairs those are, so the figures of all three readings stand beside each other:
+Each pair of captions of an image is ranked: by a scorer, which gives each a number, or by a model that chooses one and,
+with `orders=2`, is asked again with the captions swapped. The figure is the share of right rankings. The paper does not
+say which pairs are ranked, so there are figures for all three readings:
 
 - all detailed captions with all underspecified ones, 25 pairs an image;
 - the selected caption with all underspecified ones, 5 pairs an image;
@@ -27,15 +27,14 @@ from askance.evals.sample import Sample, Score
 from askance.evals.scorer import Scorer
 from askance.evals.solver import ChainSolver
 from askance.evals.suite.context import GOLD, PICTURE
-from askance.evals.suite.option_orders import Orders, paired, sample_ids
+from askance.evals.suite.option_orders import Orders, both_right, sample_ids
 from askance.evals.suite.ranker import PairRanker
-from askance.evals.suite.shuffle import in_order, small_lot
+from askance.evals.suite.shuffle import option_order, stable_number
 from askance.evals.whoops.task import CONTEXTS, WhoopsTask, by_category
 from askance.models import ScorerLike
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
-    from askance.evals.metric import Matrix
     from askance.evals.solver import Solver
     from askance.evals.whoops.images import WeirdImage
 
@@ -68,10 +67,10 @@ class CaptionMatching(WhoopsTask):
 
     @cached_property
     def ranker(self) -> PairRanker | None:
-        """What ranks in place of models, made once.
+        """The ranker that takes the place of models; it is made once.
 
         Raises:
-            UsageError: there are models beside it, or a context other than the picture.
+            UsageError: models are given, too, or a context other than the picture.
         """
         if self.encoder is None:
             return None
@@ -107,7 +106,7 @@ class CaptionMatching(WhoopsTask):
         for pair, detailed, less, readings in found:
             key = f"{entry.id}#{pair}"
             for order, name in sample_ids(key, orders=self.times).items():
-                shown = in_order((detailed, less), seed=self.seed, key=key, order=order)
+                shown = option_order((detailed, less), seed=self.seed, key=key, order=order)
                 yield replace(
                     first,
                     id=name,
@@ -134,7 +133,7 @@ class CaptionMatching(WhoopsTask):
         both = Metric(
             name="right in both orders",
             columns=(_PAIR, _ORDER, RIGHT),
-            statistic=_both,
+            statistic=both_right,
             summary="share of pairs that are ranked rightly in both orders",
         )
         plain = Scorer(
@@ -165,7 +164,7 @@ _READINGS: Mapping[str, str] = {
 
 
 def _score(sample: Sample, value: Any) -> Score:
-    """What a ranking is worth: a list with the number of the better caption, or an empty one for a tie."""
+    """The score of a ranking: a list with the number of the better caption, or an empty list for a tie."""
     numbers: list[Any] = cast("list[Any]", value) if isinstance(value, list) else [value]
     if len(numbers) > 1 or any(number not in {1, 2} for number in numbers):
         raise UsageError(f"The answer {value!r} is no ranking of two captions.", hint="It is [1], [2] or [] for a tie.")
@@ -176,7 +175,7 @@ def _score(sample: Sample, value: Any) -> Score:
 def _values(sample: Sample, *, right: float) -> dict[str, float]:
     told: Mapping[str, Any] = sample.target
     order = sample.tags.get("order")
-    pair = {} if order is None else {_PAIR: small_lot("pair", told["pair"]), _ORDER: float(order)}
+    pair = {} if order is None else {_PAIR: stable_number("pair", told["pair"]), _ORDER: float(order)}
     return {
         RIGHT: right,
         _SHARE: right / told["pairs"],
@@ -186,16 +185,10 @@ def _values(sample: Sample, *, right: float) -> dict[str, float]:
     }
 
 
-def _both(matrix: Matrix) -> float:
-    """Share of pairs that are right twice, of a matrix with pair, order and right; NaN without pairs."""
-    first, second = paired(matrix)
-    return float((first * second).mean()) if len(first) else float("nan")
-
-
 def pairs_of(entry: WeirdImage, pairs: Pairs) -> Iterator[tuple[str, str, str, tuple[str, ...]]]:
-    """The pairs of captions of an image: a name, the detailed one, the underspecified one, and the readings it is of.
+    """The pairs of captions of an image: name, detailed and underspecified caption, and the readings with that pair.
 
-    Those whose captions are the same are left out.
+    Pairs of equal captions are left out.
     """
     detailed = list(entry.captions)
     if pairs == "selected":

@@ -1,6 +1,6 @@
-"""Questions about images, made from their captions (section 4.2 of the WHOOPS! paper): resumable, counted at each gate.
+"""Making questions about images from their captions: `askance data questions` (section 4.2 of the WHOOPS! paper).
 
-A caption becomes questions with their answers, and each pair passes the gates or not:
+Each pair of a question and its answer has to pass gates; pairs that do not are dropped:
 
 1. A phrase of the caption is taken for an answer; it has to stand in the caption.
 2. A question is written for it, without the answer in it.
@@ -31,7 +31,7 @@ from askance.errors import UsageError
 from askance.evals.negatives import HardNegative, OptionSet, Sheet, draw_sheet, write_sheet
 from askance.evals.run_folder import RunFolder, write_lines, write_whole
 from askance.evals.suite.context import NOTHING
-from askance.evals.suite.shuffle import lot
+from askance.evals.suite.shuffle import stable_hash
 from askance.models import run_sync
 from askance.models.call_scope import Pending
 from askance.models.capabilities import endpoint_key
@@ -46,27 +46,27 @@ if TYPE_CHECKING:
     from askance.prompts import PromptLibrary
 
 Gate: TypeAlias = Literal["in the caption", "question", "answered from the caption", "not answered blindly", "new"]
-"""What a pair has to pass, in this order; `new`: no other pair of the image asks the same."""
+"""The gates, in their order; a pair is `new` if no other pair of the image asks the same."""
 GATES: tuple[Gate, ...] = get_args(Gate)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionPair:
-    """An answer and the question to it, and how far it came."""
+    """An answer with its question, and the gate that stopped it."""
 
     answer: str
     question: str = ""
     from_caption: str = ""
-    """What the question is answered with from the caption."""
+    """The answer to the question from the caption."""
     blindly: str = ""
-    """What it is answered with without anything."""
+    """The answer to the question without anything."""
     stopped: Gate | None = None
-    """The gate that it did not pass."""
+    """The gate that it did not pass; None if it passed all."""
     reason: str = ""
     calls: tuple[str, ...] = ()
-    """Keys of the records that it rests on."""
+    """Keys of the records that it was made from."""
     failed: bool = False
-    """Whether a call failed, so that asking again may bring it further."""
+    """Whether a call failed, so that another try may get further."""
 
     def form(self) -> JsonObject:
         """The pair as JSON."""
@@ -75,7 +75,7 @@ class QuestionPair:
 
     @classmethod
     def from_form(cls, form: Mapping[str, Any]) -> QuestionPair:
-        """The pair that `form` stands for."""
+        """The pair in `form`."""
         fields: dict[str, Any] = {**form, "calls": tuple(form["calls"])}
         return cls(**fields)
 
@@ -117,7 +117,7 @@ class QuestionMaker:
 
     @property
     def nodes(self) -> Mapping[str, Node[Any, Any]]:
-        """What it asks, by role."""
+        """Its nodes, by role."""
         return {
             "finder": self.finder,
             "writer": self.writer,
@@ -147,11 +147,11 @@ class QuestionMaker:
         }
 
     async def find(self, caption: str) -> Result[Any]:
-        """The answers that a caption has."""
+        """Finds the answers in a caption."""
         return await self.finder.ask(caption)
 
     async def pair(self, caption: str, answer: str) -> QuestionPair:
-        """What becomes of one answer; it goes from gate to gate until one stops it."""
+        """Makes the pair of one answer; it goes from gate to gate until one stops it."""
         pair = QuestionPair(answer=answer)
         if normal(answer) not in normal(caption):
             return replace(pair, stopped="in the caption", reason="the caption does not have these words")
@@ -192,7 +192,7 @@ class QuestionMaker:
         return replace(pair, stopped=gate, reason=f"a model that sees nothing answers {pair.blindly!r}")
 
     async def _same(self, pair: QuestionPair, said: str, *, gate: Gate) -> tuple[QuestionPair, Verdict]:
-        """Whether an answer means the same as the pair's; a pair without a verdict is stopped."""
+        """Judges whether an answer means the same as the pair's; a pair without a verdict is stopped."""
         verdict = await self.judge.judge(pair.answer, said, question=pair.question)
         pair = replace(pair, calls=(*pair.calls, *verdict.calls))
         if verdict.value is None:
@@ -202,7 +202,7 @@ class QuestionMaker:
 
 
 def _with(pair: QuestionPair, asked: Result[Any], *, gate: Gate, **said: str) -> QuestionPair:
-    """The pair with what was said; stopped at the gate where nothing was."""
+    """The pair with the answer of a node; stopped at the gate if there is none."""
     pair = replace(pair, calls=(*pair.calls, *(call.key for call in asked.calls)), **said)
     if asked.value is not None:
         return pair
@@ -214,11 +214,11 @@ def _with(pair: QuestionPair, asked: Result[Any], *, gate: Gate, **said: str) ->
 KEPT, DROPPED = "questions.json", "dropped.jsonl"
 QUESTION = "Is this the right answer to the question about the image?"
 IMAGES = 100
-"""Images of a sheet; the paper had people check 300 questions."""
+"""How many images a sheet has; in the paper, people checked 300 questions."""
 
 
 def write_questions(out: Path, pairs: Mapping[str, Sequence[QuestionPair]]) -> None:
-    """Writes `questions.json`, question and answer by image, and `dropped.jsonl`, why each other was dropped."""
+    """Writes `questions.json`, the questions and answers by image, and `dropped.jsonl`, why the others were dropped."""
     kept = {
         key: [[pair.question, pair.answer] for pair in found if pair.stopped is None] for key, found in pairs.items()
     }
@@ -240,7 +240,7 @@ def write_validation(
     count: int = IMAGES,
     seed: int = 0,
 ) -> Sheet:
-    """Writes a blind sheet for people: `sheet.html`, `sheet.csv`, and `key.json`, which they must not see.
+    """Writes a sheet for people: `sheet.html`, `sheet.csv`, and `key.json`, which they must not see.
 
     A quarter of its lines are questions with the answer of another image, as in section 4.2. What people answer is read
     by `askance.evals.negatives.read_ratings`.
@@ -253,7 +253,7 @@ def write_validation(
         seed: of images, order and wrong answers.
 
     Raises:
-        UsageError: there is nothing to sample.
+        UsageError: there are too few questions.
         BadData: none of the images could be shown.
     """
     sets = [_options(key, kept, seed=seed) for key, pairs in kept.items() if pairs]
@@ -272,7 +272,9 @@ def _options(key: str, kept: Mapping[str, Sequence[QuestionPair]], *, seed: int)
     true = tuple(dict.fromkeys(_shown(pair.question, pair.answer) for pair in kept[key]))
     own = {pair.answer.casefold() for pair in kept[key]}
     others = [pair.answer for other, pairs in kept.items() if other != key for pair in pairs]
-    wrong = sorted({each for each in others if each.casefold() not in own}, key=lambda each: lot(seed, key, each))
+    wrong = sorted(
+        {each for each in others if each.casefold() not in own}, key=lambda each: stable_hash(seed, key, each)
+    )
     made = [_shown(pair.question, answer) for pair, answer in zip(kept[key], wrong, strict=False)]
     negatives = tuple(
         HardNegative(key=key, text=text, source=true[0]) for text in made[: -(-len(true) // 3)] if text not in true
@@ -297,47 +299,47 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True)
 class QuestionSet:
-    """What came of the making."""
+    """The questions that were made, and how many pairs each gate left."""
 
     folder: Path
     captions: int
     done: int = 0
-    """Captions that all was made of that can be."""
+    """How many captions are done."""
     left: int = 0
-    """Captions that the budget had nothing left for."""
+    """How many captions are left because the budget was used up."""
     candidates: int = 0
-    """Answers that were found in all captions."""
+    """How many answers were found in all captions."""
     passed: Mapping[Gate, int] = field(default_factory=dict[Gate, int])
-    """Pairs left after each gate, in their order."""
+    """How many pairs are left after each gate, in their order."""
     reasons: Mapping[str, int] = field(default_factory=dict[str, int])
-    """Captions without answers, by outcome."""
+    """How many captions have no answers, by outcome."""
     pairs: Mapping[str, Sequence[QuestionPair]] = field(default_factory=dict[str, Sequence[QuestionPair]])
-    """By image all pairs, dropped ones too."""
+    """All pairs by image, with the dropped ones."""
 
     @property
     def complete(self) -> bool:
-        """Whether every caption was gone through."""
+        """Whether every caption is done."""
         return self.done == self.captions
 
     @property
     def dropped(self) -> Mapping[tuple[Gate, str], int]:
-        """How many pairs were dropped at each gate, by reason; reasons that quote a model count as one."""
+        """How many pairs were dropped, by gate and reason; quotations in reasons are cut off."""
         stopped = [pair for pairs in self.pairs.values() for pair in pairs if pair.stopped is not None]
         counts = Counter((pair.stopped, _QUOTE.sub(" …", pair.reason)) for pair in stopped)
         return {(gate, reason): counts[gate, reason] for gate in GATES for each, reason in counts if each == gate}
 
     @property
     def kept(self) -> Mapping[str, Sequence[QuestionPair]]:
-        """By image the pairs that passed every gate."""
+        """The pairs that passed every gate, by image."""
         return {key: [pair for pair in pairs if pair.stopped is None] for key, pairs in self.pairs.items()}
 
 
 OnProgress: TypeAlias = Callable[[int, int], None]
-"""Hears after each caption how many are done, and of how many."""
+"""Called after each caption with the number of captions that are done, and of all."""
 
 
 def captions_of(entries: Sequence[WeirdImage]) -> Mapping[str, str]:
-    """The captions of `entries`, by a name that begins with the image.
+    """The captions of `entries`, by image id and place.
 
     Raises:
         UsageError: no entry has a caption.
@@ -351,19 +353,19 @@ def captions_of(entries: Sequence[WeirdImage]) -> Mapping[str, str]:
 async def amake(
     entries: Sequence[WeirdImage], maker: QuestionMaker, *, out: Path, on_progress: OnProgress | None = None
 ) -> QuestionSet:
-    """Makes questions from the captions of `entries` into the folder `out`; one that was begun is finished.
+    """Makes questions from the captions of `entries` into the folder `out`. The same call finishes an interrupted one.
 
-    A caption of which a call failed is gone through again by the next call; what is on record is not asked again.
+    A caption with a failed call is tried again by the next call; requests on record are not made again.
 
     Args:
         entries: images with captions.
-        maker: what is asked of whom.
+        maker: makes the questions.
         out: folder of the run and of the files.
-        on_progress: of every caption that is done.
+        on_progress: called after every caption.
 
     Raises:
         UsageError: no entry has a caption, or the folder holds something else.
-        CallError: a model cannot be asked at all.
+        CallError: a model cannot be reached at all.
         StoreError: the records or the folder cannot be read or written.
     """
     captions = captions_of(entries)
@@ -431,7 +433,7 @@ async def _line(name: str, caption: str, maker: QuestionMaker) -> JsonObject:
 
 
 def _made(out: Path, captions: Mapping[str, str], lines: Sequence[Mapping[str, Any]]) -> QuestionSet:
-    """What the lines come to; of pairs of an image with the same question, the first in order is kept."""
+    """The result from the lines; of pairs of an image with the same question, the first is kept."""
     by_name = {str(line["id"]): line for line in lines}
     pairs: dict[str, list[QuestionPair]] = {}
     asked: dict[str, set[str]] = {}
@@ -471,10 +473,10 @@ def _passed(pair: QuestionPair, gate: Gate) -> bool:
 
 
 async def planned(entries: Sequence[WeirdImage], maker: QuestionMaker) -> Plan:
-    """What making questions from the captions of `entries` would ask; nothing is asked.
+    """Plans the calls of making questions, without making any.
 
-    Of a caption whose answers are not known yet, as many are counted as it may have, and each goes through all gates:
-    what comes is no more than that.
+    If the answers of a caption are not known yet, the most that it can have are counted, and each passes all gates. So
+    the plan is an upper bound.
 
     Raises:
         UsageError: no entry has a caption, or the mode is `replay`, which asks nothing.
@@ -500,11 +502,11 @@ async def planned(entries: Sequence[WeirdImage], maker: QuestionMaker) -> Plan:
 
 
 _ASKED: tuple[str, ...] = ("writer", "reader", "judge", "blind", "judge again")
-"""Who is asked about a pair, in their order."""
+"""The roles that are asked about a pair, in their order."""
 
 
 def _waiting(pair: QuestionPair) -> str:
-    """Who is asked about a pair behind the answer that it waits for; empty for nobody."""
+    """The role that is asked after the call that a pair waits for; empty if none is."""
     match pair.stopped:
         case "question":
             return "reader"

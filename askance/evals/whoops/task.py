@@ -1,4 +1,4 @@
-"""What the tasks over WHOOPS! share: which images they are about, the contexts, and figures by category."""
+"""Base classes of the tasks over WHOOPS!: which images they are run on, their contexts, and figures by category."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CONTEXTS: tuple[str, ...] = (*get_args(SeenContext), GOLD, TEXT_ONLY)
 
 
 class WeirdTask(ModelTask, SuiteTask):
-    """A task over weird images, whatever file tells of them."""
+    """A task over weird images, of the data set or of a user's own folder."""
 
     contexts = CONTEXTS
 
@@ -39,7 +39,7 @@ class WeirdTask(ModelTask, SuiteTask):
     """Only the test images of this fold, from 0."""
 
     def links_of(self, caption: str) -> dict[str, str]:
-        """What a sample brings to the chain, given the caption that people chose."""
+        """The links that a sample gives to the chain; `caption` is the one that people chose."""
         return {GOLD: {"description": caption}, TEXT_ONLY: {"description": NOTHING}}.get(self.context, {})
 
     def chain(
@@ -66,7 +66,7 @@ class WeirdTask(ModelTask, SuiteTask):
 
     @cached_property
     def categories(self) -> tuple[str, ...]:
-        """The commonsense categories that there are."""
+        """The commonsense categories of the images; a run keeps them with its options."""
         return tuple(self.found("categories", self._categories))
 
     @override
@@ -81,7 +81,7 @@ class WhoopsTask(WeirdTask):
     """What every image must have."""
 
     def wanted(self) -> tuple[Need, ...]:
-        """What every image must have, beside a picture where one is looked at."""
+        """What every image must have, beside a picture if one is looked at."""
         return self.needs
 
     @cached_property
@@ -94,8 +94,8 @@ class WhoopsTask(WeirdTask):
         """The images that the task can be run on in its context.
 
         Raises:
-            BadData: none is left, or what `Whoops` says.
-            UsageError: there is no image in the fold.
+            BadData: none is left, or as `Whoops`.
+            UsageError: the fold has no image.
         """
         data = self.dataset
         wanted: tuple[Need, ...] = (*self.wanted(), *(("image",) if self.view.looks else ()))
@@ -118,7 +118,7 @@ class WhoopsTask(WeirdTask):
 
     @cached_property
     def folds(self) -> Mapping[str, int]:
-        """By id, the fold in whose test an image is; empty where there are too few images for folds."""
+        """By id, the fold in whose test set an image is; empty if there are too few images for folds."""
         names = [entry.id for entry in self.dataset.entries]
         return fold_of(names, seed=self.seed) if len(names) >= FOLDS and not self.dataset.listed else {}
 
@@ -131,7 +131,7 @@ class WhoopsTask(WeirdTask):
         return self.subset.notes
 
     def image_of(self, entry: WeirdImage) -> Image | None:
-        """The picture that a sample brings; none where nobody looks at it."""
+        """The picture of an image's samples; None if no model looks at it."""
         return entry.load() if self.view.looks else None
 
     def sample_of(
@@ -142,8 +142,8 @@ class WhoopsTask(WeirdTask):
         Args:
             entry: the image.
             name: id of the sample; by default that of the image.
-            inputs: what the sample brings beside its caption.
-            target: what is true of it.
+            inputs: further inputs of the sample.
+            target: the right answer.
         """
         category = {"category": entry.category} if entry.category else {}
         fold = {"fold": self.folds[entry.id]} if entry.id in self.folds else {}
@@ -158,35 +158,35 @@ class WhoopsTask(WeirdTask):
 
 
 def gold_caption(entry: WeirdImage) -> str:
-    """The caption that people chose of an image, or else the first one; empty without any."""
+    """The caption that people chose for an image, else its first one; empty if it has none."""
     return entry.selected_caption or next(iter(entry.captions), "")
 
 
 def by_category(scorer: Scorer, categories: Sequence[str], *names: str) -> Scorer:
-    """`scorer` with some of its metrics once more for each category: `accuracy: Physical rules`.
+    """`scorer` with further metrics for each category, such as `accuracy: Physical rules`.
 
     Args:
-        scorer: of a task whose samples have their category among their tags.
-        categories: those that there are.
-        names: of the metrics that are told apart.
+        scorer: its samples have a tag `category`.
+        categories: all categories.
+        names: names of the metrics that are given by category.
     """
     apart = [metric for metric in scorer.metrics if metric.name in names]
     columns = tuple(dict.fromkeys(column for metric in apart for column in metric.columns))
     of_each = [_of(metric, category) for metric in apart for category in categories]
 
-    def told(of: Callable[[Sample], Score]) -> Callable[[Sample], Score]:
-        return lambda sample: _told(of(sample), sample, columns)
+    def with_category(of: Callable[[Sample], Score]) -> Callable[[Sample], Score]:
+        return lambda sample: _with_category(of(sample), sample, columns)
 
     def score(sample: Sample, value: Any) -> Score | Awaitable[Score]:
         found = scorer.score(sample, value)
-        return _told(found, sample, columns) if isinstance(found, Score) else _later(found, sample, columns)
+        return _with_category(found, sample, columns) if isinstance(found, Score) else _later(found, sample, columns)
 
     return replace(
         scorer,
         score=score,
         metrics=(*scorer.metrics, *of_each),
-        if_wrong=told(scorer.if_wrong),
-        if_right=told(scorer.if_right),
+        if_wrong=with_category(scorer.if_wrong),
+        if_right=with_category(scorer.if_right),
     )
 
 
@@ -200,11 +200,11 @@ def _of(metric: Metric, category: str) -> Metric:
 
 
 async def _later(found: Awaitable[Score], sample: Sample, columns: Sequence[str]) -> Score:
-    return _told(await found, sample, columns)
+    return _with_category(await found, sample, columns)
 
 
-def _told(score: Score, sample: Sample, columns: Sequence[str]) -> Score:
-    """The score with its values once more under the names of the sample's category."""
+def _with_category(score: Score, sample: Sample, columns: Sequence[str]) -> Score:
+    """The score with its values also under names with the sample's category."""
     category = sample.tags.get("category")
     if category is None:
         return score

@@ -1,10 +1,10 @@
-"""Questions about weird images (section 4.2 of the WHOOPS! paper): exact match, and whether answers are equivalent.
+"""The task of answering questions about weird images (section 4.2 of the WHOOPS! paper): exact match, and equivalence.
 
 The paper scores by "strict exact match", which is `strict match` here; `exact match` is more lenient.
 
-The paper's second figure, BEM, is that of a classifier whose weights do not come along. Where they are at hand, they
-are a `scorer`: `bem:FOLDER`. A judge that says whether two answers to the question mean the same can stand in its
-place, or beside it; its figures are not BEM's.
+The paper's second figure, BEM, comes from a classifier whose weights are not part of this package. If you have them,
+give them as `scorer`: `bem:FOLDER`. A judge that says whether two answers mean the same can replace it, or be added;
+its figures are not those of BEM.
 
 Answers are made comparable by the rules of the evaluation of visual question answering: lower case, no articles, no
 punctuation, digits for number words up to ten, apostrophes where contractions lost them (Antol and others, *VQA: Visual
@@ -29,13 +29,13 @@ from askance.evals.metric import mean
 from askance.evals.sample import Sample, Score
 from askance.evals.scorer import Scorer
 from askance.evals.solver import ChainSolver
-from askance.evals.suite.judge import JudgeTask
+from askance.evals.suite.suite_task import JudgeTask
 from askance.evals.whoops.task import WhoopsTask, by_category
 from askance.models import ScorerLike, get_scorer
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
-    from askance.evals.suite.judge import NotedJudge
+    from askance.evals.suite.suite_task import NotedJudge
     from askance.evals.whoops.images import WeirdImage
     from askance.models import RecordedScorer
 
@@ -55,11 +55,11 @@ class Vqa(JudgeTask, WhoopsTask):
     needs = ("questions",)
 
     classifier: ScorerLike | None = Field(default=None, alias="scorer")
-    """What says how surely two answers are equivalent, such as `bem:FOLDER`."""
+    """A scorer that says how surely two answers are equivalent, such as `bem:FOLDER`."""
 
     @cached_property
     def asked(self) -> tuple[Sample, ...]:
-        """The samples, made once."""
+        """The samples; they are made once."""
         return tuple(sample for entry in self.subset.items for sample in self._samples_of(entry))
 
     def _samples_of(self, entry: WeirdImage) -> Iterator[Sample]:
@@ -176,7 +176,7 @@ _MARKS = re.compile(r"[;/\[\]\"{}()=+\\_\-><@`,?!:*“”…]")
 
 
 def plain(text: str) -> str:
-    """An answer as it is compared in an exact match."""
+    """An answer in the form in which exact match compares it."""
     lowered = _WITHIN_NUMBER.sub("", text.lower().replace("’", "'"))
     words = _MARKS.sub(" ", _PERIOD.sub("", lowered)).split()
     kept = [_NUMBERS.get(word, word) for word in (_word(each) for each in words) if word and word not in _ARTICLES]
@@ -184,7 +184,7 @@ def plain(text: str) -> str:
 
 
 def same_text(said: str, true: str) -> bool:
-    """Whether two answers are the same but for case and superfluous blanks."""
+    """Whether two answers are the same apart from case and extra blanks."""
     return " ".join(said.split()).casefold() == " ".join(true.split()).casefold()
 
 

@@ -12,8 +12,8 @@ from pydantic import Field
 
 from askance.errors import Refused, UsageError
 from askance.evals import Evaluation, Metric, Run, Sample, Score, Scorer, Task, compare, evaluate, mean
-from askance.evals.analysis.compare import Pairs, matched, notes_of_tests
-from askance.evals.analysis.configuration import Differing, differences
+from askance.evals.analysis.compare import Pairs, common_samples, notes_of_tests
+from askance.evals.analysis.configuration import ConfigurationDifference, differences
 from askance.evals.solver import Solver
 from askance.statistics import compare_paired, compare_statistics, compare_totals, holm
 
@@ -156,16 +156,16 @@ def test_non_answers_are_wrong_or_left_out() -> None:
 
     assert (wrong.comparison.figure_a, wrong.comparison.figure_b, wrong.comparison.n) == (0.75, 0.5, 4)
     assert (answered.comparison.figure_a, answered.comparison.figure_b, answered.comparison.n) == (1.0, 0.5, 2)
-    assert (matched([a, b]).answered, matched([a, b]).by_all) == ((3, 3), 2)
+    assert (common_samples([a, b]).answered, common_samples([a, b]).by_all) == ((3, 3), 2)
 
 
 def test_only_samples_of_both_are_compared_and_epochs_are_pairs_of_their_own() -> None:
     a, b = run("a", 1, 1, 1, epochs=2), run("b", 1, 0)
 
     (found,) = compare(a, b, metric="accuracy")
-    matching = matched([a, b])
+    common = common_samples([a, b])
 
-    assert (found.comparison.n, len(matching.rows), matching.alone) == (2, 2, (4, 0))
+    assert (found.comparison.n, len(common.rows), common.alone) == (2, 2, (4, 0))
 
 
 def test_the_sentence_names_the_runs() -> None:
@@ -191,8 +191,8 @@ def test_what_differs_is_told_by_its_place() -> None:
     runs[2] = replace(runs[2], made_by="0.0.9")
 
     assert [*differences(runs)] == [
-        Differing(place="options.answers", values=([1, 1], [1, 0], [1, 0])),
-        Differing(place="askance", values=(runs[0].made_by, runs[0].made_by, "0.0.9")),
+        ConfigurationDifference(place="options.answers", values=([1, 1], [1, 0], [1, 0])),
+        ConfigurationDifference(place="askance", values=(runs[0].made_by, runs[0].made_by, "0.0.9")),
     ]
 
 
@@ -221,7 +221,7 @@ def test_several_runs_are_compared_two_by_two_as_one_family(pairs: Pairs, places
 def test_several_runs_are_compared_on_the_samples_that_all_have() -> None:
     found = compare(*three(), metric="accuracy")
 
-    assert (len(found.matching.rows), found.matching.alone, found.matching.by_all) == (12, (0, 0, 1), 10)
+    assert (len(found.common.rows), found.common.alone, found.common.by_all) == (12, (0, 0, 1), 10)
     assert [each.by_sample for each in found] == [(11, 0, 1), (2, 0, 10)]
     assert found.names == ("a", "b", "c")
     assert [len(each["values"]) for each in found.form()["differences"]] == [3, 3, 3]
@@ -285,13 +285,13 @@ def unfinished(name: str) -> Run:
 
 REFUSED: dict[str, tuple[Any, Any, str]] = {
     "tasks": (lambda: [other_task()], None, "The runs 'a' and 'other' are of different tasks, 'tests/compared' and "),
-    "alone": (list, None, "A comparison is of at least two runs"),
+    "alone": (list, None, "A comparison needs at least two runs"),
     "twice": (lambda: [Run.open("b/../a")], None, "The run 'b/../a' is named twice"),
     "no samples": (lambda: [without_samples("b")], None, "The run 'b' has no samples yet"),
     "no pairs": (lambda: [run("b", 1), of_others("c")], None, "The runs 'a' and 'c' have no sample in common"),
     "not finished": (lambda: [unfinished("b")], None, "The run 'b' is not finished, and its answers have no scores "),
     "metric": (lambda: [run("b", 1)], "f1", "It has accuracy, size, share, by sums, length"),
-    "neither": (lambda: [run("b", 1)], "length", "No value of 'length' is better than another"),
+    "neither": (lambda: [run("b", 1)], "length", "Neither higher nor lower is better for 'length'"),
 }
 
 

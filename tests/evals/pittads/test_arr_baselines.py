@@ -9,8 +9,7 @@ from askance.errors import ConfigError, UsageError
 from askance.evals import Run, Task, aevaluate
 from askance.evals.analysis.rescore import rerun, rescored
 from askance.evals.baselines import chance
-from askance.evals.pittads.arr import ArrBaseline, ArrMulti, ArrSingle
-from askance.evals.pittads.arr_clip import ArrClip
+from askance.evals.pittads.arr import ArrBaseline, ArrClip, ArrMulti, ArrSingle
 from askance.models import Engine, ScriptedEmbedder, ScriptedScorer
 from askance.replay import MemoryStore
 from tests.evals.pittads.files import key_of, record, release_b, row, true_of, write, write_csv

@@ -6,7 +6,7 @@ import pytest
 
 from askance.errors import BadData
 from askance.evals.pittads import read_descriptions
-from askance.evals.pittads.lists import find_descriptions, given_links, object_names, one_of_each
+from askance.evals.pittads.descriptions import find_descriptions, given_links, object_names, one_of_each
 from tests.evals.pittads.files import write, write_csv
 
 COLUMNS = ("ID", "description")

@@ -120,10 +120,10 @@ def test_another_configuration_and_other_samples_are_shown(tmp_path: Path) -> No
         for name, count, shift in (("a", 12, 0), ("b", 10, 1))
     )
     difference = build_comparison(compare(a, b, metric=(), task="tests/shown"))
-    matching = difference.comparison.matching
+    common = difference.comparison.common
 
     assert [row.change(0, 1) for row in difference.rows[:5]] == ["same", "better", "same", "other", "worse"]
-    assert (matching.alone, matching.unlike) == ((2, 0), 1)
+    assert (common.alone, common.unlike) == ((2, 0), 1)
     assert {each.place for each in difference.comparison.differences} >= {"options.shift", "samples.count"}
     assert [row.asked for row in difference.rows].count((0, 1)) == 1
     assert "No figure of the task" in Parsed(comparison_page(difference)).text

@@ -155,7 +155,7 @@ def test_equal_scores_keep_the_order_of_the_options() -> None:
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "context": (
         {"context": "T"},
-        "Options cannot be held against 'T'. Choose one of I, I+T, I+T+V, I+T+V+IN+UH, I+T_V.",
+        "Options cannot be compared with 'T'. Choose one of I, I+T, I+T+V, I+T+V+IN+UH, I+T_V.",
     ),
     "weight": ({"weight": 2.0}, "Texts cannot be weighed by 2 and taken 'apart'."),
     "texts": ({"texts": "all"}, "Texts cannot be weighed by 0.5 and taken 'all'."),

@@ -6,11 +6,17 @@ import pytest
 
 from askance.errors import MissingExtra
 from askance.evals.negatives import OptionSet
-from askance.evals.negatives.artifacts import Artifacts, TextOnlyAccuracy, features_of, find_artifacts, statements_of
+from askance.evals.negatives.annotation_artifacts import (
+    AnnotationArtifacts,
+    TextOnlyAccuracy,
+    features_of,
+    find_artifacts,
+    statements_of,
+)
 from tests.evals.negatives.sets import GOOD, THINGS, longer, option_set, symmetrical
 
 
-def tells(found: Artifacts) -> dict[str, TextOnlyAccuracy]:
+def tells(found: AnnotationArtifacts) -> dict[str, TextOnlyAccuracy]:
     return {tell.features: tell for tell in found.accuracies if tell.kind is None}
 
 

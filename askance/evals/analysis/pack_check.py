@@ -1,4 +1,4 @@
-"""A pack held against its own records: replies, scores, figures and tables; and what its chains say today."""
+"""Checking a pack: whether its answers, scores, figures and tables follow from its own records."""
 
 from __future__ import annotations
 
@@ -26,44 +26,44 @@ if TYPE_CHECKING:
     from askance.evals.task import Task
 
 SHOWN = 3
-"""Examples of one kind of difference."""
+"""How many examples are named of one kind of difference."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunCheck:
-    """What became of one run of a pack."""
+    """What the check of one run found."""
 
     name: str
     task: str
     samples: int
     records: int
     readers: int | None = None
-    """Version of the readers that have read the replies, as the run says."""
+    """Version of the reply readers, as the run says."""
     differences: tuple[str, ...] = ()
-    """What does not follow from the run's records, in words."""
+    """What does not follow from the run's records, one sentence each."""
     read_otherwise: tuple[str, ...] = ()
-    """What the readers of today read differently than those of another version did, in words."""
+    """What today's reply readers read differently than those of the run's version, one sentence each."""
     unchecked: int = 0
-    """Samples whose answers cannot be made again from the records."""
+    """How many answers cannot be made again from the records."""
     why_unchecked: str = ""
     unrecorded: int = 0
-    """Samples without an answer whose calls left no record, as a call that failed does."""
+    """How many samples have no answer because of a call without a record, such as one that failed."""
     again: Mapping[RerunOutcome, int] = field(default_factory=dict["RerunOutcome", int])
-    """By what became of them: samples that were run again, where that was asked for."""
+    """How many samples were run again, by outcome; empty if that was not asked for."""
     changed: tuple[str, ...] = ()
-    """The first few of those that are not the same, in words."""
+    """The first few samples whose answer is not the same, one sentence each."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PackCheck:
-    """What became of a pack."""
+    """What the check of a pack found."""
 
     digest: str
     runs: tuple[RunCheck, ...]
     tables: Mapping[str, str]
-    """Text of each table, made anew from what the records are read as."""
+    """The text of each table, made anew from the records."""
     differing: tuple[str, ...]
-    """Names of tables that are not those of the pack's own scores."""
+    """Names of tables that do not follow from the pack's own scores."""
 
     @property
     def follows(self) -> bool:
@@ -72,31 +72,31 @@ class PackCheck:
 
     @property
     def read_otherwise(self) -> bool:
-        """Whether the readers of today read some of it differently."""
+        """Whether today's reply readers read some replies differently."""
         return any(run.read_otherwise for run in self.runs)
 
     @property
     def unchecked(self) -> int:
-        """Samples whose answers cannot be made again from the records."""
+        """How many answers cannot be made again from the records."""
         return sum(run.unchecked for run in self.runs)
 
     @property
     def sound(self) -> bool:
-        """Whether everything in the pack follows from its records, by the readers of today."""
+        """Whether everything in the pack follows from its records, as they are read today."""
         return self.follows and not self.read_otherwise and not self.unchecked
 
 
 async def check_pack(pack: Pack, *, tasks: Mapping[str, type[Task]] | None = None, again: bool = False) -> PackCheck:
-    """Reads the recorded replies again, scores what they are read as, and makes the tables anew.
+    """Reads the recorded replies again, scores the answers, and makes the tables anew.
 
-    Every chain is run again over the run's own records with the prompts that the run has kept, so that an answer
-    counts only where it follows from replies to the very requests that the chain makes. That a model wrote the
-    replies no pack can show.
+    Every chain is run again over the run's own records, with the prompts that the run has kept. So an answer is
+    confirmed only if it follows from replies to exactly the requests that the chain makes. No pack can show that the
+    replies were written by a model.
 
     Args:
-        pack: opened, so that its digests are right already.
-        tasks: by name, tasks of one's own that the pack has runs of; no file is loaded that only the pack names.
-        again: whether the chains are also run again with the prompts of today.
+        pack: an opened pack; its digests are checked already.
+        tasks: by name, your own tasks that the pack has runs of. A file that only the pack names is never loaded.
+        again: whether the chains are also run with today's prompts.
     """
     runs = [await _checked(run, tasks or {}, again=again) for run in pack.runs]
     claimed, made = task_tables([own for own, _, _ in runs]), task_tables([read for _, read, _ in runs])
@@ -113,7 +113,7 @@ def _task(run: Run, own: Mapping[str, type[Task]]) -> type[Task]:
     """The task of a run that a stranger may have made.
 
     Raises:
-        UsageError: it is none of the package's, none of one's own, and the pack declares none.
+        UsageError: it is neither packaged nor one of `own`, and the run declares none.
     """
     declaration: Any = run.origin.get("declaration")
     known = own.get(run.task) or packaged().get(run.task)
@@ -125,12 +125,12 @@ def _task(run: Run, own: Mapping[str, type[Task]]) -> type[Task]:
 
 
 async def _checked(run: Run, tasks: Mapping[str, type[Task]], *, again: bool) -> tuple[Run, Run, RunCheck]:
-    """The run with its own answers scored anew, with those that its records are read as, and what differs."""
+    """The run with its own answers scored anew, the run with its answers read anew, and the check."""
     differences = list(_records(run))
     results: Counter[RerunOutcome] = Counter()
     changed: list[str] = []
     own = read = run
-    found = _Reading(run.answers)
+    found = _RereadRun(run.answers)
     try:
         task = _task(run, tasks)
     except AskanceError as error:
@@ -149,7 +149,7 @@ async def _checked(run: Run, tasks: Mapping[str, type[Task]], *, again: bool) ->
             differences.append(f"it cannot be scored again: {error.message}")
         if again:
             changed = await _run_again(run, task, results)
-    # A run that names no readers is held to those of today: otherwise to leave their name out would excuse anything.
+    # A run that names no readers is held to those of today: else it could leave them out to excuse anything.
     otherwise = tuple(found.words) if run.readers not in {READERS, None} else ()
     checked = RunCheck(
         name=run.path.name,
@@ -169,21 +169,21 @@ async def _checked(run: Run, tasks: Mapping[str, type[Task]], *, again: bool) ->
 
 
 @dataclass
-class _Reading:
-    """What the records of a run are read as today."""
+class _RereadRun:
+    """The answers of a run as today's reply readers read its records."""
 
     answers: Sequence[SampleResult]
     different: Sequence[str] = ()
-    """Ids of samples that are answered otherwise."""
+    """Ids of samples with another answer."""
     figures: list[str] = field(default_factory=list[str])
-    """What differs in the figures for it."""
+    """How the figures differ because of them."""
     unrecorded: int = 0
     unchecked: int = 0
     why: str = ""
 
     @property
     def words(self) -> Iterator[str]:
-        """What is different."""
+        """The differences, one sentence each."""
         if self.different:
             count = len(self.different)
             yield (
@@ -193,15 +193,15 @@ class _Reading:
             yield from self.figures
 
 
-async def _read(run: Run, task: type[Task]) -> _Reading:
-    """The answers of a run as its records are read today."""
+async def _read(run: Run, task: type[Task]) -> _RereadRun:
+    """Reads the answers of a run again."""
     count = len(run.answers)
     try:
         again = await read_again(run, task)
     except AskanceError as error:
-        return _Reading(run.answers, unchecked=count, why=_sentence(error))
+        return _RereadRun(run.answers, unchecked=count, why=_sentence(error))
     different, asked_anew = again.ids.get("different", ()), again.ids.get("asked anew", ())
-    found = _Reading(again.answers, different, unrecorded=len(again.ids.get("unrecorded", ())))
+    found = _RereadRun(again.answers, different, unrecorded=len(again.ids.get("unrecorded", ())))
     if asked_anew and run.made_by == __version__ and run.readers in {READERS, None}:
         found.different = [*different, *asked_anew]
     elif asked_anew:
@@ -214,7 +214,7 @@ async def _read(run: Run, task: type[Task]) -> _Reading:
 
 
 async def _run_again(run: Run, task: type[Task], results: Counter[RerunOutcome]) -> list[str]:
-    """Runs the chain again with the prompts of today; the first few samples that are not the same, in words."""
+    """Runs the chain with today's prompts; returns the first few samples whose answer is not the same, as sentences."""
     changed: list[str] = []
     try:
         async with aclosing(rerun(run, task)) as again:
@@ -237,7 +237,7 @@ def _such_as(names: Sequence[str]) -> str:
 
 
 def _records(run: Run) -> Iterator[str]:
-    """What is wrong with the records: keys that are not their request's, and answers that rest on none."""
+    """What is wrong with the records: keys that are not those of their requests, and answers without a record."""
     for problem in verify(run.records):
         yield f"the record {problem.key[:12]}: {problem.message}"
     missing = [answer.sample.id for answer in run.answers if any(run.records.get(key) is None for key in answer.keys)]
@@ -261,7 +261,7 @@ def _same_score(was: SampleResult, now: SampleResult) -> bool:
 
 
 def _outcomes(run: Run) -> Iterator[str]:
-    """Whether `run.json` counts what is there."""
+    """Whether the totals in `run.json` are right."""
     told = run.totals.get("outcomes")
     counted = Counter(answer.prediction.outcome for answer in run.answers)
     if told is not None and dict(told) != dict(counted):
@@ -282,7 +282,7 @@ def _figures(was: Sequence[Figure], now: Sequence[Figure]) -> Iterator[str]:
 
 
 def _parts(name: str, was: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
-    """What differs in a figure beside its value: its interval, counts and bounds."""
+    """Differences of a figure beside its value: in interval, counts and bounds."""
     for part in sorted({*was, *now}):
         old, new, words = was.get(part), now.get(part), f"{name}, {part.replace('_', ' ')}"
         if isinstance(old, dict) and isinstance(new, dict):

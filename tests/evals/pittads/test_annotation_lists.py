@@ -7,7 +7,7 @@ import pytest
 
 from askance.errors import BadData
 from askance.evals.pittads import SymbolBox, read_id_list, read_symbols, read_votes
-from askance.evals.pittads.lists import Listed, named
+from askance.evals.pittads.annotations import Listed, named
 from tests.evals.pittads.files import id_lists, write, write_json
 
 LISTS: dict[str, list[Listed]] = {

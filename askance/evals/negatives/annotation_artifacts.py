@@ -89,7 +89,7 @@ class TextOnlyAccuracy:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Artifacts:
+class AnnotationArtifacts:
     """What tells the negatives of a file from its true statements."""
 
     lengths: Lengths
@@ -121,7 +121,7 @@ class Artifacts:
         }
 
 
-def find_artifacts(sets: Sequence[OptionSet], *, seed: int = 0, train: bool = True) -> Artifacts:
+def find_artifacts(sets: Sequence[OptionSet], *, seed: int = 0, train: bool = True) -> AnnotationArtifacts:
     """What tells the negatives of `sets` from their true statements.
 
     Args:
@@ -134,12 +134,12 @@ def find_artifacts(sets: Sequence[OptionSet], *, seed: int = 0, train: bool = Tr
     """
     lengths = compare_lengths(sets, seed=seed)
     if not train:
-        return Artifacts(lengths=lengths, reason="it was not asked for")
+        return AnnotationArtifacts(lengths=lengths, reason="it was not asked for")
     if len(sets) < LEAST:
-        return Artifacts(lengths=lengths, reason=f"it takes at least {LEAST} images")
+        return AnnotationArtifacts(lengths=lengths, reason=f"it takes at least {LEAST} images")
     statements = [*statements_of(sets)]
     if not all(_both(statements[place].wrong for place in known) for known, _ in _folds(statements, seed=seed)):
-        return Artifacts(lengths=lengths, reason="the images share too many of their statements")
+        return AnnotationArtifacts(lengths=lengths, reason="the images share too many of their statements")
     kinds: list[NegativeKind] = sorted({each.kind for each in statements if each.kind is not None})
     accuracies: list[TextOnlyAccuracy] = []
     probability: list[float] = []
@@ -150,7 +150,7 @@ def find_artifacts(sets: Sequence[OptionSet], *, seed: int = 0, train: bool = Tr
         some = [each for each in statements if not each.wrong or each.kind == kind]
         accuracies.append(_accuracy(some, _probabilities(some, "all", seed=seed), features="all", kind=kind, seed=seed))
     wrong, true = _strongest_words(statements, seed=seed)
-    return Artifacts(
+    return AnnotationArtifacts(
         lengths=lengths,
         accuracies=tuple(accuracies),
         wrong_words=wrong,
@@ -357,7 +357,7 @@ class BlindImage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Blind:
+class BlindAnswers:
     """What a model that sees no image chose among the options of a file."""
 
     model: str
@@ -398,7 +398,7 @@ async def ask_blind(
     seed: int = 0,
     engine: Engine | None = None,
     prompts: PromptLibrary | None = None,
-) -> Blind:
+) -> BlindAnswers:
     """Asks which options are true, of each image `orders` times, each time in another order.
 
     Args:
@@ -431,7 +431,7 @@ async def ask_blind(
     images = {each.key: _image(each, answers[each.key], orders=orders) for each in sets}
     judged = [image for image in images.values() if image.precision is not None]
     precisions = [image.precision or 0.0 for image in judged]
-    return Blind(
+    return BlindAnswers(
         model=str(model.id),
         orders=orders,
         images=images,
