@@ -126,7 +126,7 @@ async def lines_of(chain: Chain, engine: Engine, readings: AsyncIterable[Reading
 
 def _main(run: Run) -> None:
     # What is remembered of pictures has its own bound, which a small run does not reach.
-    prepare.MEMO._max_bytes = 8_000_000  # pyright: ignore[reportPrivateUsage]
+    prepare.PREPARED_IMAGES._max_bytes = 8_000_000  # pyright: ignore[reportPrivateUsage]
     if run.kill is not None:
         _plant(*run.kill)
     chain, engine = run.chain()

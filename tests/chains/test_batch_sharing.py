@@ -57,7 +57,7 @@ def ended(*processes: multiprocessing.Process) -> list[int | None]:
 @pytest.fixture
 def refused(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], bool]:
     """Waits until runs of this process have been refused the leases of so many calls; whether they have."""
-    keys, told, tried = set[str](), threading.Condition(), StoreLeases._tried  # pyright: ignore[reportPrivateUsage]
+    keys, told, tried = set[str](), threading.Condition(), StoreLeases._try_take  # pyright: ignore[reportPrivateUsage]
 
     def watched(self: StoreLeases, worker: Any, key: str, *more: Any) -> bool:
         taken = tried(self, worker, key, *more)
@@ -71,7 +71,7 @@ def refused(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], bool]:
         with told:
             return told.wait_for(lambda: len(keys) >= count, 60)
 
-    monkeypatch.setattr(StoreLeases, "_tried", watched)
+    monkeypatch.setattr(StoreLeases, "_try_take", watched)
     return wait
 
 
