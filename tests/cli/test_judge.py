@@ -41,12 +41,12 @@ def endpoint() -> Iterator[FakeEndpoint]:
 @pytest.fixture(autouse=True)
 def few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     """Agreements are resampled a few times: of two groups, which is all that the cards here have."""
-    places = resampling.drawn_places
+    places = resampling.resampled_rows
 
     def drawn(clusters: Sequence[Any], *, seed: int, draws: int) -> Iterator[list[int]]:
         return places(clusters, seed=seed, draws=min(draws, 100))
 
-    monkeypatch.setattr(resampling, "drawn_places", drawn)
+    monkeypatch.setattr(resampling, "resampled_rows", drawn)
 
 
 @pytest.fixture
