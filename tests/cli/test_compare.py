@@ -140,7 +140,7 @@ def test_every_two_may_be_compared(askance: Command) -> None:
 REFUSED = {
     "no metric": (["good", "bad", "--metric", "f1"], "askance: The task has no metric 'f1'.\n  → It has accuracy.\n"),
     "one twice": (["good", "bad", "./good"], "askance: The run 'good' is named twice.\n  → Name each run once.\n"),
-    "no run": (["good", "nowhere"], "askance: The folder 'nowhere' holds no evaluation.\n"),
+    "no run": (["good", "nowhere"], "askance: The folder 'nowhere' holds no run.\n"),
 }
 
 
