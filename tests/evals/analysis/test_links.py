@@ -22,8 +22,10 @@ def whole(tmp_path: Path) -> Run:
 @pytest.fixture
 def other(tmp_path: Path) -> Run:
     """The same pictures, where scene text is refused and other options are chosen."""
-    answers = {"scene_text": Refused("no"), "choose_action_reasons": {"answers": [3]}}
-    return picture_run(tmp_path / "other", tmp_path / "pictures", **answers)
+    chosen = {"answers": [3]}
+    return picture_run(
+        tmp_path / "other", tmp_path / "pictures", scene_text=Refused("no"), choose_action_reasons=chosen
+    )
 
 
 def test_links_are_counted_by_what_they_say(whole: Run, tmp_path: Path) -> None:
@@ -37,7 +39,7 @@ def test_links_are_counted_by_what_they_say(whole: Run, tmp_path: Path) -> None:
     assert {each for (b, _), each in counts.items() if b == 1} == {(3, 0, 0, 0)}
     assert counts[2, "narration"] == (0, 3, 0, 0)
     assert counts[2, "objects"] == (3, 0, 0, 0)
-    assert {name for row, said in found.differing for name in said} == {"narration"}
+    assert {name for _, said in found.differing for name in said} == {"narration"}
 
 
 def test_a_link_that_one_run_alone_says_is_counted_for_it(whole: Run, other: Run) -> None:
@@ -104,7 +106,7 @@ def test_the_page_says_what_differs_and_that_no_run_is_better(whole: Run, other:
 
 
 def test_a_notebook_shows_the_links(whole: Run, other: Run) -> None:
-    text = Parsed(compare(whole, other)._repr_html_()).text
+    text = Parsed(compare(whole, other)._repr_html_()).text  # pyright: ignore[reportPrivateUsage]  # a notebook's
 
     assert "scene text 0 0 3 0" in text
 
