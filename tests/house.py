@@ -98,6 +98,7 @@ VENDORS: dict[str, tuple[str, ...]] = {
     "transformers": ("askance.models.local.*",),
     "typer": ("askance.cli*",),
     "vllm": ("askance.models.vllm.*",),
+    "xlsxwriter": ("askance.evals.exports.frames",),
     "yarl": ("askance.models.openai.transport",),
     "yaml": ("askance.documents", "askance.prompts*"),
 }

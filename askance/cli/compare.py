@@ -14,11 +14,14 @@ from askance.cli.options import AsJson, ConventionOption, TaskPlace
 from askance.cli.report import BesideOption, ImagesOption, MegabytesOption, pictures_of, print_page, warn_of_many
 
 if TYPE_CHECKING:
+    from askance.chat import Json
     from askance.evals.analysis.compare import MetricComparison, RunsComparison
     from askance.evals.analysis.configuration import DifferenceRow
 
 SHOWN = 20
-"""Differences of configuration that are listed at most."""
+"""Differences of configuration, or pictures, that are listed at most."""
+SHORT = 24
+"""Characters of what a link says that are shown with its name."""
 
 
 def compare(
@@ -46,6 +49,8 @@ def compare(
     as_json: AsJson = False,
 ) -> None:
     """Say whether A is better or worse than B, or tied at this size, sample by sample; and so of several runs.
+
+    Runs of `askance run --out` have no scores: of these it says picture by picture which links answer otherwise.
 
     Only samples that all runs have are compared. Where several figures that were named or several runs are compared, p
     is adjusted for all of them by Holm's method; figures that nobody named are exploratory, but for the task's own.
@@ -93,7 +98,10 @@ def text_of(found: RunsComparison) -> str:
     from askance.cli.columns import filled, terminal_width
     from askance.terminal import printable
 
-    lines = [*_of_two(found)] if len(found.runs) == 2 else [*_of_several(found)]
+    if found.of_pictures:
+        lines = [*_of_pictures(found)]
+    else:
+        lines = [*_of_two(found)] if len(found.runs) == 2 else [*_of_several(found)]
     return filled(printable("\n".join((*lines, *_differing(found)))), width=terminal_width())
 
 
@@ -127,12 +135,52 @@ def _of_several(found: RunsComparison) -> Iterator[str]:
     yield from (f"· {note}." for note in (*counts_of(found), *notes_of_tests(found)))
 
 
+def _of_pictures(found: RunsComparison) -> Iterator[str]:
+    """Runs over pictures: how often their links say the same, and which pictures differ at which links."""
+    from askance.cli.columns import aligned, terminal_width
+    from askance.evals.analysis.compare import counts_of, letter, link_head, link_line
+
+    for place, name in enumerate(found.names):
+        yield f"{letter(place)}  {name}"
+    yield ""
+    rows = _plain([link_head(found), *(link_line(found, each) for each in found.links)])
+    yield from aligned(rows, keys=1 if len(found.runs) == 2 else 2, width=terminal_width())
+    yield ""
+    yield from (f"· {note}." for note in counts_of(found))
+    yield from _differing_pictures(found)
+
+
+def _differing_pictures(found: RunsComparison) -> Iterator[str]:
+    """The pictures of which not all runs say the same, each with the links that differ."""
+    if not found.differing:
+        yield "Every link says the same of every picture."
+        return
+    yield f"{many(len(found.differing), 'picture is', 'pictures are')} not answered alike by every link:"
+    for row, said in found.differing[:SHOWN]:
+        links = ", ".join(_otherwise(name, values) for name, values in said.items())
+        yield f"  {row[0].sample.id}: {links}"
+    if len(found.differing) > SHOWN:
+        yield f"  … and {len(found.differing) - SHOWN:,} more; `--json` has them all, with what was said"
+
+
+def _otherwise(name: str, values: Sequence[Json]) -> str:
+    """A link at which runs differ, with what it says where that is short."""
+    from askance.chains.link import link_named
+
+    link = link_named(name)
+    shown = ["–" if value is None else link.show(value) for value in values]
+    return link.heading if max(map(len, shown)) > SHORT else f"{link.heading} {' → '.join(shown)}"
+
+
 def _table(metrics: Sequence[MetricComparison]) -> Iterator[str]:
     from askance.cli.columns import aligned, terminal_width
     from askance.evals.analysis.compare import HEAD, line_of
 
-    rows = [HEAD, *([cell.replace("\u00a0", " ") for cell in line_of(each)] for each in metrics)]
-    yield from aligned(rows, keys=2, width=terminal_width())
+    yield from aligned(_plain([HEAD, *map(line_of, metrics)]), keys=2, width=terminal_width())
+
+
+def _plain(lines: Sequence[Sequence[str]]) -> list[list[str]]:
+    return [[cell.replace("\u00a0", " ") for cell in line] for line in lines]
 
 
 def _differing(found: RunsComparison) -> Iterator[str]:

@@ -401,7 +401,7 @@ def score(
     from askance.evals.run_format import read_description
 
     form = read_description(folder)
-    _leave_langchain_out(context_, task or form.get("origin", {}).get("task") or form["configuration"]["task"])
+    _leave_langchain_out(context_, task or form.get("origin", {}).get("task") or form["configuration"].get("task", ""))
     import asyncio
 
     from askance.evals.analysis.rescore import rescore

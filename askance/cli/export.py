@@ -16,6 +16,7 @@ class ExportFormat(StrEnum):
     """What a run can be written as."""
 
     csv = "csv"
+    xlsx = "xlsx"
     jsonl = "jsonl"
     parquet = "parquet"
     inspect = "inspect"
@@ -25,23 +26,24 @@ class ExportFormat(StrEnum):
 
 def export(
     context_: typer.Context,
-    folder: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.")],
+    folder: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run, of `eval run` or `run --out`.")],
     to: Annotated[
         ExportFormat,
         typer.Option(
-            help="csv, jsonl; parquet (extra `arrow`); inspect: a log for Inspect; mlflow: a file store (extra "
-            "`mlflow`); hf: a folder for `datasets` (extra `hf`)."
+            help="csv; xlsx: for Excel (extra `excel`); jsonl; parquet (extra `arrow`); inspect: a log for Inspect; "
+            "mlflow: a file store (extra `mlflow`); hf: a folder for `datasets` (extra `hf`)."
         ),
     ],
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="File or folder to write; by default RUN.csv and the like, here.")
     ] = None,
 ) -> None:
-    """Write a run for other tools: a row a sample, or a log with all that was asked and said."""
+    """Write a run for other tools: a row a sample or a picture, or a log with all that was asked and said."""
     Process.of(context_).without_langchain()
     from askance.evals.exports import export as write
     from askance.evals.run import Run
     from askance.terminal import printable
 
     run = Run.open(folder)
-    print(printable(f"{write(run, to.value, out)}: {many(len(run.answers), 'answer')}"))
+    what = many(len(run.answers), "picture" if run.of_pictures else "answer")
+    print(printable(f"{write(run, to.value, out)}: {what}"))

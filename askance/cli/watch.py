@@ -171,8 +171,9 @@ def lines_of(status: RunStatus) -> Iterator[str]:
     from askance.terminal import printable
 
     of = "" if status.total is None else f" of {status.total:,}"
+    noun = f"{status.noun}s"
     outcomes = ", ".join(f"{count:,} {outcome}" for outcome, count in status.outcomes.items())
-    yield printable(f"{status.task}: {status.done:,}{of} samples{f': {outcomes}' if outcomes else ''}.")
+    yield printable(f"{status.task}: {status.done:,}{of} {noun}{f': {outcomes}' if outcomes else ''}.")
     if status.figure is not None:
         yield printable(f"{status.figure.metric} {shown_figure(status.figure)}")
     yield " · ".join(_spent(status))
@@ -195,7 +196,7 @@ def _spent(status: RunStatus) -> Iterator[str]:
     if status.tokens:
         yield many(status.tokens, "token")
     if status.cost or status.calls:
-        more = f" and what {many(status.unpriced, 'sample')} cost" if status.unpriced else ""
+        more = f" and what {many(status.unpriced, status.noun)} cost" if status.unpriced else ""
         yield f"{money(status.cost)}{more}" if status.cost else "cost not known" if more else money(0.0)
 
 
@@ -205,7 +206,7 @@ def _state(status: RunStatus) -> str:
     if status.finished:
         left = f", {status.left:,} left by the budget" if status.left else ""
         return f"Finished {status.finished}{left}."
-    parts = [] if status.per_minute is None else [f"{status.per_minute:,.1f} samples a minute"]
+    parts = [] if status.per_minute is None else [f"{status.per_minute:,.1f} {status.noun}s a minute"]
     minutes = status.minutes_left
     if minutes is not None:
         parts.append(f"about {60 * minutes:.0f} s left" if minutes < 2 else f"about {minutes:.0f} min left")

@@ -10,6 +10,7 @@ from .catalog import find_task as find_task
 from .catalog import task_of as task_of
 from .evaluation import Evaluation as Evaluation
 from .exports import export as export
+from .exports import to_pandas as to_pandas
 from .metric import Figure as Figure
 from .metric import Metric as Metric
 from .metric import MissingAnswerPolicy as MissingAnswerPolicy

@@ -81,8 +81,13 @@ def task_of(run: Run, task: str | None = None) -> type[Task]:
         task: name or file of the task, if it is not where the run says.
 
     Raises:
-        UsageError: the task is not found.
+        UsageError: the task is not found, or the run has none.
     """
+    if run.of_pictures:
+        raise UsageError(
+            f"The run {str(run.path)!r} is of pictures that nobody scores: it has no task.",
+            hint="`askance report`, `compare`, `export` and `watch` take it; `askance eval run` runs a task.",
+        )
     place = str(task or run.origin.get("task") or run.task)
     known = defined().get(run.task)
     if task is None and known is not None and known.origin() == run.origin and not issubclass(known, YamlTask):

@@ -22,6 +22,7 @@ from askance.chains import read_in_batches
 from askance.chains.output_line import line_of
 from askance.errors import BadImage, OverBudget
 from askance.evals.run_folder import RunFolder
+from askance.evals.run_format import PROMPTS
 from askance.evals.runner import stop_if_hopeless
 from askance.evals.solver import ChainSolver
 from askance.images import Image
@@ -94,6 +95,8 @@ class PictureRun:
             StoreError: the records or the folder cannot be read or written.
         """
         counting = await RunCounters.begun(self.models)
+        if self.folder is not None:
+            self.folder.keep(PROMPTS, ChainSolver(self.chain).prompts)
         try:
             try:
                 async with aclosing(self._lines(pictures)) as lines:
@@ -104,9 +107,10 @@ class PictureRun:
                 if self.folder is not None:
                     self.folder.counted(self.counters)
             if self.folder is not None:
+                left = {"left": len(self.left)} if self.left else {}
                 endpoints = [endpoint_key(model.id) for model in self.models]
                 records = self.models[0].engine.recorder.records if self.models else None
-                self.folder.finish(records, also=endpoints)
+                self.folder.finish(records, also=endpoints, more=left)
         finally:
             for model in self.models:
                 await model.aclose()

@@ -1,14 +1,20 @@
-"""`Run`: an evaluation read from its folder: configuration, every sample's answer and score, and the figures."""
+"""`Run`: a run read from its folder: configuration, every sample's answer and score, and the figures.
+
+A chain's run over single pictures is a run, too. Its samples are the pictures; it has no scores and no figures.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
+from askance import __version__
 from askance.amounts import many
+from askance.chains.output_line import line_of, link_values
 from askance.errors import UsageError
 from askance.evals.exports.frames import pandas_frame, polars_frame
 from askance.evals.metric import Figure, MissingAnswerPolicy
@@ -22,6 +28,7 @@ from askance.evals.run_format import (
     READ_BY,
     SAMPLES,
     SCORES,
+    PictureLine,
     SampleLine,
     ScoreLine,
     lines_of,
@@ -29,10 +36,12 @@ from askance.evals.run_format import (
 )
 from askance.evals.sample import Prediction, Sample, Score
 from askance.evals.tables import shown_value
+from askance.images import Image
+from askance.replay import MemoryStore
 
 if TYPE_CHECKING:
-    from askance.chat import JsonObject, Outcome
-    from askance.images import Image
+    from askance.chains import Reading
+    from askance.chat import Json, JsonObject, Outcome
     from askance.replay import Records
 
 
@@ -66,7 +75,7 @@ class SampleResult:
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """An evaluation, finished or not, as its folder has it."""
+    """An evaluation or a chain's run over single pictures, finished or not, as its folder has it."""
 
     path: Path
     configuration: Mapping[str, Any]
@@ -92,13 +101,15 @@ class Run:
     """Version of askance that wrote it."""
     readers: int | None = None
     """Version of the reply readers, `askance.nodes.reply.READERS` at the time; None if it is not known."""
+    kept: bool = True
+    """Whether it lies in the folder `path`."""
 
     @classmethod
     def open(cls, path: str | Path) -> Run:
         """The run in the folder `path`.
 
         Raises:
-            UsageError: the folder is missing, or holds no evaluation, one of another version, or a broken one.
+            UsageError: the folder is missing, holds no run, one of another version, or one that was spoilt.
         """
         folder = Path(path)
         form = read_description(folder)
@@ -126,8 +137,30 @@ class Run:
 
     @property
     def task(self) -> str:
-        """Name of the task."""
-        return str(self.configuration["task"])
+        """Name of the task; of a run over pictures, that of its chain."""
+        return str(self.configuration.get("task") or self.configuration.get("chain") or "run")
+
+    @property
+    def of_pictures(self) -> bool:
+        """Whether a chain read single pictures: there is no task, so nothing is true of them and nothing is scored."""
+        return "task" not in self.configuration
+
+    @property
+    def noun(self) -> str:
+        """What its samples are called: sample, or picture."""
+        return "picture" if self.of_pictures else "sample"
+
+    @property
+    def options(self) -> Mapping[str, Any]:
+        """The options of its task; of a run over pictures, those of its chain."""
+        if not self.of_pictures:
+            return self.configuration["options"]
+        return {name: value for name, value in self.configuration.items() if name not in {"models", "samples"}}
+
+    @property
+    def solver(self) -> Mapping[str, Any]:
+        """What decides its answers, as far as the solver says: for a chain its links, models and prompts."""
+        return self.configuration if self.of_pictures else self.configuration["solver"]
 
     @property
     def name(self) -> str:
@@ -141,11 +174,29 @@ class Run:
     @property
     def models(self) -> tuple[str, ...]:
         """Names of the models that the run asked, each once."""
-        forms: list[Mapping[str, Any]] = [
-            *self.configuration.get("models", {}).values(),
-            *self.configuration["solver"].get("models", {}).values(),
-        ]
+        forms = [form for each in (self.configuration, self.solver) for _, form in _roles(each)]
         return tuple(dict.fromkeys(str(form["id"].get("name") or form["id"].get("model")) for form in forms))
+
+    @property
+    def roles(self) -> Sequence[tuple[str, Mapping[str, Any]]]:
+        """The models that it asked, each by its role; the role is empty where the run does not say it."""
+        return _roles(self.configuration) or _roles(self.solver)
+
+    @cached_property
+    def facts(self) -> Mapping[str, str]:
+        """`hash`, `askance` (the version), `started` and `finished` of `run.json`, as far as it has them."""
+        form = read_description(self.path)
+        return {name: str(form[name]) for name in ("hash", "askance", "started", "finished") if form.get(name)}
+
+    @cached_property
+    def prompts(self) -> Mapping[str, str]:
+        """Texts of the prompt files that it was made with, by name, as far as its folder has them."""
+        names = [str(name) for name in self.solver.get("prompts", {})]
+        files = {name: self.path / PROMPTS / name for name in names if "/" not in name and "\\" not in name}
+        # Anybody may have written the names, and the folder.
+        inside = {name: file for name, file in files.items() if file.is_file() and not file.is_symlink()}
+        short = {name: file for name, file in inside.items() if file.stat().st_size <= LARGEST_PROMPT}
+        return {name: file.read_text(encoding="utf-8", errors="replace") for name, file in short.items()}
 
     def figure(self, metric: str) -> Figure:
         """The figure of `metric`.
@@ -166,13 +217,23 @@ class Run:
         Raises:
             UsageError: a line of the run is malformed.
         """
+        if self.of_pictures:
+            return sorted(self._unscored(), key=_place)
         scores = {(form["id"], form["epoch"]): form for form in lines_of(self.path / SCORES, ScoreLine)}
         found: list[SampleResult] = []
-        for line in lines_of(self.path / SAMPLES, SampleLine):
-            answer = answer_of(line)
+        for answer in self._unscored():
             form = scores.get((answer.sample.id, answer.epoch))
             found.append(answer if form is None else _with_score(answer, form))
         return sorted(found, key=_place)
+
+    def _unscored(self) -> Iterator[SampleResult]:
+        """The answers without their scores, in the order of the lines."""
+        if not self.of_pictures:
+            yield from map(answer_of, lines_of(self.path / SAMPLES, SampleLine))
+            return
+        options: Mapping[str, Any] = self.configuration.get("samples", {})
+        for line in lines_of(self.path / SAMPLES, PictureLine):
+            yield picture_answer(line, options.get(line["image"]))
 
     def unanswered(self) -> Sequence[SampleResult]:
         """The samples without an answer, ordered by sample and epoch; only these are held in memory.
@@ -180,8 +241,7 @@ class Run:
         Raises:
             UsageError: a line of the run is malformed.
         """
-        lines = lines_of(self.path / SAMPLES, SampleLine)
-        return sorted((answer_of(line) for line in lines if line["outcome"] != "answered"), key=_place)
+        return sorted((answer for answer in self._unscored() if not answer.prediction.answered), key=_place)
 
     @cached_property
     def records(self) -> Records:
@@ -204,24 +264,36 @@ class Run:
         ]
         return self.scored(answers, self.figures)
 
-    def prompt_text(self, name: str) -> str | None:
-        """The prompt file that it was asked with; None where its folder does not hold it.
+    @classmethod
+    def unkept(
+        cls,
+        configuration: Mapping[str, Any],
+        *,
+        answers: Sequence[SampleResult],
+        records: Records | None = None,
+        prompts: Mapping[str, str] | None = None,
+    ) -> Run:
+        """A run that lies in no folder, of answers that nobody scores.
 
         Args:
-            name: of the file, as the configuration names it.
+            configuration: as `run.json` would have it.
+            answers: in their order.
+            records: that the answers rest on.
+            prompts: texts of the prompt files, by name.
         """
-        file = self.path / PROMPTS / name
-        inside = "/" not in name and "\\" not in name  # anybody may have written the names, and the folder
-        if not inside or not file.is_file() or file.is_symlink() or file.stat().st_size > LARGEST_PROMPT:
-            return None
-        return file.read_text(encoding="utf-8", errors="replace")
+        outcomes = Counter(answer.prediction.outcome for answer in answers)
+        totals = {"samples": len(answers), "outcomes": dict(sorted(outcomes.items()))}
+        run = cls(path=Path("readings"), configuration=configuration, totals=totals, made_by=__version__, kept=False)
+        run.__dict__.update(
+            answers=answers, records=records or MemoryStore(), prompts=prompts or {}, facts={"askance": __version__}
+        )
+        return run
 
     @classmethod
-    def unkept(cls, configuration: Mapping[str, Any], *, answers: Sequence[SampleResult], records: Records) -> Run:
-        """A run without a folder: results without scores, in their order, and their records."""
-        run = cls(path=Path(), configuration=configuration)
-        run.__dict__.update(answers=answers, records=records)
-        return run
+    def of_readings(cls, readings: Iterable[Reading]) -> Run:
+        """What a chain has read, as a run that lies in no folder: it can be looked at and exported like any other."""
+        answers = [picture_answer(line_of(reading), reading.options) for reading in readings]
+        return cls.unkept({"chain": "readings"}, answers=answers)
 
     def to_pandas(self) -> Any:
         """The results as a pandas `DataFrame`, one row each; lists and maps are JSON texts.
@@ -252,8 +324,8 @@ class Run:
 
     def _repr_html_(self) -> str:
         outcomes = ", ".join(f"{count:,} {outcome}" for outcome, count in self.totals.get("outcomes", {}).items())
-        samples = many(self.totals.get("samples", 0), "sample")
-        state = f"{samples}: {outcomes or 'none'}" if self.finished else "not finished"
+        samples = many(self.totals.get("samples", 0), self.noun)
+        state = f"{samples}: {outcomes or 'none'}" if self.finished or not self.kept else "not finished"
         head = ("metric", "value", "95 % interval", "n", "answered")
         rows = [_shown(figure) for figure in self.figures]
         return render(
@@ -261,7 +333,7 @@ class Run:
         )
 
     def __repr__(self) -> str:
-        state = f"{self.totals.get('samples', 0)} samples" if self.finished else "not finished"
+        state = f"{self.totals.get('samples', 0)} {self.noun}s" if self.finished or not self.kept else "not finished"
         return f"Run({self.task!r}, {str(self.path)!r}, {state})"
 
 
@@ -306,6 +378,51 @@ def answer_of(line: Mapping[str, Any]) -> SampleResult:
         raise UsageError(
             f"This is no line of a run: {str(line)[:80]!r}.", hint="Give a line of a run's `samples.jsonl`."
         ) from error
+
+
+_PICTURE_TRACE = ("verbalization", "statement", "statement_reason", "answers")
+
+
+def picture_answer(line: Mapping[str, Any], options: Sequence[str] | None = None) -> SampleResult:
+    """The answer that the line of a picture tells of; nothing is true of it.
+
+    Args:
+        line: as `askance.chains.output_line.line_of` gives it.
+        options: what could be chosen from.
+    """
+    name, digest = str(line["image"]), line.get("sha256")
+    trace = {each: line.get(each) for each in _PICTURE_TRACE}
+    return SampleResult(
+        sample=Sample(
+            id=name,
+            image=None if digest is None else Image.from_digest(str(digest), name=name),
+            inputs={"options": list(options)} if options else {},
+        ),
+        epoch=0,
+        prediction=Prediction(
+            outcome=line["outcome"],
+            value=_last_said(line) if line["outcome"] == "answered" else None,
+            reason=line.get("reason"),
+            links=line["links"],
+            trace={**trace, "reply": line["reply"]} if line.get("reply") is not None else trace,
+            meta=line.get("meta", {}),
+        ),
+    )
+
+
+def _last_said(line: Mapping[str, Any]) -> Json:
+    """What the chain was after: the value of its last link that has one."""
+    said = link_values(line)
+    last = next(reversed(said), "")
+    return line["statement"].get("text") if last == "statement" else said.get(last)
+
+
+def _roles(form: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
+    """Roles and models of a configuration or of a solver's form; a list of models says no roles."""
+    models: Any = form.get("models", {})
+    if isinstance(models, list):
+        return [("", each) for each in cast("list[Mapping[str, Any]]", models)]
+    return [*cast("dict[str, Mapping[str, Any]]", models).items()]
 
 
 def name_of_line(line: Mapping[str, Any]) -> str:

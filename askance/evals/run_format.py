@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, NotRequired, cast
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
 from askance.chat import JsonObject, Outcome  # noqa: TC001  # pydantic reads the annotations
@@ -131,12 +131,33 @@ class RunForm(TypedDict):
     origin: NotRequired[_OriginForm]
 
 
+def _several(models: Any) -> Any:
+    return [*cast("dict[str, Any]", models).values()] if isinstance(models, dict) else models
+
+
+class PictureConfigurationForm(TypedDict):
+    """What decides what a chain says of single pictures; there may be more."""
+
+    chain: NotRequired[str]
+    models: NotRequired[Annotated[list[_ModelForm], BeforeValidator(_several)]]
+    """In a list, or a map by role."""
+    prompts: NotRequired[dict[str, str]]
+    samples: NotRequired[dict[str, list[str] | None]]
+    """The pictures by name, each with the options to choose from."""
+
+
 class PictureRunForm(TypedDict):
     """`run.json` of a run over single pictures."""
 
-    configuration: JsonObject
+    configuration: PictureConfigurationForm
+    askance: NotRequired[str]
+    readers: NotRequired[Count]
+    hash: NotRequired[str]
+    started: NotRequired[str]
     finished: NotRequired[str]
+    totals: NotRequired[_TotalsForm]
     left: NotRequired[Count]
+    counters: NotRequired[dict[str, JsonObject]]
 
 
 class _LinkForm(TypedDict):
@@ -202,7 +223,13 @@ class PictureLine(TypedDict):
     image: str
     outcome: Outcome
     links: dict[str, _LinkForm]
+    sha256: NotRequired[str | None]
     reason: NotRequired[str | None]
+    verbalization: NotRequired[JsonObject | None]
+    statement: NotRequired[JsonObject | None]
+    statement_reason: NotRequired[str | None]
+    answers: NotRequired[list[int] | None]
+    reply: NotRequired[str | None]
     meta: NotRequired[_MetaForm]
 
 
@@ -270,19 +297,18 @@ def read_line(line: bytes, shape: type, *, where: str) -> JsonObject:
     return form
 
 
-def read_description(folder: Path, *, pictures: bool = False) -> JsonObject:
-    """The content of the `run.json` of an evaluation.
-
-    Args:
-        folder: of the run.
-        pictures: whether a run over single pictures is accepted, too.
+def read_description(folder: Path) -> JsonObject:
+    """What the `run.json` of a run says, of an evaluation or of single pictures.
 
     Raises:
-        UsageError: there is no such file, it is malformed, or it is of another kind of run or another version.
+        UsageError: there is none, it does not have its form, or it is of another version.
     """
     file = folder / DESCRIPTION
     if not file.is_file():
-        raise _nothing(folder, pictures=pictures)
+        raise UsageError(
+            f"The folder {str(folder)!r} holds no run.",
+            hint="Name a folder that `askance eval run` or `askance run --out` has made.",
+        )
     check_files(folder)
     try:
         if file.stat().st_size > LARGEST_DESCRIPTION:
@@ -296,19 +322,10 @@ def read_description(folder: Path, *, pictures: bool = False) -> JsonObject:
     _check_version(folder, there)
     configuration = there.get("configuration")
     of_pictures = isinstance(configuration, dict) and "task" not in configuration
-    if of_pictures and not pictures:
-        raise _nothing(folder, pictures=pictures)
-    evaluation = isinstance(configuration, dict) and not of_pictures
-    shape = RunForm if evaluation or not pictures else PictureRunForm
+    shape = PictureRunForm if of_pictures else RunForm
     if (wrong := fault(there, shape)) is not None:
         raise UsageError(f"{str(file)!r} describes no run: {wrong}.", hint=_MEND)
     return there
-
-
-def _nothing(folder: Path, *, pictures: bool) -> UsageError:
-    what = "run" if pictures else "evaluation"
-    way = "Name the folder that `--out` named." if pictures else "Name a folder that `askance eval run` has made."
-    return UsageError(f"The folder {str(folder)!r} holds no {what}.", hint=way)
 
 
 def _check_version(folder: Path, form: JsonObject) -> None:

@@ -155,7 +155,7 @@ def notes_of(runs: Sequence[Run]) -> tuple[str, ...]:
     notes = [f"Convention: {words}." for words in conventions_of(figures)]
     levels = sorted({figure.interval.level for figure in figures if figure.interval is not None})
     notes += [f"In brackets: {100 * level:.0f} % intervals." for level in levels]
-    notes += [f"{run.path.name} is not finished." for run in runs if run.finished is None or run.left]
+    notes += [f"{run.path.name} is not finished." for run in runs if run.kept and (run.finished is None or run.left)]
     return tuple(dict.fromkeys([*notes, *(note for run in runs for note in run.notes)]))
 
 

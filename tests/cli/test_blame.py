@@ -214,7 +214,7 @@ REFUSED = {
     "no such link": (("--link", "W"), "The chain 'action_reason' has no link 'W' before its answer."),
     "no such metric": (("--metric", "bleu"), "No metric 'bleu' tells right from wrong.\n  → Use accuracy."),
     "no such role": (("--llm", "openai:other"), "The run 'run' has no 'llm'.\n  → It has vlm."),
-    "no such run": (("--with", "nowhere"), "The folder 'nowhere' holds no evaluation."),
+    "no such run": (("--with", "nowhere"), "The folder 'nowhere' holds no run."),
     "no such file": (("--truth-from", "nowhere"), "The file 'nowhere' cannot be read: "),
     "no lines": (("--truth-from", "posters.yaml"), "Line 1 of 'posters.yaml' is not about a sample."),
 }

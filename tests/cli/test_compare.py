@@ -140,7 +140,7 @@ def test_every_two_may_be_compared(askance: Command) -> None:
 REFUSED = {
     "no metric": (["good", "bad", "--metric", "f1"], "askance: The task has no metric 'f1'.\n  → It has accuracy.\n"),
     "one twice": (["good", "bad", "./good"], "askance: The run 'good' is named twice.\n  → Name each run once.\n"),
-    "no run": (["good", "nowhere"], "askance: The folder 'nowhere' holds no evaluation.\n"),
+    "no run": (["good", "nowhere"], "askance: The folder 'nowhere' holds no run.\n"),
 }
 
 
@@ -149,3 +149,27 @@ def test_what_cannot_be_compared_is_told(arguments: list[str], message: str, ask
     done = askance("compare", *arguments)
 
     assert (done.code, done.err[: len(message)]) == (2, message)
+
+
+def test_runs_over_pictures_are_compared_link_by_link(askance: Command, vlm: str, ads: list[str]) -> None:
+    askance("run", "verbalize", *ads, "--vlm", vlm, "--out", "whole")
+    askance("run", "verbalize", *ads, "--vlm", vlm, "--context", "UH", "--out", "unusual")
+
+    done = askance("compare", "whole", "unusual", "--html", "pair.html")
+
+    assert (done.code, done.err) == (0, "")
+    lines = [" ".join(line.split()) for line in done.out.splitlines()]
+    assert lines[1:5] == ["A whole", "B unusual", "", "link same other A alone B alone"]
+    assert "narration 0 0 3 0" in lines
+    assert "· 3 pictures in both, 0 more in A, 0 more in B." in lines
+    assert "context: – → UH" in lines
+    assert max(map(len, done.out.split("What differs")[0].splitlines())) <= 80
+
+
+def test_a_metric_is_no_part_of_pictures(askance: Command, vlm: str, ads: list[str]) -> None:
+    for name in ("one", "two"):
+        askance("run", "explain", ads[0], "--vlm", vlm, "--out", name)
+
+    done = askance("compare", "one", "two", "--metric", "accuracy")
+
+    assert (done.code, done.err.splitlines()[-1]) == (2, "  → Leave it out: they are compared link by link.")

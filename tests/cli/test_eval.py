@@ -470,5 +470,8 @@ def test_what_is_no_run_is_told(command: str, askance: Command) -> None:
 
     assert (done.code, done.err) == (
         2,
-        "askance: The folder 'ads' holds no evaluation.\n  → Name a folder that `askance eval run` has made.\n",
+        (
+            "askance: The folder 'ads' holds no run.\n"
+            "  → Name a folder that `askance eval run` or `askance run --out` has made.\n"
+        ),
     )

@@ -188,7 +188,7 @@ MISTAKES = {
         2,
         "askance: The label file 'labels.csv' lacks candidate and verdict or votes; it has 'reference', 'answer'.",
     ),
-    "no run": (LABELS, ("--run", "nowhere"), 2, "askance: The folder 'nowhere' holds no evaluation."),
+    "no run": (LABELS, ("--run", "nowhere"), 2, "askance: The folder 'nowhere' holds no run."),
     "nothing on record": (LABELS, ("--replay",), 3, "askance: What '"),
 }
 

@@ -114,7 +114,7 @@ def test_with_json_a_comparison_prints_json_alone(askance: Command) -> None:
 
 
 REFUSED = {
-    "no run": (["report", "nowhere"], "askance: The folder 'nowhere' holds no evaluation.\n"),
+    "no run": (["report", "nowhere"], "askance: The folder 'nowhere' holds no run.\n"),
     "a folder as file": (
         ["report", "good", "-o", "pictures"],
         "askance: 'pictures' is a folder, and the page is one file.",
@@ -142,3 +142,17 @@ def test_a_page_that_cannot_be_written_leaves_the_old_one(askance: Command, monk
 
     assert done.code != 0
     assert Path("report.html").read_text(encoding="utf-8") == "old"
+
+
+def test_a_run_over_pictures_becomes_the_page_that_it_could_have_written(
+    askance: Command, vlm: str, ads: list[str]
+) -> None:
+    askance("run", "explain", *ads, "--vlm", vlm, "--out", "seen", "--html", "at-once.html")
+
+    done = askance("report", "seen", "--images", "ads")
+    later, at_once = (Parsed(Path(name).read_text(encoding="utf-8")) for name in ("report.html", "at-once.html"))
+
+    assert (done.code, done.out.splitlines()[1]) == (0, "3 pictures of at most 512 pixels.")
+    assert later.data("index")["runs"][0]["rows"] == at_once.data("index")["runs"][0]["rows"]
+    assert later.samples() == at_once.samples()
+    assert later.data("pictures-0") == at_once.data("pictures-0")

@@ -45,12 +45,13 @@ def test_a_run_of_pictures_can_be_watched_too(askance: Command, vlm: str, ads: l
 
     done = askance("watch", "seen", "--once")
 
-    assert done.out.startswith("verbalize: 3 samples: 3 answered.\n3 calls made · 0 replayed · ")
+    assert done.out.startswith("verbalize: 3 of 3 pictures: 3 answered.\n3 calls made · 0 replayed · ")
 
 
 def test_a_folder_without_a_run_is_refused(askance: Command) -> None:
     assert askance("watch", "nowhere", "--once").err == (
-        "askance: The folder 'nowhere' holds no run.\n  → Name the folder that `--out` named.\n"
+        "askance: The folder 'nowhere' holds no run.\n"
+        "  → Name a folder that `askance eval run` or `askance run --out` has made.\n"
     )
 
 

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from askance.errors import UsageError
-from askance.evals import Run
+from askance.errors import Refused, UsageError
+from askance.evals import Run, task_of
 from tests.evals.numbers import run_of
+from tests.evals.pictures import OPTIONS, chain_of, picture_run
 
 
 def change(name: str, change_: dict[str, Any]) -> None:
@@ -54,7 +55,9 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "newer": ({"format": 99, "askance": None}, "has the format 99, of a newer version, .* with the version of askance"),
     "no format": ({"format": None}, "describes no run: it has no format"),
-    "no evaluation": ({"configuration": {"chain": "verbalize"}}, "The folder 'run' holds no evaluation"),
+    "pictures": ({"configuration": {"samples": []}}, r"configuration.samples is \[\], not a valid dictionary"),
+    "models of pictures": ({"configuration": {"models": ["gpt"]}}, r'configuration.models\[0\] is "gpt", not'),
+    "roles of pictures": ({"configuration": {"models": {"a": 3}}}, r"configuration.models\[0\] is 3, not a valid"),
     "configuration": ({"configuration": []}, r"'run/run.json' describes no run: configuration is \[\], not a valid"),
     "task": ({"configuration": {"task": 3}}, "describes no run: configuration.task is 3, not a valid string"),
     "models": (
@@ -153,3 +156,51 @@ def test_a_folder_of_something_else_is_not_written_into(own_place: Path) -> None
     with pytest.raises(UsageError, match="The folder 'run' holds something that is no run"):
         run_of()
     assert [file.name for file in sorted((own_place / "run").iterdir())] == [".lock", "thesis.txt"]
+
+
+def test_a_run_over_pictures_is_a_run_without_scores(tmp_path: Path) -> None:
+    run = picture_run(tmp_path / "run", tmp_path / "pictures", narration=Refused("not this one"))
+
+    assert (run.of_pictures, run.noun, run.task, run.models) == (True, "picture", "action_reason", ("scripted",))
+    assert (run.figures, run.finished is not None, run.totals["samples"]) == ((), True, 3)
+    first = run.answers[0]
+    name = (tmp_path / "pictures" / "00.png").as_posix()
+    assert (first.sample.id, first.sample.inputs, first.score) == (name, {"options": list(OPTIONS)}, None)
+    assert first.prediction.links["narration"]["outcome"] == "refused"
+    assert len(run.unanswered()) == 3
+    assert all(run.records.get(key) is not None for key in first.keys)
+
+
+def test_prompts_are_read_from_the_folder_and_from_nowhere_else(tmp_path: Path) -> None:
+    run = picture_run(tmp_path / "run", tmp_path / "pictures", count=1)
+    secret = tmp_path / "secret.prompt"
+    secret.write_text("secret", encoding="utf-8")
+    (run.path / "prompts").mkdir(exist_ok=True)
+    (run.path / "prompts" / "objects.json.prompt").unlink(missing_ok=True)
+    (run.path / "prompts" / "objects.json.prompt").symlink_to(secret)
+    form = json.loads((run.path / "run.json").read_text(encoding="utf-8"))
+    form["configuration"]["prompts"]["../../secret.prompt"] = "0" * 64
+    (run.path / "run.json").write_text(json.dumps(form), encoding="utf-8")
+
+    assert "secret" not in Run.open(run.path).prompts.values()
+
+
+def test_a_run_over_pictures_has_no_task(tmp_path: Path) -> None:
+    run = picture_run(tmp_path / "run", tmp_path / "pictures", count=1)
+
+    with pytest.raises(UsageError, match="is of pictures that nobody scores: it has no task") as caught:
+        task_of(run)
+    assert "askance eval run" in (caught.value.hint or "")
+
+
+def test_readings_become_a_run_that_lies_nowhere(tmp_path: Path) -> None:
+    run = picture_run(tmp_path / "run", tmp_path / "pictures", count=2)
+    paths = [Path(answer.sample.id) for answer in run.answers]
+
+    read = Run.of_readings(
+        chain_of().invoke({"image": path, "name": path.as_posix(), "options": OPTIONS}) for path in paths
+    )
+
+    assert [(each.sample, each.prediction) for each in read.answers] == [
+        (each.sample, each.prediction) for each in run.answers
+    ]

@@ -185,7 +185,7 @@ def test_a_pipe_in_a_folder_is_named_and_not_waited_for(name: str, own_place: Pa
     os.mkfifo(own_place / "run" / name)
 
     for opened in (lambda: RunFolder(own_place / "run", CONFIGURATION), lambda: Run.open(own_place / "run")):
-        with pytest.raises(UsageError, match=r"no regular file|holds no evaluation"):
+        with pytest.raises(UsageError, match=r"no regular file|holds no run"):
             opened()
 
 

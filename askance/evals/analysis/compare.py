@@ -9,8 +9,10 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Literal
 
 from askance.amounts import many
+from askance.chains.link import link_named
 from askance.errors import UsageError
 from askance.evals.analysis.configuration import difference_rows, differences
+from askance.evals.analysis.links import compare_links, differing_links, said_by_links
 from askance.evals.catalog import task_of
 from askance.evals.report.html import render
 from askance.evals.tables import NONE, names_of, shown_value
@@ -20,6 +22,7 @@ from askance.statistics import Comparison, compare_paired, compare_statistics, c
 if TYPE_CHECKING:
     from askance.chat import JsonObject
     from askance.evals.analysis.configuration import ConfigurationDifference, DifferenceRow
+    from askance.evals.analysis.links import LinkComparison, SaidByLink
     from askance.evals.metric import Metric, MissingAnswerPolicy
     from askance.evals.run import Run, SampleResult
     from askance.evals.sample import Score
@@ -79,8 +82,15 @@ def _check(runs: Sequence[Run]) -> None:
     twice = next((run for number, run in enumerate(runs) if places[number] in places[:number]), None)
     if twice is not None:
         raise UsageError(f"The run {str(twice.path)!r} is named twice.", hint="Name each run once.")
+    mixed = next((run for run in runs if run.of_pictures != runs[0].of_pictures), None)
+    if mixed is not None:
+        scored, pictures = (runs[0], mixed) if mixed.of_pictures else (mixed, runs[0])
+        raise UsageError(
+            f"The run {str(scored.path)!r} is scored, and {str(pictures.path)!r} is of pictures that nobody scores.",
+            hint="Compare runs of one kind; `askance report` takes runs of both.",
+        )
     other = next((run for run in runs if run.task != runs[0].task), None)
-    if other is not None:
+    if other is not None and not other.of_pictures:  # other chains may read the same pictures
         raise UsageError(
             f"The runs {str(runs[0].path)!r} and {str(other.path)!r} are of different tasks, {runs[0].task!r} and "
             f"{other.task!r}.",
@@ -92,14 +102,17 @@ def _nothing_common(runs: Sequence[Run], keys: Sequence[set[tuple[str, int]]]) -
     empty = next((run for run, there in zip(runs, keys, strict=True) if not there), None)
     if empty is not None:
         return UsageError(
-            f"The run {str(empty.path)!r} has no samples yet.", hint="Finish it by the command that began it."
+            f"The run {str(empty.path)!r} has no {empty.noun}s yet.", hint="Finish it by the command that began it."
         )
     apart = next(
         (pair for pair in combinations(range(len(runs)), 2) if not keys[pair[0]] & keys[pair[1]]), range(len(runs))
     )
     names = " and ".join(repr(str(runs[place].path)) for place in apart)
     return UsageError(
-        f"The runs {names} have no sample in common.", hint="Run all over the same data, or the same `--ids`."
+        f"The runs {names} have no {runs[0].noun} in common.",
+        hint="Run all over the same pictures, named in the same way."
+        if runs[0].of_pictures
+        else "Run all over the same data, or the same `--ids`.",
     )
 
 
@@ -173,6 +186,28 @@ class RunsComparison:
     def __len__(self) -> int:
         return len(self.metrics)
 
+    @property
+    def of_pictures(self) -> bool:
+        """Whether the runs are over single pictures: they are compared link by link, and by no metric."""
+        return self.runs[0].of_pictures
+
+    @cached_property
+    def said(self) -> tuple[SaidByLink, ...]:
+        """By sample in common, what the links of each run say of it."""
+        return tuple(said_by_links(row) for row in self.common.rows)
+
+    @cached_property
+    def differing(self) -> tuple[tuple[Sequence[SampleResult], SaidByLink], ...]:
+        """The samples of which not all runs say the same, each with those links that differ and that all runs have."""
+        each = ((row, differing_links(row, said)) for row, said in zip(self.common.rows, self.said, strict=True))
+        return tuple((row, said) for row, said in each if said)
+
+    @cached_property
+    def links(self) -> tuple[LinkComparison, ...]:
+        """For every pair of runs that is compared, link by link, how often the two say the same."""
+        pairs = [(a, b) for a, b in combinations(range(len(self.runs)), 2) if self.pairs == "all" or a == 0]
+        return tuple(compare_links(self.said, pairs))
+
     @cached_property
     def differences(self) -> tuple[ConfigurationDifference, ...]:
         """Where the configurations of the runs differ."""
@@ -188,8 +223,8 @@ class RunsComparison:
             "notebook.html",
             task=self.runs[0].task,
             parts=[(letter(place), name) for place, name in enumerate(self.names)],
-            head=HEAD,
-            rows=[line_of(each) for each in self.metrics],
+            head=link_head(self) if self.of_pictures else HEAD,
+            rows=[link_line(self, each) for each in self.links] if self.of_pictures else [*map(line_of, self.metrics)],
             notes=(*counts_of(self), *notes_of_tests(self)),
         )
 
@@ -206,8 +241,19 @@ class RunsComparison:
             "unlike": common.unlike,
             "pairs": self.pairs,
             "metrics": [each.form() for each in self.metrics],
+            **(self._link_forms() if self.of_pictures else {}),
             "differences": [{"place": each.place, "values": list(each.values)} for each in self.differences],
         }
+
+    def _link_forms(self) -> JsonObject:
+        return {"links": [each.form() for each in self.links], "pictures": [*self._pictures()]}
+
+    def _pictures(self) -> Iterator[JsonObject]:
+        """The pictures of which not all runs say the same: by link that differs, what each run says."""
+        for row, said in self.differing:
+            outcomes = [answer.prediction.outcome for answer in row]
+            links = {name: list(values) for name, values in said.items()}
+            yield {"image": row[0].sample.id, "outcomes": outcomes, "links": links}
 
 
 def compare(
@@ -234,11 +280,22 @@ def compare(
             answered. None takes the convention of the first run.
         seed: of the resampling.
 
+    Runs over single pictures have no scores: they are compared picture by picture, link by link (`links`), without a
+    metric.
+
     Raises:
-        UsageError: there are fewer than two runs, one is given twice, they are of different tasks, have no sample in
-            common or no scores yet, or there is no such metric.
+        UsageError: there are fewer than two runs, one is given twice, they are of different tasks or kinds, have no
+            sample in common or no scores yet, or there is no such metric.
     """
     common = common_samples(runs)
+    if runs[0].of_pictures:
+        if metric is not None:
+            name = metric if isinstance(metric, str) else next(iter(metric), "")
+            raise UsageError(
+                f"Runs over pictures have no scores, so that there is no metric {name!r} to compare them by.",
+                hint="Leave it out: they are compared link by link.",
+            )
+        return RunsComparison(runs=runs, names=_names(runs), common=common, metrics=(), pairs=pairs)
     for run in runs:
         _check_scores(run)
     engine = Engine(mode="replay", records=runs[0].records)
@@ -390,6 +447,20 @@ _TESTS: Mapping[str, str] = {
 }
 
 
+def link_head(comparison: RunsComparison) -> tuple[str, ...]:
+    """Names of the cells of `link_line`; the last four count pictures."""
+    if len(comparison.runs) == 2:
+        return ("link", "same", "other", "A alone", "B alone")
+    return ("link", "runs", "same", "other", "first alone", "second alone")
+
+
+def link_line(comparison: RunsComparison, each: LinkComparison) -> tuple[str, ...]:
+    """One link of two runs, as `link_head` names its cells."""
+    pair = () if len(comparison.runs) == 2 else (pair_of(each.a, each.b),)
+    counts = (each.same, each.other, each.first, each.second)
+    return (link_named(each.link).heading, *pair, *(f"{count:,}" for count in counts))
+
+
 def letter(place: int) -> str:
     """Letters for a run: A, B, and after Z AA, AB."""
     before, last = divmod(place, 26)
@@ -437,7 +508,7 @@ def counts_of(comparison: RunsComparison) -> Iterator[str]:
     common, last = comparison.common, len(comparison.runs)
     every = "both" if last == 2 else f"all {last}"
     alone = ", ".join(f"{count:,} more in {letter(place)}" for place, count in enumerate(common.alone))
-    yield f"{many(len(common.rows), 'sample')} in {every}, {alone}"
+    yield f"{many(len(common.rows), comparison.runs[0].noun)} in {every}, {alone}"
     answered = ", ".join(f"{count:,} by {letter(place)}" for place, count in enumerate(common.answered))
     yield f"{common.by_all:,} of them answered by {every}, {answered}"
     if common.unlike:
@@ -446,7 +517,7 @@ def counts_of(comparison: RunsComparison) -> Iterator[str]:
 
 def notes_of_tests(comparison: RunsComparison) -> Iterator[str]:
     """What a reader has to know of the tests, one sentence a line."""
-    if len(comparison.runs) > 2:
+    if len(comparison.runs) > 2 and not comparison.of_pictures:
         pairs = "every two of the runs" if comparison.pairs == "all" else "A against each of the others"
         yield f"Compared: {pairs}, on the samples that all have"
     by_test: dict[str, list[str]] = {}

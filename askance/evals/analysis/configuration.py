@@ -35,10 +35,22 @@ class ConfigurationDifference:
 
 def differences(runs: Sequence[Run]) -> Iterator[ConfigurationDifference]:
     """The entries in which the configurations of `runs` differ; at the end the versions of askance, if they differ."""
-    yield from _differing([run.configuration for run in runs], "")
+    yield from _differing([_configuration(run) for run in runs], "")
     versions = tuple(run.made_by or None for run in runs)
     if len(set(versions)) > 1:
         yield ConfigurationDifference(place="askance", values=versions)
+
+
+def _configuration(run: Run) -> Mapping[str, Any]:
+    """What decides the answers of a run; of one over pictures in the places of an evaluation, without the pictures."""
+    if not run.of_pictures:
+        return run.configuration
+    form = {name: value for name, value in run.options.items() if name != "prompts"}
+    models: Any = run.configuration.get("models", {})
+    listed = isinstance(models, list)
+    if listed:
+        form["models"] = {str(number): model for number, (_, model) in enumerate(run.roles, start=1)}
+    return {**form, "solver": {"models": {} if listed else models, "prompts": run.solver.get("prompts", {})}}
 
 
 def _differing(values: Sequence[Any], place: str) -> Iterator[ConfigurationDifference]:
@@ -111,7 +123,7 @@ def _row(each: ConfigurationDifference, runs: Sequence[Run]) -> DifferenceRow:
         return DifferenceRow(place=each.place, values=values, changes=_changes(values) if long else ())
     name = each.place.removeprefix(_PROMPT)
     return DifferenceRow(
-        place=f"prompt {name}", values=values, changes=_changes([run.prompt_text(name) for run in runs])
+        place=f"prompt {name}", values=values, changes=_changes([run.prompts.get(name) for run in runs])
     )
 
 

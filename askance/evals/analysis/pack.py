@@ -125,6 +125,11 @@ def _sources(runs: Sequence[Run]) -> Iterator[tuple[str, Callable[[], bytes]]]:
     names = [run.path.name for run in runs]
     for run in runs:
         name = run.path.name
+        if run.of_pictures:
+            raise UsageError(
+                f"The run {str(run.path)!r} is of pictures that nobody scores, and a pack is of scored runs.",
+                hint="Give its folder as it is: it holds its records.",
+            )
         if run.finished is None or run.left:
             raise UsageError(f"The run {str(run.path)!r} is not finished.", hint="The same command finishes it.")
         if names.count(name) > 1:

@@ -88,6 +88,8 @@ class RunStatus:
     """The slowest tries."""
     errors: tuple[Unanswered, ...] = ()
     """The last samples without an answer."""
+    noun: str = "sample"
+    """What its samples are called: sample, or picture."""
 
     @property
     def abandoned(self) -> bool:
@@ -180,11 +182,12 @@ class Watcher:
             unpriced=sums.spent["unpriced"],
             slow=tuple(sums.slow),
             errors=tuple(reversed(sums.errors)),
+            noun="sample" if "task" in form["configuration"] else "picture",
         )
 
     def _described(self) -> JsonObject:
         """What `run.json` says."""
-        self._description = read_description(self.path, pictures=True)
+        self._description = read_description(self.path)
         return self._description
 
     def _observed(self) -> float | None:
@@ -280,9 +283,11 @@ class Watcher:
 
     def _total(self, form: JsonObject) -> int | None:
         configuration: Mapping[str, Any] = form["configuration"]
+        if "task" not in configuration:
+            return len(configuration["samples"]) if "samples" in configuration else None
         try:
             return int(configuration["samples"]["count"]) * int(configuration.get("epochs", 1))
-        except (KeyError, TypeError):  # of a run that is no evaluation
+        except KeyError:
             return None
 
     def _settled(self) -> bool:

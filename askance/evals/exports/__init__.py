@@ -1,4 +1,4 @@
-"""Runs for other tools: CSV, JSON lines, Parquet, data frames, logs of Inspect, stores of MLflow, data sets."""
+"""Runs for other tools: CSV, Excel, JSON lines, Parquet, data frames, logs of Inspect, stores of MLflow, data sets."""
 
 from __future__ import annotations
 

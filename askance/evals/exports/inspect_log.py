@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, cast
 from askance import __version__
 from askance.chat import key_of
 from askance.evals.exports.rows import finite, text_of
-from askance.evals.run_format import DESCRIPTION
 
 if TYPE_CHECKING:
     from askance.chat import Json, JsonObject
@@ -78,7 +77,7 @@ def log_of(run: Run) -> JsonObject:
         "version": VERSION,
         "status": "success" if whole else "cancelled",
         "eval": _spec(run, started),
-        "plan": {"name": "askance", "steps": [{"solver": str(run.configuration["solver"].get("chain", "solver"))}]},
+        "plan": {"name": "askance", "steps": [{"solver": str(run.solver.get("chain", "solver"))}]},
         "results": _results(run),
         "stats": {"started_at": started, "completed_at": run.finished or started, "model_usage": _usage_of(run)},
         "samples": [_sample(run, answer) for answer in run.answers],
@@ -86,8 +85,7 @@ def log_of(run: Run) -> JsonObject:
 
 
 def _started(run: Run) -> str:
-    form = json.loads((run.path / DESCRIPTION).read_text(encoding="utf-8"))
-    return str(form.get("started") or run.finished or "1970-01-01T00:00:00+00:00")
+    return run.facts.get("started") or run.finished or "1970-01-01T00:00:00+00:00"
 
 
 def _spec(run: Run, started: str) -> JsonObject:
@@ -99,14 +97,14 @@ def _spec(run: Run, started: str) -> JsonObject:
         "task_id": key_of("task", run.task)[:22],
         "created": started,
         "task": run.task,
-        "task_args": finite(run.configuration["options"]),
+        "task_args": finite(run.options),
         "dataset": {"name": run.task, "samples": len(ids), "sample_ids": ids, "shuffled": False},
         "model": _model(run),
-        "config": {"epochs": int(run.configuration["epochs"])},
+        "config": {"epochs": int(run.configuration.get("epochs", 1))},
         "packages": {"askance": __version__},
         "metadata": {
             "name": run.name,
-            "models": finite(run.configuration["models"]),
+            "models": finite(run.configuration.get("models", {})),
             "notes": list(run.notes),
             "convention": run.convention,
         },

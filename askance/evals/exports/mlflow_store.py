@@ -42,7 +42,7 @@ def write_mlflow(run: Run, path: Path) -> None:
 
 def parameters_of(run: Run) -> Iterator[tuple[str, str]]:
     """The configuration, flat; names have only letters, digits and `_-. /`."""
-    for place, value in _flat({"options": run.configuration["options"], "models": run.configuration["models"]}, ""):
+    for place, value in _flat({"options": run.options, "models": run.configuration.get("models", {})}, ""):
         yield _name(place), value if isinstance(value, str) else text_of(value)
 
 

@@ -1,4 +1,4 @@
-"""A run as rows, one for each sample and epoch; all rows have the same columns."""
+"""A run as rows, one for each sample and epoch, or for each picture; all rows have the same columns."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeAlias, cast
 
-from askance.chains.output_line import VERBALIZED
+from askance.chains.link import ANSWERS, LINKS_BY_NAME, STATEMENT
+from askance.chains.output_line import VERBALIZED, link_values
 from askance.evals.tables import spreadsheet_cell
 
 if TYPE_CHECKING:
@@ -23,7 +24,35 @@ Cell: TypeAlias = "str | int | float | bool | None"
 def rows_of(run: Run) -> Iterator[JsonObject]:
     """Every answer as one flat object; lists and maps stay what they are."""
     for answer in run.answers:
-        yield dict(_row(answer))
+        yield dict(_picture_row(answer) if run.of_pictures else _row(answer))
+
+
+def _picture_row(answer: SampleResult) -> Iterator[tuple[str, Json]]:
+    """A picture, how it ended, what each link of the chain says, and what that took."""
+    sample, prediction = answer.sample, answer.prediction
+    yield "image", sample.id
+    yield "outcome", prediction.outcome
+    yield "reason", prediction.reason
+    said = cast("dict[str, Any]", link_values({**prediction.trace, "links": prediction.links}))
+    for name in prediction.links:
+        value = said.get(name)
+        if name == STATEMENT.name:
+            yield "relation", None if value is None else value.get("relation")
+            yield name, None if value is None else value.get("text")
+        else:
+            yield name if name in LINKS_BY_NAME else f"link.{name}", value
+        if name == ANSWERS.name:
+            yield "chosen", _chosen(value, sample.inputs.get("options"))
+    yield "options", sample.inputs.get("options")
+    yield "sha256", None if sample.image is None else sample.image.sha256
+    yield from _meta(prediction.meta)
+
+
+def _chosen(numbers: Sequence[int] | None, options: Sequence[str] | None) -> Json:
+    """The chosen options as texts, best first; None where nothing was chosen, or the options are not known."""
+    if numbers is None or options is None:
+        return None
+    return [options[number - 1] for number in numbers if 1 <= number <= len(options)]
 
 
 def _row(answer: SampleResult) -> Iterator[tuple[str, Json]]:

@@ -10,18 +10,21 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from askance.amounts import many
+from askance.chains.link import link_named
 from askance.evals.analysis.compare import (
     HEAD,
     counts_of,
     letter,
     line_of,
+    link_head,
+    link_line,
     notes_of_p,
     notes_of_tests,
     pair_of,
     shown_p,
     verdict_of,
 )
-from askance.evals.report.elements import Bars, Dot, Field, Intervals, Plot, Sortable, scale_of
+from askance.evals.report.elements import Bars, Dot, Field, Intervals, PageLink, Plot, Sortable, scale_of
 from askance.evals.report.html import document
 from askance.evals.report.run_part import part_of
 from askance.evals.report.samples import SampleBrowser
@@ -32,8 +35,14 @@ from askance.evals.tables import shown_value
 if TYPE_CHECKING:
     from askance.chat import JsonObject
     from askance.evals.analysis.compare import MetricComparison, RunsComparison
+    from askance.evals.analysis.links import SaidByLink
     from askance.evals.report.run_part import RunPart, SampleRow
     from askance.evals.run import SampleResult
+
+MOST_PICTURES = 1000
+"""Most pictures that are listed; the browser of samples has the others."""
+UNFOLDED = 20
+"""Longest list of pictures that is open; a longer one has to be unfolded."""
 
 SampleChange: TypeAlias = Literal["better", "worse", "other", "same"]
 """How one run differs from another on a sample; `other` is another answer with the same score."""
@@ -176,6 +185,9 @@ def comparison_page(
         changes_by_pair=_changes_by_pair(report),
         changes_title=changes_title(report),
         changed=sum(row.changed for row in report.rows),
+        noun=comparison.runs[0].noun,
+        links=_links(comparison) if comparison.of_pictures else None,
+        differing=_differing(comparison) if comparison.of_pictures and comparison.differing else None,
         counts=[*counts_of(comparison)],
         decided=[_verdict(each) for each in comparison.metrics[1:] if each.comparison.verdict != "tied"],
         tied=[_verdict(each) for each in comparison.metrics[1:] if each.comparison.verdict == "tied"],
@@ -190,17 +202,23 @@ def comparison_page(
 
 
 def _index(report: ComparisonReport, browser: SampleBrowser) -> JsonObject:
+    pictures = report.comparison.of_pictures
+    rows = [_row(row, browser) for row in report.rows]
+    for row, said in zip(rows, report.comparison.said, strict=True) if pictures else ():
+        row["links"] = _link_numbers(said)
     return {
         "kind": "pair",
+        "many": f"{report.comparison.runs[0].noun}s",
+        "scored": not pictures,
         "names": list(report.names),
         "letters": [letter(place) for place in range(len(report.parts))],
         "share": report.share,
         "figures": [_main_figure(part) for part in report.parts],
         "lower": not all(row.higher for row in report.rows),
-        "rows": [_row(row, browser) for row in report.rows],
+        "rows": rows,
         "runs": [],
         "words": {},
-        "sorts": ["order", "worst", "best"],
+        "sorts": ["order"] if pictures else ["order", "worst", "best"],
     }
 
 
@@ -226,27 +244,72 @@ def _row(row: ChangeRow, browser: SampleBrowser) -> JsonObject:
     }
 
 
+def _link_numbers(said: SaidByLink) -> JsonObject:
+    """By link, a number for each run; runs whose links say the same have the same one."""
+    return {name: list(_numbered(iter(values))) for name, values in said.items()}
+
+
+_CHANGE_WORDS: Mapping[SampleChange, tuple[str, str]] = {
+    "better": ("A better", "first better"),
+    "worse": ("B better", "second better"),
+    "other": ("Other answer", "other answer"),
+    "same": ("Same answer", "same answer"),
+}
+"""Of two runs, and of every pair of several."""
+
+
+def _changes_shown(report: ComparisonReport) -> tuple[SampleChange, ...]:
+    """The changes that there can be: where nothing is scored, no run is better."""
+    return CHANGES[2:] if report.comparison.of_pictures else CHANGES
+
+
 def _bars(report: ComparisonReport) -> Bars:
     """Of two runs, how many samples changed in which way."""
-    words = ("A better", "B better", "Other answer", "Same answer")
     counts = report.changes()[0, 1]
-    bars = [(word, counts[change]) for change, word in zip(CHANGES, words, strict=True)]
-    return Bars(title=changes_title(report), counts=bars, heads=("change", "samples"))
+    bars = [(_CHANGE_WORDS[change][0], counts[change]) for change in _changes_shown(report)]
+    return Bars(title=changes_title(report), counts=bars, heads=("change", f"{report.comparison.runs[0].noun}s"))
 
 
 def changes_title(report: ComparisonReport) -> str:
     """What the counts of samples are by."""
     values = report.comparison.values
+    if report.comparison.of_pictures:
+        return "What is said in the end"
     return "Samples by change" if values is None else f"Samples by change of {values.metric}"
 
 
 def _changes_by_pair(report: ComparisonReport) -> Sortable:
-    heads = ("runs", "first better", "second better", "other answer", "same answer")
+    shown = _changes_shown(report)
     rows: list[list[Field]] = [
-        [pair_of(a, b), *((count, f"{count:,}") for count in counts.values())]
+        [pair_of(a, b), *((counts[change], f"{counts[change]:,}") for change in shown)]
         for (a, b), counts in report.changes().items()
     ]
-    return Sortable(heads=heads, rows=rows)
+    return Sortable(heads=("runs", *(_CHANGE_WORDS[change][1] for change in shown)), rows=rows)
+
+
+def _links(comparison: RunsComparison) -> Sortable:
+    """How often the links of two runs say the same of a picture, a row a link and a pair."""
+    rows: list[list[Field]] = []
+    for each in comparison.links:
+        cells = link_line(comparison, each)
+        counts = (each.same, each.other, each.first, each.second)
+        rows.append([*cells[:-4], *zip(counts, cells[-4:], strict=True)])
+    return Sortable(heads=link_head(comparison), rows=rows)
+
+
+def _differing(comparison: RunsComparison) -> Sortable:
+    """The pictures of which not all runs say the same, each with the links that differ."""
+    rows: list[list[Field]] = [
+        [
+            PageLink(text=row[0].sample.id, to={"sample": row[0].sample.id, "epoch": row[0].epoch}),
+            ", ".join(link_named(name).heading for name in said),
+        ]
+        for row, said in comparison.differing[:MOST_PICTURES]
+    ]
+    count = len(comparison.differing)
+    more = f"; the first {MOST_PICTURES:,} of them" if count > MOST_PICTURES else ""
+    summary = f"The {many(count, 'picture')} of which not every link says the same{more}"
+    return Sortable(heads=("picture", "links that differ"), rows=rows, summary=summary, open=count <= UNFOLDED)
 
 
 # --- verdicts ---

@@ -10,7 +10,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from askance.evals.report.published_part import published_beside
-from askance.evals.run_format import DESCRIPTION
 from askance.statistics import mean_estimate
 
 if TYPE_CHECKING:
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from askance.evals.sample import Sample
     from askance.statistics import Interval
 
-_FACTS = ("hash", "askance", "started", "finished")
 _MOST_MARKS = 40
 """Most values that a tag may have to filter samples by; a tag with more values names single samples."""
 _ALIKE = 1e-6
@@ -110,7 +108,12 @@ class SampleRow:
 
 
 def row_of(
-    answer: SampleResult, column: str | None = None, *, share: bool = False, common: frozenset[str] = frozenset()
+    answer: SampleResult,
+    column: str | None = None,
+    *,
+    share: bool = False,
+    common: frozenset[str] = frozenset(),
+    scored: bool = True,
 ) -> SampleRow:
     """The row of one answer.
 
@@ -119,6 +122,7 @@ def row_of(
         column: the value of scores that stands for it.
         share: whether that is a share of what is right.
         common: names of tags to filter by.
+        scored: whether the run's answers are scored.
     """
     worth = worth_of(answer, column)
     marks = [f"{name}: {value}" for name, value in marks_of(answer.sample) if name in common]
@@ -127,7 +131,7 @@ def row_of(
         id=answer.sample.id,
         epoch=answer.epoch,
         outcome=answer.prediction.outcome,
-        result=result_of(answer, worth, share=share),
+        result=result_of(answer, worth, share=share, scored=scored),
         worth=worth,
         said=said_by(answer, options_of(answer.sample)),
         kinds=tuple(mistakes(answer)),
@@ -149,10 +153,12 @@ def worth_of(answer: SampleResult, column: str | None) -> float | None:
     return None if answer.score is None or column is None else answer.score.values.get(column)
 
 
-def result_of(answer: SampleResult, worth: float | None, *, share: bool) -> Result:
+def result_of(answer: SampleResult, worth: float | None, *, share: bool, scored: bool = True) -> Result:
     """How an answer was scored, in a word."""
     if not answer.prediction.answered:
         return "no answer"
+    if not scored:
+        return "answered"
     if worth is None:
         return "unscored"
     if not share:
@@ -302,8 +308,6 @@ class RunPart:
 
     run: Run
     name: str
-    facts: Mapping[str, str]
-    """`hash`, `askance` (the version), `started` and `finished` of `run.json`, as far as it has them."""
     column: str | None
     """The value of scores that stands for a sample."""
     share: bool
@@ -346,7 +350,7 @@ class RunPart:
             "name": self.name,
             "folder": self.run.path.name,
             "task": self.run.task,
-            **self.facts,
+            **self.run.facts,
             "left": self.run.left,
             "outcomes": dict(self.outcomes),
             "results": dict(self.results),
@@ -376,11 +380,10 @@ def part_of(run: Run, *, name: str, blames: RunBlames | None = None) -> RunPart:
     column = column_of(run, answers)
     share = _is_share(run, answers, column)
     common = _common_marks(answers)
-    rows = tuple(row_of(answer, column, share=share, common=common) for answer in answers)
+    rows = tuple(row_of(answer, column, share=share, common=common, scored=not run.of_pictures) for answer in answers)
     return RunPart(
         run=run,
         name=name,
-        facts=_facts(run),
         column=column,
         share=share,
         answers=answers,
@@ -406,11 +409,6 @@ def _common_marks(answers: Sequence[SampleResult]) -> frozenset[str]:
         for name, value in marks_of(answer.sample):
             values.setdefault(name, set()).add(value)
     return frozenset(name for name, found in values.items() if len(found) <= _MOST_MARKS)
-
-
-def _facts(run: Run) -> Mapping[str, str]:
-    form: Mapping[str, Any] = json.loads((run.path / DESCRIPTION).read_text(encoding="utf-8"))
-    return {name: str(form[name]) for name in _FACTS if form.get(name)}
 
 
 def _judges(answers: Sequence[SampleResult]) -> Iterator[Mapping[str, Any]]:

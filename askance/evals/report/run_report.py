@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from askance.amounts import many
 from askance.errors import UsageError
 from askance.evals.analysis.blame import NONE as UNBLAMED
 from askance.evals.analysis.compare import letter
@@ -53,7 +54,8 @@ if TYPE_CHECKING:
 UNFOLDED = 12
 """Longest list of wrong answers that is open; a longer one has to be unfolded."""
 MOST_ANSWERS = 1000
-"""Most wrong answers that are listed; the browser of samples has the others."""
+"""Most wrong answers, or pictures, that are listed; the browser of samples has the others."""
+_UNKEPT = "There is no record of this call: it had no answer, or the record was taken out."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,19 +65,29 @@ class RunReport:
     title: str
     runs: tuple[RunPart, ...]
     table: Table
+    notes: tuple[str, ...] = ()
+    """What else a reader should know."""
+
+    @property
+    def of_pictures(self) -> bool:
+        """Whether all runs are of single pictures."""
+        return all(part.run.of_pictures for part in self.runs)
 
     def form(self) -> JsonObject:
         """The report as JSON."""
         return {"title": self.title, "table": self.table.form(), "runs": [run.form() for run in self.runs]}
 
 
-def build_report(runs: Sequence[Run], *, title: str | None = None, blames: Sequence[Path] = ()) -> RunReport:
+def build_report(
+    runs: Sequence[Run], *, title: str | None = None, blames: Sequence[Path] = (), notes: Sequence[str] = ()
+) -> RunReport:
     """The report of `runs`, finished or not, from their folders alone: it takes no model, no data and no network.
 
     Args:
         runs: with what their folders hold of their blame.
-        title: by default the tasks.
+        title: by default the tasks, or of a run over pictures its chain and their number.
         blames: folders of further blames, as `askance blame --out` makes them.
+        notes: what else a reader should know.
 
     Raises:
         UsageError: there is no run, a folder holds lines that are none, or no blame of any of the runs.
@@ -85,9 +97,17 @@ def build_report(runs: Sequence[Run], *, title: str | None = None, blames: Seque
         raise UsageError("A report is of at least one run.", hint="Name the folder of a run.")
     names = names_of(runs)
     check_blames(runs, blames)
-    parts = tuple(part_of(run, name=name, blames=blames_of(run, blames)) for run, name in zip(runs, names, strict=True))
-    tasks = dict.fromkeys(run.task for run in runs)
-    return RunReport(title=title or " · ".join(tasks), runs=parts, table=table_of_runs(runs))
+    parts = tuple(
+        part_of(run, name=name, blames=blames_of(run, blames) if run.kept else None)
+        for run, name in zip(runs, names, strict=True)
+    )
+    return RunReport(title=title or _title(runs), runs=parts, table=table_of_runs(runs), notes=tuple(notes))
+
+
+def _title(runs: Sequence[Run]) -> str:
+    tasks = " · ".join(dict.fromkeys(run.task for run in runs))
+    alone = runs[0] if len(runs) == 1 and runs[0].of_pictures else None
+    return tasks if alone is None else f"{tasks} · {many(len(alone.answers), alone.noun)}"
 
 
 # --- the page ---
@@ -130,7 +150,11 @@ def report_page(
     browser = SampleBrowser(pictures=pictures or Thumbnails(), files=files)
     for part in report.runs:
         browser.add([part], [(answer,) for answer in part.answers])
-    index = {**index_of(report.runs, browser), "kind": "report"}
+    noun = "picture" if report.of_pictures else "sample"
+    index = {**index_of(report.runs, browser), "kind": "report", "many": f"{noun}s"}
+    index["opens"] = report.of_pictures and len(report.runs) == 1 and following is None
+    if not all(part.run.kept for part in report.runs):
+        index["without"] = _UNKEPT
     if following is not None and following.seconds is not None:
         index["follows"] = following.seconds
     judges = [note for part in report.runs for note in part.judges]
@@ -145,7 +169,9 @@ def report_page(
         runs_table=runs_table(report.runs),
         letters=[(letter(place), part.name) for place, part in enumerate(report.runs)],
         differences=difference_rows([part.run for part in report.runs]) if len(report.runs) > 1 else [],
-        notes=browser.notes,
+        notes=(*report.notes, *browser.notes),
+        noun=noun,
+        pictures=[*_pictures(report)],
         tasks=[*_figures(report)],
         published=[*_published(report)],
         plots=[*_plots(report)],
@@ -156,12 +182,40 @@ def report_page(
     )
 
 
+def _pictures(report: RunReport) -> Iterator[tuple[str, Sortable]]:
+    """The pictures of each run over pictures, and what was said of them in the end."""
+    for number, part in enumerate(report.runs):
+        if part.run.of_pictures:
+            yield part.name if len(report.runs) > 1 else "", _picture_table(number, part)
+
+
+def _picture_table(number: int, part: RunPart) -> Sortable:
+    rows: list[list[Field]] = [
+        [
+            PageLink(text=row.id, to={"sample": row.id, "epoch": row.epoch, "run": number}),
+            row.outcome,
+            row.said,
+            (row.spent.input + row.spent.output, f"{row.spent.input + row.spent.output:,}"),
+            (row.spent.seconds, f"{row.spent.seconds:,.1f}"),
+        ]
+        for row in part.rows[:MOST_ANSWERS]
+    ]
+    more = f"; the first {MOST_ANSWERS:,} of {len(part.rows):,}" if len(part.rows) > MOST_ANSWERS else ""
+    return Sortable(
+        heads=("picture", "outcome", "says", "tokens", "seconds"),
+        rows=rows,
+        caption=f"Every picture, and what was said of it in the end{more}",
+    )
+
+
 def _figures(report: RunReport) -> Iterator[tuple[str, FigureTables]]:
     """The figures of the runs of each task, named where there are several."""
     by_task: dict[str, list[RunPart]] = {}
     for part in report.runs:
         by_task.setdefault(part.run.task, []).append(part)
     for task, parts in by_task.items():
+        if all(part.run.of_pictures for part in parts):
+            continue
         found = tables_of_runs(parts)
         if found.tables or len(by_task) > 1:
             yield task if len(by_task) > 1 else "", found
@@ -186,7 +240,9 @@ def _plots(report: RunReport) -> Iterator[Plot]:
         for breakdown in part.breakdowns:
             yield _breakdown(breakdown, part, prefix)
         if len(part.outcomes) > 1:
-            yield Bars(title=f"{prefix}Outcomes", counts=list(part.outcomes.items()), heads=("outcome", "samples"))
+            yield Bars(
+                title=f"{prefix}Outcomes", counts=list(part.outcomes.items()), heads=("outcome", f"{part.run.noun}s")
+            )
     if several:
         yield from _cost_against_score(report.runs)
 

@@ -158,7 +158,7 @@ def _blame_of(part: RunPart, answer: SampleResult) -> JsonObject:
     return {"blame": found} if found else {}
 
 
-_SHOWN_TRACE = frozenset({"verbalization", "statement", "statement_reason", "answers"})
+_SHOWN_TRACE = frozenset({"verbalization", "statement", "statement_reason", "answers", "reply"})
 
 
 def detail_of(answer: SampleResult) -> JsonObject:

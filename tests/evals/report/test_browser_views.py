@@ -15,7 +15,7 @@ from askance.evals.judges import Label, Labels, judge_card
 from askance.evals.report import Thumbnails, build_report, report_page
 from askance.evals.report.card_page import card_page
 from askance.evals.report.html import write_page
-from askance.evals.report.readings import PictureReading, part_of_readings, readings_page
+from askance.evals.run import Run, picture_answer
 from askance.models import Engine, ScriptedModel, get_model, run_sync
 from askance.replay import MemoryStore
 from tests.evals.guilty import OPTIONS, liar, run_of
@@ -55,10 +55,10 @@ def pictures_page(folder: Path, pictures: Path) -> Path:
     chain = action_reason(liar(pictures, None, records=records), mode="single")
     files = [*sorted(pictures.iterdir()), pictures / "zz.png"]
     inputs: list[Any] = [{"image": file, "name": file.as_posix(), "options": OPTIONS} for file in files]
-    read = [PictureReading(line=line_of(reading), options=tuple(OPTIONS)) for reading in chain.batch(inputs)]
-    part = part_of_readings(read, {"task": "askance run", "chain": "action-reason"}, records=records)
-    shown = Thumbnails.of([part], files)
-    write_page(folder / "page.html", lambda _: readings_page(part, title="Posters", prompts={}, pictures=shown))
+    answers = [picture_answer(line_of(reading), OPTIONS) for reading in chain.batch(inputs)]
+    report = build_report([Run.unkept({"chain": "action-reason"}, answers=answers, records=records)], title="Posters")
+    shown = Thumbnails.of(report.runs, files)
+    write_page(folder / "page.html", lambda _: report_page(report, pictures=shown))
     return folder / "page.html"
 
 
@@ -182,12 +182,14 @@ def test_what_was_said_of_single_pictures_means_no_harm(browser: Browser, tmp_pa
     model = get_model(script, engine=Engine(records=records))
     name = HOSTILE[1]
     reading = verbalize(model, context="IN").invoke({"image": pictures / "00.png", "name": name})
-    part = part_of_readings(
-        [PictureReading(line=line_of(reading))], {"task": HOSTILE[2], "chain": HOSTILE[2]}, records=records
+    run = Run.unkept(
+        {"chain": HOSTILE[2], "prompts": {HOSTILE[3]: HOSTILE[5]}},
+        answers=[picture_answer(line_of(reading), HOSTILE[:2])],
+        records=records,
+        prompts={HOSTILE[3]: HOSTILE[4]},
     )
-    write_page(
-        tmp_path / "page.html", lambda _: readings_page(part, title=HOSTILE[0], prompts={HOSTILE[3]: HOSTILE[4]})
-    )
+    report = build_report([run], title=HOSTILE[0], notes=HOSTILE[:2])
+    write_page(tmp_path / "page.html", lambda _: report_page(report))
     with opened(browser, tmp_path / "page.html") as seen:
         seen.page.keyboard.press("o")
 

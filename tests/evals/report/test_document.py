@@ -12,6 +12,7 @@ from jinja2 import UndefinedError
 
 from askance.evals.report.elements import PageLink, Sortable
 from askance.evals.report.html import address, block, packed_block, render, safe_json
+from askance.evals.report.summary import Outcomes, Summary
 from askance.terminal import printable
 from tests.evals.report.runs import HOSTILE, Parsed
 
@@ -36,9 +37,25 @@ PAGE: dict[str, Any] = {"title": "", "count": 1, "policy": "", "style": "", "scr
 
 def page_with(value: str) -> str:
     """A page of single pictures that shows `value` as a note, and in an attribute."""
-    outcomes: dict[str, Any] = {"label": value, "parts": [], "lost": [], "left": 0}
-    values: dict[str, Any] = {"answered": 1, "outcomes": outcomes, "facts": [], "prompts": [], "notes": [value]}
-    return render("readings.html", **PAGE, **values, blocks=[], pictures=Sortable(heads=(), rows=()))
+    summary = Summary(
+        name="",
+        headline=None,
+        outcomes=Outcomes(label=value, parts=[], lost=[], left=0, noun="picture"),
+        facts=[],
+        prompts=[],
+        notes=[],
+        configuration="",
+    )
+    empty = ("blocks", "tasks", "published", "plots", "blames", "blame_tables", "judges", "letters", "differences")
+    values: dict[str, Any] = {
+        "summaries": [summary],
+        "notes": [value],
+        "noun": "picture",
+        **{name: [] for name in empty},
+    }
+    pictures = [("", Sortable(heads=(), rows=()))]
+    more: dict[str, Any] = dict.fromkeys(("judges_table", "runs_table", "following"))
+    return render("report.html", **PAGE, **values, **more, pictures=pictures)
 
 
 @pytest.mark.parametrize(("given", "shown"), SHOWN.values(), ids=SHOWN)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from base64 import b64encode
@@ -16,6 +17,7 @@ from askance.evals.negatives import generate, read_statements
 from askance.evals.pittads import statements_in
 from askance.evals.report import build_report, report_page
 from askance.evals.report.samples import CallRoom
+from tests.evals.pictures import OPTIONS, picture_run
 from tests.evals.pittads.worlds import world, writer
 from tests.evals.report.runs import HOSTILE, Parsed, chain_run, hostile_run, plain_run
 
@@ -183,3 +185,68 @@ def test_what_means_harm_comes_to_the_script_as_it_was(tmp_path: Path) -> None:
 
     assert {row["id"] for row in parsed.data("index")["runs"][0]["rows"]} == {text[:300] for text in HOSTILE}
     assert {detail["options"][0] for [detail] in parsed.samples()[0]} == {f"{text} right" for text in HOSTILE}
+
+
+# --- runs over pictures ---
+
+
+def test_a_run_over_pictures_shows_what_was_said_and_no_figure(tmp_path: Path) -> None:
+    run = picture_run(tmp_path / "run", tmp_path / "pictures")
+    parsed = page_of(run)
+    index, text = parsed.data("index"), parsed.text
+
+    for words in ("action_reason · 3 pictures", "3 of 3 pictures answered", "Answered 3", "scripted", "not known"):
+        assert words in text
+    assert "Figures" not in text
+    assert "95 % interval" not in text
+    assert (index["many"], index["opens"], "best" in index["sorts"]) == ("pictures", True, False)
+    assert [(row["result"], row["worth"]) for row in index["runs"][0]["rows"]] == [("answered", None)] * 3
+    [[detail], *_], calls = parsed.samples()
+    assert (detail["chosen"], detail.get("true"), detail["options"]) == ([2, 1, 3], None, list(OPTIONS))
+    assert {key for link in detail["links"] for key in link["calls"]} <= calls.keys()
+    assert "name: combine" in text
+
+
+def test_a_run_over_pictures_that_was_left_shows_what_is_there(tmp_path: Path) -> None:
+    run = picture_run(tmp_path / "run", tmp_path / "pictures")
+    form = json.loads((run.path / "run.json").read_text(encoding="utf-8"))
+    del form["finished"]
+    (run.path / "run.json").write_text(json.dumps(form), encoding="utf-8")
+
+    text = page_of(Run.open(run.path)).text
+
+    assert "run is not finished." in text
+    assert "3 of 3 pictures answered" in text
+
+
+def test_runs_over_pictures_and_evaluations_share_a_page(run: Run, tmp_path: Path) -> None:
+    seen = picture_run(tmp_path / "seen", tmp_path / "pictures", count=2)
+
+    parsed = page_of(run, seen)
+    index = parsed.data("index")
+
+    assert (index["many"], index["opens"]) == ("samples", False)
+    assert [len(each["rows"]) for each in index["runs"]] == [12, 2]
+    assert {row["result"] for row in index["runs"][1]["rows"]} == {"answered"}
+    links = [each["href"] for _, each in parsed.elements if "&run=1" in str(each.get("href"))]
+    assert len(links) == 2
+
+
+def test_what_a_folder_of_pictures_says_is_text(tmp_path: Path) -> None:
+    run = picture_run(tmp_path / "run", tmp_path / "pictures", count=1)
+    form = json.loads((run.path / "run.json").read_text(encoding="utf-8"))
+    line = json.loads((run.path / "samples.jsonl").read_text(encoding="utf-8"))
+    form["configuration"] |= {"chain": HOSTILE[0], "prompts": {HOSTILE[1]: HOSTILE[2]}, "samples": {HOSTILE[0]: ["a"]}}
+    line |= {"image": HOSTILE[0], "reason": HOSTILE[1], "statement": {"text": HOSTILE[2]}}
+    line["verbalization"]["narration"] = HOSTILE[3]
+    line["links"][HOSTILE[4]] = {"outcome": HOSTILE[5], "calls": [], "value": HOSTILE[6]}
+    (run.path / "run.json").write_text(json.dumps(form), encoding="utf-8")
+    (run.path / "samples.jsonl").write_text(json.dumps(line) + "\n", encoding="utf-8")
+
+    parsed = page_of(Run.open(run.path))
+
+    names = {name for _, attributes in parsed.elements for name in attributes}
+    assert not [tag for tag, _ in parsed.elements if tag in {"img", "svg/onload"}]
+    assert not [name for name in names if name.startswith("on") or name in {"style", "src", "srcset"}]
+    assert parsed.code == page_of(picture_run(tmp_path / "other", tmp_path / "pictures", count=1)).code
+    assert HOSTILE[0] in parsed.text

@@ -12,6 +12,7 @@ const FILTERS = [
   { name: "kind", label: "Kind of error", all: "Any error" },
   { name: "mark", label: "Label or tag", all: "Any label" },
   { name: "blame", label: "Link to blame", all: "Any link" },
+  { name: "link", label: "Link that differs", all: "Any link" },
   { name: "note", label: "Your note", all: "Noted or not" },
 ];
 const SORTS = {
@@ -24,7 +25,7 @@ const SORTS = {
   tries: ["Most tries", (row) => [-(row.again || 0)]],
 };
 
-const state = { run: "0", q: "", result: "", outcome: "", kind: "", mark: "", blame: "", note: "", sort: "order", sample: null, epoch: 0 };
+const state = { run: "0", q: "", result: "", outcome: "", kind: "", mark: "", blame: "", link: "", note: "", sort: "order", sample: null, epoch: 0 };
 let seen = [];
 let list, spacer, detail, count, search;
 const inputs = {};
@@ -96,6 +97,7 @@ function fits(row) {
     && (!state.kind || row.kinds.includes(state.kind))
     && (!state.mark || row.marks.includes(state.mark))
     && (!state.blame || (row.blame || []).includes(state.blame))
+    && (!state.link || (row.links || []).includes(state.link))
     && (!state.note || notesOn(row).includes(state.note))
     && (!state.q || haystacks.texts[row.at].includes(state.q.toLowerCase()));
 }
@@ -112,6 +114,7 @@ function valuesOf(name) {
     if (name === "kind") row.kinds.forEach(add);
     else if (name === "mark") row.marks.forEach(add);
     else if (name === "blame") (row.blame || []).forEach(add);
+    else if (name === "link") (row.links || []).forEach(add);
     else if (name === "note") notesOn(row).forEach(add);
     else add(row[name]);
   }
@@ -125,7 +128,8 @@ function fill(filter) {
     select.hidden = index.runs.length < 2;
   } else {
     const values = valuesOf(filter.name);
-    const words = (value) => (filter.name === "note" ? { noted: "Noted", ...RATINGS } : wordsOf())[value] || value;
+    const named = filter.name === "note" ? { noted: "Noted", ...RATINGS } : wordsOf();
+    const words = (value) => (filter.name === "link" ? `differs: ${linkTitle(value)}` : named[value] || value);
     const extra = filter.name === "result" && index.kind === "pair" ? [h("option", { value: "changed" }, "All that differ")] : [];
     select.replaceChildren(
       h("option", { value: "" }, filter.all), ...extra,
@@ -155,7 +159,7 @@ function apply() {
   const by = SORTS[state.sort][1];
   if (by) seen = seen.map((row) => [by(row)[0], row]).sort((a, b) => a[0] - b[0] || a[1].at - b[1].at).map(([, row]) => row);
   const total = rows.length.toLocaleString("en");
-  count.textContent = seen.length === rows.length ? `${total} ${index.many || "samples"}` : `${seen.length.toLocaleString("en")} of ${total}`;
+  count.textContent = seen.length === rows.length ? `${total} ${index.many}` : `${seen.length.toLocaleString("en")} of ${total}`;
   spacer.style.height = `${seen.length * ROW}px`;
   draw(true);
 }
@@ -276,7 +280,7 @@ async function drawDetail(row, run) {
 
 function remember() {
   const parts = new URLSearchParams();
-  for (const name of ["sample", "epoch", "run", "q", "result", "outcome", "kind", "mark", "blame", "note", "sort"]) {
+  for (const name of ["sample", "epoch", "run", "q", "result", "outcome", "kind", "mark", "blame", "link", "note", "sort"]) {
     const value = String(state[name] ?? "");
     const usual = { run: "0", sort: "order", epoch: "0" }[name] || "";
     if (value !== usual && value !== "") parts.set(name, value);
@@ -289,11 +293,11 @@ function recall() {
   const hash = readNotes(location.hash.slice(1));
   if (noted.size && !location.hash.includes("notes=")) setAddress(hash); // a link of the page does not name them
   if (index.kind === "pair" && /^grid(&|$)/.test(hash)) return gridRecall(hash);
-  const known = hash === "samples" || /^(sample|epoch|run|q|result|outcome|kind|mark|blame|note|sort)=/.test(hash);
+  const known = hash === "samples" || /^(sample|epoch|run|q|result|outcome|kind|mark|blame|link|note|sort)=/.test(hash);
   view(known ? "samples" : "overview");
   if (!known) return;
   const parts = new URLSearchParams(hash === "samples" ? "" : hash);
-  for (const name of ["q", "result", "outcome", "kind", "mark", "blame", "note"]) state[name] = parts.get(name) || "";
+  for (const name of ["q", "result", "outcome", "kind", "mark", "blame", "link", "note"]) state[name] = parts.get(name) || "";
   state.run = index.runs[Number(parts.get("run"))] ? String(Number(parts.get("run"))) : "0";
   state.sort = Object.hasOwn(SORTS, parts.get("sort") || "") ? parts.get("sort") : "order";
   state.epoch = Number(parts.get("epoch")) || 0;

@@ -1,12 +1,6 @@
 // Runs beside each other: a row for every sample with its picture, and a column for what each run answered.
 
 const GRID_ROWS = 40;
-const SHOWS = {
-  "": "All samples",
-  differ: "Not answered alike",
-  wrong: "Wrong in one run or more",
-  apart: "Better in one run than in another",
-};
 const GRID_TEXT = 700;
 const gridState = { q: "", show: "", mark: "" };
 const gridInputs = {};
@@ -25,7 +19,7 @@ function gridFits(row) {
 function gridMark(row, place) {
   const worth = row.worths[place];
   if (row.outcomes[place] !== "answered") return ["no-answer", row.outcomes[place]];
-  if (worth === null) return ["unscored", "not scored"];
+  if (worth === null) return index.scored ? ["unscored", "not scored"] : ["answered", "answered"];
   if (!index.share) return ["scored", worth.toFixed(3)];
   const right = index.lower ? 1 - worth : worth;
   return right >= 1 ? ["right", "100 %"] : right <= 0 ? ["wrong", "0 %"] : ["partly", `${(100 * worth).toFixed(1)} %`];
@@ -39,7 +33,7 @@ function gridAnswer(row, side, place) {
 /** Opens a sample in the first pair that the run is a part of. */
 function gridOpen(row, place) {
   const number = index.runs.findIndex(({ a, b }) => (place ? a === 0 && b === place : a === 0));
-  Object.assign(state, { run: String(Math.max(number, 0)), sample: row.id, epoch: row.epoch, q: "", result: "", outcome: "", kind: "", mark: "", note: "" });
+  Object.assign(state, { run: String(Math.max(number, 0)), sample: row.id, epoch: row.epoch, q: "", result: "", outcome: "", kind: "", mark: "", link: "", note: "" });
   remember();
   recall();
 }
@@ -75,7 +69,7 @@ function gridApply() {
   gridDrawn = 0;
   gridSeen = index.rows.filter(gridFits);
   const total = index.rows.length.toLocaleString("en");
-  gridCount.textContent = gridSeen.length === index.rows.length ? `${total} samples` : `${gridSeen.length.toLocaleString("en")} of ${total}`;
+  gridCount.textContent = gridSeen.length === index.rows.length ? `${total} ${index.many}` : `${gridSeen.length.toLocaleString("en")} of ${total}`;
   gridBody.replaceChildren();
   gridBody.closest("table").setAttribute("aria-busy", "true");
   gridMore();
@@ -102,13 +96,19 @@ function gridSelect(name, label, options) {
   return h("select", { "aria-label": label, title: label }, options.map(([value, words]) => h("option", { value }, words)));
 }
 
+/** Which samples can be shown, in words; where nothing is scored, none is wrong or better. */
+function gridShows() {
+  const scored = { wrong: "Wrong in one run or more", apart: "Better in one run than in another" };
+  return { "": `All ${index.many}`, differ: "Not answered alike", ...(index.scored ? scored : {}) };
+}
+
 function startGrid() {
   index.rows.forEach((row, at) => { row.at = at; });
   const counts = new Map();
   for (const row of index.rows) for (const mark of row.marks) counts.set(mark, (counts.get(mark) || 0) + 1);
   const marks = [...counts].sort((a, b) => (a[0] < b[0] ? -1 : 1)).map(([mark, many]) => [mark, `${mark} (${many.toLocaleString("en")})`]);
   gridInputs.q = h("input", { type: "search", placeholder: "Search", "aria-label": "Search in names and answers", autocomplete: "off", spellcheck: "false" });
-  gridInputs.show = gridSelect("show", "Which samples", Object.entries(SHOWS));
+  gridInputs.show = gridSelect("show", `Which ${index.many}`, Object.entries(gridShows()));
   gridInputs.mark = gridSelect("mark", "Label or tag", [["", "Any label"], ...marks]);
   gridInputs.mark.hidden = !marks.length;
   let waiting = 0;
@@ -122,7 +122,7 @@ function startGrid() {
   gridBody = h("tbody", {});
   gridEnd = h("button", { type: "button", class: "more", on: { click: gridMore } }, "Show more");
   const heads = index.names.map((name, place) => h("th", { scope: "col" }, h("span", { class: "letter" }, index.letters[place]), " ", h("bdi", {}, name), h("span", { class: "num soft" }, ` ${index.figures[place]}`)));
-  const table = h("table", {}, h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "sample"), heads)), gridBody);
+  const table = h("table", {}, h("thead", {}, h("tr", {}, h("th", { scope: "col" }, index.many.slice(0, -1)), heads)), gridBody);
   document.getElementById("grid").replaceChildren(
     h("h1", { class: "heard" }, "Grid"),
     h("div", { class: "filters", role: "search" }, Object.values(gridInputs), gridCount),

@@ -86,6 +86,7 @@ function pairRow(row, a, b) {
     worth: one - two, figures: row.worths[a] === row.worths[b] ? "" : `${written(a)} → ${written(b)}`,
     said: row.said[a] === row.said[b] ? row.said[a] : `${cut(row.said[a])} ⇄ ${cut(row.said[b])}`,
     kinds: [...new Set([...row.kinds[a], ...row.kinds[b]])], unlike: row.asked[a] !== row.asked[b],
+    links: Object.entries(row.links || {}).filter(([, said]) => said[a] !== said[b]).map(([name]) => name),
   };
 }
 
@@ -102,7 +103,7 @@ function pairDetail(row, { detail: { sides: all }, calls }) {
   const answer = a.options ? pairOptions(a, all) : sides((one) => freeAnswer(one), a, b);
   const top = h("div", { class: `pair-wide about${picture ? "" : " plain"}` }, picture, answer);
   const unlike = row.unlike ? h("p", { class: "warning" }, "The two were not asked the same: another picture, options or target.") : null;
-  const score = h("div", { class: "pair-wide" }, h("h2", {}, "Score"), sides(scoreValues, a, b));
+  const score = a.score || b.score ? h("div", { class: "pair-wide" }, h("h2", {}, "Score"), sides(scoreValues, a, b)) : null;
   return [unlike, inAll(row), top, reasonsOf(a, b), noteElement(row), upstream(pair, a, b, calls), score];
 }
 
@@ -137,7 +138,7 @@ function pairOptions(a, all) {
     const flags = all.map((one, number) => {
       const other = (one.options || []).indexOf(text) + 1;
       const rank = (one.chosen || []).indexOf(other) + 1;
-      return rank ? h("span", { class: `flag ${isTrue === false ? "no" : "yes"}` }, `${index.letters[number]}${(one.chosen || []).length > 1 ? ` ${rank}.` : ""} ${isTrue === false ? "✗" : "✓"}`) : null;
+      return rank ? h("span", { class: `flag ${isTrue === false ? "no" : "yes"}` }, `${index.letters[number]}${(one.chosen || []).length > 1 ? ` ${rank}.` : ""}${isTrue === null ? "" : isTrue ? " ✓" : " ✗"}`) : null;
     });
     const chosen = flags.some(Boolean);
     return h("li", { class: `${chosen && isTrue !== null ? (isTrue ? "hit" : "miss") : ""} ${isTrue ? "true" : ""}` },
@@ -158,7 +159,7 @@ function linkText(one, name, calls) {
   const link = (one.links || []).find((each) => each.name === name);
   if (!link) return { missing: true, said: "", prompt: "", model: "" };
   const some = (link.calls || []).map((key) => calls[key]).filter(Boolean);
-  const said = (one.verbalization || {})[name] ?? (name === "statement" && one.statement ? one.statement.text : undefined) ?? (name === "answers" ? answerWords(one) : undefined);
+  const said = (one.verbalization || {})[name] ?? (name === "statement" && one.statement ? one.statement.text : undefined) ?? (["answers", "reply"].includes(name) ? answerWords(one) : undefined);
   const replied = some.map((call) => json((call.reply || {}).text ?? call.response ?? "")).join("\n");
   return {
     said: said === undefined ? (replied || link.reason || "") : Array.isArray(said) ? said.join("\n") : json(said),
