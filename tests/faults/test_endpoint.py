@@ -15,9 +15,9 @@ from typing import Any, Self
 import pytest
 
 from askance.errors import ModelError
-from askance.models import RetryPolicy, headers, limits, recorder
+from askance.models import RetryPolicy, headers, limits
 from askance.models.limits import DEFAULT_CONCURRENCY
-from askance.replay import Mode
+from askance.replay import Mode, record
 from tests import replies
 from tests.faults.run import CALLS, Run, answer, asked_twice, ended_well, outcomes
 from tests.faults.table import LASTING, PASSING, Fault, Lasting, Passing, faulty, slow_down_until
@@ -187,7 +187,7 @@ def jumping(monkeypatch: pytest.MonkeyPatch) -> Iterator[float]:
             return cls.fromtimestamp(next(jumps), tz)
 
     monkeypatch.setattr(time, "time", lambda: next(jumps))
-    for module in (headers, recorder):
+    for module in (headers, record):
         monkeypatch.setattr(module, "datetime", Jumping)
     return jumps
 
