@@ -14,7 +14,7 @@ help: ## what there is to say
 demo: .venv/.ready ## the main job on the pictures that come along, offline
 	@.venv/bin/askance demo
 
-test: .venv/.ready-dev ## the quick tests, on every core; ROOM=replay runs one room
+test: .venv/.ready-dev ## the quick tests, on up to eight cores; ROOM=replay runs one room
 	$(run) -m pytest -n auto --maxprocesses 8 --dist loadgroup $(ROOM:%=tests/%)
 
 test-slow: .venv/.ready-dev ## real servers, browsers, fresh environments, group by group; GROUP=pages runs one
