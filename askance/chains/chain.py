@@ -158,6 +158,10 @@ class Chain(Runnable["Given", Reading]):
         """By name, every link that the chain can fill in or be given; each stands after those that it needs."""
         self.steps = tuple(by_link[link] for link in self.links if link in by_link)
 
+    @override
+    def __repr__(self) -> str:
+        return f"Chain({self.get_name()!r}, {' → '.join(step.link.name for step in self.steps)})"
+
     def __reduce__(self) -> tuple[Any, ...]:
         """A chain is pickled as its parts, without a client or a key, and made again of them where it is opened.
 

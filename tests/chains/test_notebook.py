@@ -96,3 +96,9 @@ def test_a_chain_shows_its_steps() -> None:
         *("IN · narration", "narration", "openai:gpt-4o"),
     ]
     assert shown.texts[-2:] == [HOSTILE, HOSTILE]
+
+
+def test_a_chain_is_printed_as_its_links() -> None:
+    assert repr(verbalize(scripted())) == (
+        "Chain('verbalize', objects → scene_text → narration → unusual → description)"
+    )
