@@ -48,6 +48,8 @@ MOST_GROUP = 4_000_000_000
 """Most bytes, unpacked, of what is read of a Parquet file at a time: one row group."""
 DEEPEST_TYPE = 20
 """Lists and structs within each other that a column of Arrow may have."""
+MOST_ITEMS = 1_000_000
+"""Most items of the lists of one row."""
 BATCH = 64
 """Rows of an Arrow table that are made Python values at a time; pictures may be among them."""
 
@@ -122,7 +124,7 @@ def names_data_table(source: str) -> bool:
     return (
         source.startswith(HUB)
         or path.suffix.lower() in SUFFIXES
-        or any((path / name).is_file() for name in (_STATE, _SPLITS))
+        or any(os.path.isfile(path / name) for name in (_STATE, _SPLITS))  # noqa: PTH113  # false for a name too long
     )
 
 
@@ -441,7 +443,14 @@ class _ArrowTable:
             number = 0
             try:
                 for batch in self.arrow.batches(list(dict.fromkeys(wanted.values()))):
-                    for form in cast("list[dict[str, Any]]", batch.to_pylist()):
+                    for at in range(batch.num_rows):
+                        row = batch.slice(at, 1)  # a value may stand in many rows and be there once
+                        if any(_items(each) > MOST_ITEMS for each in row.columns):
+                            raise BadData(
+                                f"{self.source!r}, row {number + 1} has a list of too many items.",
+                                hint="Write it shorter.",
+                            )
+                        (form,) = cast("list[dict[str, Any]]", row.to_pylist())
                         number += 1
                         where = f"{self.source!r}, row {number}"
                         yield where, {name: _plain(form[column]) for name, column in wanted.items()}
@@ -481,7 +490,18 @@ class _ArrowFiles:
 
 
 def _parquet_batches(path: Path, columns: Sequence[str]) -> Iterator[Any]:
-    with _library("pyarrow.parquet", "arrow").ParquetFile(str(path), memory_map=True) as file:
+    library = _library("pyarrow.parquet", "arrow")
+    schema = library.read_metadata(str(path)).schema
+    leaves = (schema.column(at) for at in range(len(schema)))
+    # A value that the file has once and many rows name stays one value in memory.
+    once = [
+        leaf.path
+        for leaf in leaves
+        if leaf.physical_type == "BYTE_ARRAY"
+        and not leaf.max_repetition_level
+        and leaf.path.partition(".")[0] in columns
+    ]
+    with library.ParquetFile(str(path), memory_map=True, read_dictionary=once) as file:
         for number in range(file.num_row_groups):
             size = _unpacked(file.metadata.row_group(number), columns)
             if size > MOST_GROUP:
@@ -543,6 +563,25 @@ def concat_arrow(tables: Sequence[Any], source: str) -> Any:
         return arrow.concat_tables(tables)
     except arrow.ArrowException as error:
         raise _unreadable(source, error) from error
+
+
+def _items(cell: Any) -> int:
+    """Items of all lists in an array of one row."""
+    kind, types = cell.type, _library("pyarrow.types", "arrow")
+    if types.is_struct(kind):
+        return sum(_items(each) for each in (part for chunk in _chunks(cell) for part in chunk.flatten()))
+    if not (types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind) or types.is_map(kind)):
+        return 0
+    found = sum(len(chunk.values if types.is_map(kind) else chunk.flatten()) for chunk in _chunks(cell))
+    return (
+        found
+        if found > MOST_ITEMS
+        else found + sum(_items(chunk.flatten()) for chunk in _chunks(cell) if not types.is_map(kind))
+    )
+
+
+def _chunks(cell: Any) -> Any:
+    return getattr(cell, "chunks", [cell])
 
 
 def _depth(kind: Any) -> int:
@@ -631,7 +670,8 @@ def _saved_files(folder: Path) -> list[Path]:
             hint="Save it with `dataset.flatten_indices().save_to_disk(…)`.",
         )
     files = [folder / name for name in names]
-    bad = next((file for file in files if file.name not in names or not file.is_file()), None)
+    there = [file.name == name and os.path.isfile(file) for name, file in zip(names, files, strict=True)]  # noqa: PTH113
+    bad = next((file for file, found in zip(files, there, strict=True) if not found), None)
     if bad is not None or not files:
         raise BadData(f"The data set in {str(folder)!r} lacks {str(bad or 'its files')!r}.", hint="Save it again.")
     return files

@@ -131,7 +131,15 @@ def parse_yaml(text: str, *, max_depth: int) -> tuple[Any, list[tuple[int, str]]
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         return None, [(mark.line + 1 if mark else 1, f"this is not YAML: {error.problem or error.context}")]
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
+    except (
+        yaml.YAMLError,
+        RecursionError,
+        ValueError,
+        ArithmeticError,
+        LookupError,
+        AttributeError,
+        TypeError,
+    ) as error:
         return None, [(1, f"this is not YAML: {' '.join(str(error).split()) or type(error).__name__}")]
 
 
@@ -166,6 +174,8 @@ def read_yaml(path: Path, *, what: str) -> Mapping[str, Any]:
 
 def _yaml_text(path: Path, what: str) -> str:
     try:
+        if path.exists() and not path.is_file():
+            raise UsageError(f"{str(path)!r} is no regular file.", hint="Name the file itself.")
         if path.stat().st_size > MAX_YAML_BYTES:
             raise UsageError(f"{str(path)!r} is larger than {MAX_YAML_BYTES:,} bytes.", hint=f"Is it {what}?")
         return path.read_text(encoding="utf-8-sig")

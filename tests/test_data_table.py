@@ -378,3 +378,27 @@ def test_offline_no_server_is_asked(hub: Hub, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(hub, "get_dataset_split_names", asking)
     open_data_table("hf:a/one", offline=True)
     assert hub.config.HF_HUB_OFFLINE
+
+
+def test_a_saved_data_set_does_not_lead_out_of_its_folder(own_place: Path) -> None:
+    other, mine = _saved(own_place / "other"), _saved(own_place / "mine")
+    name = "data-00000-of-00002.arrow"
+    names = [{"filename": name}, {"filename": str(other / name)}]
+    (mine / "state.json").write_text(json.dumps({"_data_files": names}), encoding="utf-8")
+
+    with pytest.raises(BadData, match="lacks"):
+        list(open_data_table(str(mine)).rows())
+
+
+def test_a_row_with_endless_items_is_refused_before_it_is_made(own_place: Path) -> None:
+    arrow = _arrow()
+    values = arrow.ListArray.from_arrays(arrow.array([0, 20_000_000], arrow.int32()), arrow.nulls(20_000_000))
+    arrow.parquet.write_table(arrow.table({"choices": values}), own_place / "bomb.parquet", compression="zstd")
+    assert (own_place / "bomb.parquet").stat().st_size < 10_000
+
+    with pytest.raises(BadData, match="row 1 has a list of too many items"):
+        list(open_data_table(str(own_place / "bomb.parquet")).rows())
+
+
+def test_a_text_that_is_too_long_for_a_path_is_no_table() -> None:
+    assert not names_data_table("What is odd? " * 50)

@@ -194,7 +194,12 @@ class PictureFinder:
             elif _is_address(picture):
                 yield _Found(picture, picture, options)
             else:
-                path = (table.home or Path()) / picture
+                if table.home is None:
+                    raise BadData(
+                        f"{row.where}: {picture[:200]!r} is the name of a file, and the data have no folder.",
+                        hint="--column image=NAME takes the column that holds the pictures.",
+                    )
+                path = table.home / picture
                 yield _Found(path.as_posix(), path, options)
 
     def _key(
@@ -326,6 +331,8 @@ def _content(text: str, path: Path) -> Any:
         return _yaml_content(text, path)
     try:
         content: Any = json.loads(text)
+    except RecursionError as error:
+        raise BadOptions(f"The options file {str(path)!r} is nested too deep.", hint=_LIST) from error
     except ValueError as error:
         lines = [line.strip() for line in text.split("\n") if line.strip()]
         if suffix != ".json" and lines and _is_object(lines[0]):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -227,7 +228,7 @@ def _check_question(question: str, images: Sequence[str]) -> None:
     from askance.images import SUFFIXES
 
     path = Path(question)
-    if not question.strip() or path.suffix.lower() in SUFFIXES or path.is_dir():
+    if not question.strip() or path.suffix.lower() in SUFFIXES or os.path.isdir(question):  # noqa: PTH112  # a question may be too long for a path
         raise UsageError(
             f"{question!r} stands in the place of the question.",
             hint='The question comes first: askance run ask "What is odd here?" photo.jpg',

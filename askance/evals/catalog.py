@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from difflib import get_close_matches
 from functools import cache
+from os.path import commonpath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -107,9 +108,9 @@ def task_of(run: Run, task: str | None = None) -> type[Task]:
 
 
 def _check_place(place: str, run: Run) -> None:
-    """Refuses a Python file that only the run names, if it is in the run's folder or outside the current folder.
+    """Refuses a Python file that only the run names, if it may have come with the run.
 
-    A stranger may have made the run, and with it the file.
+    It may where it lies outside the current folder, or in one folder with the run that is not the current one.
 
     Raises:
         UsageError: the file is such Python.
@@ -117,8 +118,9 @@ def _check_place(place: str, run: Run) -> None:
     file = Path(place.partition("@")[0])
     if file.suffix.lower() not in PYTHON:
         return
-    inside, here = file.resolve().is_relative_to(run.path.resolve()), file.resolve().is_relative_to(Path.cwd())
-    if inside or not here:
+    here, path = Path.cwd().resolve(), file.resolve()
+    shared = Path(commonpath([path, run.path.resolve()]))
+    if not path.is_relative_to(here) or (shared != here and shared.is_relative_to(here)):
         raise UsageError(
             f"{place!r} is Python that only the run names, and it is not run unasked.",
             hint="Read it, and name it yourself then: `--task FILE`.",

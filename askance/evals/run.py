@@ -192,7 +192,11 @@ class Run:
     def prompts(self) -> Mapping[str, str]:
         """Texts of the prompt files that it was made with, by name, as far as its folder has them."""
         names = [str(name) for name in self.solver.get("prompts", {})]
-        files = {name: self.path / PROMPTS / name for name in names if "/" not in name and "\\" not in name}
+        files = {
+            name: self.path / PROMPTS / name
+            for name in names
+            if "/" not in name and "\\" not in name and not (self.path / PROMPTS).is_symlink()
+        }
         # Anybody may have written the names, and the folder.
         inside = {name: file for name, file in files.items() if file.is_file() and not file.is_symlink()}
         short = {name: file for name, file in inside.items() if file.stat().st_size <= LARGEST_PROMPT}

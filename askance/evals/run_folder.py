@@ -24,6 +24,7 @@ from askance.evals.run_format import (
     DESCRIPTION,
     FORMAT,
     LOCK,
+    PROMPTS,
     READ_BY,
     SAMPLES,
     SEAL,
@@ -83,8 +84,9 @@ class RunFolder:
             self._start()
             places: dict[str, int] = {}
             for place, line in self._lines():
-                if line["outcome"] == "answered" and (keeps is None or keeps(line)):
-                    places[name(line)] = place
+                with suppress(KeyError):  # a line that lacks its name is none of this run
+                    if line["outcome"] == "answered" and (keeps is None or keeps(line)):
+                        places[name(line)] = place
             self._samples = self._rewritten(Lines(path / SAMPLES, places))
         except BaseException:
             self._lock.release()
@@ -175,7 +177,7 @@ class RunFolder:
         try:
             there: Any = json.loads(file.read_text(encoding="utf-8"))
             same = self.hash in {there["hash"], _hash_of_today(there)} and there["format"] == FORMAT
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise UsageError(f"{str(file)!r} describes no run.", hint="Give another `--out`.") from error
         if not same and not any(self.lines()):  # it has no sample yet
             self._save({"started": _now()})
@@ -199,9 +201,9 @@ class RunFolder:
             for text in texts:
                 try:
                     line: Any = json.loads(text.decode("utf-8", "replace"))
-                except ValueError:
+                except (ValueError, RecursionError):
                     line = None
-                if isinstance(line, dict) and {"outcome", "links"} <= line.keys():
+                if _is_line(line):
                     yield place, line
                 place += len(text)
 
@@ -332,6 +334,9 @@ def _describe(folder: Path, content: Mapping[str, Any]) -> None:
 def _locked(path: Path) -> FileLock:
     from filelock import FileLock, Timeout
 
+    for file in (*path.glob("*"), *(path / PROMPTS).glob("*")):
+        if file.is_symlink():  # what is written to it would be written elsewhere
+            raise UsageError(f"{str(file)!r} is a symbolic link.", hint="Remove it, or give another folder.")
     lock = FileLock(path / LOCK, blocking=False, thread_local=False)
     try:
         path.mkdir(parents=True, exist_ok=True)
@@ -371,6 +376,13 @@ def writing_to(path: Path, *, hint: str = ROOM) -> Generator[None]:
         if part.is_file():
             part.unlink()
         raise StoreError(f"{str(path)!r} cannot be written: {error.strerror or error}.", hint=hint) from error
+
+
+def _is_line(line: Any) -> bool:
+    """Whether it may be the line of a sample, a picture or another thing that a run is over."""
+    return isinstance(line, dict) and all(
+        isinstance(cast("dict[str, Any]", line).get(name), kind) for name, kind in (("outcome", str), ("links", dict))
+    )
 
 
 def write_whole(path: Path, text: str) -> None:

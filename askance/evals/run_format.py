@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Literal, NotRequired, cast
 
@@ -349,6 +350,7 @@ def check_files(path: Path) -> None:
     Raises:
         UsageError: the folder holds something else.
     """
-    for file in path.iterdir() if path.is_dir() else ():
+    inside = path / PROMPTS
+    for file in chain(*(each.iterdir() for each in (path, inside) if each.is_dir() and not each.is_symlink())):
         if file.exists() and not (file.is_file() or file.is_dir()):
             raise UsageError(f"{str(file)!r} is no regular file.", hint="Remove it, or give another folder.")

@@ -303,7 +303,11 @@ def _image(name: str, home: Path | None, where: str) -> Image:
             hint="Name the column that holds the pictures themselves: `columns: {image: …}`.",
         )
     place = home / name
-    if Path(name).is_absolute() or not place.resolve().is_relative_to(home.resolve()):
+    try:
+        outside = Path(name).is_absolute() or not place.resolve().is_relative_to(home.resolve())
+    except (OSError, ValueError, RuntimeError) as error:  # RuntimeError: symbolic links that lead to each other
+        raise BadData(f"{where}: `image` is no name of a file: {name[:200]!r}.", hint="Mend the name.") from error
+    if outside:
         raise BadData(
             f"{where}: `image` leads out of the folder of its file: {name!r}.", hint="Put the images beside it."
         )

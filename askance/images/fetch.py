@@ -84,7 +84,9 @@ def is_public(address: str) -> bool:
     from ipaddress import ip_address
 
     ip = _embedded_ipv4(ip_address(address))
-    return ip.is_global and not (ip.is_multicast or ip.is_reserved or ip.is_unspecified)
+    return ip.is_global and not (
+        ip.is_multicast or ip.is_reserved or ip.is_unspecified or getattr(ip, "is_site_local", False)
+    )
 
 
 def _embedded_ipv4(ip: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:

@@ -33,7 +33,7 @@ class PictureFolder:
             BadImage: it cannot be fetched, is no picture, or is not kept and may not be fetched.
             UsageError: the folder cannot be written.
         """
-        name = sha256(url.encode()).hexdigest()
+        name = sha256(url.encode("utf-8", "surrogatepass")).hexdigest()
         kept = self._kept(name)
         if fetch != "always" and kept is not None:
             return kept

@@ -142,6 +142,18 @@ def test_python_that_a_run_brings_along_is_not_run(run: Run) -> None:
     assert not marker.exists()
 
 
+@pytest.mark.parametrize("place", ["pack/evil.py", "pack/code/evil.py"])
+def test_python_that_came_beside_a_run_is_not_run(place: str, run: Run) -> None:
+    marker = Path("was-run").resolve()
+    evil = write(place, f"open({str(marker)!r}, 'w')\n")
+    run.path.rename("pack/run")
+    came = Run(path=Path("pack/run"), configuration=run.configuration)
+
+    with pytest.raises(UsageError, match="is Python that only the run names, and it is not run unasked"):
+        task_of(elsewhere(came, f"{evil}@own/else"))
+    assert not marker.exists()
+
+
 def test_a_packaged_task_needs_no_place() -> None:
     run = Run(path=Path("run"), configuration={"task": "pittads/mac"})
 

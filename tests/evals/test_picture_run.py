@@ -66,6 +66,21 @@ async def test_a_run_is_gone_on_with_and_a_picture_that_changed_is_read_again(
     assert json.loads((tmp_path / "run/run.json").read_text(encoding="utf-8"))["totals"]["samples"] == 3
 
 
+async def test_a_picture_that_is_away_for_a_while_keeps_its_answer_and_its_records(
+    pictures: dict[Path, tuple[str, ...]], tmp_path: Path
+) -> None:
+    first = next(iter(pictures))
+    asked: list[ChatRequest] = []
+    await aread_pictures(chain_of(scripted()), pictures, out=tmp_path / "run")
+    before = [(tmp_path / "run" / name).read_bytes() for name in ("samples.jsonl", "calls.jsonl")]
+    first.rename(tmp_path / "away.png")
+
+    run = await aread_pictures(chain_of(scripted(asked)), pictures, out=tmp_path / "run")
+
+    assert (asked, dict(run.outcomes)) == ([], {"answered": 3})
+    assert [(tmp_path / "run" / name).read_bytes() for name in ("samples.jsonl", "calls.jsonl")] == before
+
+
 async def test_the_folder_takes_no_other_run(pictures: dict[Path, tuple[str, ...]], tmp_path: Path) -> None:
     await aread_pictures(chain_of(scripted()), pictures, out=tmp_path / "run")
 

@@ -189,6 +189,20 @@ def test_a_pipe_in_a_folder_is_named_and_not_waited_for(name: str, own_place: Pa
             opened()
 
 
+@pytest.mark.parametrize("name", ["run.json.part", "samples.jsonl.part", "prompts/unusual.json.prompt", "prompts"])
+def test_nothing_is_written_through_a_symbolic_link(name: str, own_place: Path) -> None:
+    ended(own_place / "run")
+    outside = own_place / "outside"
+    outside.write_text("mine", encoding="utf-8")
+    (own_place / "run" / name).parent.mkdir(exist_ok=True)
+    (own_place / "run" / name).symlink_to(outside)
+
+    with pytest.raises(UsageError, match="is a symbolic link"):
+        RunFolder(own_place / "run", CONFIGURATION)
+
+    assert outside.read_text(encoding="utf-8") == "mine"
+
+
 def test_a_folder_is_written_by_one_at_a_time(own_place: Path) -> None:
     folder = RunFolder(own_place, CONFIGURATION)
     with pytest.raises(StoreError) as refused:

@@ -227,12 +227,18 @@ def read_grid(name: str | Path) -> Grid:
     path = grid_file(name)
     form = read_yaml(path, what="a grid")
     try:
-        return Grid.model_validate(form)
+        grid = Grid.model_validate(form)
     except ValidationError as error:
         raise UsageError(
             f"The grid {str(path)!r} cannot be used: {validation_message(error)}.",
             hint=f"A grid takes {', '.join(map(repr, Grid.model_fields))}.",
         ) from error
+    python = next((cell.task for cell in grid.cells if cell.task.partition("@")[0].lower().endswith(".py")), None)
+    if python is not None:  # a grid may be a stranger's, and its word runs no file
+        raise UsageError(
+            f"The grid {str(path)!r} names a Python file: {python!r}.", hint="Name a YAML task, or one of a suite."
+        )
+    return grid
 
 
 Published = Callable[[str, tuple[str, ...], str], float | None]

@@ -27,6 +27,11 @@ def rows_of(run: Run) -> Iterator[JsonObject]:
         yield dict(_picture_row(answer) if run.of_pictures else _row(answer))
 
 
+def _parts(value: Any) -> Mapping[str, Any]:
+    """The parts of a statement; none of what anybody may have written in its place."""
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
 def _picture_row(answer: SampleResult) -> Iterator[tuple[str, Json]]:
     """A picture, how it ended, what each link of the chain says, and what that took."""
     sample, prediction = answer.sample, answer.prediction
@@ -37,8 +42,9 @@ def _picture_row(answer: SampleResult) -> Iterator[tuple[str, Json]]:
     for name in prediction.links:
         value = said.get(name)
         if name == STATEMENT.name:
-            yield "relation", None if value is None else value.get("relation")
-            yield name, None if value is None else value.get("text")
+            parts = _parts(value)
+            yield "relation", parts.get("relation")
+            yield name, parts.get("text")
         else:
             yield name if name in LINKS_BY_NAME else f"link.{name}", value
         if name == ANSWERS.name:
@@ -94,7 +100,7 @@ def columns_of(run: Run) -> dict[str, list[Cell]]:
     """
     rows = [*rows_of(run)]
     names = dict.fromkeys(name for row in rows for name in row)
-    return {name: _of_one_type([row.get(name) for row in rows]) for name in names}
+    return {whole(name): _of_one_type([row.get(name) for row in rows]) for name in names}
 
 
 def _of_one_type(values: Sequence[Json]) -> list[Cell]:

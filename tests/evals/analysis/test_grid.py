@@ -140,3 +140,12 @@ def test_a_column_may_have_a_task_and_options_of_its_own(tmp_path: Path) -> None
 
     assert (one.task, one.metric, one.options) == ("tests/odd", "accuracy", {"vlm": "p:q", "context": "IN"})
     assert (two.task, two.metric, two.options) == ("tests/other", "m", {"vlm": "p:q", "context": "I+s"})
+
+
+def test_a_grid_runs_no_python(tmp_path: Path) -> None:
+    (tmp_path / "evil.py").write_text("raise SystemExit('it was run')", encoding="utf-8")
+    text = f"tables: {{a: {{title: A, task: {tmp_path / 'evil.py'}, columns: {{x: mean}}, rows: [{{label: r}}]}}}}"
+    (tmp_path / "grid.yaml").write_text(text, encoding="utf-8")
+
+    with pytest.raises(UsageError, match="names a Python file"):
+        read_grid(str(tmp_path / "grid.yaml"))
