@@ -2,7 +2,7 @@ from .context import View as View
 from .context import chain_of as chain_of
 from .context import view_of as view_of
 from .ranker import FusionSolver as FusionSolver
-from .ranker import PairRanker as PairRanker
+from .ranker import OptionRanker as OptionRanker
 from .selection import FULL_SET as FULL_SET
 from .selection import SMALL_SET as SMALL_SET
 from .selection import Fold as Fold

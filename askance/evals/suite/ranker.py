@@ -1,6 +1,6 @@
 """Solvers that rank options by encoders of pictures and texts, without a language model.
 
-`PairRanker` uses the picture only. `FusionSolver` is that of Table 11 of the paper on atypical ads: a scorer says how
+`OptionRanker` uses the picture only. `FusionSolver` is that of Table 11 of the paper on atypical ads: a scorer says how
 well an option fits the picture, and an embedder how similar it is to each text (objects, scene text, narration, what is
 unusual, or the combined description). The paper does not say how the two are combined. Here
 
@@ -235,16 +235,18 @@ def _said(reading: Reading, part: str) -> str:
     return "\n".join(value.lines) if part == "scene_text" else str(value)
 
 
-class PairRanker:
-    """Gives the number of the option that fits the picture better, and an empty list for a tie.
+class OptionRanker:
+    """Gives the number of the option that fits the picture best, and an empty list for a tie.
 
     Args:
         scorer: says how well a text fits a picture.
+        prefix: text in front of every option, as an encoder was trained with it.
         engine: its records and mode are used for scores.
     """
 
-    def __init__(self, scorer: ScorerLike, *, engine: Engine | None = None) -> None:
+    def __init__(self, scorer: ScorerLike, *, prefix: str = "", engine: Engine | None = None) -> None:
         self.scorer = get_scorer(scorer, engine=engine)
+        self.prefix = prefix
         self.chain = Chain("given", target=DESCRIPTION, steps=(), mode=self.scorer.engine.mode)
         """A chain without steps, for the plan of a run: only scores are computed."""
 
@@ -260,7 +262,8 @@ class PairRanker:
 
     def form(self) -> JsonObject:
         """Everything that decides the answers."""
-        return {"ranks": "pairs", "scorer": self.scorer.form()}
+        prefix = {"prefix": self.prefix} if self.prefix else {}
+        return {"ranks": "pairs", "scorer": self.scorer.form(), **prefix}
 
     def given(self, sample: Sample) -> Mapping[str, Any]:
         """The input of the chain without steps."""
@@ -273,8 +276,8 @@ class PairRanker:
             BadImage: the file of the picture cannot be read.
         """
         if sample.image is not None:
-            image, options, scorer = sample.image, options_of(sample), self.scorer
-            keys, lacking = scorer.keys(image, options), scorer.lacking(image, options)
+            image, texts, scorer = sample.image, self._texts(sample), self.scorer
+            keys, lacking = scorer.keys(image, texts), scorer.lacking(image, texts)
             planner.add_computed("scores", scorer.id, keys=keys, lacking=lacking)
 
     async def ainvoke(self, sample: Sample, /, config: Any = None) -> Prediction:  # noqa: ARG002  # as of a Runnable
@@ -283,14 +286,18 @@ class PairRanker:
         Raises:
             AskanceError: the picture cannot be read, or a score cannot be computed.
         """
-        options = options_of(sample)
+        texts = self._texts(sample)
         if sample.image is None:
             return Prediction(outcome="failed", reason="there is no picture")
-        fits = await self.scorer.score(sample.image, options)
+        fits = await self.scorer.score(sample.image, texts)
         best = [number for number, fit in enumerate(fits, start=1) if fit == max(fits)]
         return Prediction(
             outcome="answered",
             value=best if len(best) == 1 else [],
-            links={"scores": {"outcome": "answered", "calls": list(self.scorer.keys(sample.image, options))}},
+            links={"scores": {"outcome": "answered", "calls": list(self.scorer.keys(sample.image, texts))}},
             trace={"scores": fits},
         )
+
+    def _texts(self, sample: Sample) -> list[str]:
+        """What is held against the picture: the options, each with the prefix."""
+        return [self.prefix + option for option in options_of(sample)]

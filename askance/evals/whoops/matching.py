@@ -28,7 +28,7 @@ from askance.evals.scorer import Scorer
 from askance.evals.solver import ChainSolver
 from askance.evals.suite.context import GOLD, PICTURE
 from askance.evals.suite.option_orders import Orders, both_right, sample_ids
-from askance.evals.suite.ranker import PairRanker
+from askance.evals.suite.ranker import OptionRanker
 from askance.evals.suite.shuffle import option_order, stable_number
 from askance.evals.whoops.task import CONTEXTS, WhoopsTask, by_category
 from askance.models import ScorerLike
@@ -66,7 +66,7 @@ class CaptionMatching(WhoopsTask):
     """2 asks again with the captions in each other's place, which is the default for models."""
 
     @cached_property
-    def ranker(self) -> PairRanker | None:
+    def ranker(self) -> OptionRanker | None:
         """The ranker that takes the place of models; it is made once.
 
         Raises:
@@ -76,7 +76,7 @@ class CaptionMatching(WhoopsTask):
             return None
         if self.vlm is not None or self.llm is not None or self.context != PICTURE:
             raise UsageError("A scorer ranks by the picture alone.", hint="Leave out the models and the context.")
-        return PairRanker(self.encoder, engine=self.engine)
+        return OptionRanker(self.encoder, engine=self.engine)
 
     @property
     def times(self) -> Orders:
