@@ -4,8 +4,8 @@
 use the PTB tokenizer, a Java program, which splits contractions and possessives: *isn't* is one word here and two there
 (*is n't*). Captions rarely have them, so figures differ, but little.
 
-**BLEU-4** is that of the whole corpus, without smoothing, by the reference that is nearest in length: of counts of
-n-grams, summed over the samples.
+**BLEU-4** is that of the whole corpus, without smoothing, by the reference that is nearest in length
+(`askance.evals.suite.text_overlap`).
 
 **CIDEr** is CIDEr-D as its authors' code has it (pycocoevalcap): n-grams are weighted by how few images of the *scored*
 samples have them in their references, so that a part of the data gives other figures than the whole, and one image 0.
@@ -14,8 +14,7 @@ It is shown times 100, as in the papers; it can be up to 1,000.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -24,12 +23,12 @@ from typing_extensions import override
 
 from askance.agents import caption_from_description
 from askance.chains import picture
-from askance.errors import MissingExtra
 from askance.evals.metric import Metric
 from askance.evals.sample import Sample, Score
 from askance.evals.scorer import Scorer
 from askance.evals.solver import ChainSolver
 from askance.evals.suite.context import CAPTION, GOLD
+from askance.evals.suite.text_overlap import COUNTS, ORDERS, PLAIN_WORDS, missing_package, need_sacrebleu, plain_words
 from askance.evals.whoops.task import CONTEXTS, WhoopsTask, by_category
 from askance.tools import caption
 
@@ -56,7 +55,8 @@ class Captioning(WhoopsTask):
 
     @override
     def samples(self) -> Sequence[Sample]:
-        need_packages()
+        need_sacrebleu()
+        _pycocoevalcap()
         return [self.sample_of(entry, target=list(entry.captions)) for entry in self.subset.items]
 
     @override
@@ -66,50 +66,28 @@ class Captioning(WhoopsTask):
 
     @override
     def scorer(self) -> Scorer:
-        need_packages()
+        need_sacrebleu()
+        _pycocoevalcap()
 
         def score(sample: Sample, value: Any) -> Score:
             return caption_score(str(value), sample.target)
 
         plain = Scorer(
             score=score,
-            metrics=(CIDER_METRIC, BLEU),
+            metrics=(CIDER_METRIC, PLAIN_WORDS.metric),
             if_wrong=lambda sample: caption_score("", sample.target),
             if_right=lambda sample: caption_score(sample.target[0], sample.target),
             notes=NOTES,
         )
-        return by_category(plain, self.categories, BLEU.name)
+        return by_category(plain, self.categories, PLAIN_WORDS.metric.name)
 
 
 def _captioner(model: Model, *, sees: bool) -> Node[Any, Any]:
     return caption(model) if sees else caption_from_description(model)
 
 
-ORDERS = (1, 2, 3, 4)
-"""Lengths of n-grams."""
-
-COUNTS = (
-    "words",
-    "reference words",
-    *(f"{kind} {n}-grams" for kind in ("right", "all") for n in ORDERS),
-)
-"""Columns of a score for BLEU: lengths, right n-grams, and all n-grams."""
-
 CIDER = "CIDEr"
 _SAID, _REFERENCES = "tokens", "reference tokens"
-_WORD = re.compile(r"\w")
-
-
-def tokens(text: str) -> str:
-    """The words of a caption in lower case, blanks between them.
-
-    Raises:
-        MissingExtra: sacrebleu is not installed.
-    """
-    _sacrebleu()
-    tokenize = import_module("sacrebleu.tokenizers.tokenizer_13a").Tokenizer13a()
-    found: str = tokenize(text.lower())
-    return " ".join(word for word in found.split() if _WORD.search(word))
 
 
 def caption_score(said: str, references: Sequence[str]) -> Score:
@@ -118,22 +96,8 @@ def caption_score(said: str, references: Sequence[str]) -> Score:
     Raises:
         MissingExtra: sacrebleu is not installed.
     """
-    words, others = tokens(said), [tokens(text) for text in references]
-    found = _bleu().corpus_score([words], [[other] for other in others])
-    counts = (found.sys_len, found.ref_len, *found.counts, *found.totals)
-    return Score(values=dict(zip(COUNTS, map(float, counts), strict=True)), notes={_SAID: words, _REFERENCES: others})
-
-
-def bleu(sums: Sequence[float]) -> float:
-    """BLEU-4, from 0 to 1, from sums of `COUNTS`."""
-    said, reference, *grams = (round(number) for number in sums)
-    found = import_module("sacrebleu.metrics.bleu").BLEU.compute_bleu(
-        correct=grams[:4], total=grams[4:], sys_len=said, ref_len=reference, smooth_method="none"
-    )
-    return float(found.score) / 100
-
-
-BLEU = Metric(name="BLEU-4", columns=COUNTS, of_sums=bleu, summary="of the corpus, without smoothing")
+    words, others = plain_words(said), [plain_words(text) for text in references]
+    return Score(values=PLAIN_WORDS.counts(said, references), notes={_SAID: words, _REFERENCES: others})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,37 +132,8 @@ def cider(captions: Sequence[tuple[str, Sequence[str]]]) -> list[float]:
     return [float(value) for value in each]
 
 
-def need_packages() -> None:
-    """Checks that the packages for the figures are installed, before a model is asked.
-
-    Raises:
-        MissingExtra: a package is not installed.
-    """
-    _sacrebleu()
-    _pycocoevalcap()
-
-
-_HINT = "pip install 'askance[captions]'"
-_MODULES: Mapping[str, str] = {"sacrebleu": "BLEU", "pycocoevalcap": "CIDEr"}
-
-
-def _sacrebleu() -> Any:
-    try:
-        return import_module("sacrebleu")
-    except ImportError as error:
-        raise _missing("sacrebleu") from error
-
-
 def _pycocoevalcap() -> Any:
     try:
         return import_module("pycocoevalcap.cider.cider_scorer")
     except ImportError as error:
-        raise _missing("pycocoevalcap") from error
-
-
-def _missing(name: str) -> MissingExtra:
-    return MissingExtra(f"{name} is not installed, which {_MODULES[name]} is worked out by.", hint=_HINT)
-
-
-def _bleu() -> Any:
-    return _sacrebleu().BLEU(tokenize="none", smooth_method="none", force=True)
+        raise missing_package("pycocoevalcap", "CIDEr") from error
