@@ -180,9 +180,19 @@ def check_pickle(part: object, what: str) -> None:
         )
 
 
-def _read_objects(given: Any) -> Objects:
+def names_of(given: Any) -> tuple[str, ...]:
+    """The names in a list, or in a text with commas between them."""
     names = [name.strip() for name in given.split(",")] if isinstance(given, str) else list(given)
-    return Objects(names=tuple(name for name in names if name))
+    return tuple(name for name in names if name)
+
+
+def write_names(value: Any) -> Json:
+    """The names of a value that is a list of names."""
+    return list(value.names)
+
+
+def _read_objects(given: Any) -> Objects:
+    return Objects(names=names_of(given))
 
 
 def _read_scene_text(given: Any) -> SceneText:
@@ -192,10 +202,6 @@ def _read_scene_text(given: Any) -> SceneText:
 
 def _show_lines(form: Sequence[str]) -> str:
     return " / ".join(form) or "none"
-
-
-def _write_objects(value: Objects) -> Json:
-    return list(value.names)
 
 
 def _write_lines(value: SceneText) -> Json:
@@ -223,14 +229,15 @@ def _read_choice(given: Any) -> Choice:
     return Choice(numbers=tuple(given))
 
 
-_TEXTS: JsonObject = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
+TEXTS: JsonObject = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
+"""JSON Schema of a list of texts, or of one text that stands for it."""
 
-OBJECTS = Link("objects", Objects, read=_read_objects, schema=_TEXTS, write=_write_objects, answer=str, short="V")
+OBJECTS = Link("objects", Objects, read=_read_objects, schema=TEXTS, write=write_names, answer=str, short="V")
 SCENE_TEXT = Link(
     "scene_text",
     SceneText,
     read=_read_scene_text,
-    schema=_TEXTS,
+    schema=TEXTS,
     write=_write_lines,
     answer=str,
     show=_show_lines,

@@ -1,6 +1,7 @@
 """Tools of the VLM: each asks one question about one picture.
 
-They are V (`objects`), T (`scene_text`), IN (`narration`), UH (`unusual`) and the `caption`.
+They are V (`objects`), T (`scene_text`), IN (`narration`), UH (`unusual`), the `caption`, and for cartoons the
+`location` and the `entities`.
 """
 
 from __future__ import annotations
@@ -8,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 from typing_extensions import override
@@ -40,6 +43,9 @@ Out = TypeVar("Out", bound=TypedAnswer)
 
 MOST_OBJECTS = 5
 """The paper asks for up to five (section 3.2)."""
+
+MOST_ENTITIES = 10
+"""Entities at most; annotators of the New Yorker data gave two or three."""
 
 LONGEST_NAME = 80
 """Most characters of a name; a longer text may be text from the picture that is addressed to a model."""
@@ -79,6 +85,19 @@ class Unusual(TextAnswer):
 
 class Caption(TextAnswer):
     """One sentence that says what a picture shows."""
+
+
+class Location(TextAnswer):
+    """Where a picture takes place."""
+
+
+class Entities(TypedAnswer):
+    """Persons, things and ideas in a picture, by their names: at most ten, each once; none where there are none."""
+
+    names: Texts
+
+    def __str__(self) -> str:
+        return ", ".join(self.names)
 
 
 class ImageTool(Node[Image, Out]):
@@ -163,6 +182,38 @@ class Captioner(TextNode[Image, Caption], ImageTool[Caption]):
     field = "description"
 
 
+class SceneDescriber(Narrator):
+    """Describes the image."""
+
+    prompt = "scene_description"
+
+
+class LocationFinder(TextNode[Image, Location], ImageTool[Location]):
+    """Says where the image takes place."""
+
+    prompt = "location"
+    gives = Location
+    field = "location"
+
+
+class EntityList(ImageTool[Entities]):
+    """Names the entities in the image, at most ten."""
+
+    prompt = "entities"
+    gives = Entities
+
+    @override
+    def fields(self, subject: Image) -> Sequence[AnswerField]:
+        names = list_schema(text_schema(least=1), most=MOST_ENTITIES)
+        return (AnswerField("entities", names, "names", partial(_named, kind=_ENTITIES)),)
+
+    @override
+    def read_text(self, text: str, subject: Image) -> Entities:
+        with suppress(Unreadable):
+            return self.read_json(json_object(text, ("entities",)), subject)
+        return Entities(names=_names_in(text, _ENTITIES))
+
+
 class ObjectList(ImageTool[Objects]):
     """Lists the main objects that are visible in the image, at most five."""
 
@@ -172,13 +223,13 @@ class ObjectList(ImageTool[Objects]):
     @override
     def fields(self, subject: Image) -> Sequence[AnswerField]:
         names = list_schema(text_schema(least=1), least=1, most=MOST_OBJECTS)
-        return (AnswerField("objects", names, "names", _named),)
+        return (AnswerField("objects", names, "names", partial(_named, kind=_OBJECTS)),)
 
     @override
     def read_text(self, text: str, subject: Image) -> Objects:
         with suppress(Unreadable):
             return self.read_json(json_object(text, ("objects",)), subject)
-        return Objects(names=_names_in(text))
+        return Objects(names=_names_in(text, _OBJECTS))
 
 
 class SceneTextReader(ImageTool[SceneText]):
@@ -208,34 +259,51 @@ class SceneTextReader(ImageTool[SceneText]):
         return SceneText(lines=_without_none(lines))
 
 
-def _named(data: Mapping[str, Any], field: str) -> tuple[str, ...]:
-    """The names of objects in a JSON reply, which may give them as one text."""
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """What names are the names of."""
+
+    noun: str
+    most: int
+    """Names at most."""
+    nouns: frozenset[str]
+    """Words for what is named."""
+    heading: frozenset[str]
+    """Words of which a heading consists."""
+
+
+def _named(data: Mapping[str, Any], field: str, *, kind: _Kind) -> tuple[str, ...]:
+    """The names in a JSON reply, which may give them as one text."""
     found = data.get(field)
     if isinstance(found, str):
-        return _names_in(found)
+        return _names_in(found, kind)
     names = [strip_markup(name) for name in text_list(data, field)]
-    return () if found == [] or _none(names) else _checked(names)
+    return () if found == [] or _none(names, kind) else _checked(names, kind)
 
 
-def _names_in(text: str) -> tuple[str, ...]:
-    """The objects that a text names."""
-    items = answer_lines(text, _OBJECT_NOUNS)
-    if _none(items):
+def _names_in(text: str, kind: _Kind) -> tuple[str, ...]:
+    """The names in a text."""
+    items = answer_lines(text, kind.heading)
+    if _none(items, kind):
         return ()
     if is_refusal(text) or any(map(is_refusal, items)):
-        raise Unreadable("no object is named; name at least one")
+        raise _unnamed(kind)
     if len(items) == 1:
-        return _checked(_sentence_names(items[0]))
+        return _checked(_sentence_names(items[0]), kind)
     items = [item for item in items if not _REMARK.match(item)]
-    return _checked([name for item in items for name in _split(_DESCRIBED.sub(r"\1", item), _COMMA)])
+    return _checked([name for item in items for name in _split(_DESCRIBED.sub(r"\1", item), _COMMA)], kind)
 
 
-def _none(items: Sequence[str]) -> bool:
-    """Whether the one item says that there are no objects, a remark behind it aside."""
+def _unnamed(kind: _Kind) -> Unreadable:
+    return Unreadable(f"no {kind.noun} is named; name at least one")
+
+
+def _none(items: Sequence[str], kind: _Kind) -> bool:
+    """Whether the one item says that there are none, a remark behind it aside."""
     if len(items) != 1:
         return False
     first, _, remark = items[0].partition("; ")
-    denied = says_none(first, _THINGS) and (not remark or is_sentence(remark))
+    denied = says_none(first, kind.nouns) and (not remark or is_sentence(remark))
     return denied or _ONLY_TEXT.search(items[0]) is not None
 
 
@@ -261,16 +329,18 @@ def _split(text: str, between: re.Pattern[str]) -> list[str]:
     return [name for name in names if name and name.casefold() != "etc"]
 
 
-def _checked(names: Sequence[str]) -> tuple[str, ...]:
+def _checked(names: Sequence[str], kind: _Kind) -> tuple[str, ...]:
     too_long = next((name for name in names if len(name) > LONGEST_NAME or _SENTENCE.search(name)), None)
     if any(_UNNAMED.fullmatch(name) for name in names):
-        raise Unreadable("no object is named; name at least one")
+        raise _unnamed(kind)
     if too_long is not None:
-        raise Unreadable(f"{too_long[:40]!r}… is no name of an object; name each in at most {LONGEST_NAME} characters")
+        raise Unreadable(
+            f"{too_long[:40]!r}… is no name of an {kind.noun}; name each in at most {LONGEST_NAME} characters"
+        )
     found = distinct(names)
     if not found:
-        raise Unreadable("no object is named; name at least one")
-    return found[:MOST_OBJECTS]
+        raise _unnamed(kind)
+    return found[: kind.most]
 
 
 def _lines(data: Mapping[str, Any], field: str) -> tuple[str, ...]:
@@ -319,11 +389,15 @@ _TEXT_SENTENCE = re.compile(r"\.\s+|\n|,\s+(?=the answer\b)")
 _ASKED = re.compile(r"(?:what|which)\b[^\n]*\b(?:image|picture|photo)\?", re.IGNORECASE)
 
 _THINGS_WORDS = "object objects thing things item items non textual"
-_THINGS = frozenset(_THINGS_WORDS.split())
 _OBJECT_NOUNS_WORDS = (
     "object objects thing things item items non textual primary secondary 1 2 3 4 5 first second third"
 )
-_OBJECT_NOUNS = frozenset(_OBJECT_NOUNS_WORDS.split())
+_OBJECTS = _Kind(
+    "object", MOST_OBJECTS, nouns=frozenset(_THINGS_WORDS.split()), heading=frozenset(_OBJECT_NOUNS_WORDS.split())
+)
+_ENTITY_NOUNS_WORDS = "entity entities named person people place places thing things idea ideas concept concepts"
+_ENTITY_NOUNS = frozenset(_ENTITY_NOUNS_WORDS.split())
+_ENTITIES = _Kind("entity", MOST_ENTITIES, nouns=_ENTITY_NOUNS, heading=_ENTITY_NOUNS)
 _ONLY_TEXT = re.compile(
     r"\b(?:contains?|shows?|is|but|no (?:\w+ )?objects,) only (?:the )?(?:text|words|letters)\b", re.IGNORECASE
 )
@@ -361,5 +435,8 @@ _SENTENCE = re.compile(
 objects = ObjectList
 scene_text = SceneTextReader
 narration = Narrator
+scene_description = SceneDescriber
 unusual = UnusualHighlighter
 caption = Captioner
+location = LocationFinder
+entities = EntityList

@@ -79,7 +79,7 @@ TRUE = "I should buy this tea because it is warm."
 
 CASES: dict[str, Asking] = {
     **{name: node(getattr(tools, name), PICTURE) for name in ("objects", "scene_text", "narration", "unusual")},
-    "caption": node(tools.caption, PICTURE),
+    **{name: node(getattr(tools, name), PICTURE) for name in ("caption", "location", "scene_description", "entities")},
     "combine": node(agents.combine, SEEN),
     **{f"combine of {name} alone": node(agents.combine, {name: said}) for name, said in SEEN.items()},
     "detect_statement": node(agents.detect_statement, {"description": SAID, "objects": OBJECTS.names}),

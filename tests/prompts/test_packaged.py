@@ -17,7 +17,7 @@ from askance.prompts.prompt import read_prompt
 PROMPTS = list(PromptLibrary([]))
 IDS = [prompt.path.name.removesuffix(".prompt") for prompt in PROMPTS]
 
-TOOLS = ("objects", "scene_text", "narration", "unusual", "caption")
+TOOLS = ("objects", "scene_text", "narration", "unusual", "caption", "location", "scene_description", "entities")
 NEGATIVES = (
     *("action", "reason", "adjective", "object", "statement"),
     *(f"explanation_{kind}" for kind in ("verb", "object", "adjective", "causal")),

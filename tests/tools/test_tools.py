@@ -7,7 +7,7 @@ import pytest
 from askance.chat import ChatRequest
 from askance.images import Image
 from askance.models import ScriptedModel
-from askance.tools import Caption, SceneText, caption, objects, scene_text, unusual
+from askance.tools import Caption, SceneText, caption, entities, objects, scene_text, unusual
 from tests.scripted import PICTURE, PICTURES, model_of, scripted
 
 
@@ -40,6 +40,24 @@ async def test_objects_are_read_from_a_text(reply: str, names: tuple[str, ...]) 
 
 
 @pytest.mark.parametrize(
+    ("reply", "names"),
+    [
+        ("Godzilla, Autograph", ("Godzilla", "Autograph")),
+        ("The entities are: Godzilla, Autograph.", ("Godzilla", "Autograph")),
+        ("- Godzilla\n- Book signing", ("Godzilla", "Book signing")),
+        ("Entities:\n1. **Godzilla**: a monster\n2. Autograph", ("Godzilla", "Autograph")),
+        ('{"entities": ["Godzilla"]}', ("Godzilla",)),
+        ("There are no named entities in the image.", ()),
+        ("None", ()),
+        ("a, b, c, d, e, f, g, h, i, j, k, l", tuple("abcdefghij")),
+    ],
+    ids=repr,
+)
+async def test_entities_are_read_from_a_text(reply: str, names: tuple[str, ...]) -> None:
+    assert (await ask_in_the_papers_form(entities, reply)).names == names
+
+
+@pytest.mark.parametrize(
     ("reply", "lines"),
     [
         ("NO TXT", ()),
@@ -67,8 +85,9 @@ async def test_scene_text_is_lines_or_none(reply: str, lines: tuple[str, ...]) -
         (objects, "I'm sorry, I can't help with that."),
         (objects, "A bottle floats because of a feather."),
         (scene_text, "I'm sorry, I cannot read the text in this image."),
+        (entities, "I'm sorry, I can't help with that."),
     ],
-    ids=["objects refused", "a sentence", "text refused"],
+    ids=["objects refused", "a sentence", "text refused", "entities refused"],
 )
 async def test_what_names_nothing_is_no_answer(tool: Any, reply: str) -> None:
     assert await ask_in_the_papers_form(tool, reply) is None

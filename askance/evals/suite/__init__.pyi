@@ -1,3 +1,4 @@
+from .context import SuiteContext as SuiteContext
 from .context import View as View
 from .context import chain_of as chain_of
 from .context import view_of as view_of

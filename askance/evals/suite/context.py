@@ -1,5 +1,7 @@
 """Contexts: what the answering model gets of the picture. `view_of` parses a name, `chain_of` makes the chain.
 
+A suite may bring contexts of its own beside these: see `SuiteContext`.
+
 | context | what the answering model gets |
 |---|---|
 | `I` | the picture: end to end |
@@ -18,7 +20,7 @@ A detected statement is chosen by the LLM over the objects V (section 3.2 of the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 
@@ -63,6 +65,24 @@ TOOLS: tuple[str, ...] = tuple(_SAID.values())
 """Links that tools fill in."""
 
 
+def _no_steps(_: ModelTask) -> Sequence[Step]:
+    return ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuiteContext:
+    """A context that a suite brings: how the description is made that stands in the place of the picture.
+
+    A task lists its name in `contexts`, and the context itself under that name in `suite_contexts`.
+    """
+
+    steps: Callable[[ModelTask], Sequence[Step]] = _no_steps
+    """Makes the steps that fill in the description. Without steps every sample brings a `description`. A link that the
+    steps need and do not fill in is brought by every sample, too."""
+    looks: bool = False
+    """Whether a step asks about the picture."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
     """A context, parsed."""
@@ -73,6 +93,8 @@ class View:
     description: str | None = None
     """How the description is made: a verbalization or a caption; None for no description, or one that is given."""
     statement: StatementSource | None = None
+    suite: SuiteContext | None = None
+    """The context as its suite declares it; None for one that all suites know."""
 
     @property
     def blind(self) -> bool:
@@ -82,7 +104,7 @@ class View:
     @property
     def looks(self) -> bool:
         """Whether some model looks at the picture, unless what it would say is given."""
-        return self.name not in {GOLD, TEXT_ONLY}
+        return self.name not in {GOLD, TEXT_ONLY} if self.suite is None else self.suite.looks
 
     @property
     def combined(self) -> bool:
@@ -100,7 +122,14 @@ class View:
         return question.model_copy(update={"description": None}) if hidden else question
 
 
-def view_of(name: str, *, task: str, among: Collection[str], beside: bool = False) -> View:
+def view_of(
+    name: str,
+    *,
+    task: str,
+    among: Collection[str],
+    beside: bool = False,
+    suite: Mapping[str, SuiteContext] | None = None,
+) -> View:
     """The context of that name, parsed.
 
     Args:
@@ -108,10 +137,13 @@ def view_of(name: str, *, task: str, among: Collection[str], beside: bool = Fals
         task: name of the task, for messages.
         among: contexts of the task.
         beside: whether the task allows a verbalization beside the picture, and an atypicality statement beside both.
+        suite: by name, the contexts that the suite brings itself; `among` has their names as well.
 
     Raises:
         UsageError: the task has no such context.
     """
+    if suite and name in suite and name in among:
+        return View(name=name, suite=suite[name])
     statement = next((each for each in get_args(StatementSource) if beside and name.endswith(f"+{each}")), None)
     rest = name if statement is None else name.removesuffix(f"+{statement}")
     seen = rest == PICTURE or (beside and rest.startswith(f"{PICTURE}+"))
@@ -153,11 +185,12 @@ def chain_of(
         given: links that every sample brings; they, and steps that only they need, are left out.
 
     Raises:
-        UsageError: the context shows the picture and there is no VLM.
+        UsageError: the context shows the picture, or is the suite's own and looks at it, and there is no VLM.
     """
     view = task.view
-    if view.picture and task.vlm is None:
-        raise UsageError(f"The context {view.name!r} shows the picture.", hint="Give a `vlm`.")
+    if task.vlm is None and (view.picture or (view.suite is not None and view.looks)):
+        does = "shows" if view.picture else "looks at"
+        raise UsageError(f"The context {view.name!r} {does} the picture.", hint="Give a `vlm`.")
     needs: list[Link[Any]] = [DESCRIPTION] if view.description is not None or not view.picture else []
     needs += [STATEMENT] if view.statement is not None else []
     answer = Step(link=target, node=agent(task.answering, sees=view.picture), needs=tuple(needs), subject=subject)
@@ -170,6 +203,8 @@ def chain_of(
 def _described(task: ModelTask) -> list[Step]:
     """The steps before the answer, in the context of a task."""
     view, steps = task.view, dict[Link[Any], Step]()
+    if view.suite is not None:
+        return list(view.suite.steps(task))
     if view.description == CAPTION:
         return [Step(link=DESCRIPTION, node=caption(task.see), subject=picture)]
     context = cast("Context | None", "T_V" if view.combined else view.description)

@@ -14,7 +14,7 @@ from typing_extensions import override
 from askance.agents import JudgeForm, judge_equivalence
 from askance.errors import UsageError
 from askance.evals.judges import JudgeNote, read_card
-from askance.evals.suite.context import PICTURE, TEXT_ONLY, VERBALIZED, View, view_of
+from askance.evals.suite.context import PICTURE, TEXT_ONLY, VERBALIZED, SuiteContext, View, view_of
 from askance.evals.task import Task
 from askance.models import ModelLike, get_model
 from askance.models.factory import model_from_form
@@ -76,6 +76,8 @@ class ModelTask(RoleTask):
 
     contexts: ClassVar[tuple[str, ...]] = (*VERBALIZED, PICTURE, TEXT_ONLY)
     """Names of the contexts that the task has."""
+    suite_contexts: ClassVar[Mapping[str, SuiteContext]] = {}
+    """By name, those of them that the suite brings itself."""
     beside: ClassVar[bool] = False
     """Whether it allows a verbalization beside the picture, and an atypicality statement beside both."""
 
@@ -94,7 +96,7 @@ class ModelTask(RoleTask):
     @cached_property
     def view(self) -> View:
         """The context, parsed."""
-        return view_of(self.context, task=self.name, among=self.contexts, beside=self.beside)
+        return view_of(self.context, task=self.name, among=self.contexts, beside=self.beside, suite=self.suite_contexts)
 
     @property
     def answering(self) -> Model:

@@ -1,0 +1,82 @@
+"""Cartoons: what a cartoon is described by, and the steps that find it out.
+
+Annotators of the New Yorker caption contest described a cartoon in four fields: its location, what it shows, what is
+uncanny about it, and the entities in it (*Do Androids Laugh at Electric Sheep?*, section 2). Here these are four links,
+asked of a VLM with the questions that the paper asked OFA (section B.3), or given. A node without a model lays them out
+as one description. So what people said and what a VLM says reach the answering model in the same form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from askance.chains.chain import Step
+from askance.chains.link import DESCRIPTION, NARRATION, TEXTS, UNUSUAL, Link, names_of, write_names
+from askance.chains.reading import Reading, picture
+from askance.errors import UsageError
+from askance.tools import Entities, Location, entities, location, scene_description, unusual
+
+if TYPE_CHECKING:
+    from askance.models import Model
+    from askance.prompts import PromptLibrary
+
+
+def _read_entities(given: Any) -> Entities:
+    return Entities(names=names_of(given))
+
+
+LOCATION = Link("location", Location)
+ENTITIES = Link("entities", Entities, read=_read_entities, schema=TEXTS, write=write_names, answer=str)
+
+CARTOON_LINKS: tuple[Link[Any], ...] = (LOCATION, NARRATION, UNUSUAL, ENTITIES)
+"""The four fields of a cartoon's description, in their order."""
+
+_TOOLS: Mapping[str, Any] = {
+    "location": location,
+    "narration": scene_description,
+    "unusual": unusual,
+    "entities": entities,
+}
+_HEADINGS: Mapping[str, str] = {
+    "location": "Place",
+    "narration": "Description",
+    "unusual": "What is unusual",
+    "entities": "Entities",
+}
+
+
+def cartoon_steps(
+    vlm: Model | None, *, fields: int = len(CARTOON_LINKS), prompts: PromptLibrary | None = None
+) -> list[Step]:
+    """The steps that describe a cartoon by its fields.
+
+    Args:
+        vlm: is asked for the fields; None asks for none, and whoever uses the chain gives them.
+        fields: lays out so many of `CARTOON_LINKS`, the first ones.
+        prompts: where prompts are looked up.
+
+    Raises:
+        UsageError: there are not so many fields.
+    """
+    if not 1 <= fields <= len(CARTOON_LINKS):
+        raise UsageError(f"A cartoon has no {fields} fields.", hint=f"Take 1 to {len(CARTOON_LINKS)}.")
+    links = CARTOON_LINKS[:fields]
+    asked = [] if vlm is None else [cartoon_step(link, vlm, prompts=prompts) for link in links]
+    return [*asked, Step(link=DESCRIPTION, node=lay_out, needs=links, subject=partial(_said, links=links))]
+
+
+def cartoon_step(link: Link[Any], vlm: Model, *, prompts: PromptLibrary | None = None) -> Step:
+    """The step of one of `CARTOON_LINKS`: a question about the picture."""
+    return Step(link=link, node=_TOOLS[link.name](vlm, prompts=prompts), subject=picture)
+
+
+def _said(reading: Reading, links: Sequence[Link[Any]]) -> dict[str, str]:
+    return {link.name: str(reading.require(link)) for link in links}
+
+
+def lay_out(said: Mapping[str, str]) -> str:
+    """The fields of a cartoon as one description, each under its heading; fields that say nothing are left out."""
+    there = {link: text for link in _HEADINGS if (text := said.get(link, "").strip())}
+    return "\n".join(f"{_HEADINGS[link]}: {text}" for link, text in there.items())

@@ -1,0 +1,150 @@
+"""A cartoon is described by four fields: asked of a VLM, or given; and they are laid out the same either way."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import pytest
+
+from askance.chains import (
+    CARTOON_LINKS,
+    DESCRIPTION,
+    ENTITIES,
+    LOCATION,
+    NARRATION,
+    UNUSUAL,
+    Chain,
+    Reading,
+    cartoon_steps,
+    plan,
+)
+from askance.chains.cartoon import lay_out
+from askance.chains.output_line import line_of, link_values
+from askance.errors import UsageError
+from askance.models import Model
+from tests.scripted import PICTURE, model_of, name_of, scripted
+
+ASKED: dict[str, Any] = {
+    "location": {"location": "a bar"},
+    "scene_description": {"description": "A lizard sits at a bar."},
+    "unusual": {"unusual": "Lizards do not drink."},
+    "entities": {"entities": ["Godzilla", "Bartender"]},
+}
+GIVEN: dict[str, Any] = {
+    "location": "a bar",
+    "narration": "A lizard sits at a bar.",
+    "unusual": "Lizards do not drink.",
+    "entities": ["Godzilla", "Bartender"],
+}
+LAID_OUT = """\
+Place: a bar
+Description: A lizard sits at a bar.
+What is unusual: Lizards do not drink.
+Entities: Godzilla, Bartender"""
+
+
+def chain(vlm: Model | None, fields: int = 4) -> Chain:
+    return Chain("cartoon", target=DESCRIPTION, steps=cartoon_steps(vlm, fields=fields))
+
+
+def described(reading: Reading) -> str:
+    return reading.require(DESCRIPTION).text
+
+
+async def test_the_four_fields_are_asked_of_the_vlm_and_laid_out() -> None:
+    script = scripted(**ASKED)
+
+    reading = await chain(model_of(script)).ainvoke(PICTURE)
+
+    assert described(reading) == LAID_OUT
+    assert sorted(map(name_of, script.requests)) == sorted(ASKED)
+    questions = {name_of(request): request.messages[-1].text for request in script.requests}
+    assert questions["location"].startswith("Where does this take place?")
+    assert questions["scene_description"].startswith("Describe this image.\n")
+    assert questions["unusual"].startswith("What is unusual about this image?")
+    assert questions["entities"].startswith("What entities are there?")
+
+
+async def test_what_people_said_is_laid_out_as_what_a_vlm_says() -> None:
+    reading = await chain(None).ainvoke(GIVEN)
+
+    assert described(reading) == LAID_OUT
+    assert reading.calls == ()
+
+
+async def test_a_field_that_is_given_is_not_asked() -> None:
+    script = scripted(**ASKED)
+
+    reading = await chain(model_of(script)).ainvoke({"image": PICTURE, "location": "the moon", "entities": "Moon"})
+
+    assert described(reading).splitlines()[0] == "Place: the moon"
+    assert sorted(map(name_of, script.requests)) == ["scene_description", "unusual"]
+
+
+@pytest.mark.parametrize("fields", [1, 2, 3, 4])
+async def test_the_first_fields_alone_are_laid_out(fields: int) -> None:
+    names = [link.name for link in CARTOON_LINKS[:fields]]
+
+    reading = await chain(None, fields).ainvoke({name: GIVEN[name] for name in names})
+
+    assert described(reading) == "\n".join(LAID_OUT.splitlines()[:fields])
+
+
+@pytest.mark.parametrize("fields", [0, 5])
+def test_there_are_four_fields(fields: int) -> None:
+    with pytest.raises(UsageError, match=rf"A cartoon has no {fields} fields\. Take 1 to 4\."):
+        cartoon_steps(None, fields=fields)
+
+
+async def test_without_a_field_there_is_no_description() -> None:
+    broken: dict[str, Any] = {**ASKED, "location": "?"}
+    script = scripted(**broken)
+
+    asked = await chain(model_of(script)).ainvoke(PICTURE)
+    given = await chain(None).ainvoke({name: GIVEN[name] for name in ("location", "narration")})
+
+    assert (asked[LOCATION].outcome, asked[DESCRIPTION].outcome) == ("invalid", "skipped")
+    assert asked[DESCRIPTION].reason == "location has no answer (invalid)"
+    assert (given.outcome, given[DESCRIPTION].reason) == ("skipped", "unusual is neither asked nor given")
+
+
+def test_a_field_that_says_nothing_is_left_out() -> None:
+    assert lay_out({"location": "a bar", "narration": " ", "unusual": "", "entities": "Godzilla"}) == (
+        "Place: a bar\nEntities: Godzilla"
+    )
+
+
+async def test_a_line_holds_the_fields() -> None:
+    reading = await chain(model_of(scripted(**ASKED))).ainvoke(PICTURE)
+
+    line = line_of(reading)
+
+    assert link_values(line) == {**GIVEN, "description": LAID_OUT}
+    assert line["links"]["location"]["value"] == "a bar"
+    assert line["links"]["entities"]["value"] == ["Godzilla", "Bartender"]
+
+
+async def test_a_plan_counts_four_calls_a_cartoon() -> None:
+    model = model_of(scripted(**ASKED))
+
+    found = await plan(chain(model), [PICTURE])
+
+    assert {link.link: link.calls for link in found.links} == dict.fromkeys(GIVEN, 1)
+
+
+def test_the_steps_and_links_are_pickled() -> None:
+    again: Chain = pickle.loads(pickle.dumps(chain(None)))
+
+    assert described(again.invoke(GIVEN)) == LAID_OUT
+    assert again.links["entities"] == ENTITIES
+
+
+def read(link: Any, given: Any) -> Any:
+    return link.value(given)
+
+
+def test_links_read_what_data_give() -> None:
+    assert read(LOCATION, "a bar").text == "a bar"
+    assert read(ENTITIES, ["Paris, Texas", "Cowboy"]).names == ("Paris, Texas", "Cowboy")
+    assert [link.name for link in CARTOON_LINKS] == [LOCATION.name, NARRATION.name, UNUSUAL.name, ENTITIES.name]

@@ -1,0 +1,127 @@
+"""A suite may bring contexts of its own: what describes the picture, and what its samples bring, is the suite's."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+from askance.agents.explain import Explainer
+from askance.chains import REPLY, cartoon_steps
+from askance.errors import UsageError
+from askance.evals import ChainSolver, Sample, Scorer, evaluate
+from askance.evals.scorer import right_or_wrong
+from askance.evals.suite import ModelTask, SuiteContext, chain_of
+from askance.evals.suite.context import NOTHING, VERBALIZED
+from askance.images import Image
+from askance.models import Model, ScriptedModel
+from tests.scripted import PICTURE, model_of, name_of, scripted
+
+DESCRIBED = re.compile(r"<<description (?:\w+)\n(.*)\n\w+>>", re.DOTALL)
+FIELDS: Mapping[str, Any] = {
+    "location": "a bar",
+    "narration": "A lizard sits at a bar.",
+    "unusual": "Lizards do not drink.",
+    "entities": ["Godzilla"],
+}
+
+
+def described(fields: int) -> SuiteContext:
+    return SuiteContext(steps=lambda _: cartoon_steps(None, fields=fields))
+
+
+class Cartoons(ModelTask):
+    """Two captions of one cartoon."""
+
+    name = "tests/cartoons"
+    contexts = ("I", "socratic", "description", "description-1", "caption-only", *VERBALIZED)
+    suite_contexts: ClassVar[Mapping[str, SuiteContext]] = {
+        "socratic": SuiteContext(steps=lambda task: cartoon_steps(task.see), looks=True),
+        "description": described(4),
+        "description-1": described(1),
+        "caption-only": SuiteContext(),
+    }
+
+    def samples(self) -> Sequence[Sample]:
+        fields = {"description": FIELDS, "description-1": {"location": FIELDS["location"]}}.get(self.context)
+        given = fields or ({"description": NOTHING} if self.context == "caption-only" else {})
+        image = Image.load(PICTURE) if self.view.looks else None
+        return [Sample(id=name, image=image, inputs=dict(given), target="a pun", group="7") for name in ("7-1", "7-2")]
+
+    def solver(self) -> ChainSolver:
+        chain = chain_of("explain", self, agent=Explainer, subject=self.view.visual_question, target=REPLY)
+        return ChainSolver(chain)
+
+    def scorer(self) -> Scorer:
+        return right_or_wrong()
+
+
+def models() -> tuple[Model, ScriptedModel, Model, ScriptedModel]:
+    seen = scripted(
+        location={"location": "a bar"},
+        scene_description={"description": "A lizard sits at a bar."},
+        unusual={"unusual": "Lizards do not drink."},
+        entities={"entities": ["Godzilla"]},
+        explain_from_picture={"explanation": "a pun"},
+    )
+    read = scripted(explain_from_description={"explanation": "a pun"})
+    return model_of(seen), seen, model_of(read), read
+
+
+def asked_in(context: str, folder: Path) -> tuple[Counter[str], list[str]]:
+    """How often the VLM is asked what, and what the LLM reads of the picture."""
+    vlm, seen, llm, read = models()
+    run = evaluate(Cartoons(vlm=vlm, llm=llm, context=context), out=folder)
+    assert [answer.prediction.outcome for answer in run.answers] == ["answered"] * 2
+    fenced = [DESCRIBED.search(request.messages[-1].text) for request in read.requests]
+    return Counter(map(name_of, seen.requests)), [found[1] for found in fenced if found]
+
+
+LAID_OUT = (
+    "Place: a bar\nDescription: A lizard sits at a bar.\nWhat is unusual: Lizards do not drink.\nEntities: Godzilla"
+)
+
+
+def test_a_cartoon_is_asked_about_once_for_all_items(tmp_path: Path) -> None:
+    asked, read = asked_in("socratic", tmp_path / "run")
+
+    assert asked == dict.fromkeys(("location", "scene_description", "unusual", "entities"), 1)
+    assert read == [LAID_OUT]  # both items ask the same
+
+
+@pytest.mark.parametrize(
+    ("context", "text"),
+    [("description", LAID_OUT), ("description-1", "Place: a bar"), ("caption-only", NOTHING)],
+)
+def test_what_samples_bring_is_not_asked(context: str, text: str, tmp_path: Path) -> None:
+    asked, read = asked_in(context, tmp_path / "run")
+
+    assert (asked, read) == (Counter(), [text])
+
+
+def test_contexts_of_all_suites_stay_beside_them(tmp_path: Path) -> None:
+    vlm, seen, *_ = models()
+
+    evaluate(Cartoons(vlm=vlm), out=tmp_path / "run")
+
+    assert [*map(name_of, seen.requests)] == ["explain_from_picture"]
+
+
+def test_a_context_that_looks_needs_a_model_that_sees() -> None:
+    _, _, llm, _ = models()
+
+    with pytest.raises(UsageError, match=r"The context 'socratic' looks at the picture\. Give a `vlm`\."):
+        Cartoons(llm=llm, context="socratic").solver()
+    assert Cartoons(llm=llm, context="description").solver().chain.steps
+
+
+def test_a_context_of_a_suite_is_known_to_its_tasks_alone() -> None:
+    class Others(Cartoons):
+        contexts = ("I",)
+
+    with pytest.raises(UsageError, match="has no context 'socratic'"):
+        Others(context="socratic")
