@@ -30,7 +30,7 @@ from askance.evals.sample import Sample, Score
 from askance.evals.scorer import Scorer
 from askance.evals.solver import ChainSolver
 from askance.evals.suite.context import CAPTION, GOLD
-from askance.evals.whoops.task import CONTEXTS, WhoopsTask, by_category
+from askance.evals.whoops.task import CONTEXTS, WhoopsTask
 from askance.tools import caption
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class Captioning(WhoopsTask):
             if_right=lambda sample: caption_score(sample.target[0], sample.target),
             notes=NOTES,
         )
-        return by_category(plain, self.categories, BLEU.name)
+        return self.by_category(plain, BLEU.name)
 
 
 def _captioner(model: Model, *, sees: bool) -> Node[Any, Any]:
