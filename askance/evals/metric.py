@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from typing_extensions import override
 
 from askance import statistics
 from askance.statistics import Interval
@@ -53,6 +55,8 @@ class Metric:
     better: Better = "higher"
     summary: str = ""
     """What it says, for tables."""
+    beside: bool = False
+    """Whether it only stands beside another metric, such as that of one fold; runs are compared by it on request."""
 
     def of(self, scores: Sequence[Score]) -> float | None:
         """The number for `scores`; None if no score has the columns, or if it has no value."""
@@ -74,8 +78,12 @@ class Metric:
         rows = [[score.values[name] for name in self.columns] for score in scores if self.covers(score)]
         return np.array(rows, dtype=np.float64).reshape(len(rows), len(self.columns))
 
+    def strata_of(self, scores: Sequence[Score]) -> Sequence[int] | None:  # noqa: ARG002  # `StratifiedMetric` has some
+        """The stratum of each row of `matrix`, if the number is the plain mean of those of strata; else None."""
+        return None
+
     def figured(self, matrix: Matrix) -> float | None:
-        """The number for a matrix of samples × columns; None if it is NaN."""
+        """The number for a matrix of samples × columns, all of one stratum; None if it is NaN."""
         if self.of_sums is not None:
             found = float(self.of_sums(matrix.sum(axis=0).tolist()))
         else:
@@ -89,6 +97,49 @@ class Metric:
         rows: list[list[float]] = sums.reshape(-1, len(self.columns)).tolist()
         found = [math.nan if self.of_sums is None else self.of_sums(row) for row in rows]
         return np.array(found, dtype=np.float64).reshape(sums.shape[:-1])
+
+
+@dataclass(frozen=True, kw_only=True)
+class StratifiedMetric(Metric):
+    """The plain mean of a metric over disjoint sets of samples, such as the folds of a cross-validation.
+
+    A set without a number is left out of the mean. Samples of no set are left out of the metric.
+    """
+
+    strata: tuple[Metric, ...]
+    """The same metric over each set."""
+
+    @classmethod
+    def over(cls, metric: Metric, strata: Sequence[Metric], *, summary: str) -> StratifiedMetric:
+        """The mean of `metric` over sets, under its name."""
+        told: dict[str, Any] = {each.name: getattr(metric, each.name) for each in fields(Metric)}
+        told["summary"] = summary
+        return cls(**told, strata=tuple(strata))
+
+    @override
+    def of(self, scores: Sequence[Score]) -> float | None:
+        figures = [each.of(scores) for each in self.strata]
+        known = [figure for figure in figures if figure is not None]
+        return math.fsum(known) / len(known) if known else None
+
+    @override
+    def covers(self, score: Score) -> bool:
+        return any(each.covers(score) for each in self.strata)
+
+    @override
+    def matrix(self, scores: Sequence[Score]) -> Matrix:
+        import numpy as np
+
+        strata = np.array(self.strata_of(scores), dtype=np.int64)
+        matrix = np.zeros((len(strata), len(self.columns)))
+        for number, each in enumerate(self.strata):
+            matrix[strata == number] = each.matrix(scores)
+        return matrix
+
+    @override
+    def strata_of(self, scores: Sequence[Score]) -> Sequence[int]:
+        found = (next((n for n, each in enumerate(self.strata) if each.covers(score)), None) for score in scores)
+        return [stratum for stratum in found if stratum is not None]
 
 
 def mean(
@@ -149,7 +200,8 @@ def figure(
 ) -> Figure:
     """The figure of `metric` over `rows`.
 
-    The interval is Wilson's for a share of independent samples, else a bootstrap of whole clusters.
+    The interval is Wilson's for a share of independent samples, else a bootstrap of whole clusters, within the metric's
+    strata if it has any.
 
     Args:
         metric: the metric.
@@ -180,13 +232,14 @@ def figure(
 def _interval(metric: Metric, scores: Sequence[Score], clusters: Sequence[str], *, seed: int) -> Interval | None:
     if not scores:
         return None
-    matrix = metric.matrix(scores)
+    matrix, strata = metric.matrix(scores), metric.strata_of(scores)
     if metric.of_sums is not None:
-        return statistics.bootstrap_totals(metric.totalled, matrix, clusters, seed=seed)
+        return statistics.bootstrap_totals(metric.totalled, matrix, clusters, strata=strata, seed=seed)
     if metric.statistic is None:
         values: list[float] = matrix[:, 0].tolist()
         binary = all(value in {0.0, 1.0} for value in values)
-        return statistics.mean_estimate(values, clusters, seed=seed, binary=binary).interval
+        return statistics.mean_estimate(values, clusters, strata=strata, seed=seed, binary=binary).interval
     # Rows are places in the matrix, so that a draw is one step of numpy.
-    places = range(len(matrix))
-    return statistics.cluster_bootstrap(lambda drawn: metric.figured(matrix[drawn]), places, clusters, seed=seed)
+    return statistics.cluster_bootstrap(
+        lambda drawn: metric.figured(matrix[drawn]), range(len(matrix)), clusters, strata=strata, seed=seed
+    )

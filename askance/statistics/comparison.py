@@ -18,12 +18,20 @@ from askance.statistics.paired_tests import (
     paired_cluster_bootstrap,
     paired_differences,
     paired_statistics,
+    rows_of_strata,
     sign_flip,
     smallest_detectable_difference,
     statistic_difference,
     swap_test,
 )
-from askance.statistics.resampling import cluster_sums, percentile_interval, resampled_sums, swapped_differences
+from askance.statistics.resampling import (
+    cluster_sums,
+    mean_figure,
+    mean_over_strata,
+    percentile_interval,
+    resampled_sums,
+    swapped_differences,
+)
 
 if TYPE_CHECKING:
     from askance.statistics.resampling import FigureOfSums, Floats
@@ -106,7 +114,7 @@ class Comparison:
 _WHY: dict[Ground, str] = {
     "compared": "compared",
     "no pairs": "there is no sample that both answered",
-    "one cluster": "all samples are of one cluster, so that nothing is known of chance",
+    "one cluster": "all samples, or all of one stratum, are of one cluster, so that nothing is known of chance",
     "no difference": "not one sample differs",
     "no value": "the figure has no value on these samples",
 }
@@ -118,38 +126,44 @@ def compare_paired(
     clusters: Sequence[ClusterKey] | None = None,
     *,
     seed: int,
+    strata: Sequence[ClusterKey] | None = None,
     binary: bool = False,
     higher_is_better: bool = True,
     draws: int = DRAWS,
-    alpha: float = 0.05,
 ) -> Comparison:
-    """Compare the means of `a` and `b`, two systems' scores of the same samples in the same order.
+    """Compare the means of `a` and `b`, two systems' scores of the same samples, at a level of 0.05.
 
     McNemar's exact test where scores are 0 or 1 (`binary`) and no two samples share a cluster, otherwise the sign-flip
-    test by cluster; the interval is the paired cluster bootstrap's.
+    test by cluster; the interval is the paired cluster bootstrap's. With `strata` the means are plain means of theirs,
+    and the test is the sign-flip test.
 
     Raises:
-        UsageError: the two are not equally long, a score is not finite, or clusters and rows differ in number.
+        UsageError: the two are not equally long, a score is not finite, or clusters or strata and rows differ in
+            number.
     """
     differences = paired_differences(a, b)
-    groups = sum_by_cluster(differences, clusters)
+    groups = sum_by_cluster(differences, clusters, strata)
     above, below = sum(d > 0 for d in differences), sum(d < 0 for d in differences)
-    exact = binary and groups.one_row_each
+    exact = binary and groups.one_row_each and len(groups.strata) == 1
+    rows = rows_of_strata(cluster_rows(clusters, strata, n=len(a)))
     comparison = Comparison(
-        figure_a=math.fsum(a) / len(a) if a else None,
-        figure_b=math.fsum(b) / len(b) if b else None,
+        figure_a=mean_over_strata(_mean, a, rows),
+        figure_b=mean_over_strata(_mean, b, rows),
         difference=groups.mean if differences else None,
-        interval=paired_cluster_bootstrap(a, b, clusters, seed=seed, draws=draws, level=1 - alpha),
-        p=mcnemar_exact(above, below) if exact else sign_flip(differences, clusters, seed=seed),
+        interval=paired_cluster_bootstrap(a, b, clusters, seed=seed, strata=strata, draws=draws),
+        p=mcnemar_exact(above, below) if exact else sign_flip(differences, clusters, seed=seed, strata=strata),
         test="mcnemar exact" if exact else "sign flip",
         n=len(differences),
         n_clusters=len(groups.sums),
         discordant=(above, below),
-        detectable=smallest_detectable_difference(differences, clusters, binary=binary, alpha=alpha),
+        detectable=smallest_detectable_difference(differences, clusters, strata=strata, binary=binary),
         higher_is_better=higher_is_better,
-        alpha=alpha,
     )
-    return _with_ground(comparison, same=not above and not below)
+    return _with_ground(comparison, same=not above and not below, alone=min(groups.strata) == 1)
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return math.fsum(values) / len(values) if values else None
 
 
 def compare_statistics(
@@ -159,36 +173,44 @@ def compare_statistics(
     *,
     seed: int,
     clusters: Sequence[ClusterKey] | None = None,
+    strata: Sequence[ClusterKey] | None = None,
     higher_is_better: bool = True,
     draws: int = DRAWS,
 ) -> Comparison:
     """Compare a figure of whole sets of rows, such as an F1, at a level of 0.05.
 
     Rows of the two systems are swapped cluster by cluster for the test, and resampled together for the interval;
-    `statistic` is called four times a draw. `compare_totals` does the same for figures of sums, much faster.
+    `statistic` is called four times a draw, for each stratum if there are any. `compare_totals` does the same for
+    figures of sums, much faster.
 
     Raises:
-        UsageError: the two are not equally long, or clusters and rows differ in number.
+        UsageError: the two are not equally long, or clusters or strata and rows differ in number.
     """
     check_equal_length(a, b)
-    n_clusters = len(cluster_rows(clusters, n=len(a)))
-    difference = statistic_difference(statistic, a, b) if a else None
-    enough = difference is not None and n_clusters > 1
-    figures = paired_statistics(statistic, a, b, clusters=clusters, seed=seed, draws=draws) if enough else []
+    indices = cluster_rows(clusters, strata, n=len(a))
+    rows = rows_of_strata(indices)
+    difference = statistic_difference(statistic, a, b, rows=rows) if a else None
+    alone = min(map(len, indices)) == 1
+    enough = difference is not None and not alone
+    figures: list[float | None] = []
+    p = None
+    if enough:
+        figures = paired_statistics(statistic, a, b, clusters=clusters, strata=strata, seed=seed, draws=draws)
+        p = swap_test(statistic, a, b, clusters=clusters, strata=strata, seed=seed, draws=draws)
     comparison = Comparison(
-        figure_a=statistic(a) if a else None,
-        figure_b=statistic(b) if a else None,
+        figure_a=mean_over_strata(statistic, a, rows) if a else None,
+        figure_b=mean_over_strata(statistic, b, rows) if a else None,
         difference=difference,
         interval=percentile_interval(figures, level=0.95),
-        p=swap_test(statistic, a, b, clusters=clusters, seed=seed, draws=draws) if enough else None,
+        p=p,
         test="swap",
         n=len(a),
-        n_clusters=n_clusters,
+        n_clusters=sum(map(len, indices)),
         discordant=(0, 0),
         detectable=_detectable([figure for figure in figures if figure is not None]),
         higher_is_better=higher_is_better,
     )
-    return _with_ground(comparison, same=all(left == right for left, right in zip(a, b, strict=True)))
+    return _with_ground(comparison, same=all(left == right for left, right in zip(a, b, strict=True)), alone=alone)
 
 
 def compare_totals(
@@ -198,25 +220,29 @@ def compare_totals(
     *,
     seed: int,
     clusters: Sequence[ClusterKey] | None = None,
+    strata: Sequence[ClusterKey] | None = None,
     higher_is_better: bool = True,
     draws: int = DRAWS,
 ) -> Comparison:
     """`compare_statistics` for a figure of the sums of rows, computed on whole arrays.
 
     Raises:
-        UsageError: the two are not equally long, or clusters and rows differ in number.
+        UsageError: the two are not equally long, or clusters or strata and rows differ in number.
     """
     import numpy as np
 
     check_equal_length(range(len(a)), range(len(b)))
-    left, right = cluster_sums(a, clusters), cluster_sums(b, clusters)
-    figure_a, figure_b = (float(figure(sums.sum(axis=0))) for sums in (left, right))
+    left, right = cluster_sums(a, clusters, strata), cluster_sums(b, clusters, strata)
+    figure_a, figure_b = (
+        float(mean_figure(figure, [stratum.sum(axis=0) for stratum in sums])) for sums in (left, right)
+    )
     difference = None if math.isnan(figure_a - figure_b) else figure_a - figure_b
-    enough = difference is not None and len(left) > 1
+    alone = min(map(len, left)) == 1
+    enough = difference is not None and not alone
     figures = np.zeros(0)
     if enough:
-        drawn_a, drawn_b = (resampled_sums(sums, seed=seed, draws=draws) for sums in (left, right))
-        figures = figure(drawn_a) - figure(drawn_b)
+        drawn_a, drawn_b = (mean_figure(figure, resampled_sums(sums, seed=seed, draws=draws)) for sums in (left, right))
+        figures = drawn_a - drawn_b
     swapped = swapped_differences(figure, left, right, seed=seed, draws=draws) if enough else figures
     threshold = abs(figure_a - figure_b) * (1 - 1e-9)
     comparison = Comparison(
@@ -227,33 +253,34 @@ def compare_totals(
         p=(1 + int((~(abs(swapped) < threshold)).sum())) / (1 + draws),
         test="swap",
         n=len(a),
-        n_clusters=len(left),
+        n_clusters=sum(map(len, left)),
         discordant=(0, 0),
         detectable=_detectable(figures[~np.isnan(figures)].tolist()),
         higher_is_better=higher_is_better,
     )
-    return _with_ground(comparison, same=bool((np.asarray(a) == np.asarray(b)).all()))
+    return _with_ground(comparison, same=bool((np.asarray(a) == np.asarray(b)).all()), alone=alone)
 
 
-def _with_ground(comparison: Comparison, *, same: bool) -> Comparison:
+def _with_ground(comparison: Comparison, *, same: bool, alone: bool) -> Comparison:
     """The comparison with its ground and verdict, and without p and interval where there is nothing to test.
 
     Args:
         comparison: without ground and verdict.
         same: whether no sample differs.
+        alone: whether there is one cluster only, or one in a stratum.
     """
-    ground = _ground(comparison, same=same)
+    ground = _ground(comparison, same=same, alone=alone)
     if ground in ("compared", "no difference"):
         return with_verdict(replace(comparison, ground=ground))
     return replace(comparison, ground=ground, interval=None, p=None, test="none")
 
 
-def _ground(comparison: Comparison, *, same: bool) -> Ground:
+def _ground(comparison: Comparison, *, same: bool, alone: bool) -> Ground:
     if not comparison.n:
         return "no pairs"
     if comparison.difference is None:
         return "no value"
-    if comparison.n_clusters == 1:
+    if alone:
         return "one cluster"
     return "no difference" if same else "compared"
 

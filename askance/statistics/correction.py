@@ -127,7 +127,7 @@ def clustered_rogan_gladen(
     rates = resampled_means(groups, seed=seed, draws=draws).tolist()
     drawn = [
         _corrected(rate, counts)
-        for rate, counts in zip(rates, resampled_sums(cells, seed=seed + 1, draws=draws), strict=True)
+        for rate, counts in zip(rates, resampled_sums([cells], seed=seed + 1, draws=draws)[0], strict=True)
     ]
     many = min(len(groups.sums), len(cells)) > 1
     return Estimate(

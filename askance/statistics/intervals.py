@@ -107,6 +107,7 @@ def mean_estimate(
     clusters: Sequence[ClusterKey] | None = None,
     *,
     seed: int,
+    strata: Sequence[ClusterKey] | None = None,
     binary: bool = False,
     draws: int = DRAWS,
     level: float = LEVEL,
@@ -117,50 +118,50 @@ def mean_estimate(
     resampled. Where all values are equal, or all clusters have the same mean, resampling would suggest a certainty that
     does not exist. Binary values then get Wilson's interval as if each cluster were one row, others none.
 
+    With `strata` it is the plain mean of the strata's means, and clusters are resampled within their stratum; there is
+    no interval where a stratum has a single cluster.
+
     Raises:
-        UsageError: a value is not finite, or neither 0 nor 1 though `binary`, or clusters and rows differ in number.
+        UsageError: a value is not finite, or neither 0 nor 1 though `binary`, or clusters or strata and rows differ in
+            number.
     """
-    groups = sum_by_cluster(values, clusters)
+    groups = sum_by_cluster(values, clusters, strata)
     if binary:
         _check_binary(values)
     n, n_clusters = groups.n, len(groups.sums)
-    if binary and (groups.one_row_each or not n):
+    if binary and ((groups.one_row_each and len(groups.strata) == 1) or not n):
         return share_estimate(round(float(groups.sums.sum())), n, level=level)
     if not n:
         return Estimate(value=None, interval=None, n=0, n_clusters=0, state="no data")
-    spread = min(values) != max(values) and (n_clusters == 1 or not _equal_means(groups))
+    alone = min(groups.strata) == 1
+    spread = min(values) != max(values) and (alone or not _equal_means(groups))
     return Estimate(
         value=groups.mean if min(values) != max(values) else float(values[0]),
         interval=_interval(groups, spread=spread, binary=binary, seed=seed, draws=draws, level=level),
-        standard_error=_standard_error(groups) if spread else None,
+        standard_error=groups.standard_error if spread else None,
         n=n,
         n_clusters=n_clusters,
-        state="one cluster" if n_clusters == 1 else "estimated" if spread else "no spread",
+        state="one cluster" if alone else "estimated" if spread else "no spread",
     )
 
 
-def clustered_standard_error(values: Sequence[float], clusters: Sequence[ClusterKey] | None = None) -> float | None:
+def clustered_standard_error(
+    values: Sequence[float],
+    clusters: Sequence[ClusterKey] | None = None,
+    strata: Sequence[ClusterKey] | None = None,
+) -> float | None:
     """Standard error of a mean over rows that may share a cluster (Liang and Zeger 1986).
 
     The variance is the sandwich estimate times G / (G − 1), for G clusters (CR1). With one row in each cluster it
-    is the ordinary one, s / √n.
+    is the ordinary one, s / √n. With strata it is that of the plain mean of their means.
 
     Returns:
-        None with fewer than two clusters.
+        None where there are fewer than two clusters, or a stratum has fewer.
 
     Raises:
-        UsageError: a value is not finite, or clusters and rows differ in number.
+        UsageError: a value is not finite, or clusters or strata and rows differ in number.
     """
-    groups = sum_by_cluster(values, clusters)
-    return _standard_error(groups)
-
-
-def _standard_error(groups: ClusterSums) -> float | None:
-    count = len(groups.sums)
-    if count < 2:
-        return None
-    plain = float((groups.deviations**2).sum()) / groups.n**2
-    return math.sqrt(plain * count / (count - 1))
+    return sum_by_cluster(values, clusters, strata).standard_error
 
 
 def _interval(
@@ -169,11 +170,13 @@ def _interval(
     count = len(groups.sums)
     if not spread:
         return wilson(round(groups.mean * count, 9), count, level=level) if binary else None
-    return percentile_interval(resampled_means(groups, seed=seed, draws=draws), level=level) if count > 1 else None
+    if min(groups.strata) < 2:
+        return None
+    return percentile_interval(resampled_means(groups, seed=seed, draws=draws), level=level)
 
 
 def _equal_means(groups: ClusterSums) -> bool:
-    """Whether all clusters have the same mean, so that every resample has it too."""
+    """Whether all clusters of a stratum have the same mean, so that every resample has it too."""
     return bool((abs(groups.deviations) <= _ROUNDING_ERROR * max(1.0, float(abs(groups.sums).max()))).all())
 
 

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 from askance.errors import UsageError
 from askance.statistics.clusters import ClusterKey, cluster_rows, sum_by_cluster
 from askance.statistics.estimate import DRAWS, LEVEL, Interval, normal_quantile
-from askance.statistics.intervals import clustered_standard_error
-from askance.statistics.resampling import bootstrap_mean, coin_tosses, resampled_rows
+from askance.statistics.resampling import bootstrap_mean, coin_tosses, mean_over_strata, resampled_rows
 
 if TYPE_CHECKING:
     import numpy as np
@@ -55,15 +54,22 @@ def fair_coin_p(heads: int, tosses: int) -> float:
     return min(1.0, 2 * tail)
 
 
-def sign_flip(differences: Sequence[float], clusters: Sequence[ClusterKey] | None = None, *, seed: int) -> float:
+def sign_flip(
+    differences: Sequence[float],
+    clusters: Sequence[ClusterKey] | None = None,
+    *,
+    seed: int,
+    strata: Sequence[ClusterKey] | None = None,
+) -> float:
     """Two-sided p of a mean difference when the sign of each cluster's sum is random.
 
     Exact where all sums are equally large, or in few clusters; otherwise by `TOSSES` tosses. 1 where nothing differs.
+    With `strata` the mean is the plain mean of theirs.
 
     Raises:
-        UsageError: a difference is not finite, or clusters and rows differ in number.
+        UsageError: a difference is not finite, or clusters or strata and rows differ in number.
     """
-    sums = sum_by_cluster(differences, clusters).sums
+    sums = sum_by_cluster(differences, clusters, strata).parts
     sums = sums[sums != 0]
     sizes = abs(sums)
     if not len(sums) or sizes.min() == sizes.max():
@@ -86,27 +92,31 @@ def swap_test(
     *,
     seed: int,
     clusters: Sequence[ClusterKey] | None = None,
+    strata: Sequence[ClusterKey] | None = None,
     draws: int = DRAWS,
 ) -> float | None:
     """Two-sided p of a statistic's difference between `a` and `b` when each cluster's rows are swapped at random.
+
+    With `strata` the statistic is the plain mean of theirs.
 
     Returns:
         None where the statistic is not defined on the rows. Draws on which it is not defined count as extreme.
 
     Raises:
-        UsageError: the two are not equally long, or clusters and rows differ in number.
+        UsageError: the two are not equally long, or clusters or strata and rows differ in number.
     """
     check_equal_length(a, b)
-    indices = cluster_rows(clusters, n=len(a))
-    seen = statistic_difference(statistic, a, b)
+    indices = cluster_rows(clusters, strata, n=len(a))
+    rows = rows_of_strata(indices)
+    seen = statistic_difference(statistic, a, b, rows=rows)
     if seen is None:
         return None
     threshold = abs(seen) * (1 - 1e-9)
     reached = 0
-    for swapped in _swaps(indices, n=len(a), seed=seed, draws=draws):
+    for swapped in _swaps([cluster for stratum in indices for cluster in stratum], n=len(a), seed=seed, draws=draws):
         left = [y if swap else x for x, y, swap in zip(a, b, swapped, strict=True)]
         right = [x if swap else y for x, y, swap in zip(a, b, swapped, strict=True)]
-        drawn = statistic_difference(statistic, left, right)
+        drawn = statistic_difference(statistic, left, right, rows=rows)
         reached += drawn is None or abs(drawn) >= threshold
     return (1 + reached) / (1 + draws)
 
@@ -117,15 +127,17 @@ def paired_cluster_bootstrap(
     clusters: Sequence[ClusterKey] | None = None,
     *,
     seed: int,
+    strata: Sequence[ClusterKey] | None = None,
     draws: int = DRAWS,
     level: float = LEVEL,
 ) -> Interval | None:
-    """Interval of mean(a) − mean(b) over the same samples; None with fewer than two clusters.
+    """Interval of mean(a) − mean(b) over the same samples; None where a stratum has fewer than two clusters.
 
     Raises:
-        UsageError: the two are not equally long, a value is not finite, or clusters and rows differ in number.
+        UsageError: the two are not equally long, a value is not finite, or clusters or strata and rows differ in
+            number.
     """
-    return bootstrap_mean(paired_differences(a, b), clusters, seed=seed, draws=draws, level=level)
+    return bootstrap_mean(paired_differences(a, b), clusters, seed=seed, strata=strata, draws=draws, level=level)
 
 
 def paired_statistics(
@@ -135,18 +147,18 @@ def paired_statistics(
     *,
     seed: int,
     clusters: Sequence[ClusterKey] | None = None,
+    strata: Sequence[ClusterKey] | None = None,
     draws: int = DRAWS,
 ) -> list[float | None]:
     """statistic(a) − statistic(b) on each draw of whole clusters, the same clusters for both.
 
     Raises:
-        UsageError: the two are not equally long, or clusters and rows differ in number.
+        UsageError: the two are not equally long, or clusters or strata and rows differ in number.
     """
     check_equal_length(a, b)
-    indices = cluster_rows(clusters, n=len(a))
+    indices = cluster_rows(clusters, strata, n=len(a))
     return [
-        statistic_difference(statistic, [a[index] for index in drawn], [b[index] for index in drawn])
-        for drawn in resampled_rows(indices, seed=seed, draws=draws)
+        statistic_difference(statistic, a, b, rows=drawn) for drawn in resampled_rows(indices, seed=seed, draws=draws)
     ]
 
 
@@ -171,6 +183,7 @@ def smallest_detectable_difference(
     differences: Sequence[float],
     clusters: Sequence[ClusterKey] | None = None,
     *,
+    strata: Sequence[ClusterKey] | None = None,
     binary: bool = False,
     power: float = 0.8,
     alpha: float = 0.05,
@@ -189,17 +202,17 @@ def smallest_detectable_difference(
         None where no difference could be shown: too few clusters for the test, or no spread to go by.
 
     Raises:
-        UsageError: a difference is not finite, or clusters and rows differ in number.
+        UsageError: a difference is not finite, or clusters or strata and rows differ in number.
     """
-    groups = sum_by_cluster(differences, clusters)
+    groups = sum_by_cluster(differences, clusters, strata)
     count = len(groups.sums)
     if count < _min_clusters(alpha):
         return None
-    if binary and groups.one_row_each:
+    if binary and groups.one_row_each and len(groups.strata) == 1:
         return _discordant_detectable(int((groups.sums != 0).sum()), count, power=power, alpha=alpha)
-    error = clustered_standard_error(differences, clusters)
+    error, freedom = groups.standard_error, count - len(groups.strata)
     return (
-        error * _standard_errors_needed(count - 1, power=power, alpha=_largest_p_below(alpha, count)) if error else None
+        error * _standard_errors_needed(freedom, power=power, alpha=_largest_p_below(alpha, count)) if error else None
     )
 
 
@@ -261,11 +274,20 @@ def paired_differences(a: Sequence[float], b: Sequence[float]) -> list[float]:
 
 
 def statistic_difference(
-    statistic: Callable[[Sequence[Row]], float | None], a: Sequence[Row], b: Sequence[Row]
+    statistic: Callable[[Sequence[Row]], float | None],
+    a: Sequence[Row],
+    b: Sequence[Row],
+    *,
+    rows: Sequence[Sequence[int]],
 ) -> float | None:
-    """statistic(a) − statistic(b), None where either has no value."""
-    left, right = statistic(a), statistic(b)
+    """statistic(a) − statistic(b), None where either has no value; `rows` has the indices to take of each stratum."""
+    left, right = mean_over_strata(statistic, a, rows), mean_over_strata(statistic, b, rows)
     return None if left is None or right is None else left - right
+
+
+def rows_of_strata(indices: Sequence[Sequence[npt.NDArray[np.int64]]]) -> list[list[int]]:
+    """The indices of each stratum's rows in their order, from those of its clusters."""
+    return [sorted(index for cluster in stratum for index in cluster.tolist()) for stratum in indices]
 
 
 def check_equal_length(a: Sequence[object], b: Sequence[object]) -> None:

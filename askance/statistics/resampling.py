@@ -5,18 +5,22 @@ and the interval lies between two percentiles of the statistic on the draws (Efr
 the Bootstrap*, 1993, chapters 8 and 13). Percentiles stay within the range of a statistic and, unlike BCa, need no
 jackknife.
 
+Where strata are given, such as the folds of a cross-validation, the figure is the plain mean of the figures of the
+strata, and clusters are drawn within their stratum, so that each draw has as many of each as there are.
+
 Draws are the same on every machine and with every release of NumPy. NumPy keeps the raw output of a bit generator fixed
 (NEP 19), but not what `Generator` makes of it. So raw words are drawn and turned into indices and signs here.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypeVar
 
 from askance.errors import UsageError
-from askance.statistics.clusters import ClusterKey, ClusterSums, cluster_codes, cluster_rows, sum_by_cluster
+from askance.statistics.clusters import ClusterKey, ClusterSums, blocks, cluster_codes, cluster_rows, sum_by_cluster
 from askance.statistics.estimate import DRAWS, LEVEL, Interval, check_level
 
 if TYPE_CHECKING:
@@ -45,6 +49,7 @@ def cluster_bootstrap(
     clusters: Sequence[ClusterKey] | None = None,
     *,
     seed: int,
+    strata: Sequence[ClusterKey] | None = None,
     draws: int = DRAWS,
     level: float = LEVEL,
 ) -> Interval | None:
@@ -54,16 +59,28 @@ def cluster_bootstrap(
     work on arrays of your own, let the rows be a `range` of indices; for figures of sums, `bootstrap_totals` is faster.
 
     Returns:
-        None with fewer than two clusters, or where the statistic is undefined on half of the draws or more.
+        None where there are fewer than two clusters, or a stratum has fewer, or where the statistic is undefined on
+        half of the draws or more.
 
     Raises:
-        UsageError: clusters and rows differ in number.
+        UsageError: clusters or strata and rows differ in number.
     """
-    indices = cluster_rows(clusters, n=len(rows))
-    if len(indices) < 2:
+    indices = cluster_rows(clusters, strata, n=len(rows))
+    if min(map(len, indices)) < 2:
         return None
-    figures = [statistic([rows[index] for index in drawn]) for drawn in resampled_rows(indices, seed=seed, draws=draws)]
+    figures = [mean_over_strata(statistic, rows, drawn) for drawn in resampled_rows(indices, seed=seed, draws=draws)]
     return percentile_interval(figures, level=level)
+
+
+def mean_over_strata(
+    statistic: Callable[[Sequence[Row]], float | None], rows: Sequence[Row], strata: Sequence[Sequence[int]]
+) -> float | None:
+    """The plain mean of a statistic over strata, each a list of indices of rows; None where one has no value."""
+    figures = [statistic([rows[index] for index in stratum]) for stratum in strata]
+    known = [figure for figure in figures if figure is not None]
+    if len(known) < len(figures):
+        return None
+    return known[0] if len(known) == 1 else math.fsum(known) / len(known)
 
 
 def bootstrap_mean(
@@ -71,21 +88,22 @@ def bootstrap_mean(
     clusters: Sequence[ClusterKey] | None = None,
     *,
     seed: int,
+    strata: Sequence[ClusterKey] | None = None,
     draws: int = DRAWS,
     level: float = LEVEL,
 ) -> Interval | None:
     """`cluster_bootstrap` of the mean, by whole arrays: milliseconds for a thousand samples.
 
     Returns:
-        None with fewer than two clusters.
+        None where there are fewer than two clusters, or a stratum has fewer.
 
     Raises:
-        UsageError: a value is not finite, or there are not as many clusters given as rows.
+        UsageError: a value is not finite, or there are not as many clusters or strata given as rows.
     """
-    groups = sum_by_cluster(values, clusters)
+    groups = sum_by_cluster(values, clusters, strata)
     return (
         None
-        if len(groups.sums) < 2
+        if min(groups.strata) < 2
         else percentile_interval(resampled_means(groups, seed=seed, draws=draws), level=level)
     )
 
@@ -96,21 +114,23 @@ def bootstrap_totals(
     clusters: Sequence[ClusterKey] | None = None,
     *,
     seed: int,
+    strata: Sequence[ClusterKey] | None = None,
     draws: int = DRAWS,
     level: float = LEVEL,
 ) -> Interval | None:
     """Interval of a figure of the sums of `rows`, by drawing whole clusters.
 
     Returns:
-        None with fewer than two clusters, or where the figure is undefined on half of the draws or more.
+        None where there are fewer than two clusters, or a stratum has fewer, or where the figure is undefined on half
+        of the draws or more.
 
     Raises:
-        UsageError: clusters and rows differ in number.
+        UsageError: clusters or strata and rows differ in number.
     """
-    sums = cluster_sums(rows, clusters)
-    if len(sums) < 2:
+    sums = cluster_sums(rows, clusters, strata)
+    if min(map(len, sums)) < 2:
         return None
-    return percentile_interval(figure(resampled_sums(sums, seed=seed, draws=draws)), level=level)
+    return percentile_interval(mean_figure(figure, resampled_sums(sums, seed=seed, draws=draws)), level=level)
 
 
 def percentile_interval(figures: Sequence[float | None] | npt.NDArray[np.float64], *, level: float) -> Interval | None:
@@ -134,12 +154,15 @@ def percentile_interval(figures: Sequence[float | None] | npt.NDArray[np.float64
     return Interval(low=low, high=high, level=level, method="cluster bootstrap", undefined=undefined)
 
 
-def resampled_indices(seed: int, *, draws: int, size: int) -> Iterator[Indices]:
-    """Random indices below `size`, in chunks of shape (some draws, `size`), `draws` rows in all."""
-    if draws * size <= _MAX_CACHED_INDICES:
-        yield _cached_indices(seed, draws, size)
+def resampled_indices(seed: int, *, draws: int, strata: tuple[int, ...]) -> Iterator[Indices]:
+    """Random indices of clusters, as many from each stratum as it has, in chunks of shape (some draws, clusters).
+
+    Indices of later strata go on where those of the stratum before end. There are `draws` rows in all.
+    """
+    if draws * sum(strata) <= _MAX_CACHED_INDICES:
+        yield _cached_indices(seed, draws, strata)
         return
-    yield from _draw_indices(seed, draws=draws, size=size)
+    yield from _draw_indices(seed, draws=draws, strata=strata)
 
 
 def coin_tosses(seed: int, *, draws: int, size: int) -> Iterator[npt.NDArray[np.bool_]]:
@@ -154,26 +177,28 @@ def coin_tosses(seed: int, *, draws: int, size: int) -> Iterator[npt.NDArray[np.
 
 
 @lru_cache(maxsize=2)
-def _cached_indices(seed: int, draws: int, size: int) -> Indices:
+def _cached_indices(seed: int, draws: int, strata: tuple[int, ...]) -> Indices:
     """Cached, because all figures of a run use the same draws, which cost more than the figures."""
     import numpy as np
 
-    indices = np.concatenate([*_draw_indices(seed, draws=draws, size=size)])
+    indices = np.concatenate([*_draw_indices(seed, draws=draws, strata=strata)])
     indices.setflags(write=False)
     return indices
 
 
-def _draw_indices(seed: int, *, draws: int, size: int) -> Iterator[Indices]:
+def _draw_indices(seed: int, *, draws: int, strata: tuple[int, ...]) -> Iterator[Indices]:
     import numpy as np
 
-    source, half = np.random.PCG64(seed), np.uint64(32)
+    source, half, size = np.random.PCG64(seed), np.uint64(32), sum(strata)
+    sizes = np.repeat(np.array(strata, dtype=np.uint64), strata)
+    starts = np.repeat([block.start for block in blocks(strata)], strata).astype(np.int32)
     for rows in _chunk_sizes(draws, size):
-        words = source.random_raw(rows * size)
-        # The upper half of each word as a share of `size`: no index is likelier than another by more than size / 2³².
+        words = source.random_raw(rows * size).reshape(rows, size)
+        # The upper half of each word as a share of the size: no index is likelier than another by more than size / 2³².
         words >>= half
-        words *= np.uint64(size)
+        words *= sizes
         words >>= half
-        yield words.astype(np.int32).reshape(rows, size)
+        yield words.astype(np.int32) + starts
 
 
 def _chunk_sizes(draws: int, size: int) -> Iterator[int]:
@@ -183,30 +208,47 @@ def _chunk_sizes(draws: int, size: int) -> Iterator[int]:
 
 
 def resampled_means(groups: ClusterSums, *, seed: int, draws: int) -> npt.NDArray[np.float64]:
-    """The mean over rows on each draw of clusters, shape (draws,)."""
+    """The mean over rows on each draw of clusters, plain mean of that over strata, shape (draws,)."""
     import numpy as np
 
-    chunks = resampled_indices(seed, draws=draws, size=len(groups.sums))
-    if groups.one_row_each:
-        return np.concatenate([groups.sums[indices].mean(axis=1) for indices in chunks])
-    return np.concatenate([groups.sums[indices].sum(axis=1) / groups.sizes[indices].sum(axis=1) for indices in chunks])
+    def means(indices: Indices) -> Floats:
+        sums = groups.sums[indices]
+        return sums.mean(axis=1) if groups.one_row_each else sums.sum(axis=1) / groups.sizes[indices].sum(axis=1)
+
+    chunks = resampled_indices(seed, draws=draws, strata=groups.strata)
+    return np.concatenate(
+        [_mean_of([means(indices[:, block]) for block in blocks(groups.strata)]) for indices in chunks]
+    )
 
 
-def resampled_rows(indices: Sequence[npt.NDArray[np.int64]], *, seed: int, draws: int) -> Iterator[list[int]]:
-    """Indices of the rows on each draw of clusters."""
+def resampled_rows(
+    indices: Sequence[Sequence[npt.NDArray[np.int64]]], *, seed: int, draws: int
+) -> Iterator[list[list[int]]]:
+    """Indices of the rows on each draw of clusters, stratum by stratum.
+
+    Args:
+        indices: those of each cluster's rows, stratum by stratum, as `cluster_rows` gives them.
+        seed: of the draws.
+        draws: how many.
+    """
     import numpy as np
 
-    for chunk in resampled_indices(seed, draws=draws, size=len(indices)):
+    clusters, strata = [cluster for stratum in indices for cluster in stratum], tuple(map(len, indices))
+    for chunk in resampled_indices(seed, draws=draws, strata=strata):
         for drawn in chunk:
-            clusters: list[int] = drawn.tolist()
-            yield np.concatenate([indices[cluster] for cluster in clusters]).tolist()
+            numbers: list[int] = drawn.tolist()
+            yield [np.concatenate([clusters[number] for number in numbers[block]]).tolist() for block in blocks(strata)]
 
 
-def cluster_sums(rows: Floats | Sequence[Sequence[float]], clusters: Sequence[ClusterKey] | None) -> Floats:
-    """The sum of each cluster's rows, shape (clusters, columns), in the order of the clusters' names.
+def cluster_sums(
+    rows: Floats | Sequence[Sequence[float]],
+    clusters: Sequence[ClusterKey] | None,
+    strata: Sequence[ClusterKey] | None = None,
+) -> list[Floats]:
+    """The sum of each cluster's rows, shape (clusters, columns), for each stratum, in the order of the clusters' names.
 
     Raises:
-        UsageError: rows differ in length, or clusters and rows in number.
+        UsageError: rows differ in length, or clusters or strata and rows in number.
     """
     import numpy as np
 
@@ -214,51 +256,79 @@ def cluster_sums(rows: Floats | Sequence[Sequence[float]], clusters: Sequence[Cl
     if table.ndim != 2:
         msg = "Rows of numbers to be summed must all be equally long."
         raise UsageError(msg, hint="Give each row as many numbers as the first.")
-    if clusters is None:
-        return table
-    codes, count = cluster_codes(clusters, n=len(table))
-    sums = np.zeros((count, table.shape[1]))
+    codes, counts = cluster_codes(clusters, strata, n=len(table))
+    sums = np.zeros((sum(counts), table.shape[1]))
     np.add.at(sums, codes, table)
-    return sums
+    return [sums[block] for block in blocks(counts)]
 
 
-def resampled_sums(sums: Floats, *, seed: int, draws: int) -> Floats:
-    """Sums over each draw of clusters, shape (draws, columns)."""
+def resampled_sums(sums: Sequence[Floats], *, seed: int, draws: int) -> list[Floats]:
+    """Sums over each draw of clusters, shape (draws, columns), for each stratum.
+
+    Args:
+        sums: of each cluster, stratum by stratum, as `cluster_sums` gives them.
+        seed: of the draws.
+        draws: how many.
+    """
     import numpy as np
 
-    size = len(sums)
-    if draws * size <= _MAX_CACHED_COUNTS:
-        return _cached_counts(seed, draws, size) @ sums
-    return np.concatenate(
-        [_draw_counts(indices, size=size) @ sums for indices in resampled_indices(seed, draws=draws, size=size)]
-    )
+    strata = tuple(map(len, sums))
+    several = [*zip(blocks(strata), sums, strict=True)]
+    if draws * sum(strata) <= _MAX_CACHED_COUNTS:
+        counts = _cached_counts(seed, draws, strata)
+        return [counts[:, block] @ each for block, each in several]
+    chunks = [
+        [counts[:, block] @ each for block, each in several]
+        for counts in map(_draw_counts, resampled_indices(seed, draws=draws, strata=strata))
+    ]
+    return [np.concatenate(stratum) for stratum in zip(*chunks, strict=True)]
+
+
+def mean_figure(figure: FigureOfSums, sums: Sequence[Floats]) -> Floats:
+    """The plain mean over strata of a figure of their sums."""
+    return _mean_of([figure(stratum) for stratum in sums])
+
+
+def _mean_of(figures: Sequence[Floats]) -> Floats:
+    """The plain mean over strata, NaN where one has no value; of a single stratum its own figures, digit by digit."""
+    import numpy as np
+
+    return figures[0] if len(figures) == 1 else np.mean(figures, axis=0)
 
 
 @lru_cache(maxsize=2)
-def _cached_counts(seed: int, draws: int, size: int) -> Floats:
+def _cached_counts(seed: int, draws: int, strata: tuple[int, ...]) -> Floats:
     """Cached, because all figures of a run use the same counts, which cost more than the sums."""
     import numpy as np
 
-    times = [_draw_counts(indices, size=size) for indices in resampled_indices(seed, draws=draws, size=size)]
-    kept = np.concatenate(times)
+    kept = np.concatenate([*map(_draw_counts, resampled_indices(seed, draws=draws, strata=strata))])
     kept.setflags(write=False)
     return kept
 
 
-def _draw_counts(indices: npt.NDArray[np.int32], *, size: int) -> Floats:
-    """How often each index was drawn, shape (draws, `size`)."""
+def _draw_counts(indices: npt.NDArray[np.int32]) -> Floats:
+    """How often each index was drawn, shape (draws, indices)."""
     import numpy as np
 
-    offsets = np.arange(len(indices), dtype=np.int64)[:, None] * size
-    counts = np.bincount((indices + offsets).ravel(), minlength=len(indices) * size)
-    return counts.reshape(len(indices), size).astype(np.float64)
+    draws, size = indices.shape
+    offsets = np.arange(draws, dtype=np.int64)[:, None] * size
+    counts = np.bincount((indices + offsets).ravel(), minlength=draws * size)
+    return counts.reshape(draws, size).astype(np.float64)
 
 
-def swapped_differences(figure: FigureOfSums, a: Floats, b: Floats, *, seed: int, draws: int) -> Floats:
-    """figure(a) − figure(b) when each cluster's sums are swapped at random, shape (draws,)."""
+def swapped_differences(
+    figure: FigureOfSums, a: Sequence[Floats], b: Sequence[Floats], *, seed: int, draws: int
+) -> Floats:
+    """figure(a) − figure(b) when each cluster's sums are swapped at random, shape (draws,); sums are by stratum."""
     import numpy as np
 
-    moved = b - a
-    shifts = [tossed.astype(np.float64) @ moved for tossed in coin_tosses(seed, draws=draws, size=len(a))]
-    shift = np.concatenate(shifts)
-    return figure(a.sum(axis=0) + shift) - figure(b.sum(axis=0) - shift)
+    strata = tuple(map(len, a))
+    moved = [(block, other - one) for block, one, other in zip(blocks(strata), a, b, strict=True)]
+    chunks = [
+        [tossed[:, block].astype(np.float64) @ each for block, each in moved]
+        for tossed in coin_tosses(seed, draws=draws, size=sum(strata))
+    ]
+    shifts = [np.concatenate(stratum) for stratum in zip(*chunks, strict=True)]
+    left = [one.sum(axis=0) + shift for one, shift in zip(a, shifts, strict=True)]
+    right = [other.sum(axis=0) - shift for other, shift in zip(b, shifts, strict=True)]
+    return mean_figure(figure, left) - mean_figure(figure, right)

@@ -303,3 +303,55 @@ def test_the_difference_is_shown_as_often_as_is_said(n: int, discordant: int) ->
     )
 
     assert 0.78 < power < 0.95
+
+
+# --- strata ---
+
+
+def test_strata_are_weighed_alike_in_a_comparison() -> None:
+    """A is better on all ten clusters of the one stratum, by as much as B is on all thirty of the other."""
+    strata = [0] * 10 + [1] * 30
+    a, b = [1.0] * 10 + [0.0] * 30, [0.0] * 10 + [1.0] * 30
+    found = compare_paired(a, b, strata=strata, seed=1, binary=True)
+
+    assert (found.figure_a, found.figure_b, found.difference) == (0.5, 0.5, 0.0)
+    assert (found.test, found.p, found.verdict) == ("sign flip", 1.0, "tied")
+    assert compare_paired(a, b, seed=1, binary=True).verdict == "worse"
+
+
+def test_a_difference_over_strata_is_found_by_all_three_ways() -> None:
+    source = np.random.default_rng(3)
+    strata = source.integers(0, 3, 240).tolist()
+    clusters = [f"{stratum}-{place // 2}" for place, stratum in enumerate(strata)]
+    a = (source.random(240) < 0.75).astype(float).tolist()
+    b = (source.random(240) < 0.5).astype(float).tolist()
+    mean = compare_paired(a, b, clusters, strata=strata, seed=2)
+    pairs_a, pairs_b = ([(value, 1.0) for value in values] for values in (a, b))
+    totals = compare_totals(
+        lambda sums: sums[..., 0] / sums[..., 1], pairs_a, pairs_b, seed=2, clusters=clusters, strata=strata
+    )
+    whole = compare_statistics(
+        lambda rows: sum(rows) / len(rows), a, b, seed=2, clusters=clusters, strata=strata, draws=400
+    )
+
+    by_hand = [
+        np.mean([value for value, own in zip(a, strata, strict=True) if own == stratum])
+        - np.mean([value for value, own in zip(b, strata, strict=True) if own == stratum])
+        for stratum in range(3)
+    ]
+    assert mean.difference == pytest.approx(float(np.mean(by_hand)))
+    for found in (mean, totals, whole):
+        assert found.difference == pytest.approx(mean.difference)
+        assert found.verdict == "better"
+        assert found.n_clusters == len({*clusters})
+    assert mean.interval is not None
+    assert totals.interval is not None
+    assert (mean.interval.low, mean.interval.high) == pytest.approx((totals.interval.low, totals.interval.high))
+    assert mean.detectable == pytest.approx(totals.detectable, rel=0.15)
+
+
+def test_a_stratum_of_one_cluster_lets_nothing_be_told() -> None:
+    found = compare_paired([1, 1, 1, 0], [0, 0, 0, 0], list("aabc"), strata=[0, 0, 1, 1], seed=1, binary=True)
+
+    assert (found.ground, found.interval, found.p, found.verdict) == ("one cluster", None, None, "tied")
+    assert "or all of one stratum, are of one cluster" in found.sentence("A", "B", "accuracy")

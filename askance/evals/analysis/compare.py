@@ -361,7 +361,7 @@ def _chosen(metrics: Sequence[Metric], wanted: str | Sequence[str] | None, rows:
     """The metrics that are asked for, or else all of which higher or lower is better and that any sample has."""
     known = {metric.name: metric for metric in metrics}
     if wanted is None:
-        ended = [metric for metric in metrics if metric.better != "neither"]
+        ended = [metric for metric in metrics if metric.better != "neither" and not metric.beside]
         return [metric for metric in ended if any(metric.covers(score) for row in rows for score in row.scores)]
     names = [wanted] if isinstance(wanted, str) else list(wanted)
     for name in names:
@@ -415,15 +415,17 @@ def _compared(
 def _tested(
     metric: Metric, one: Sequence[Score], other: Sequence[Score], *, clusters: Sequence[str], seed: int
 ) -> Comparison:
-    higher = metric.better == "higher"
+    higher, strata = metric.better == "higher", metric.strata_of(one)
     a, b = metric.matrix(one), metric.matrix(other)
     if metric.of_sums is not None:
-        return compare_totals(metric.totalled, a, b, seed=seed, clusters=clusters, higher_is_better=higher)
+        return compare_totals(
+            metric.totalled, a, b, seed=seed, clusters=clusters, strata=strata, higher_is_better=higher
+        )
     if metric.statistic is None:
         left: list[float] = a[:, 0].tolist()
         right: list[float] = b[:, 0].tolist()
         binary = all(value in {0.0, 1.0} for value in (*left, *right))
-        return compare_paired(left, right, clusters, seed=seed, binary=binary, higher_is_better=higher)
+        return compare_paired(left, right, clusters, seed=seed, strata=strata, binary=binary, higher_is_better=higher)
     both = metric.matrix([*one, *other])
     return compare_statistics(
         lambda drawn: metric.figured(both[list(drawn)]),
@@ -431,6 +433,7 @@ def _tested(
         range(len(one), 2 * len(one)),
         seed=seed,
         clusters=clusters,
+        strata=strata,
         higher_is_better=higher,
     )
 

@@ -1,3 +1,6 @@
+from .breakdown import by_tag as by_tag
+from .breakdown import folds_of as folds_of
+from .breakdown import over_folds as over_folds
 from .context import SuiteContext as SuiteContext
 from .context import View as View
 from .context import chain_of as chain_of

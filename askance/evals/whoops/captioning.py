@@ -29,7 +29,7 @@ from askance.evals.scorer import Scorer
 from askance.evals.solver import ChainSolver
 from askance.evals.suite.context import CAPTION, GOLD
 from askance.evals.suite.text_overlap import COUNTS, ORDERS, PLAIN_WORDS, missing_package, need_sacrebleu, plain_words
-from askance.evals.whoops.task import CONTEXTS, WhoopsTask, by_category
+from askance.evals.whoops.task import CONTEXTS, WhoopsTask
 from askance.tools import caption
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class Captioning(WhoopsTask):
             if_right=lambda sample: caption_score(sample.target[0], sample.target),
             notes=NOTES,
         )
-        return by_category(plain, self.categories, PLAIN_WORDS.metric.name)
+        return self.by_category(plain, PLAIN_WORDS.metric.name)
 
 
 def _captioner(model: Model, *, sees: bool) -> Node[Any, Any]:

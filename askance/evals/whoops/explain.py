@@ -23,7 +23,7 @@ from askance.evals.sample import Sample, Score
 from askance.evals.scorer import Scorer
 from askance.evals.solver import ChainSolver
 from askance.evals.suite.suite_task import JudgeTask, NotedJudge
-from askance.evals.whoops.task import WhoopsTask, by_category
+from askance.evals.whoops.task import WhoopsTask
 from askance.models import ModelLike
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class Explain(JudgeTask, WhoopsTask):
             if_right=lambda _: Score(values={JUDGED: 1.0, PER_REFERENCE: 1.0}),
             notes=(noted.note.sentence, *NOTES),
         )
-        return by_category(plain, self.categories, JUDGED)
+        return self.by_category(plain, JUDGED)
 
 
 def people_values(sample: Sample, said: str, judged: float) -> dict[str, float]:

@@ -23,7 +23,7 @@ from askance.evals.solver import ChainSolver
 from askance.evals.suite.choice import OTHER, TRUE, UNKNOWN, choice_samples, single_scorer
 from askance.evals.suite.option_orders import Orders
 from askance.evals.suite.shuffle import random_order
-from askance.evals.whoops.task import WhoopsTask, by_category
+from askance.evals.whoops.task import WhoopsTask
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
@@ -126,7 +126,7 @@ class ExplainChoice(WhoopsTask):
     @override
     def scorer(self) -> Scorer:
         plain = single_scorer(NEGATIVE_KINDS, orders=self.orders, notes=(NOTE,))
-        return by_category(plain, self.categories, "accuracy")
+        return self.by_category(plain, "accuracy")
 
     def _samples_of(self, entry: WeirdImage) -> Iterator[Sample]:
         """The samples of one image, one for each order of its options."""

@@ -38,7 +38,7 @@ from askance.evals.suite.selection import FOLDS, fold_of, read_names
 from askance.evals.suite.shuffle import stable_number
 from askance.evals.whoops.dataset import Whoops
 from askance.evals.whoops.layout import has_rows
-from askance.evals.whoops.task import WeirdTask, by_category
+from askance.evals.whoops.task import WeirdTask
 from askance.images import SUFFIXES, Image
 
 if TYPE_CHECKING:
@@ -165,7 +165,7 @@ class Identify(WeirdTask):
             if_right=lambda sample: _scored(sample, str(sample.target)),
             notes=NOTES,
         )
-        return by_category(plain, self.categories, _RIGHT)
+        return self.by_category(plain, _RIGHT)
 
 
 def _scored(sample: Sample, said: str) -> Score:

@@ -30,7 +30,7 @@ from askance.evals.suite.context import GOLD, PICTURE
 from askance.evals.suite.option_orders import Orders, both_right, sample_ids
 from askance.evals.suite.ranker import OptionRanker
 from askance.evals.suite.shuffle import option_order, stable_number
-from askance.evals.whoops.task import CONTEXTS, WhoopsTask, by_category
+from askance.evals.whoops.task import CONTEXTS, WhoopsTask
 from askance.models import ScorerLike
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ class CaptionMatching(WhoopsTask):
             if_right=lambda sample: Score(values=_values(sample, right=1.0)),
             notes=NOTES,
         )
-        return by_category(plain, self.categories, RIGHT)
+        return self.by_category(plain, RIGHT)
 
 
 _READINGS: Mapping[str, str] = {

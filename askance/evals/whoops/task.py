@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, get_args
@@ -12,7 +12,8 @@ from typing_extensions import override
 
 from askance.chains import REPLY, SeenContext
 from askance.errors import BadData, UsageError
-from askance.evals.sample import Sample, Score
+from askance.evals.sample import Sample
+from askance.evals.suite.breakdown import by_tag
 from askance.evals.suite.context import GOLD, NOTHING, TEXT_ONLY, chain_of
 from askance.evals.suite.selection import FOLDS, Subset, fold_of
 from askance.evals.suite.suite_task import ModelTask, SuiteTask
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from askance.chains import Chain, Link, Reading
     from askance.chains.chain import NodeLike
     from askance.chat import JsonObject
-    from askance.evals.metric import Metric
     from askance.evals.scorer import Scorer
     from askance.evals.whoops.images import WeirdImage
     from askance.images import Image
@@ -68,6 +68,10 @@ class WeirdTask(ModelTask, SuiteTask):
     def categories(self) -> tuple[str, ...]:
         """The commonsense categories of the images; a run keeps them with its options."""
         return tuple(self.found("categories", self._categories))
+
+    def by_category(self, scorer: Scorer, *names: str) -> Scorer:
+        """`scorer` with metrics of these names for each category as well."""
+        return by_tag(scorer, "category", self.categories, *names)
 
     @override
     def kept(self) -> JsonObject:
@@ -160,53 +164,3 @@ class WhoopsTask(WeirdTask):
 def gold_caption(entry: WeirdImage) -> str:
     """The caption that people chose for an image, else its first one; empty if it has none."""
     return entry.selected_caption or next(iter(entry.captions), "")
-
-
-def by_category(scorer: Scorer, categories: Sequence[str], *names: str) -> Scorer:
-    """`scorer` with further metrics for each category, such as `accuracy: Physical rules`.
-
-    Args:
-        scorer: its samples have a tag `category`.
-        categories: all categories.
-        names: names of the metrics that are given by category.
-    """
-    apart = [metric for metric in scorer.metrics if metric.name in names]
-    columns = tuple(dict.fromkeys(column for metric in apart for column in metric.columns))
-    of_each = [_of(metric, category) for metric in apart for category in categories]
-
-    def with_category(of: Callable[[Sample], Score]) -> Callable[[Sample], Score]:
-        return lambda sample: _with_category(of(sample), sample, columns)
-
-    def score(sample: Sample, value: Any) -> Score | Awaitable[Score]:
-        found = scorer.score(sample, value)
-        return _with_category(found, sample, columns) if isinstance(found, Score) else _later(found, sample, columns)
-
-    return replace(
-        scorer,
-        score=score,
-        metrics=(*scorer.metrics, *of_each),
-        if_wrong=with_category(scorer.if_wrong),
-        if_right=with_category(scorer.if_right),
-    )
-
-
-def _of(metric: Metric, category: str) -> Metric:
-    return replace(
-        metric,
-        name=f"{metric.name}: {category}",
-        columns=tuple(f"{column}: {category}" for column in metric.columns),
-        summary=f"{metric.summary or metric.name}, {category}",
-    )
-
-
-async def _later(found: Awaitable[Score], sample: Sample, columns: Sequence[str]) -> Score:
-    return _with_category(await found, sample, columns)
-
-
-def _with_category(score: Score, sample: Sample, columns: Sequence[str]) -> Score:
-    """The score with its values also under names with the sample's category."""
-    category = sample.tags.get("category")
-    if category is None:
-        return score
-    own = {f"{name}: {category}": score.values[name] for name in columns if name in score.values}
-    return replace(score, values={**score.values, **own})

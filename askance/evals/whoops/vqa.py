@@ -30,7 +30,7 @@ from askance.evals.sample import Sample, Score
 from askance.evals.scorer import Scorer
 from askance.evals.solver import ChainSolver
 from askance.evals.suite.suite_task import JudgeTask
-from askance.evals.whoops.task import WhoopsTask, by_category
+from askance.evals.whoops.task import WhoopsTask
 from askance.models import ScorerLike, get_scorer
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ class Vqa(JudgeTask, WhoopsTask):
                 *NOTES,
             ),
         )
-        return by_category(plain_scorer, self.categories, *(name for name in names if name != STRICT))
+        return self.by_category(plain_scorer, *(name for name in names if name != STRICT))
 
 
 _SUMMARIES: Mapping[str, str] = {

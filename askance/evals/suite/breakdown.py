@@ -1,0 +1,121 @@
+"""Figures of parts of the samples, such as categories and folds, and means over folds.
+
+A figure of a cross-validation is the plain mean of its folds' own figures. So every metric of a scorer stands in three
+forms: the mean over the folds, under its own name; the figure over all samples, `accuracy, pooled`; and that of each
+fold, `accuracy: fold 0`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from askance.evals.metric import Metric, StratifiedMetric
+from askance.evals.sample import Sample, Score
+from askance.evals.suite.selection import FOLDS
+
+if TYPE_CHECKING:
+    from askance.evals.scorer import Scorer
+
+
+def by_tag(scorer: Scorer, tag: str, values: Sequence[Any], *names: str, label: Callable[[Any], str] = str) -> Scorer:
+    """`scorer` with further metrics for the samples of each value of a tag, such as `accuracy: Physical rules`.
+
+    Args:
+        scorer: its samples have the tag; those without it are in no part.
+        tag: name of the tag.
+        values: all values of the tag.
+        names: names of the metrics that are given by part.
+        label: what stands for a value in the names of figures.
+    """
+    apart = [metric for metric in scorer.metrics if metric.name in names]
+    columns = tuple(dict.fromkeys(column for metric in apart for column in metric.columns))
+
+    def labelled(score: Score, sample: Sample) -> Score:
+        """The score with its values also under names with the label of the sample's part."""
+        value = sample.tags.get(tag)
+        if value is None:
+            return score
+        part = label(value)
+        own = {f"{name}: {part}": score.values[name] for name in columns if name in score.values}
+        return replace(score, values={**score.values, **own})
+
+    async def later(found: Awaitable[Score], sample: Sample) -> Score:
+        return labelled(await found, sample)
+
+    def score(sample: Sample, value: Any) -> Score | Awaitable[Score]:
+        found = scorer.score(sample, value)
+        return labelled(found, sample) if isinstance(found, Score) else later(found, sample)
+
+    def if_wrong(sample: Sample) -> Score:
+        return labelled(scorer.if_wrong(sample), sample)
+
+    def if_right(sample: Sample) -> Score:
+        return labelled(scorer.if_right(sample), sample)
+
+    return replace(
+        scorer,
+        score=score,
+        metrics=(*scorer.metrics, *(_part(metric, label(value)) for metric in apart for value in values)),
+        if_wrong=if_wrong,
+        if_right=if_right,
+    )
+
+
+def over_folds(scorer: Scorer, folds: Sequence[int], *, count: int = FOLDS) -> Scorer:
+    """`scorer` with the mean over folds in place of each metric; the pooled figure and each fold's own stand beside it.
+
+    A mean leaves out folds without a figure, and samples without a fold; the pooled figure has all samples. Intervals
+    of means come from clusters that are drawn within their fold. With one fold the metrics stay as they are, and a note
+    says so; without folds nothing changes.
+
+    Args:
+        scorer: its samples have a tag `fold`, and a cluster that lies in one fold, such as their contest.
+        folds: those that the samples are of.
+        count: how many folds the data have.
+    """
+    parts = by_tag(scorer, "fold", folds, *(metric.name for metric in scorer.metrics), label=_fold_label)
+    notes = (*scorer.notes, *_notes(folds, count))
+    if len(folds) < 2:
+        return replace(parts, metrics=scorer.metrics, notes=notes)
+    of_folds = [replace(metric, beside=True) for metric in parts.metrics[len(scorer.metrics) :]]
+    means: list[Metric] = []
+    for place, metric in enumerate(scorer.metrics):
+        own = of_folds[place * len(folds) : (place + 1) * len(folds)]
+        means.append(StratifiedMetric.over(metric, own, summary=f"{_said(metric)}, mean over folds"))
+    pooled = [
+        replace(metric, name=f"{metric.name}, pooled", summary=f"{_said(metric)}, over all samples", beside=True)
+        for metric in scorer.metrics
+    ]
+    return replace(parts, metrics=(*means, *pooled, *of_folds), notes=notes)
+
+
+def folds_of(samples: Sequence[Sample]) -> tuple[int, ...]:
+    """The folds that samples are of, by their tag `fold`."""
+    return tuple(sorted({sample.tags["fold"] for sample in samples if sample.tags.get("fold") is not None}))
+
+
+def _notes(folds: Sequence[int], count: int) -> Iterator[str]:
+    if len(folds) > 1:
+        yield "Figures are plain means over folds, with clusters drawn within folds; 'pooled' ones are over all samples"
+    if 0 < len(folds) < count:
+        named = f"Fold {folds[0]}" if len(folds) == 1 else f"Folds {', '.join(map(str, folds))}"
+        yield f"{named} of {count}, not comparable with means over all {count} folds"
+
+
+def _part(metric: Metric, label: str) -> Metric:
+    return replace(
+        metric,
+        name=f"{metric.name}: {label}",
+        columns=tuple(f"{column}: {label}" for column in metric.columns),
+        summary=f"{_said(metric)}, {label}",
+    )
+
+
+def _said(metric: Metric) -> str:
+    return metric.summary or metric.name
+
+
+def _fold_label(fold: Any) -> str:
+    return f"fold {fold}"

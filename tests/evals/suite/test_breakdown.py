@@ -1,0 +1,313 @@
+"""Means over folds, pooled figures and those of each fold; figures of the values of a tag."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+from askance.evals import Figure, Metric, Run, Sample, Score, Scorer, Task, compare, evaluate, mean
+from askance.evals.run import SampleResult
+from askance.evals.sample import Prediction
+from askance.evals.scorer import figures_of
+from askance.evals.suite import by_tag, folds_of, over_folds
+from askance.evals.tables import table_of_runs
+
+FOLDS = range(5)
+
+
+def values_of(right: float) -> Score:
+    return Score(values={"accuracy": right, "hits": 3 * right, "words": 4.0, "size": right / 2})
+
+
+def spread(matrix: Any) -> float:
+    return float(matrix[:, 0].max() - matrix[:, 0].mean())
+
+
+SCORER = Scorer(
+    score=lambda sample, value: values_of(float(value == sample.target)),
+    metrics=(
+        mean("accuracy"),
+        Metric(name="by sums", columns=("hits", "words"), of_sums=lambda sums: (sums[0] / sums[1]) ** 2),
+        Metric(name="spread", columns=("size",), statistic=spread, percent=False),
+    ),
+    if_wrong=lambda _: values_of(0.0),
+    if_right=lambda _: values_of(1.0),
+    notes=("a note",),
+)
+
+
+def result(fold: int | None, contest: int, number: int, right: bool | None) -> SampleResult:
+    """An answer to an item of a contest; None is no answer."""
+    sample = Sample(
+        id=f"{contest}-{number}",
+        target=1,
+        group=f"contest {contest}",
+        tags={"contest": contest} if fold is None else {"fold": fold, "contest": contest},
+    )
+    if right is None:
+        return SampleResult(sample=sample, epoch=0, prediction=Prediction(outcome="refused"))
+    return SampleResult(sample=sample, epoch=0, prediction=Prediction(outcome="answered", value=int(right)))
+
+
+def scored(results: Sequence[SampleResult], scorer: Scorer) -> list[SampleResult]:
+    return [
+        replace(each, score=cast("Score", scorer.score(each.sample, each.prediction.value)))
+        if each.prediction.answered
+        else each
+        for each in results
+    ]
+
+
+def figures(results: Sequence[SampleResult], scorer: Scorer, **options: Any) -> dict[str, Figure]:
+    return {each.metric: each for each in figures_of(scored(results, scorer), scorer, **options)}
+
+
+def cross_validation(contests: int = 20, *, seed: int = 1) -> list[SampleResult]:
+    """Folds of unlike sizes, with three or six items a contest, the later folds easier; one answer in fifteen lacks."""
+    source = np.random.default_rng(seed)
+    found: list[SampleResult] = []
+    for contest in range(contests):
+        fold = contest % 5 if contest % 3 else 4
+        for number in range(int(source.choice([3, 6]))):
+            right = None if source.random() < 1 / 15 else bool(source.random() < 0.2 + 0.15 * fold)
+            found.append(result(fold, contest, number, right))
+    return found
+
+
+def by_hand(results: Sequence[SampleResult], fold: int | None = None) -> tuple[float, float, float]:
+    """The three metrics over a fold, or all samples."""
+    values = [float(each.prediction.value == 1) for each in results if fold in (None, each.sample.tags.get("fold"))]
+    right = float(np.mean(values))
+    return right, (3 * right / 4) ** 2, max(values) / 2 - right / 2
+
+
+def test_every_metric_is_the_plain_mean_of_its_folds() -> None:
+    results = cross_validation()
+    found = figures(results, over_folds(SCORER, FOLDS))
+
+    for place, name in enumerate(("accuracy", "by sums", "spread")):
+        each = [by_hand(results, fold)[place] for fold in FOLDS]
+        assert found[name].value == pytest.approx(np.mean(each), abs=1e-12)
+        assert [found[f"{name}: fold {fold}"].value for fold in FOLDS] == pytest.approx(each)
+        assert found[f"{name}, pooled"].value == pytest.approx(by_hand(results)[place])
+        assert found[name].value != pytest.approx(found[f"{name}, pooled"].value, abs=0.01)
+        interval = found[name].interval
+        assert interval is not None
+        assert interval.low < (found[name].value or 0) < interval.high
+    assert (found["accuracy"].samples, found["accuracy"].clusters) == (len(results), 20)
+    assert [*found][:6] == ["accuracy", "by sums", "spread", "accuracy, pooled", "by sums, pooled", "spread, pooled"]
+
+
+def test_the_interval_is_that_of_contests_drawn_within_their_folds() -> None:
+    results = cross_validation(60, seed=3)
+    found = figures(results, over_folds(SCORER, FOLDS))["accuracy"].interval
+    source = np.random.default_rng(4)
+    drawn: list[float] = []
+    table: dict[int, dict[str, list[float]]] = {}
+    for each in results:
+        rows = table.setdefault(each.sample.tags["fold"], {}).setdefault(each.sample.cluster, [])
+        rows.append(float(each.prediction.value == 1))
+    for _ in range(3000):
+        of_folds = [
+            np.mean([value for name in source.choice([*fold], len(fold)) for value in fold[name]])
+            for fold in table.values()
+        ]
+        drawn.append(float(np.mean(of_folds)))
+
+    assert found is not None
+    assert (found.low, found.high) == pytest.approx(np.quantile(drawn, [0.025, 0.975]).tolist(), abs=0.012)
+
+
+def test_non_answers_count_within_their_fold() -> None:
+    results = [
+        *(result(0, 1, number, right) for number, right in enumerate((True, True, None))),
+        *(result(0, 2, number, right) for number, right in enumerate((False, None, None))),
+        *(result(1, 3, number, right) for number, right in enumerate((True, False))),
+        result(1, 4, 0, None),
+    ]
+    wrong = figures(results, over_folds(SCORER, (0, 1), count=2))["accuracy"]
+    answered = figures(results, over_folds(SCORER, (0, 1), count=2), convention="answered")["accuracy"]
+
+    assert wrong.value == wrong.if_wrong == pytest.approx((2 / 6 + 1 / 3) / 2)
+    assert wrong.if_right == pytest.approx((5 / 6 + 2 / 3) / 2)
+    assert wrong.among_answered == answered.value == pytest.approx((2 / 3 + 1 / 2) / 2)
+    assert (wrong.samples, wrong.answered, wrong.clusters) == (9, 5, 4)
+
+
+def test_a_fold_without_samples_is_left_out_of_the_mean() -> None:
+    results = [result(fold, 10 * fold + place, 0, place < fold) for fold in (1, 2, 3) for place in range(4)]
+    found = figures(results, over_folds(SCORER, FOLDS))
+
+    assert found["accuracy"].value == pytest.approx((1 / 4 + 2 / 4 + 3 / 4) / 3)
+    assert (found["accuracy: fold 0"].value, found["accuracy: fold 0"].samples) == (None, 0)
+
+
+def test_samples_without_a_fold_are_in_the_pooled_figure_alone() -> None:
+    results = [
+        *(result(fold, 10 * fold + place, 0, place < 2) for fold in FOLDS for place in range(4)),
+        *(result(None, 90 + place, 0, True) for place in range(5)),
+    ]
+    found = figures(results, over_folds(SCORER, FOLDS))
+
+    assert (found["accuracy"].value, found["accuracy"].samples) == (0.5, 20)
+    assert (found["accuracy, pooled"].value, found["accuracy, pooled"].samples) == (15 / 25, 25)
+
+
+def test_a_fold_of_one_contest_leaves_no_interval() -> None:
+    results = [result(fold, fold, number, number < 2) for fold in FOLDS for number in range(3)]
+
+    assert figures(results, over_folds(SCORER, FOLDS))["by sums"].interval is None
+
+
+def test_one_fold_is_what_it_was_with_a_note() -> None:
+    results = [result(2, place, 0, place < 3) for place in range(5)]
+    one = over_folds(SCORER, [2])
+
+    assert one.metrics == SCORER.metrics
+    assert one.notes == ("a note", "Fold 2 of 5, not comparable with means over all 5 folds")
+    assert figures(results, one)["accuracy"] == figures(results, SCORER)["accuracy"]
+
+
+def test_notes_name_the_folds_that_are_there() -> None:
+    mean_note = over_folds(SCORER, FOLDS).notes[1]
+
+    assert mean_note.startswith("Figures are plain means over folds")
+    assert over_folds(SCORER, FOLDS).notes == ("a note", mean_note)
+    assert over_folds(SCORER, (0, 3)).notes[1:] == (
+        mean_note,
+        "Folds 0, 3 of 5, not comparable with means over all 5 folds",
+    )
+    assert over_folds(SCORER, ()).metrics == SCORER.metrics
+    assert over_folds(SCORER, ()).notes == SCORER.notes
+
+
+def test_a_scorer_that_asks_somebody_is_awaited() -> None:
+    async def score(sample: Sample, value: Any) -> Score:
+        await asyncio.sleep(0)
+        return values_of(float(value == sample.target))
+
+    found = asyncio.run(
+        cast("Any", over_folds(replace(SCORER, score=score), FOLDS).score(result(3, 1, 1, True).sample, 1))
+    )
+
+    assert found.values["accuracy: fold 3"] == 1.0
+
+
+def test_folds_are_found_in_the_samples() -> None:
+    assert folds_of(
+        [each.sample for each in [result(3, 1, 1, True), result(0, 2, 1, True), result(None, 4, 1, True)]]
+    ) == (
+        0,
+        3,
+    )
+
+
+def test_a_tag_makes_figures_of_its_values() -> None:
+    results = [result(0, place, 0, place < 3) for place in range(4)]
+    found = figures(results, by_tag(SCORER, "contest", [0, 3], "accuracy", label=lambda contest: f"#{contest}"))
+
+    assert [*found] == ["accuracy", "by sums", "spread", "accuracy: #0", "accuracy: #3"]
+    assert [found[name].value for name in ("accuracy", "accuracy: #0", "accuracy: #3")] == [0.75, 1.0, 0.0]
+
+
+def test_all_folds_of_a_whole_test_set_take_less_than_two_seconds(capsys: pytest.CaptureFixture[str]) -> None:
+    from askance import statistics
+    from askance.statistics.estimate import DRAWS
+
+    results = cross_validation(600)
+    scorer = over_folds(replace(SCORER, metrics=SCORER.metrics[:1]), FOLDS)
+    answers = scored(results, scorer)
+    matrix = [[float(answer.score is not None), 1.0] for answer in answers]
+    folds = [answer.sample.tags["fold"] for answer in answers]
+    contests = [answer.sample.cluster for answer in answers]
+    start = time.process_time()
+    statistics.bootstrap_totals(
+        lambda sums: sums[..., 0] / sums[..., 1], matrix, contests, strata=folds, seed=0, draws=DRAWS
+    )
+    statistics.bootstrap_mean([row[0] for row in matrix], contests, strata=folds, seed=0, draws=DRAWS)
+
+    assert len(results) > 2500
+    assert time.process_time() - start < 2
+
+
+# --- runs ---
+
+
+class Contests(Task):
+    """Items of contests in five folds."""
+
+    name = "tests/contests"
+    answers: list[int]
+    """Which answer each item gets."""
+    fold: int | None = None
+    """Only this fold."""
+
+    def samples(self) -> list[Sample]:
+        """Two items a contest, four contests a fold."""
+        return [
+            each.sample
+            for place in range(40)
+            for each in [result(place // 8, place // 2, place % 2, right=True)]
+            if self.fold in (None, place // 8)
+        ]
+
+    def solver(self) -> Any:
+        """Says what it was told to."""
+
+        def solve(sample: Sample) -> int:
+            place: int = 2 * sample.tags["contest"] + int(sample.id[-1])
+            return self.answers[place]
+
+        return solve
+
+    def scorer(self) -> Scorer:
+        """Means over folds."""
+        return over_folds(SCORER, self.found("folds", lambda: folds_of(self.samples())))
+
+    def kept(self) -> dict[str, Any]:
+        """With the folds."""
+        return {**super().kept(), "folds": list(self.found("folds", lambda: folds_of(self.samples())))}
+
+
+def run(name: str, answers: Sequence[int], **options: Any) -> Run:
+    return evaluate(Contests(answers=[*answers], **options), out=name)
+
+
+def test_a_run_shows_means_first_and_is_scored_again_without_the_data() -> None:
+    found = run("a", [1, 1, 0, 1] * 10)
+
+    assert found.figures[0].metric == "accuracy"
+    assert found.figure("accuracy").value == 0.75
+    assert found.figure("accuracy: fold 4").samples == 8
+    assert "Figures are plain means over folds" in " ".join(found.notes)
+    assert table_of_runs([found]).columns[3:9] == (
+        *("accuracy", "by sums", "spread"),
+        *("accuracy, pooled", "by sums, pooled", "spread, pooled"),
+    )
+    assert Run.open("a").figures == found.figures
+
+
+def test_runs_are_compared_by_means_over_folds_and_contests() -> None:
+    easy, hard = run("a", [1] * 8 + [1, 1, 0, 1] * 8), run("b", [1] * 8 + [0, 1, 0, 0] * 8)
+    found = compare(easy, hard)
+
+    assert [each.metric for each in found] == ["accuracy", "by sums", "spread"]
+    first = found.metrics[0]
+    assert (first.comparison.figure_a, first.comparison.figure_b) == pytest.approx((0.8, 0.4))
+    assert (first.comparison.test, first.comparison.n_clusters, first.by_sample) == ("sign flip", 20, (16, 0, 24))
+    assert first.comparison.verdict == "better"
+    (asked,) = compare(easy, hard, metric="accuracy: fold 1")
+    assert asked.comparison.n == 8
+
+
+def test_a_run_of_one_fold_is_compared_over_that_fold() -> None:
+    whole, one = run("a", [1] * 40), run("b", [1, 0] * 20, fold=3)
+    found = compare(whole, one).metrics[0].comparison
+
+    assert (found.n, found.figure_a, found.figure_b) == (8, 1.0, 0.5)
