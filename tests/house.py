@@ -47,7 +47,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
 BESIDE = {"testing": "models"}
 """Rooms that no other room imports, and the floor they stand beside: they import what may be imported there, and it."""
 
-SUITES = tuple(f"{PACKAGE}.evals.{suite}" for suite in ("pittads", "whoops"))
+SUITES = tuple(f"{PACKAGE}.evals.{suite}" for suite in ("pittads", "whoops", "newyorker"))
 """Suites of tasks. What two of them need stands in `evals.suite`."""
 
 RUNNABLE_ROOMS = tuple(f"{PACKAGE}.{room}*" for room in ("nodes", "tools", "agents", "chains"))

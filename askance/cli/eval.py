@@ -261,7 +261,7 @@ def _task_options(asked: EvaluationOptions, task: type[Task], work: Workspace) -
     options |= {name: value for name, value in general.items() if name in takes}
     if asked.seed is not None and "seed" in takes:
         options["seed"] = asked.seed
-    for role in get_args(Role):
+    for role in () if any(name in options for name in task.instead_of_models) else get_args(Role):
         if (
             role not in options
             and role in takes

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from askance.chat import Json, JsonObject, Outcome
 
 
+RECORDED = "recorded"
+"""The input of a sample that carries a reply which others recorded; see `askance.evals.suite.recorded_replies`."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
     """One thing to answer, with the right answer."""
@@ -46,6 +50,11 @@ class Sample:
             "target": self.target,
             "tags": dict(self.tags),
         }
+
+    def question(self) -> JsonObject:
+        """The sample as JSON without a reply that it carries: equal for samples that ask the same."""
+        form = self.form()
+        return {**form, "inputs": {name: value for name, value in form["inputs"].items() if name != RECORDED}}
 
     @classmethod
     def from_form(cls, form: Mapping[str, Any]) -> Sample:

@@ -73,6 +73,9 @@ class Task(BaseModel):
     name: ClassVar[str] = ""
     """Name by which the task is found, such as `pittads/mac`."""
 
+    instead_of_models: ClassVar[tuple[str, ...]] = ()
+    """Options that take the place of models; with one of them the settings file's models are not used."""
+
     engine: Engine | None = Field(default=None, exclude=True, repr=False)
     """Its records, mode and budget are used; by default the engine of the models."""
 

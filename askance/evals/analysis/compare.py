@@ -71,8 +71,8 @@ def common_samples(runs: Sequence[Run]) -> CommonSamples:
 
 def asked_otherwise(row: Sequence[SampleResult]) -> bool:
     """Whether the samples of a row are not all equal."""
-    first = row[0].sample.form()
-    return any(answer.sample.form() != first for answer in row[1:])
+    first = row[0].sample.question()
+    return any(answer.sample.question() != first for answer in row[1:])
 
 
 def _check(runs: Sequence[Run]) -> None:

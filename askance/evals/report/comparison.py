@@ -132,7 +132,7 @@ def _rows(comparison: RunsComparison, parts: Sequence[RunPart]) -> Iterator[Chan
             worths=tuple(row.worth for row in rows) if values is None else values.values[place],
             higher=values is None or values.higher,
             answers=_numbered(map(_said, answers)),
-            asked=_numbered(answer.sample.form() for answer in answers),
+            asked=_numbered(answer.sample.question() for answer in answers),
         )
 
 

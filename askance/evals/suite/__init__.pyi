@@ -7,6 +7,10 @@ from .context import chain_of as chain_of
 from .context import view_of as view_of
 from .ranker import FusionSolver as FusionSolver
 from .ranker import OptionRanker as OptionRanker
+from .recorded_replies import RecordedReplies as RecordedReplies
+from .recorded_replies import RecordedReply as RecordedReply
+from .recorded_replies import RepliesTask as RepliesTask
+from .recorded_replies import ReplyFile as ReplyFile
 from .selection import FULL_SET as FULL_SET
 from .selection import SMALL_SET as SMALL_SET
 from .selection import Fold as Fold

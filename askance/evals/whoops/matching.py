@@ -55,6 +55,7 @@ class CaptionMatching(WhoopsTask):
     """Which of two captions tells what is weird about an image."""
 
     name = "whoops/matching"
+    instead_of_models = ("scorer",)
     needs = ("captions", "underspecified")
     contexts = tuple(each for each in CONTEXTS if each != GOLD)
 

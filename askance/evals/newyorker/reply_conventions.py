@@ -1,0 +1,256 @@
+"""The conventions by which a recorded reply is read, and what each of them would make of a run's figures.
+
+Three ways to read which caption a reply chooses are in use, and a figure moves by points from one to the other:
+
+- `ours` is the grammar of `askance.agents.answer_grammar`, which reads all replies in this package.
+- `official` is that of `gpt4/gpt4_from_description.py`. If exactly one of "Answer: A" to "Answer: E" stands in the
+  reply, it is the answer. Else an extractor model was asked, and the answer is the one of "Final Answer: A" to "Final
+  Answer: E" in its reply, which lies in the same file. Else the authors drew an option at random; here there is no
+  answer then. So "Answer: All of them" is an A, and a reply that weighs "Answer: A" against "Answer: B" is unread.
+- `leaderboard` is that of `lite_llm_leaderboard/run_leaderboard_inference.py`. The first "Final Answer: " with a letter
+  of the task counts. Else the last paragraph may end with "Answer: C", or with a sentence such as "Therefore, the
+  answer is C". Else the last option is taken: every reply that has any text has an answer.
+
+Both are of the repository `jmhessel/caption_contest_corpus` at `d5f68b6`. An explanation is read as `gpt4/` reads it,
+by `read_explanation`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
+
+from typing_extensions import override
+
+from askance.agents.answer_grammar import read_answer
+from askance.errors import UsageError
+from askance.evals.baselines import options_of
+from askance.evals.sample import Sample, Score
+from askance.evals.suite.recorded_replies import RecordedReply, RepliesTask
+from askance.nodes import Unreadable
+from askance.nodes.reply import final_text
+
+if TYPE_CHECKING:
+    from askance.chat import JsonObject
+    from askance.evals.metric import Metric
+    from askance.evals.scorer import Scorer
+
+Convention: TypeAlias = Literal["ours", "official", "leaderboard"]
+"""How a choice is read from a reply."""
+CONVENTIONS: tuple[Convention, ...] = get_args(Convention)
+
+LETTERS = "ABCDE"
+"""Letters of the options, in the order in which the data have them."""
+
+
+def letters_of(sample: Sample) -> Sequence[str]:
+    """The letter of each option of a sample, in the order in which they are shown.
+
+    It is the letter of the option's place in the data, which the sample's target says as `letters` where the options
+    are shown in another order.
+
+    Raises:
+        UsageError: the sample has no options, or more than there are letters.
+    """
+    options = options_of(sample)
+    target: object = sample.target
+    given = cast("dict[str, Any]", target).get("letters") if isinstance(target, dict) else None
+    found = list(given or LETTERS[: len(options)])
+    if sorted(found) != list(LETTERS[: len(options)]):
+        raise UsageError(
+            f"The {len(options)} options of the sample {sample.id!r} have the letters {', '.join(map(str, found))}.",
+            hint=f"Each option has one of {', '.join(LETTERS)}, from A on, in its `letters`.",
+        )
+    return found
+
+
+def read_choice(sample: Sample, reply: RecordedReply, convention: Convention = "ours") -> list[int]:
+    """The number of the option that a reply chooses, from 1 in the order in which the sample shows them.
+
+    Args:
+        sample: with options.
+        reply: the reply to it, which names options by the letters that they have in the data.
+        convention: how it is read.
+
+    Raises:
+        Unreadable: it chooses none, or none of the sample's options.
+    """
+    letters = letters_of(sample)
+    options = options_of(sample)
+    of_letter = dict(zip(letters, options, strict=True))
+    letter = _READERS[convention](reply, tuple(of_letter[each] for each in sorted(letters)))
+    if letter not in letters:
+        raise Unreadable(f"the answer is {letter}, and the options are {', '.join(sorted(letters))}")
+    return [letters.index(letter) + 1]
+
+
+@lru_cache(maxsize=4096)
+def _read_ours(reply: RecordedReply, options: tuple[str, ...]) -> str:
+    lettered = [f"{letter}. {option}" for letter, option in zip(LETTERS, options, strict=False)]
+    return LETTERS[read_answer(final_text(reply.text), lettered, single=True)[0] - 1]
+
+
+def _read_official(reply: RecordedReply, options: tuple[str, ...]) -> str:  # noqa: ARG001  # letters without an option count, too
+    found = _after("Answer: ", reply.text)
+    if len(found) != 1 and reply.extracted is not None:
+        found = _after("Final Answer: ", reply.extracted)
+    if len(found) != 1:
+        said = "the extractor's reply has" if reply.extracted is not None else "it has"
+        raise Unreadable(f"{said} {'several' if found else 'none'} of `Answer: A` to `Answer: E`")
+    return found[0]
+
+
+def _after(words: str, text: str) -> list[str]:
+    """The letters that stand behind `words` in a text, each once."""
+    return [letter for letter in LETTERS if f"{words}{letter}" in text]
+
+
+def _read_leaderboard(reply: RecordedReply, options: tuple[str, ...]) -> str:
+    letters = LETTERS[: len(options)]
+    last = reply.text.rpartition("\n\n")[2]
+    marked, ending = _leaderboard(letters)
+    found = marked.search(reply.text) or next((hit for each in ending if (hit := each.search(last))), None)
+    return found[1] if found else letters[-1]
+
+
+@lru_cache(maxsize=4)
+def _leaderboard(letters: str) -> tuple[re.Pattern[str], Sequence[re.Pattern[str]]]:
+    """What marks an answer anywhere, and at the end of a reply in the order in which it is looked for."""
+    ends = (
+        r"Answer:\s*",
+        r"(?:My final answer is|I finally choose|In conclusion, [^.!?]*answer is)\s+",
+        r"(?:Therefore|Thus|So|Hence|Ultimately),\s+(?:the answer is|I choose|I select)\s+",
+    )
+    ending = [re.compile(rf"(?:^|[.!?]\s+){words}([{letters}])(?:\s*[.!?]?)?$") for words in ends]
+    return re.compile(f"Final Answer: ([{letters}])"), ending
+
+
+_READERS: Mapping[Convention, Callable[[RecordedReply, tuple[str, ...]], str]] = {
+    "ours": _read_ours,
+    "official": _read_official,
+    "leaderboard": _read_leaderboard,
+}
+
+
+def read_explanation(sample: Sample, reply: RecordedReply) -> str:  # noqa: ARG001  # the signature of every such function
+    """The explanation in a reply, by the authors' rule: what follows the first "Explanation:", on one line.
+
+    "Here's my best explanation:", "Summary:" and "Step 3: Explanation -" count as "Explanation:", and so does one in
+    small letters. A reply without any is the explanation itself.
+    """
+    text = reply.text
+    for heading in ("Here's my best explanation:", "Step 3: Explanation -", "Summary:", "explanation:"):
+        text = text.replace(heading, "Explanation:")
+    parts = text.split("Explanation:")
+    return text if len(parts) == 1 else " ".join(parts[1].split())
+
+
+class ConventionTask(RepliesTask):
+    """A task of choice over recorded replies, each of which is read by one of three conventions."""
+
+    reading: Convention = "ours"
+    """How a recorded reply is read: by our grammar, by the authors' rule, or by that of their leaderboard script."""
+
+    def read_reply(self, sample: Sample, reply: RecordedReply) -> list[int]:
+        """The answer in a recorded reply, by the convention of the task.
+
+        Raises:
+            Unreadable: as `read_choice`.
+        """
+        return read_choice(sample, reply, self.reading)
+
+    @override
+    def model_post_init(self, context: Any, /) -> None:
+        """Checks that there is something to read.
+
+        Raises:
+            UsageError: a convention is named, and no recorded replies.
+        """
+        super().model_post_init(context)
+        if self.reading != "ours" and self.answers is None:
+            raise UsageError(
+                f"The reading {self.reading!r} is one of recorded replies, and a model is asked.",
+                hint="Give the file of replies, `-T answers=FILE`, or leave `reading` out.",
+            )
+
+    @override
+    def kept(self) -> JsonObject:
+        kept = super().kept()
+        if self.replies is None:
+            del kept["reading"]
+        return kept
+
+
+def by_convention(scorer: Scorer, *names: str) -> Scorer:
+    """`scorer` with further metrics that say what each convention would give, such as `accuracy, official reading`.
+
+    They are about samples that carry a reply, however the run itself reads it. A reply that a convention cannot read
+    counts as wrong by it.
+
+    Args:
+        scorer: of answers as `read_choice` gives them; it asks nobody.
+        names: names of its metrics that are given by convention.
+    """
+    apart = [metric for metric in scorer.metrics if metric.name in names]
+    columns = tuple(dict.fromkeys(column for metric in apart for column in metric.columns))
+
+    def read(sample: Sample, convention: Convention) -> Score | None:
+        reply = RecordedReply.of(sample)
+        if reply is None or not reply.is_said:
+            return None
+        try:
+            return _at_once(scorer.score(sample, read_choice(sample, reply, convention)))
+        except Unreadable:
+            return None
+
+    def with_conventions(score: Score, sample: Sample, *, unread: Score) -> Score:
+        values = dict(score.values)
+        for convention in CONVENTIONS:
+            found = (read(sample, convention) or unread).values
+            values |= {_named(column, convention): found[column] for column in columns if column in found}
+        return replace(score, values=values)
+
+    def score(sample: Sample, value: Any) -> Score:
+        return with_conventions(_at_once(scorer.score(sample, value)), sample, unread=scorer.if_wrong(sample))
+
+    def bound(of: Callable[[Sample], Score]) -> Callable[[Sample], Score]:
+        return lambda sample: with_conventions(of(sample), sample, unread=of(sample))
+
+    further = [_of_convention(metric, convention) for convention in CONVENTIONS for metric in apart]
+    return replace(
+        scorer,
+        score=score,
+        metrics=(*scorer.metrics, *further),
+        if_wrong=bound(scorer.if_wrong),
+        if_right=bound(scorer.if_right),
+    )
+
+
+_SUMMARIES: Mapping[Convention, str] = {
+    "ours": "replies read by our grammar",
+    "official": "replies read by the authors' rule; where they drew at random, it is wrong",
+    "leaderboard": "replies read by the authors' leaderboard script, which takes the last option where it reads none",
+}
+
+
+def _named(name: str, convention: Convention) -> str:
+    return f"{name}, {'our' if convention == 'ours' else convention} reading"
+
+
+def _of_convention(metric: Metric, convention: Convention) -> Metric:
+    return replace(
+        metric,
+        name=_named(metric.name, convention),
+        columns=tuple(_named(column, convention) for column in metric.columns),
+        summary=f"{metric.summary or metric.name}; {_SUMMARIES[convention]}",
+    )
+
+
+def _at_once(score: Score | Awaitable[Score]) -> Score:
+    """The score of a scorer that asks nobody."""
+    if isinstance(score, Score):
+        return score
+    raise UsageError("Answers that a judge scores are not read by convention.", hint="Score them without a judge.")

@@ -1,0 +1,175 @@
+"""The file that the leaderboard and the official scorer take: a run's answers by id, `{instance_id: letter}`.
+
+For explanations it is `{instance_id: text}`. The official scorer (`eval_crossval.py`) and the leaderboard know only ids
+of the data's own, and the scorer leaves a fold out if one id of it is missing or one explanation is empty. So a run
+whose ids are not the data's, or which lacks answers, is refused.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
+
+from askance.amounts import many
+from askance.errors import BadData, UsageError
+from askance.evals.newyorker.reply_conventions import letters_of
+from askance.evals.run_folder import write_whole
+from askance.evals.suite.files import read_json
+
+if TYPE_CHECKING:
+    from askance.evals.run import Run, SampleResult
+
+CHOICES = ("newyorker/matching", "newyorker/ranking")
+EXPLANATION = "newyorker/explanation"
+
+Missing: TypeAlias = Literal["random", "last"]
+"""What stands for a sample without an answer: a random option, as in `gpt4/`, or the last one, as in the authors'
+leaderboard script (E in matching, B in ranking)."""
+MISSING: tuple[Missing, ...] = get_args(Missing)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Submission:
+    """A run's answers as the leaderboard and the official scorer take them."""
+
+    task: str
+    answers: Mapping[str, str]
+    """By id, a letter or an explanation, ordered by id."""
+    filled: tuple[str, ...] = field(default=())
+    """Ids of samples without an answer, for which the rule chose."""
+
+    def write(self, path: str | Path) -> Path:
+        """Writes the file, in place of one that is there; at no time is it half written.
+
+        Raises:
+            StoreError: it cannot be written.
+        """
+        place = Path(path)
+        write_whole(place, json.dumps(dict(self.answers), indent=1) + "\n")
+        return place
+
+
+def submission_of(
+    run: Run, *, missing: Missing | None = None, ids: Collection[str] | None = None, seed: int = 0
+) -> Submission:
+    """The submission of a finished run.
+
+    Args:
+        run: of one of the three tasks, asked in one order and once, with ids of the data's own.
+        missing: what stands for a sample without an answer; None refuses a run that lacks one.
+        ids: all ids that the submission must have, such as those of the leaderboard; None takes those of the run.
+        seed: of what is drawn at random; what is drawn for an id depends on nothing else.
+
+    Raises:
+        UsageError: the run cannot be submitted; the message says why, and how many samples it is about.
+    """
+    _check(run)
+    answers = run.answers
+    lacking = [answer.sample.id for answer in answers if not answer.prediction.answered]
+    if lacking and run.task == EXPLANATION:
+        raise UsageError(
+            f"{many(len(lacking), 'sample has', 'samples have')} no explanation, such as {lacking[0]!r}, and the "
+            "official scorer leaves out a fold that lacks one.",
+            hint="Ask for them again: the command of the run with `--retry invalid,refused,filtered,truncated`.",
+        )
+    if lacking and missing is None:
+        raise UsageError(
+            f"{many(len(lacking), 'sample has', 'samples have')} no answer, such as {lacking[0]!r}.",
+            hint="Ask for them again, or say what stands for them: --missing random, as the authors did, or last.",
+        )
+    if ids is not None:
+        _check_ids([answer.sample.id for answer in answers], ids)
+    found = {answer.sample.id: _answer(answer, missing, seed) for answer in answers}
+    return Submission(task=run.task, answers=dict(sorted(found.items())), filled=tuple(lacking))
+
+
+def leaderboard_ids(folder: str | Path, task: str) -> Sequence[str]:
+    """The ids that the leaderboard asks for, of a folder with `instances.json` as its archives have it.
+
+    Args:
+        folder: `matching_test_set_public` or `ranking_test_set_public`, or the folder that it lies in.
+        task: name of the task, of which there is one file.
+
+    Raises:
+        BadData: there is no such file, or a row of it has no id.
+    """
+    inside = Path(folder) / f"{task.rpartition('/')[2]}_test_set_public"
+    file = (inside if inside.is_dir() else Path(folder)) / "instances.json"
+    rows = read_json(file)
+    ids = [row.get("instance_id") for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+    if not ids or len(ids) != len(cast("list[Any]", rows)) or not all(isinstance(name, str) for name in ids):
+        raise BadData(
+            f"The file {str(file)!r} is no list of the leaderboard's items.",
+            hint="Each item has `instance_id`, `image` and `choices`; fetch the archive again.",
+        )
+    return cast("list[str]", ids)
+
+
+def _check(run: Run) -> None:
+    """Refuses a run whose answers are no submission."""
+    if run.task not in {*CHOICES, EXPLANATION}:
+        raise UsageError(
+            f"The run {str(run.path)!r} is of {run.task!r}, which the leaderboard does not have.",
+            hint=f"Name a run of {', '.join((*CHOICES, EXPLANATION))}.",
+        )
+    if run.finished is None or run.left:
+        raise UsageError(f"The run {str(run.path)!r} is not finished.", hint="Finish it by the command that began it.")
+    if control := run.options.get("control"):
+        raise UsageError(f"The run {str(run.path)!r} is under the control {control!r}.", hint="Run it without.")
+    answers = run.answers
+    if any(answer.epoch for answer in answers):
+        raise UsageError(
+            f"The run {str(run.path)!r} answers each sample several times.", hint="Run it with one epoch: --epochs 1."
+        )
+    if any(answer.sample.tags.get("order", 1) != 1 for answer in answers):
+        raise UsageError(
+            f"The run {str(run.path)!r} asks each item in two orders, so it has two answers to one id.",
+            hint="Run it in the order of the data: -T orders=1.",
+        )
+    own = [answer.sample.id for answer in answers if answer.sample.tags.get("official_id") is False]
+    if own:
+        raise UsageError(
+            f"{many(len(own), 'sample has an id', 'samples have ids')} that no official file has, such as {own[0]!r}: "
+            "the authors' repository has no ids.",
+            hint="Run it over the data of Hugging Face or of the leaderboard.",
+        )
+
+
+def _check_ids(there: Sequence[str], wanted: Collection[str]) -> None:
+    """Refuses ids that are not those that are wanted."""
+    lacking = sorted({*wanted} - {*there})
+    unknown = sorted({*there} - {*wanted})
+    if lacking or unknown:
+        first = f"such as {(lacking or unknown)[0]!r}"
+        raise UsageError(
+            f"The run has {len(lacking):,} ids too few and {len(unknown):,} that are not among the {len(wanted):,} of "
+            f"the data, {first}.",
+            hint="Run the task over these data, without `--limit` and `--ids`.",
+        )
+
+
+def _answer(answer: SampleResult, missing: Missing | None, seed: int) -> str:
+    """The letter or the explanation of one sample."""
+    sample, value = answer.sample, answer.prediction.value
+    if answer.prediction.answered and isinstance(value, str):
+        return value
+    letters = letters_of(sample)
+    if answer.prediction.answered:
+        return letters[_number(sample.id, value, len(letters)) - 1]
+    if missing == "last":
+        return max(letters)
+    return Random(f"{seed}\n{sample.id}").choice(sorted(letters))  # no secret
+
+
+def _number(name: str, value: Any, count: int) -> int:
+    """The number of the one option in an answer."""
+    numbers: list[Any] = list(value) if isinstance(value, (list, tuple)) else [value]  # pyright: ignore[reportUnknownArgumentType]
+    if len(numbers) != 1 or type(numbers[0]) is not int or not 1 <= numbers[0] <= count:
+        raise UsageError(
+            f"The answer {value!r} to {name!r} is not one option of {count}.", hint="A tie cannot be submitted."
+        )
+    return numbers[0]

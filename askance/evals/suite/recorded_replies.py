@@ -1,0 +1,416 @@
+"""Replies that others recorded: a file of raw replies takes the place of a model, and each reply is read again.
+
+Who publishes figures often publishes the replies, too. `RecordedReplies` is a solver over such a file for any task: the
+reply to a sample is found by the sample's id, and a function of the task reads the answer from it. No model is asked. A
+sample carries its reply (`with_replies`), so that a run's folder is enough to read and score the run again.
+
+A file is JSON lines, a JSON list of rows, or one JSON object of id to reply. A row has `instance_id` and `response` (or
+`full_response`); other fields are ignored. A reply is a text or a chat completion of OpenAI's shape. A row with an
+`error` in place of a reply is a call that failed.
+
+Some authors asked a second model, an *extractor*, which answer a reply gives where their own rule read none. Its rows
+stand in the same file, and their id is the md5 of the reply that it was asked about (as in `gpt4/` of
+`jmhessel/caption_contest_corpus`). They are kept apart: a reader may take them, and they are no replies to samples.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from hashlib import md5, sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+from typing_extensions import override
+
+from askance.amounts import many
+from askance.chains import REPLY, Chain
+from askance.chat import OUTCOMES
+from askance.documents import UnreadableDocument, parse_json
+from askance.errors import BadData, MalformedReply, UnknownFinish, UsageError
+from askance.evals.sample import RECORDED, Prediction, Sample
+from askance.evals.suite.files import MAX_MARKS, read_bytes
+from askance.evals.task import Task
+from askance.models.openai.chat import from_chat
+from askance.models.replies import clean_text
+from askance.nodes import Unreadable
+
+if TYPE_CHECKING:
+    from askance.chains import Planner, Reading
+    from askance.chat import Json, JsonObject, Outcome
+    from askance.evals.evaluation import Evaluation
+
+ID, REPLIES, ERROR = "instance_id", ("response", "full_response"), "error"
+"""Fields of a row: its id, the names that its reply may have, and what stands there where the call failed."""
+
+LONGEST_REPLY = 1_000_000
+"""Most characters of a reply; models stop long before."""
+
+_SHAPE = 'A row is `{"instance_id": "…", "response": "…"}`; an object maps ids to replies.'
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedReply:
+    """What a model replied, as far as a file says it."""
+
+    text: str
+    outcome: Outcome = "answered"
+    """How the call ended before anybody reads the text: `answered`, `refused`, `filtered`, `truncated` or `failed`."""
+    reason: str | None = None
+    """Why there is no answer, if there is none."""
+    extracted: str | None = None
+    """What an extractor model replied when it was asked which answer the text gives."""
+
+    @property
+    def is_said(self) -> bool:
+        """Whether there is a text to read: the call did not end otherwise, and the reply is not empty."""
+        return self.outcome == "answered" and bool(self.text.strip())
+
+    def form(self) -> JsonObject:
+        """The reply as JSON, as a sample carries it."""
+        form = {"text": self.text, "outcome": self.outcome, "reason": self.reason, "extracted": self.extracted}
+        return {name: value for name, value in form.items() if value is not None and (name, value) != _ANSWERED}
+
+    @classmethod
+    def of(cls, sample: Sample) -> RecordedReply | None:
+        """The reply that a sample carries; None if it carries none.
+
+        Raises:
+            UsageError: what it carries is no reply.
+        """
+        if RECORDED not in sample.inputs:
+            return None
+        form: object = sample.inputs[RECORDED]
+        given = cast("dict[str, Any]", form) if isinstance(form, dict) else {}
+        said = {name: given[name] for name in _TEXTS if isinstance(given.get(name), str)}
+        if "text" not in said or said.get("outcome", "answered") not in OUTCOMES:
+            raise UsageError(
+                f"The sample {sample.id!r} carries {str(sample.inputs[RECORDED])[:80]!r}, which is no recorded reply.",
+                hint="Take the run's `samples.jsonl` from a copy, or run the evaluation again.",
+            )
+        return cls(**said)
+
+
+_TEXTS = ("text", "outcome", "reason", "extracted")
+_ANSWERED = ("outcome", "answered")
+
+ReadReply: TypeAlias = "Callable[[Sample, RecordedReply], Json]"
+"""Gives the answer that a sample's reply has, as JSON, as the task's scorer takes it; raises `Unreadable` if none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReplyFile:
+    """A file of recorded replies."""
+
+    sha256: str
+    """Digest of the file."""
+    rows: int
+    name: str = ""
+    """Name of the file, without its folder; empty if only its digest is known, as in a run that is scored again."""
+    replies: Mapping[str, RecordedReply] = field(default_factory=dict[str, RecordedReply], repr=False)
+    """By id, the replies to samples."""
+    notes: tuple[str, ...] = ()
+    """What a reader of the figures should know of the file."""
+
+    @classmethod
+    def open(cls, path: str | Path) -> ReplyFile:
+        """The replies in a file.
+
+        Of several replies to one id the last counts, as where new replies are appended to a file; a note says how many
+        there are.
+
+        Raises:
+            BadData: the file cannot be read, is too large, holds no reply, or a row of it is none.
+        """
+        file = Path(path)
+        content = read_bytes(file)
+        rows = [*_rows(content, repr(str(file)))]
+        if not rows:
+            raise BadData(f"The file {str(file)!r} holds no reply.", hint=_SHAPE)
+        found = dict(rows)
+        of_extractor = found.keys() & {_digest(reply) for reply in found.values()}
+        return cls(
+            sha256=sha256(content).hexdigest(),
+            rows=len(rows),
+            name=file.name,
+            replies={
+                name: replace(reply, extracted=found[_digest(reply)].text) if _digest(reply) in of_extractor else reply
+                for name, reply in found.items()
+                if name not in of_extractor
+            },
+            notes=(*_repeated(file.name, rows), *_extracted(file.name, len(of_extractor))),
+        )
+
+    def form(self) -> JsonObject:
+        """What tells the file apart, as JSON; a run keeps it."""
+        return {"sha256": self.sha256, "rows": self.rows}
+
+    @classmethod
+    def from_form(cls, form: Mapping[str, Any]) -> ReplyFile:
+        """The file that a run has kept; its replies lie with the samples of the run."""
+        return cls(sha256=str(form.get("sha256")), rows=int(form.get("rows") or 0))
+
+    def solver(self, read: ReadReply) -> RecordedReplies:
+        """The solver that reads the answers from the replies that samples carry.
+
+        Args:
+            read: gives the answer in a reply; raises `Unreadable` if there is none.
+        """
+        return RecordedReplies(read, file=self)
+
+    def with_replies(
+        self, samples: Sequence[Sample], *, left_out: Collection[str] = ()
+    ) -> tuple[Sequence[Sample], tuple[str, ...]]:
+        """`samples`, each with its reply, and notes on what is left over.
+
+        Args:
+            samples: of a task; a reply is found by the sample's id.
+            left_out: ids of the data set that are no samples of this run, such as those of other folds.
+
+        Raises:
+            BadData: no sample has a reply.
+        """
+        lacking = [sample.id for sample in samples if sample.id not in self.replies]
+        if samples and len(lacking) == len(samples):
+            raise BadData(
+                f"The file {self.name!r} has no reply to any of {many(len(samples), 'sample')}.",
+                hint=f"It has ids like {next(iter(self.replies), '')!r}, and the samples like {lacking[0]!r}: "
+                "give the file of this task, or another fold.",
+            )
+        there = {sample.id for sample in samples}
+        others = [name for name in self.replies if name not in there]
+        apart = [name for name in others if name in left_out]
+        unknown = [name for name in others if name not in left_out]
+        notes: list[str] = []
+        if lacking:
+            count = many(len(lacking), "sample has", "samples have")
+            notes.append(f"{count} no reply in {self.name}, such as {lacking[0]!r}")
+        if apart:
+            count = many(len(apart), "reply is", "replies are")
+            notes.append(f"{self.name}: {count} to items that this run leaves out, such as {apart[0]!r}")
+        if unknown:
+            count = many(len(unknown), "reply has", "replies have")
+            notes.append(f"{self.name}: {count} an id of no sample, such as {unknown[0]!r}")
+        return [self._with_reply(sample) for sample in samples], (*self.notes, *notes)
+
+    def _with_reply(self, sample: Sample) -> Sample:
+        reply = self.replies.get(sample.id)
+        return sample if reply is None else replace(sample, inputs={**sample.inputs, RECORDED: reply.form()})
+
+
+def _digest(reply: RecordedReply) -> str:
+    """The id of an extractor's row about a reply."""
+    return md5(reply.text.encode(), usedforsecurity=False).hexdigest()
+
+
+def _repeated(name: str, rows: Sequence[tuple[str, RecordedReply]]) -> Iterator[str]:
+    """A note on ids with several replies, if there are any."""
+    last = dict(rows)
+    if len(last) < len(rows):
+        again = [each for each, count in Counter(each for each, _ in rows).items() if count > 1]
+        differing = {each for each, reply in rows if reply != last[each]}
+        count = many(len(again), "id has", "ids have")
+        unlike = f"; those of {len(differing):,} differ, and the last one counts" if differing else ", which are equal"
+        first = next((each for each in again if each in differing), again[0])
+        yield f"{name}: {count} several replies{unlike}, such as those of {first!r}"
+
+
+def _extracted(name: str, count: int) -> Iterator[str]:
+    """A note on an extractor's rows, if there are any."""
+    if count:
+        yield f"{name}: {many(count, 'row is', 'rows are')} an extractor's, about other replies"
+
+
+# --- reading a file ---
+
+
+def _rows(content: bytes, file: str) -> Iterator[tuple[str, RecordedReply]]:
+    """The ids and replies of a file, in order.
+
+    Raises:
+        BadData: it is no JSON, or a row is no reply.
+    """
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise BadData(f"The file {file} is no text in UTF-8.", hint="Save it as UTF-8.") from error
+    if sum(map(text.count, ",[{")) > MAX_MARKS:
+        raise BadData(f"The file {file} holds more than {MAX_MARKS:,} values.", hint="Split it by task or by fold.")
+    lines = [(number, line) for number, line in enumerate(text.split("\n"), start=1) if line.strip()]
+    if len(lines) > 1 and _is_whole(lines[0][1]):
+        for number, line in lines:
+            where = f"Line {number} of {file}"
+            yield _row(_parsed(line, where), where)
+        return
+    whole: Any = _parsed(text, f"The file {file}") if lines else []
+    if isinstance(whole, dict) and not _is_row(form := cast("JsonObject", whole)):
+        for name, reply in form.items():
+            yield name, _reply(reply, f"The reply to {name!r} in {file}")
+        return
+    for number, row in enumerate(cast("list[Any]", whole) if isinstance(whole, list) else [whole], start=1):
+        yield _row(row, f"Row {number} of {file}")
+
+
+def _is_whole(line: str) -> bool:
+    """Whether a line is a JSON object by itself, and so the file JSON lines."""
+    try:
+        return isinstance(parse_json(line, finite=False), dict)
+    except UnreadableDocument:
+        return False
+
+
+def _parsed(text: str, where: str) -> Any:
+    try:
+        return parse_json(text, finite=False, unique=True)
+    except UnreadableDocument as error:
+        raise BadData(f"{where} {error}.", hint=_SHAPE) from error
+
+
+def _is_row(form: JsonObject) -> bool:
+    return isinstance(form.get(ID), str) and any(name in form for name in (*REPLIES, ERROR))
+
+
+def _row(row: Any, where: str) -> tuple[str, RecordedReply]:
+    """The id and the reply of a row."""
+    form: JsonObject = cast("JsonObject", row) if isinstance(row, dict) else {}
+    name = form.get(ID)
+    if not isinstance(name, str) or not name:
+        raise BadData(f"{where} has no `{ID}` that is a text.", hint=_SHAPE)
+    said = next((each for each in REPLIES if each in form), None)
+    if said is not None:
+        return clean_text(name), _reply(form[said], where)
+    if ERROR in form:
+        return clean_text(name), RecordedReply(text="", outcome="failed", reason=str(form[ERROR])[:LONGEST_REASON])
+    raise BadData(f"{where} has no `{REPLIES[0]}`.", hint=_SHAPE)
+
+
+LONGEST_REASON = 500
+"""Characters of an error that are kept."""
+
+
+def _reply(found: Any, where: str) -> RecordedReply:
+    """A reply that is a text or a chat completion; null is an empty one."""
+    reply = (
+        RecordedReply(text=clean_text(found)) if found is None or isinstance(found, str) else _completion(found, where)
+    )
+    if len(reply.text) > LONGEST_REPLY:
+        raise BadData(f"{where} holds a reply of {len(reply.text):,} characters.", hint="No model replies so much.")
+    return reply
+
+
+def _completion(found: Any, where: str) -> RecordedReply:
+    try:
+        response = from_chat(found)
+    except (MalformedReply, UnknownFinish) as error:
+        raise BadData(
+            f"{where} holds a reply that is neither a text nor a chat completion: {error.message}",
+            hint="A completion has `choices`, with `message` and `content` in the first one.",
+        ) from error
+    outcome = response.outcome
+    reason = None if outcome == "answered" else response.refusal or f"it ended by {response.finish!r}"
+    return RecordedReply(text=response.text, outcome=outcome, reason=reason)
+
+
+# --- the solver, and the tasks that have it ---
+
+
+class RecordedReplies:
+    """Reads the answers to samples from the replies that they carry; it asks no model.
+
+    A sample without a reply is `skipped`, an empty or unreadable reply is `invalid`; a refused, filtered, cut off or
+    failed call keeps its outcome. What was replied stands with the link `reply` of the prediction.
+
+    Args:
+        read: gives the answer in a reply; raises `Unreadable` if there is none.
+        file: where the replies are from.
+    """
+
+    def __init__(self, read: ReadReply, *, file: ReplyFile) -> None:
+        self.read = read
+        self.file = file
+        self.chain = Chain("recorded replies", target=REPLY, steps=())
+        """A chain without steps, for the plan of a run: nothing is asked."""
+
+    def form(self) -> JsonObject:
+        """Everything that decides the answers, beside the task's options."""
+        return {"replies": self.file.form()}
+
+    def given(self, sample: Sample) -> Mapping[str, Any]:
+        """The input of the chain without steps."""
+        return {"name": sample.id}
+
+    def plan(self, sample: Sample, reading: Reading, planner: Planner) -> None:
+        """Counts nothing: nothing is asked."""
+
+    async def ainvoke(self, sample: Sample, /, config: Any = None) -> Prediction:  # noqa: ARG002  # as of a Runnable
+        """The prediction for one sample."""
+        reply = RecordedReply.of(sample)
+        if reply is None:
+            return Prediction(outcome="skipped", reason="there is no recorded reply to it")
+        if reply.outcome != "answered":
+            return _unanswered(reply.outcome, reply.reason, reply)
+        try:
+            if not reply.is_said:
+                raise Unreadable("the reply is empty")
+            value = self.read(sample, reply)
+        except Unreadable as error:
+            return _unanswered("invalid", str(error), reply)
+        link: JsonObject = {"outcome": "answered", "calls": [], "value": reply.text}
+        return Prediction(outcome="answered", value=value, links={REPLY.name: link})
+
+
+def _unanswered(outcome: Outcome, reason: str | None, reply: RecordedReply) -> Prediction:
+    link: JsonObject = {"outcome": outcome, "calls": [], "reason": reason, "raw": reply.text}
+    return Prediction(outcome=outcome, reason=reason, links={REPLY.name: link})
+
+
+class RepliesTask(Task):
+    """A task whose answers may be recorded replies in place of a model's.
+
+    Its `solver` gives `self.replies.solver(read)` where `self.replies` is there. The samples get their replies, and the
+    run its notes on the file, when the evaluation is made.
+    """
+
+    instead_of_models = ("answers",)
+
+    answers: Path | None = None
+    """File of replies that others recorded, in place of a model."""
+
+    @cached_property
+    def replies(self) -> ReplyFile | None:
+        """The recorded replies; None if a model is asked.
+
+        Raises:
+            BadData: the file cannot be read.
+            UsageError: a model is named beside it.
+        """
+        form = self.found("replies", dict[str, Any])
+        if form:
+            return ReplyFile.from_form(form)
+        if self.answers is None:
+            return None
+        if self.models:
+            raise UsageError("Recorded replies take the place of models.", hint="Leave out `answers`, or the models.")
+        return ReplyFile.open(self.answers)
+
+    def ids_left_out(self) -> Collection[str]:
+        """Ids of the data set that are no samples of this run, such as those of other folds."""
+        return ()
+
+    @override
+    def kept(self) -> JsonObject:
+        return super().kept() if self.replies is None else {**super().kept(), "replies": self.replies.form()}
+
+    @override
+    def label(self) -> str:
+        return super().label() if self.replies is None else f"recorded ({self.replies.name})"
+
+    @override
+    def evaluation(self) -> Evaluation:
+        found = super().evaluation()
+        if self.replies is None:
+            return found
+        samples, notes = self.replies.with_replies(found.samples, left_out=self.ids_left_out())
+        return replace(found, samples=samples, notes=(*found.notes, *notes))
