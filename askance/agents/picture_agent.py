@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
 
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, ValidationError
 from typing_extensions import override
 
 from askance.errors import UsageError
 from askance.images import Image
 from askance.nodes import Node
-from askance.nodes.answer import TypedInput, Words
+from askance.nodes.answer import TypedInput, Words, faults
+from askance.nodes.example import Example, Examples
 
 if TYPE_CHECKING:
     from askance.models import ModelLike
@@ -27,6 +28,8 @@ class Subject(TypedInput):
 
     description: Words | None = None
     image: Annotated[Image, BeforeValidator(Image.load)] | None = None
+    examples: Examples = ()
+    """Questions of the same kind with their answers, shown to the model before it is asked."""
 
 
 class VisualQuestion(Subject):
@@ -78,6 +81,29 @@ class PictureAgent(Node[About, Out]):
     @override
     def pictures(self, subject: About) -> tuple[Image, ...]:
         return (subject.image,) if self.sees and subject.image is not None else ()
+
+    @override
+    def examples(self, subject: About) -> tuple[Example, ...]:
+        return subject.examples
+
+    @override
+    def example_variables(self, example: Example) -> Mapping[str, Any]:
+        """Values for the prompt's variables in an example: those of its question, as if it were asked, and its answer.
+
+        Raises:
+            UsageError: its values are no question of the kind that the agent takes.
+        """
+        fields = self.takes.model_fields
+        asked = {name: value for name, value in example.variables.items() if name in fields}
+        try:
+            subject = self.takes(**asked, image=example.image)
+        except ValidationError as error:
+            raise UsageError(
+                f"An example is no {self.takes.__name__}: {faults(error)}.",
+                hint="Give its `values` what the agent is asked with.",
+            ) from error
+        answered = {name: value for name, value in example.variables.items() if name not in fields}
+        return {**self.variables(subject), **answered}
 
     @override
     def variables(self, subject: About) -> Mapping[str, Any]:

@@ -175,7 +175,7 @@ def _choice_steps(
 
 
 def options_question(reading: Reading, *, sees: bool) -> OptionsQuestion:
-    """The options, the description and the statement, and the picture for a model that sees it.
+    """The options, the description, the statement and the examples, and the picture for a model that sees it.
 
     There may be no statement; a model that sees the picture needs no description either.
     """
@@ -185,6 +185,7 @@ def options_question(reading: Reading, *, sees: bool) -> OptionsQuestion:
         options=reading.options or (),
         description=text_of(description),
         statement=text_of(reading.value(STATEMENT)),
+        examples=reading.examples,
     )
 
 
@@ -255,10 +256,10 @@ def _reply_chain(
 
 
 def visual_question(reading: Reading, *, sees: bool) -> VisualQuestion:
-    """The picture, or its description for a model that does not see it; and the question where there is one."""
-    if sees:
-        return VisualQuestion(image=picture(reading), question=reading.question)
-    return VisualQuestion(description=reading.require(DESCRIPTION).text, question=reading.question)
+    """The picture, or its description for a model that does not see it; the question, if any, and the examples."""
+    shown = picture(reading) if sees else None
+    described = None if sees else reading.require(DESCRIPTION).text
+    return VisualQuestion(image=shown, description=described, question=reading.question, examples=reading.examples)
 
 
 def installed_chain(name: str) -> Callable[..., Chain] | None:

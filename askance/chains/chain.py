@@ -27,6 +27,7 @@ from askance.concurrency import map_in_order
 from askance.errors import BadImage, CallError, Skipped, UsageError
 from askance.models import run_sync
 from askance.nodes import Call, Node, Result, no_answer, skipped
+from askance.nodes.example import EXAMPLE_SCHEMA
 from askance.nodes.runnable import Runnable
 from askance.nodes.tracing import traced_config, traced_run
 
@@ -232,9 +233,21 @@ class Chain(Runnable["Given", Reading]):
             raise UsageError(
                 "There are no options to choose from.", hint="Give `options`, a list of texts, with the image."
             )
+        if reading.examples:
+            self._check_shown()
         if config is None:
             return await self._run(reading, None)
         return await self._traced_read(reading, config)
+
+    def _check_shown(self) -> None:
+        """Raises where the node that is after the target shows no examples; a caller's own function may read them."""
+        nodes = [step.node for step in self.steps if step.link.name == self.target.name]
+        asked = [cast("Node[Any, Any]", node) for node in nodes if isinstance(node, Node)]
+        if any("examples" not in getattr(node.takes, "model_fields", ()) for node in asked):
+            raise UsageError(
+                f"The chain {self.name!r} shows its model no examples.",
+                hint="Leave `examples` out, or take a chain whose node is asked about a picture with options or words.",
+            )
 
     async def ainvoke(self, input: Given, config: RunnableConfig | None = None, **_: Any) -> Reading:  # noqa: A002
         """The reading of one input."""
@@ -369,6 +382,7 @@ class Chain(Runnable["Given", Reading]):
             "name": {"type": "string", "description": "What to call the picture; by default its file's name."},
             "options": {**texts, "minItems": 2, "uniqueItems": True, "description": "The texts to choose from."},
             "question": {"type": "string", "description": "What is asked about the picture."},
+            "examples": {"type": "array", "items": EXAMPLE_SCHEMA, "description": "Answered questions to show first."},
         }
         links = {
             name: {**link.input_schema(), "title": link.title, "description": "Where it is given, nobody is asked."}
@@ -411,7 +425,9 @@ def _start(source: Any) -> Any:
     return source
 
 
-_RESERVED = frozenset({"image", "name", "options", "question", "id", "target", "group", "tags", "solver", "scores"})
+_RESERVED = frozenset(
+    {"image", "name", "options", "question", "examples", "id", "target", "group", "tags", "solver", "scores"}
+)
 """Names that stand for something else: in what a chain is given, in rows of a task, in lines of a run."""
 
 

@@ -28,7 +28,8 @@ from askance.chains.notebook import reading_html
 from askance.chains.output_line import line_of
 from askance.errors import BadImage, Skipped, UsageError
 from askance.images import Image
-from askance.nodes import Call, Failure, Result
+from askance.nodes import Call, Example, Failure, Result
+from askance.nodes.example import examples_of
 from askance.nodes.tracing import image_digest
 
 if TYPE_CHECKING:
@@ -51,6 +52,8 @@ class Reading:
     options: tuple[str, ...] | None = None
     question: str | None = None
     """What is asked about the picture, where that is not the same for all pictures."""
+    examples: tuple[Example, ...] = ()
+    """Questions with their answers, shown to the model that fills in the target before it is asked."""
     target: Link[Any] = ANSWERS
     """The link that the chain is to find out; its outcome is the reading's."""
     links: Mapping[str, Result[Any]] = field(default_factory=dict[str, Result[Any]])
@@ -177,6 +180,7 @@ class Reading:
             problem=self.problem,
             options=self.options,
             question=self.question,
+            examples=self.examples,
             target=self.target,
             links={name: links[name] for name in self.known if name in links},
             known=self.known,
@@ -198,7 +202,8 @@ class Reading:
 
 
 Given: TypeAlias = "Reading | Image | str | Path | bytes | Mapping[str, Any]"
-"""What a chain takes: a picture, or a mapping with `image`, `options`, `question` and any link that is known."""
+"""What a chain takes: a picture, or a mapping with `image`, `options`, `question`, `examples` and any link that is
+known."""
 
 
 def reading_of(source: Given, target: Link[Any], known: Mapping[str, Link[Any]]) -> Reading:
@@ -206,12 +211,12 @@ def reading_of(source: Given, target: Link[Any], known: Mapping[str, Link[Any]])
 
     Args:
         source: a picture (anything that `Image.load` takes, or the `BadImage` over it), a mapping with `image`, `name`,
-            `options`, `question` and given links, or a `Reading` whose answered links are kept.
+            `options`, `question`, `examples` and given links, or a `Reading` whose answered links are kept.
         target: the link that the chain is to find out.
         known: by name, the links of the chain, each after those that it needs.
 
     Raises:
-        UsageError: a key that is no link of the chain, or a value that is none for its link.
+        UsageError: a key that is no link of the chain, a value that is none for its link, or what is no example.
         BadOptions: options that cannot be chosen from.
     """
     if isinstance(source, Reading):
@@ -221,6 +226,7 @@ def reading_of(source: Given, target: Link[Any], known: Mapping[str, Link[Any]])
             problem=source.problem,
             options=source.options,
             question=source.question,
+            examples=source.examples,
             target=target,
             known={**source.known, **known},
         ).with_links({link: result for link, result in source.links.items() if result.answered})
@@ -232,9 +238,10 @@ def reading_of(source: Given, target: Link[Any], known: Mapping[str, Link[Any]])
     question = given.pop("question", None)
     if question is not None and not isinstance(question, str):
         raise UsageError(f"{question!r} is no question.", hint="Give a text.")
+    examples = examples_of(given.pop("examples", None) or ())
     unknown = [key for key in given if key not in known]
     if unknown:
-        parts = ", ".join(("image", "name", "options", "question", *known))
+        parts = ", ".join(("image", "name", "options", "question", "examples", *known))
         raise UsageError(f"{', '.join(map(repr, unknown))} is no part of a reading.", hint=f"Use {parts}.")
     links = {key: link.result(given[key]) for key, link in known.items() if given.get(key) is not None}
     for link, result in links.items():
@@ -246,6 +253,7 @@ def reading_of(source: Given, target: Link[Any], known: Mapping[str, Link[Any]])
         problem=problem,
         options=options,
         question=question,
+        examples=examples,
         target=target,
         links=links,
         known=known,

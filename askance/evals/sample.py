@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from askance.errors import BadImage, UsageError
 from askance.images import Image
+from askance.nodes import Example
 
 if TYPE_CHECKING:
     from askance.chat import Json, JsonObject, Outcome
 
 
-RECORDED = "recorded"
+EXAMPLES: Final = "examples"
+"""The input that holds questions with their answers, shown to the model before it is asked."""
+RECORDED: Final = "recorded"
 """The input of a sample that carries a reply which others recorded; see `askance.evals.suite.recorded_replies`."""
 
 
@@ -25,7 +28,8 @@ class Sample:
     id: str
     image: Image | None = None
     inputs: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """What the solver gets beside the picture, as JSON values: `options`, and links of the chain that are given."""
+    """What the solver gets beside the picture, as JSON values: `options`, links of the chain that are given, and
+    `examples`, a list of `Example`."""
     target: Any = None
     """The right answer, as JSON; only the scorer sees it."""
     group: str = ""
@@ -41,15 +45,22 @@ class Sample:
 
     def form(self) -> JsonObject:
         """The sample as JSON, with its picture's name and digest; the digest is null if the file cannot be read."""
-        picture = None if self.image is None else {"name": self.image.name, "sha256": _digest(self.image)}
         return {
             "id": self.id,
             "group": self.cluster,
-            "image": picture,
-            "inputs": dict(self.inputs),
+            "image": None if self.image is None else self.image.form(),
+            "inputs": self.inputs_form(),
             "target": self.target,
             "tags": dict(self.tags),
         }
+
+    def inputs_form(self) -> JsonObject:
+        """The inputs as JSON: of examples the values and answers, and the names and digests of their pictures."""
+        inputs = dict(self.inputs)
+        if isinstance(shown := inputs.get(EXAMPLES), (list, tuple)):
+            listed = cast("Sequence[Any]", shown)
+            inputs[EXAMPLES] = [each.form() if isinstance(each, Example) else each for each in listed]
+        return inputs
 
     def question(self) -> JsonObject:
         """The sample as JSON without a reply that it carries: equal for samples that ask the same."""
@@ -58,7 +69,7 @@ class Sample:
 
     @classmethod
     def from_form(cls, form: Mapping[str, Any]) -> Sample:
-        """The sample in `form`; its picture is known by its digest only.
+        """The sample in `form`; its picture and those of its examples are known by their digests only.
 
         Raises:
             UsageError: the form is malformed.
@@ -66,8 +77,8 @@ class Sample:
         try:
             return cls(
                 id=str(form["id"]),
-                image=_known(form["image"]),
-                inputs=dict(form["inputs"]),
+                image=None if form["image"] is None else Image.from_form(form["image"]),
+                inputs=_inputs(form["inputs"]),
                 target=form["target"],
                 group=str(form["group"]),
                 tags=dict(form["tags"]),
@@ -98,10 +109,13 @@ def _digest(image: Image) -> str | None:
         return None
 
 
-def _known(picture: Mapping[str, Any] | None) -> Image | None:
-    if picture is None or picture["sha256"] is None:
-        return None
-    return Image.from_digest(str(picture["sha256"]), name=str(picture["name"]))
+def _inputs(form: Mapping[str, Any]) -> dict[str, Any]:
+    """The inputs in `form`, with `examples` as such; an input of that name that holds something else stays as it is."""
+    inputs, shown = dict(form), form.get(EXAMPLES)
+    listed = cast("list[Any]", shown) if isinstance(shown, list) else []
+    if listed and all(isinstance(each, Mapping) and "values" in each for each in listed):
+        inputs[EXAMPLES] = [Example.from_form(each) for each in listed]
+    return inputs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ import binascii
 import stat
 import sys
 from base64 import b64decode, b64encode
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -138,6 +138,16 @@ class Image:
         return image
 
     @classmethod
+    def from_form(cls, form: Mapping[str, Any]) -> Image | None:
+        """The picture that a `form` names, as by `from_digest`; None where the digest is null.
+
+        Raises:
+            KeyError: the form has no name or no digest.
+        """
+        name, digest = form["name"], form["sha256"]
+        return None if digest is None else cls.from_digest(str(digest), name=str(name))
+
+    @classmethod
     def from_url(
         cls,
         url: str,
@@ -211,6 +221,13 @@ class Image:
         elif self._digest is None:
             _ = self.data  # reading a file takes its digest
         return self._digest or ""
+
+    def form(self) -> dict[str, str | None]:
+        """Its name and digest, as JSON; the digest is null if the file cannot be read."""
+        try:
+            return {"name": self.name, "sha256": self.sha256}
+        except BadImage:
+            return {"name": self.name, "sha256": None}
 
     @property
     def info(self) -> ImageInfo:

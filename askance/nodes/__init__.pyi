@@ -1,6 +1,7 @@
 from .answer import AnswerField as AnswerField
 from .answer import TextAnswer as TextAnswer
 from .answer import TypedAnswer as TypedAnswer
+from .example import Example as Example
 from .node import Node as Node
 from .node import TextNode as TextNode
 from .result import Call as Call

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from askance.chat import ChatRequest, ChatResponse, JsonObject, Outcome
     from askance.images import Image
     from askance.models import Model, ModelLike, OutputMode
+    from askance.nodes.example import Example
     from askance.prompts.prompt import PromptTurn
 
     Chat = Callable[[ChatRequest, bool], Awaitable[ChatResponse]]
@@ -165,8 +166,16 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
         return {}
 
     def pictures(self, subject: In) -> tuple[Image, ...]:  # noqa: ARG002
-        """Pictures that stand before the text of the first user turn."""
+        """Pictures that stand before the text of the first user turn; behind examples, of the last one."""
         return ()
+
+    def examples(self, subject: In) -> tuple[Example, ...]:  # noqa: ARG002
+        """Questions with their answers that are shown before `subject` is asked about."""
+        return ()
+
+    def example_variables(self, example: Example) -> Mapping[str, Any]:
+        """Values for the prompt's variables in an example."""
+        return example.variables
 
     def unasked(self, subject: In) -> Result[Out] | None:  # noqa: ARG002
         """The result for an input about which nothing can be asked; None for any other input."""
@@ -201,15 +210,17 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
 
     def request(self, subject: In, mode: OutputMode) -> ChatRequest:
         """The request that asks about `subject` in that output mode."""
-        prompt = self._prompt_for("text" if mode == "paper" else "json")
-        pictures = [self.model.image(picture) for picture in self.pictures(subject)]
-        messages: list[Message] = []
-        for place, turn in enumerate(prompt.render(**self.variables(subject))):
-            message = self._message(place, turn)
-            if pictures and turn.role == "user":
-                message = Message(turn.role, (*pictures, *message.parts))
-                pictures = []
-            messages.append(message)
+        prompt, examples = self._prompt_for("text" if mode == "paper" else "json"), self.examples(subject)
+        shown = [self.example_variables(example) for example in examples]
+        turns = prompt.render(examples=shown, **self.variables(subject))
+        messages = [self._message(place, turn) for place, turn in enumerate(turns)]
+        last = len(turns) - 1
+        own = last if examples else next(place for place, turn in enumerate(turns) if turn.role == "user")
+        pictures = {last - 2 * len(examples) + 2 * n: (each.image,) for n, each in enumerate(examples) if each.image}
+        for place, several in {**pictures, own: self.pictures(subject)}.items():
+            if several:
+                parts = tuple(self.model.image(picture) for picture in several)
+                messages[place] = Message("user", (*parts, *messages[place].parts))
         return self.model.request(messages, response=self._response_format(subject, mode), max_tokens=self.max_tokens)
 
     def _message(self, place: int, turn: PromptTurn) -> Message:

@@ -297,24 +297,34 @@ def _input_differences(prompt: Prompt) -> Iterator[PromptProblem]:
     base = _packaged_counterpart(prompt)
     if base is None:
         return
-    line = line_of(prompt.front_matter, ["inputs"])
-    for name, entry in base.declared.items():
-        own = prompt.declared.get(name)
-        if own is None:
-            message = f"`{name}` is not declared, and {base.path.name} has it; where it is not used, make it optional."
-            yield PromptProblem(prompt.path, line, message)
-        elif own.kind != entry.kind:
-            where = line_of(prompt.front_matter, ["inputs", name])
-            yield PromptProblem(
-                prompt.path, where, f"`{name}` is declared as {own.kind}, and {base.path.name} has it as {entry.kind}."
-            )
-        elif entry.optional and not own.optional:
-            where = line_of(prompt.front_matter, ["inputs", name])
-            yield PromptProblem(prompt.path, where, f"`{name}` must be given, and {base.path.name} has it as optional.")
-    for name in prompt.inputs:
+    if base.example is not None and prompt.example is None:
+        line = line_of(prompt.front_matter, ["name"])
+        message = f"there is no block `example:`, and {base.path.name} has one: this prompt shows no examples."
+        yield PromptProblem(prompt.path, line, message, "note")
+    left_out = base.example_inputs if prompt.example is None else ()
+    for name in base.declared:
+        fault = None if name in left_out else _difference(prompt, base, name)
+        if fault is not None:
+            yield PromptProblem(prompt.path, line_of(prompt.front_matter, ["inputs", name]), fault)
+    with_examples = prompt.example_inputs if base.example is not None else ()
+    for name in (*prompt.inputs, *(name for name in with_examples if not prompt.declared[name].optional)):
         if name not in base.declared:
             where = line_of(prompt.front_matter, ["inputs", name])
             yield PromptProblem(prompt.path, where, f"`{name}` must be given, and {base.path.name} has no such input.")
+
+
+def _difference(prompt: Prompt, base: Prompt, name: str) -> str | None:
+    """How the input `name` of the package's prompt is declared otherwise in `prompt`."""
+    entry, own, there = base.declared[name], prompt.declared.get(name), base.path.name
+    if own is None:
+        return f"`{name}` is not declared, and {there} has it; where it is not used, make it optional."
+    if own.kind != entry.kind:
+        return f"`{name}` is declared as {own.kind}, and {there} has it as {entry.kind}."
+    if entry.optional and not own.optional:
+        return f"`{name}` must be given, and {there} has it as optional."
+    if name in base.example_inputs and name in prompt.inputs:
+        return f"`{name}` must be given, and {there} has it for examples alone."
+    return None
 
 
 def _packaged_counterpart(prompt: Prompt) -> Prompt | None:
@@ -327,13 +337,15 @@ def _packaged_counterpart(prompt: Prompt) -> Prompt | None:
 
 
 def _example_problems(prompt: Prompt) -> Iterator[PromptProblem]:
-    """The error, if any, of rendering the prompt with all its examples, and with those of required inputs alone."""
-    examples = prompt.examples
-    if any(name not in examples for name in prompt.inputs):
+    """The first error of rendering the prompt with all its examples, with those of required inputs, or with a turn."""
+    values = prompt.examples
+    if any(name not in values for name in prompt.inputs):
         return
-    for values in (examples, {name: examples[name] for name in prompt.inputs}):
+    shows = prompt.example is not None and {*prompt.example_inputs} <= prompt.worked_example.keys()
+    worked = [prompt.worked_example] if shows else []
+    for given, turns in ((values, ()), ({name: values[name] for name in prompt.inputs}, ()), (values, worked)):
         try:
-            prompt.render(**values)
+            prompt.render(examples=turns, **given)
         except PromptError as error:
             yield PromptProblem(
                 prompt.path, line_of(prompt.front_matter, ["inputs"]), f"with its examples: {error.message}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cached_property
@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
 
 from askance.errors import PromptError
+from askance.prompts.fence import replace_invisible, sanitize
 from askance.prompts.frontmatter import FrontMatter, Input, line_of, read_front_matter
 from askance.prompts.prompt_file import FileName, PromptFile, PromptProblem, read_text, split_prompt_file
 from askance.prompts.template import CountedList, RenderLimits, Template
@@ -61,50 +62,99 @@ class Prompt:
     declared: Mapping[str, Input] = field(hash=False)
     """Every input, by name."""
     templates: tuple[Template, ...] = field(repr=False, compare=False)
+    example: Template | None = field(repr=False, compare=False)
+    """The block `example:`, the answer of an example turn; None for a prompt that shows no examples."""
     front_matter: str = field(repr=False, compare=False)
     """The YAML as written."""
 
     @property
     def inputs(self) -> tuple[str, ...]:
         """Inputs that must be given."""
-        return tuple(name for name, declared in self.declared.items() if not declared.optional)
+        return tuple(name for name, declared in self._asked.items() if not declared.optional)
 
     @property
     def optional(self) -> tuple[str, ...]:
         """Inputs that may be left out."""
-        return tuple(name for name, declared in self.declared.items() if declared.optional)
+        return tuple(name for name, declared in self._asked.items() if declared.optional)
+
+    @cached_property
+    def example_inputs(self) -> tuple[str, ...]:
+        """Inputs that the block `example:` alone uses, such as the answer; they are given with examples only."""
+        if self.example is None:
+            return ()
+        asked = {name for template in self.templates for name in template.uses}
+        return tuple(name for name in self.declared if name in self.example.uses and name not in asked)
 
     @property
     def examples(self) -> dict[str, InputValue]:
         """The example values of the inputs, to try the prompt with."""
+        return {name: declared.example for name, declared in self._asked.items() if declared.example is not None}
+
+    @property
+    def worked_example(self) -> dict[str, InputValue]:
+        """The values of one example turn, made of the inputs' example values, to try the prompt with."""
         return {name: declared.example for name, declared in self.declared.items() if declared.example is not None}
 
-    def render(self, /, **values: InputValue | None) -> tuple[PromptTurn, ...]:
+    def render(
+        self, /, *, examples: Sequence[Mapping[str, InputValue | None]] = (), **values: InputValue | None
+    ) -> tuple[PromptTurn, ...]:
         """The turns with `values` filled in; None stands for a value that is not given.
 
+        Args:
+            examples: for each example turn the values of its question and its answer. The question is the last block
+                `user:`, the answer the block `example:`. They stand in front of the last turn, in this order.
+            values: by input.
+
         Raises:
-            PromptError: values that are missing, not used, or of the wrong kind, all at once; or a limit is reached.
+            PromptError: values that are missing, not used, or of the wrong kind, all at once; examples, and the prompt
+                shows none; or a limit is reached.
         """
-        if not values and self._constant is not None:
+        if not values and not examples and self._constant is not None:
             return self._constant
-        given = {name: value for name, value in values.items() if value is not None}
-        if not self._accepts(given):
-            complaints = self._value_problems(given)
+        given = _without_none(values)
+        shown = [_without_none(each) for each in examples]
+        if shown and self.example is None:
+            raise PromptError(
+                f"Prompt {self.name!r} ({self.path}) shows no examples: it has no block `example:`.",
+                hint="Write `example:` at the end of the file, and below it the answer as the model is to write it"
+                f"{'' if self.overlay else f'; `askance prompts eject {self.name}` copies the file for that'}.",
+            )
+        if not _fits(given, self._asked, self._needed) or not all(
+            _fits(each, self.declared, self._example_needs) for each in shown
+        ):
+            complaints = self._value_problems(given, self._asked, self._needed)
+            for place, each in enumerate(shown, 1):
+                wrong = self._value_problems(each, self.declared, self._example_needs)
+                complaints += [f"example {place}: {complaint}" for complaint in wrong]
             known = ", ".join(f"`{name}`" for name in self.declared) or "none"
             message = f"Prompt {self.name!r} ({self.path}) cannot be rendered: {'; '.join(complaints)}."
             raise PromptError(message, hint=f"Its inputs: {known}.")
-        if self._constant is not None:
+        if not shown and self._constant is not None:
             return self._constant
-        return self._render(self._defaults | given)
+        return self._render(self._defaults | given, shown)
 
-    def _render(self, given: Mapping[str, InputValue]) -> tuple[PromptTurn, ...]:
+    def _render(
+        self, given: Mapping[str, InputValue], shown: Sequence[Mapping[str, InputValue]]
+    ) -> tuple[PromptTurn, ...]:
         budget = RenderLimits(f"Prompt {self.name!r}", spent=self._fixed_length)
-        values: dict[str, object] = {
-            name: CountedList(value, budget) if isinstance(value, (list, tuple)) else value
-            for name, value in given.items()
-        }
-        turns = zip(self._fixed, self.templates, strict=True)
-        return tuple([turn or PromptTurn(template.role, template.render(values, budget)) for turn, template in turns])
+        values = _counted(given, budget)
+        parts = zip(self._fixed, self.templates, strict=True)
+        turns = [turn or PromptTurn(template.role, template.render(values, budget)) for turn, template in parts]
+        if self.example is None:
+            return tuple(turns)
+        question, answer = self.templates[-1], self.example
+        for place, each in enumerate(shown, 1):
+            one = {**self._defaults, **each}
+            asked = question.render(_counted(one, budget), budget)
+            # A server that reads marks of chat templates within a message would take those of an answer for its own.
+            said = answer.render(_counted({name: _unmarked(value) for name, value in one.items()}, budget), budget)
+            if not said:
+                raise PromptError(
+                    f"Prompt {self.name!r} ({self.path}) gives an empty answer in example {place}.",
+                    hint="Give it the values of the block `example:`.",
+                )
+            turns[-1:-1] = (self._fixed[-1] or PromptTurn(question.role, asked), PromptTurn(answer.role, said))
+        return tuple(turns)
 
     @cached_property
     def _fixed(self) -> tuple[PromptTurn | None, ...]:
@@ -129,10 +179,19 @@ class Prompt:
         return {name: declared.default for name, declared in self.declared.items() if declared.default is not None}
 
     @cached_property
+    def _asked(self) -> dict[str, Input]:
+        """The inputs of a request without examples, by name."""
+        return {name: declared for name, declared in self.declared.items() if name not in self.example_inputs}
+
+    @property
+    def _blocks(self) -> tuple[Template, ...]:
+        return self.templates if self.example is None else (*self.templates, self.example)
+
+    @cached_property
     def _first_uses(self) -> dict[str, int]:
         """Input → line of its first use."""
         uses: dict[str, int] = {}
-        for template in self.templates:
+        for template in self._blocks:
             uses |= {name: line for name, line in template.uses.items() if name not in uses}
         return uses
 
@@ -140,22 +199,30 @@ class Prompt:
     def _needed(self) -> frozenset[str]:
         return frozenset(self.inputs)
 
-    def _accepts(self, given: Mapping[str, InputValue]) -> bool:
-        """Whether `given` has all required inputs, none that is unknown, and each of its kind."""
-        for name, value in given.items():
-            declared = self.declared.get(name)
-            if declared is None or not _has_kind(declared.kind, value):
-                return False
-        return self._needed <= given.keys()
+    @cached_property
+    def _example_needs(self) -> frozenset[str]:
+        """Inputs that each example must give: those of its question and of its answer."""
+        used = {name for template in self._blocks[-2:] for name in template.uses}
+        return frozenset(name for name, declared in self.declared.items() if name in used and not declared.optional)
 
-    def _value_problems(self, given: Mapping[str, InputValue]) -> list[str]:
+    def _value_problems(
+        self, given: Mapping[str, InputValue], among: Mapping[str, Input], needs: frozenset[str]
+    ) -> list[str]:
+        """What is wrong with `given`, of which the inputs `among` are allowed, and `needs` required."""
         missing = [
-            f"`{name}` is missing (used on line {self._first_uses[name]})" for name in self.inputs if name not in given
+            f"`{name}` is missing (used on line {self._first_uses[name]})"
+            for name in among
+            if name in needs and name not in given
         ]
         unused = [self._unknown_input(name) for name in given if name not in self.declared]
+        unused += [
+            f"`{name}` is for examples alone (used on line {self._first_uses[name]})"
+            for name in given
+            if name in self.declared and name not in among
+        ]
         wrong = [
             f"`{name}` takes {_KINDS[declared.kind]}, not {_short_repr(given[name])}"
-            for name, declared in self.declared.items()
+            for name, declared in among.items()
             if name in given and not _has_kind(declared.kind, given[name])
         ]
         return missing + unused + wrong
@@ -188,6 +255,33 @@ class Prompt:
                 hint="Give each variable what its prompt declares.",
             )
         return values
+
+
+def _without_none(values: Mapping[str, InputValue | None]) -> dict[str, InputValue]:
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _counted(given: Mapping[str, InputValue], budget: RenderLimits) -> dict[str, object]:
+    """The values as templates take them: lists count the iterations over them."""
+    return {
+        name: CountedList(value, budget) if isinstance(value, (list, tuple)) else value for name, value in given.items()
+    }
+
+
+def _unmarked(value: InputValue) -> InputValue:
+    """`value` without marks of chat templates, lines of a fence and characters that nobody sees."""
+    if isinstance(value, str):
+        return sanitize(replace_invisible(value))
+    return value if isinstance(value, int) else [sanitize(replace_invisible(each)) for each in value]
+
+
+def _fits(given: Mapping[str, InputValue], among: Mapping[str, Input], needs: frozenset[str]) -> bool:
+    """Whether `given` has all of `needs`, none but those of `among`, and each of its kind."""
+    for name, value in given.items():
+        declared = among.get(name)
+        if declared is None or not _has_kind(declared.kind, value):
+            return False
+    return needs <= given.keys()
 
 
 def _has_kind(kind: InputKind, value: object) -> bool:
@@ -251,12 +345,14 @@ def read_prompt(
         return None, problems
     head = replace(head, inputs=_with_untrusted(head.inputs, untrusted))
     templates = tuple(Template(block, path=path, inputs=head.inputs) for block in file.blocks)
-    problems += [problem for template in templates for problem in template.problems]
+    example = None if file.example is None else Template(file.example, path=path, inputs=head.inputs)
+    blocks = templates if example is None else (*templates, example)
+    problems += [problem for template in blocks for problem in template.problems]
     problems += _name_problems(head, file, path=path)
     if not problems:
-        problems += _unused_inputs(head, file, path=path, templates=templates)
+        problems += _unused_inputs(head, file, path=path, templates=blocks)
     if validate and not problems:
-        problems += [problem for template in templates for problem in template.compile()]
+        problems += [problem for template in blocks for problem in template.compile()]
     named = FileName.parse(path.name) or FileName(head.name)
     prompt = Prompt(
         name=head.name,
@@ -271,6 +367,7 @@ def read_prompt(
         digest=sha256(text.encode("utf-8")).hexdigest(),
         declared=head.inputs,
         templates=templates,
+        example=example,
         front_matter=file.front_matter,
     )
     return prompt, problems

@@ -22,7 +22,7 @@ MAX_FILE: Final = 256 * 1024
 NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,63}")
 FAMILY: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 
-_MARKER = re.compile(r"(system|user|assistant):\s*")
+_MARKER = re.compile(r"(system|user|assistant|example):\s*")
 _LIKE_A_MARKER = re.compile(r"\s*((system|user|human|assistant)\s*:|<image>)\s*", re.IGNORECASE)
 
 Level = Literal["error", "note"]
@@ -79,6 +79,8 @@ class RoleBlock:
     """Without the blank lines around it."""
     line: int
     """Line of the file on which `text` begins."""
+    example: bool = False
+    """Whether it is the block `example:`, the assistant's turn of an example."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +89,9 @@ class PromptFile:
 
     front_matter: str
     blocks: tuple[RoleBlock, ...]
+    """One for each turn of a request."""
+    example: RoleBlock | None = None
+    """The answer of an example turn; None for a prompt that shows no examples."""
 
 
 _Lines: TypeAlias = list[tuple[int, str]]
@@ -118,16 +123,18 @@ def split_prompt_file(text: str, *, path: Path) -> tuple[PromptFile | None, list
     if end is None:
         return None, [PromptProblem(path, 1, "the front matter has no end: a second line `---`.")]
     front_matter = "\n".join(line for _, line in lines[1 : end - 1])
-    blocks, problems = _split_roles(lines[end:], path)
-    return PromptFile(front_matter, tuple(blocks)), problems + _role_order_problems(blocks, path, len(lines))
+    found, problems = _split_roles(lines[end:], path)
+    blocks, examples = ([block for block in found if block.example == each] for each in (False, True))
+    problems += _example_problems(found, path) + _role_order_problems(blocks, path, len(lines))
+    return PromptFile(front_matter, tuple(blocks), next(iter(examples), None)), problems
 
 
 def _split_roles(lines: _Lines, path: Path) -> tuple[list[RoleBlock], list[PromptProblem]]:
     problems: list[PromptProblem] = []
-    parts: list[tuple[TurnRole, int, _Lines]] = []
+    parts: list[tuple[str, int, _Lines]] = []
     for number, line in lines:
         if marker := _MARKER.fullmatch(line):
-            parts.append((cast("TurnRole", marker[1]), number, []))
+            parts.append((marker[1], number, []))
         elif _LIKE_A_MARKER.fullmatch(line):
             problems.append(PromptProblem(path, number, _marker_message(line)))
         elif parts:
@@ -136,12 +143,14 @@ def _split_roles(lines: _Lines, path: Path) -> tuple[list[RoleBlock], list[Promp
             problems.append(
                 PromptProblem(path, number, "this stands before the first role marker (`system:`, `user:`).")
             )
-    return [_block(role, number, body) for role, number, body in parts], problems
+    return [_block(name, number, body) for name, number, body in parts], problems
 
 
-def _block(role: TurnRole, marker: int, body: _Lines) -> RoleBlock:
+def _block(name: str, marker: int, body: _Lines) -> RoleBlock:
     first = next((number for number, line in body if line.strip()), marker)
-    return RoleBlock(role, "\n".join(line for number, line in body if number >= first).strip(), first)
+    text = "\n".join(line for number, line in body if number >= first).strip()
+    role: TurnRole = "assistant" if name == "example" else cast("TurnRole", name)
+    return RoleBlock(role, text, first, name == "example")
 
 
 def _marker_message(line: str) -> str:
@@ -149,6 +158,23 @@ def _marker_message(line: str) -> str:
         f"{line.strip()!r} is no role marker: these are `system:`, `user:` and `assistant:`, lower case, "
         "at the beginning of a line. Special tokens of a model family do not belong into prompt files."
     )
+
+
+def _example_problems(blocks: list[RoleBlock], path: Path) -> list[PromptProblem]:
+    """What is wrong with the block `example:`: there is at most one, at the end of the file, with text in it."""
+    last = len(blocks) - 1
+    problems: list[PromptProblem] = []
+    for place, block in enumerate(blocks):
+        if not block.example:
+            continue
+        if place != last:
+            what = "stands twice" if blocks[last].example else "stands before other blocks"
+            problems.append(
+                PromptProblem(path, block.line, f"`example:` {what}; there is one, at the end of the file.")
+            )
+        if not block.text:
+            problems.append(PromptProblem(path, block.line, "the `example:` block is empty."))
+    return problems
 
 
 def _role_order_problems(blocks: list[RoleBlock], path: Path, last: int) -> list[PromptProblem]:

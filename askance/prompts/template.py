@@ -7,7 +7,8 @@ another file, or make a text that grows by itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -36,6 +37,7 @@ FILTERS: Final = (
     "lower",
     "numbered",
     "oneline",
+    "tojson",
     "trim",
     "upper",
 )
@@ -43,6 +45,11 @@ LOOP: Final = ("first", "index", "index0", "last", "length", "revindex")
 TESTS: Final = ("defined", "undefined")
 MAX_DEPTH: Final = 3
 """Most levels of nested loops."""
+
+QUOTED: Final = ("fenced", "length")
+"""Filters through which untrusted text may be printed: the first quotes it, the second gives a number."""
+QUOTED_IN_EXAMPLE: Final = (*QUOTED, "oneline", "tojson")
+"""Those of the block `example:`, which shows an answer as the model is to write it."""
 
 _ALLOWED_NODES = ("Template", "TemplateData", "Const", "If", "And", "Or", "Not", "CondExpr", "Compare", "Operand")
 _NODE_NAMES: Final = {
@@ -83,9 +90,18 @@ class TemplateCheck:
     """Line and message."""
 
 
-def check_template(tree: nodes.Template, *, inputs: Mapping[str, Input], role: TurnRole) -> TemplateCheck:
-    """The inputs that `tree` uses, and everything in it that is not allowed."""
-    reader = _TemplateChecker(inputs, role)
+def check_template(
+    tree: nodes.Template, *, inputs: Mapping[str, Input], role: TurnRole, example: bool = False
+) -> TemplateCheck:
+    """The inputs that `tree` uses, and everything in it that is not allowed.
+
+    Args:
+        tree: of one block.
+        inputs: that the file declares.
+        role: of the block's turn.
+        example: whether it is the block `example:`.
+    """
+    reader = _TemplateChecker(inputs, role, QUOTED_IN_EXAMPLE if example else QUOTED)
     reader.visit(tree, {})
     return reader.found
 
@@ -93,9 +109,10 @@ def check_template(tree: nodes.Template, *, inputs: Mapping[str, Input], role: T
 class _TemplateChecker:
     """A visitor of one syntax tree; `scope` maps the loop variables in sight to whether they are untrusted."""
 
-    def __init__(self, inputs: Mapping[str, Input], role: TurnRole) -> None:
+    def __init__(self, inputs: Mapping[str, Input], role: TurnRole, quoted: Collection[str]) -> None:
         self.inputs = inputs
         self.role = role
+        self.quoted = quoted
         self.found = TemplateCheck()
 
     def visit(self, node: nodes.Node, scope: Mapping[str, bool], depth: int = 0) -> None:
@@ -191,16 +208,22 @@ class _TemplateChecker:
             return
         for expression in node.nodes:
             for name in self.leaks(expression, scope):
-                self.refuse(
-                    name, f'`{name.name}` is untrusted: print it as `{{{{ {name.name} | fenced("what it is") }}}}`.'
-                )
+                self.refuse(name, f"`{name.name}` is untrusted: print it as {self.way_to_print(name.name)}.")
+
+    def way_to_print(self, name: str) -> str:
+        """How an untrusted input is printed in this block."""
+        if "tojson" in self.quoted:
+            return f"`{{{{ {name} | tojson }}}}` or `{{{{ {name} | oneline }}}}`"
+        return f'`{{{{ {name} | fenced("what it is") }}}}`'
 
     def leaks(self, node: nodes.Expr, scope: Mapping[str, bool]) -> Iterator[nodes.Name]:
         """The untrusted names that `node` prints without a fence."""
         from jinja2 import nodes
 
         match node:
-            case nodes.Filter(name="fenced" | "length") | nodes.Compare() | nodes.Not() | nodes.Test():
+            case nodes.Compare() | nodes.Not() | nodes.Test():
+                return
+            case nodes.Filter(name=name) if name in self.quoted:
                 return
             case nodes.CondExpr():
                 for branch in (node.expr1, node.expr2):
@@ -311,6 +334,7 @@ class Template:
 
     def __init__(self, block: RoleBlock, *, path: Path, inputs: Mapping[str, Input]) -> None:
         self.role: TurnRole = block.role
+        self.example = block.example
         self.text = block.text
         self.path = path
         self.uses: Mapping[str, int] = {}
@@ -325,7 +349,7 @@ class Template:
 
         try:
             self._tree = _parse(block)
-            found = check_template(self._tree, inputs=inputs, role=block.role)
+            found = check_template(self._tree, inputs=inputs, role=block.role, example=block.example)
         except TemplateSyntaxError as error:
             line = error.lineno + block.line - 1
             found = TemplateCheck(problems=[(line, f"the template cannot be read: {error.message}")])
@@ -418,7 +442,7 @@ def _environment() -> SandboxedEnvironment:
 
     environment = Sandbox(undefined=Absent, autoescape=False, trim_blocks=True, lstrip_blocks=True)
     filters = cast("dict[str, object]", environment.filters)
-    filters |= {"fenced": _fenced, "numbered": _numbered, "oneline": _oneline}
+    filters |= {"fenced": _fenced, "numbered": _numbered, "oneline": _oneline, "tojson": _tojson}
     for known, allowed in ((filters, FILTERS), (environment.tests, TESTS), (environment.globals, ())):
         for name in [name for name in known if name not in allowed]:
             del known[name]
@@ -435,3 +459,10 @@ def _numbered(texts: Sequence[str]) -> str:
 
 def _oneline(text: object) -> str:
     return oneline(str(text))
+
+
+def _tojson(value: object) -> str:
+    if isinstance(value, CountedList):
+        return json.dumps(value[:], ensure_ascii=False)
+    # An optional input that was not given raises where it is made a text.
+    return json.dumps(value if isinstance(value, (bool, int)) else str(value), ensure_ascii=False)

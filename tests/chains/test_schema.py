@@ -52,6 +52,7 @@ GIVEN: dict[str, Any] = {
     "name": "brick cup",
     "options": OPTIONS,
     "question": "What is odd?",
+    "examples": [{"values": {"description": "A clock of cheese.", "options": OPTIONS}, "answer": ["1"]}],
     "objects": ["cup", "bricks"],
     "scene_text": "A solid start.",
     "narration": "A cup.",
@@ -72,6 +73,7 @@ WRONG: dict[str, Any] = {
     "narration": 5,
     "statement": {"relation": "TR1"},
     "answers": "2",
+    "examples": [{"answer": "1"}],
     "place": {"name": "kitchen"},
     "clue": {"weight": 1.0},
     "count": "three",
@@ -95,7 +97,8 @@ def test_what_the_schema_takes_the_chain_takes() -> None:
     own = chain()
 
     assert faults(own, GIVEN) == []
-    assert {*own.get_input_jsonschema()["properties"]} == {"image", "name", "options", "question", *own.links}
+    parts = {"image", "name", "options", "question", "examples"}
+    assert {*own.get_input_jsonschema()["properties"]} == {*parts, *own.links}
     reading = reading_of(GIVEN, own.target, own.links)
     assert {*reading.links} == {each.name for each in (*LINKS, *OWN)} - {"odd"}
     # What a link writes is taken again.

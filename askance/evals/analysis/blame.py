@@ -500,7 +500,7 @@ def mark_of(run: Run) -> str:
 def _mark(answer: SampleResult) -> list[Any]:
     sample, prediction = answer.sample, answer.prediction.form()
     del prediction["meta"]
-    asked = [sample.id, answer.epoch, sample.image and sample.image.sha256, dict(sample.inputs), sample.target]
+    asked = [sample.id, answer.epoch, sample.image and sample.image.sha256, sample.inputs_form(), sample.target]
     values = None if answer.score is None else {name: repr(float(each)) for name, each in answer.score.values.items()}
     return [*asked, prediction, values]
 

@@ -167,7 +167,7 @@ def _sample(run: Run, answer: SampleResult) -> JsonObject:
 def _input(answer: SampleResult) -> str:
     sample = answer.sample
     lines = [] if sample.image is None else [f"[image {sample.image.name}, sha256 {sample.image.sha256}]"]
-    texts = [f"{name}: {_text(value)}" for name, value in sample.inputs.items() if name != "options"]
+    texts = [f"{name}: {_text(value)}" for name, value in sample.inputs_form().items() if name != "options"]
     return "\n".join([*lines, *texts]) or sample.id
 
 

@@ -170,7 +170,7 @@ def detail_of(answer: SampleResult) -> JsonObject:
     form: JsonObject = {
         "group": sample.cluster if sample.cluster != sample.id else None,
         "image": None if sample.image is None else {"name": sample.image.name, "sha256": sample.image.sha256},
-        "inputs": {name: value for name, value in sample.inputs.items() if name != "options"},
+        "inputs": {name: value for name, value in sample.inputs_form().items() if name != "options"},
         "tags": dict(sample.tags),
         "options": options,
         "true": true,
