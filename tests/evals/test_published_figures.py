@@ -131,6 +131,75 @@ def test_people_and_the_judge_differ_most_about_the_weakest_model() -> None:
     assert max(apart.values()) == apart["BLIP2 FlanT5-XXL (zero-shot)"] == 12
 
 
+def test_the_tables_of_the_new_yorker_are_there() -> None:
+    reference = read_published("newyorker")
+
+    assert {number: (len(table.rows), len(table.columns)) for number, table in reference.tables.items()} == {
+        1: (3, 3),
+        2: (16, 3),
+        3: (7, 3),
+        4: (7, 6),
+        5: (12, 3),
+    }
+    assert [len({row.names for row in table.rows}) for table in reference.tables.values()] == [3, 16, 7, 7, 12]
+    assert reference.tables[2].value("FD", "GPT-4 (5-shot)", column="matching") == 84.5
+    assert reference.tables[2].value("people", "FP", column="NYAcc") == 64.6
+    assert reference.tables[5].value("FD", "GPT-4 (CoT)", column="PPL") is None
+    assert [reference.tables[4].unit(column) for column in ("matching", "PPL")] == ["percent", "perplexity"]
+    empty = [
+        (table.number, row.names[-1]) for table in reference.tables.values() for row in table.rows if None in row.values
+    ]
+    assert empty == [
+        (4, "Random"),
+        *((5, f"{model} ({way})") for model in ("GPT-3.5", "GPT-4") for way in ("5-shot", "CoT")),
+    ]
+    assert len(reference.in_text) == 24
+
+
+SAME_OF_THE_NEW_YORKER = {
+    "caption only, choices": [(2, ("baseline", "Caption only (T5-11B)")), (4, ("Caption only (T5-11B)",))],
+    "five shots, choices": [(2, ("FD", "GPT-3 (5-shot)")), (4, ("text-davinci-002",))],
+    "chance": [(2, ("baseline", "Random")), (4, ("Random",))],
+    "caption only, explanations": [(4, ("Caption only (T5-11B)",)), (5, ("baseline", "Caption only (T5-11B)"))],
+    "five shots, explanations": [(4, ("text-davinci-002",)), (5, ("FD", "GPT-3 (5-shot)"))],
+}
+
+
+@pytest.mark.parametrize("places", SAME_OF_THE_NEW_YORKER.values(), ids=SAME_OF_THE_NEW_YORKER)
+def test_what_the_new_yorker_paper_prints_twice_is_the_same(places: list[tuple[int, tuple[str, ...]]]) -> None:
+    tables = read_published("newyorker").tables
+    shared = [column for column in tables[4].columns if all(column in tables[number].columns for number, _ in places)]
+    printed = {tuple(tables[number].value(*row, column=column) for column in shared) for number, row in places}
+
+    assert len(shared) == 3
+    assert len(printed) == 1
+    assert None not in printed.pop()
+
+
+def test_two_shares_of_preferred_explanations_are_none_of_their_pairs() -> None:
+    """Three ratings make a pair; a printed share is that of some number of pairs, to a tenth of a percent."""
+    table = find_published_table("newyorker", 3)
+    figures = {row.names[0]: table.figures(row) for row in table.rows}
+    pairs = {name: int(each["ratings"] or 0) // 3 for name, each in figures.items()}
+
+    odd = [
+        name
+        for name, each in figures.items()
+        if not any(round(100 * won / pairs[name], 1) == each["A wins"] for won in range(pairs[name] + 1))
+    ]
+    assert [*pairs.values()] == [131, 131, 130, 132, 132, 128, 130]
+    assert odd == ["Q2", "Q5"]
+    assert [row.names[0] for row in table.rows if row.note] == odd
+
+
+def test_explanations_of_people_and_of_the_finetuned_model_make_a_whole() -> None:
+    remarks = {remark.row: remark.value for remark in read_published("newyorker").in_text[:2]}
+
+    assert remarks["people", "GPT-3 (finetuned)"] == round(
+        100 * (131 - remarks["GPT-3 (finetuned)", "people"]) / 131, 1
+    )
+
+
 def test_a_column_has_its_unit_and_a_row_its_set() -> None:
     table = find_published_table("pittads", 2)
     last = table.rows[-1]
