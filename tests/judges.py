@@ -63,3 +63,36 @@ class Scripted:
 def erring(truth: bool, source: random.Random, *, sensitivity: float, specificity: float) -> bool:
     """A verdict on what is true or not, by a judge of these errors."""
     return source.random() < sensitivity if truth else source.random() >= specificity
+
+
+COMPARED = re.compile(r"<<(about|first|second) ([0-9a-f]{8,})\n(.*?)\n\2>>", re.DOTALL)
+
+
+def better_of(first: str, second: str, *, taste: str) -> str:
+    """Which of two texts a judge of some taste prefers: `first`, `second` or `same`; else prose.
+
+    Tastes: `long` prefers the longer text, `place` whatever stands first, any other the text that holds it as a word.
+    """
+    if taste == "prose":
+        return "I would say that they are both fine."
+    if taste == "place":
+        place = "first"
+    else:
+        one, other = (len(text) if taste == "long" else int(taste in text.split()) for text in (first, second))
+        place = "first" if one > other else "second" if other > one else "same"
+    return json.dumps({"reason": f"it is {taste}", "better": place})
+
+
+def preference_in(text: str, *, taste: str) -> str:
+    """The reply of a judge of some taste to a prompt that holds two answers."""
+    texts = {found[1]: found[3] for found in COMPARED.finditer(text)}
+    return better_of(texts["first"], texts["second"], taste=taste)
+
+
+def preference_by_taste(seen: Seen, taste: str = "") -> str | None:
+    """The reply of a judge of some taste, by default the name of the model; None where something else is asked."""
+    form: dict[str, Any] = seen.json.get("response_format") or {}
+    if form.get("json_schema", {}).get("name") != "judge_preference":
+        return None
+    said = "\n".join(message["content"] for message in seen.json["messages"])
+    return preference_in(said, taste=taste or seen.json["model"])

@@ -1,8 +1,8 @@
 """What the README and the pages of `docs/` tell a reader to type works, and shows what they show.
 
 The reader has no key. What stands under `demo` comes from the model of that name. `SERVER`, the address that pages have
-for a server of one's own, leads to an endpoint on this machine that judges texts by the words that they share, makes
-questions of captions, and gives a small valid answer elsewhere.
+for a server of one's own, leads to an endpoint on this machine that judges texts by the words that they share, prefers
+those that say `because` or are longer, makes questions of captions, and gives a small valid answer elsewhere.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import pytest
 
 from askance.cli import main
 from tests.cli.command import log_kept
-from tests.judges import verdict_by_words
+from tests.judges import preference_by_taste, verdict_by_words
 from tests.pages import Fence, Reader, compare, fences
 from tests.questions import question_by_words
 from tests.servers import FakeEndpoint, Seen
@@ -55,13 +55,16 @@ def reader(own_place: Path, endpoint: str, monkeypatch: pytest.MonkeyPatch) -> I
 
 @pytest.fixture(scope="module")
 def endpoint() -> Iterator[str]:
-    with FakeEndpoint(by_words, models=("my-model",)) as running:
+    with FakeEndpoint(by_words, models=("my-model", "my-other-model")) as running:
         yield running.url
 
 
 def by_words(seen: Seen) -> str | None:
-    """A judge's verdict or a question's next step; None where anything else is asked."""
-    return (verdict_by_words(seen) or question_by_words(seen)) if "messages" in seen.json else None
+    """A judge's verdict or preference, or a question's next step; None where anything else is asked."""
+    if "messages" not in seen.json:
+        return None
+    taste = {"my-model": "because", "my-other-model": "long"}.get(seen.json["model"], "")
+    return verdict_by_words(seen) or preference_by_taste(seen, taste) or question_by_words(seen)
 
 
 # --- the reader notices what is wrong ---

@@ -282,11 +282,13 @@ class PreferenceQuestion(JudgeQuestion):
 
     first: str
     second: str
+    about: str = ""
+    """What the question is about, in words; strangers wrote it."""
 
     @property
     @override
     def texts(self) -> tuple[str, ...]:
-        return (self.first, self.second)
+        return (self.first, self.second, *((self.about,) if self.about else ()))
 
 
 class PositionVerdict(Judgement[Position]):
@@ -351,7 +353,8 @@ class PreferenceNode(JudgeNode[PreferenceQuestion, PositionVerdict]):
 
     @override
     def variables(self, subject: PreferenceQuestion) -> Mapping[str, Any]:
-        return {"question": sanitize(subject.question), "first": subject.first, "second": subject.second}
+        about = {"about": subject.about} if subject.about.strip() else {}
+        return {"question": sanitize(subject.question), "first": subject.first, "second": subject.second, **about}
 
     @override
     def word(self, said: object) -> object:
@@ -378,18 +381,26 @@ class PreferenceJudge:
     def __init__(self, model: ModelLike, *, prompt: str | None = None, prompts: PromptLibrary | None = None) -> None:
         self.node = PreferenceNode(model, prompt=prompt, prompts=prompts)
 
-    async def judge(self, a: str, b: str, *, question: str) -> Preference:
-        """Which of `a` and `b` answers `question` better; equal texts are a tie that nobody is asked about."""
+    async def judge(self, a: str, b: str, *, question: str, about: str = "") -> Preference:
+        """Which of `a` and `b` answers `question` better; equal texts are a tie that nobody is asked about.
+
+        Args:
+            a: one answer.
+            b: the other.
+            question: what both answer.
+            about: what the question is about, in words: the judge sees no picture. It is quoted, as the answers are.
+        """
         unasked = _unasked(a, b)
         if unasked is not None:
             return Preference(a_first=unasked, b_first=unasked)
         # One after the other: beside many pairs nothing is gained by asking at once.
-        a_first = await self._ask(a, b, question)
-        return Preference(a_first=a_first, b_first=await self._ask(b, a, question))
+        a_first = await self._ask(PreferenceQuestion(first=a, second=b, question=question, about=about))
+        b_first = await self._ask(PreferenceQuestion(first=b, second=a, question=question, about=about))
+        return Preference(a_first=a_first, b_first=b_first)
 
-    def __call__(self, a: str, b: str, *, question: str) -> Preference:
+    def __call__(self, a: str, b: str, *, question: str, about: str = "") -> Preference:
         """As `judge`, from anywhere: scripts, threads, notebooks."""
-        return run_sync(self.judge(a, b, question=question))
+        return run_sync(self.judge(a, b, question=question, about=about))
 
     def canonical(self) -> JsonObject:
         """Everything that decides its preferences, as JSON."""
@@ -399,10 +410,8 @@ class PreferenceJudge:
     def __str__(self) -> str:
         return f"{self.node.model.id} (preference)"
 
-    async def _ask(self, first: str, second: str, question: str) -> PositionVerdict:
-        return PositionVerdict.of(
-            await self.node.ask(PreferenceQuestion(first=first, second=second, question=question))
-        )
+    async def _ask(self, asked: PreferenceQuestion) -> PositionVerdict:
+        return PositionVerdict.of(await self.node.ask(asked))
 
 
 def _unasked(a: str, b: str) -> PositionVerdict | None:

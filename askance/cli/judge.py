@@ -1,28 +1,46 @@
-"""`askance judge`: how far a judge of free text can be trusted."""
+"""`askance judge`: how far a judge of free text can be trusted, and which of two answers judges prefer."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from askance.cli.options import JudgePrompt, PromptCalls, spelled_out
+from askance.cli.options import AsJson, JudgePrompt, PromptCalls, TaskPlace, spelled_out
 from askance.cli.process import HELP, INTERRUPTED, OK, SOME, CannotStart, Process
 
 if TYPE_CHECKING:
     from askance.agents import Judge
-    from askance.agents.judge import EquivalenceJudge
+    from askance.agents.judge import EquivalenceJudge, PreferenceJudge
     from askance.chains import Plan
     from askance.cli.workspace import CommandWorkspace
-    from askance.evals.judges import CardFigure, CorrectedRate, JudgeCard, Labels
+    from askance.evals.judges import (
+        AnswerPairs,
+        CardFigure,
+        CorrectedRate,
+        JudgeCard,
+        Labels,
+        PreferenceAgreement,
+        PreferenceCard,
+        PreferenceFigures,
+        RunPreferences,
+        Votes,
+    )
     from askance.evals.tables import Table
-    from askance.statistics import Interval
+    from askance.statistics import Estimate, Interval
 
-app = typer.Typer(help="Judges of free text: how far they can be trusted.", no_args_is_help=True, rich_markup_mode=None)
+SHOWN = 20
+"""Ids that are listed at most."""
+
+app = typer.Typer(
+    help="Judges of free text: what they prefer, and how far to trust them.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
 
 
 @app.callback()
@@ -73,7 +91,7 @@ def card(context_: typer.Context, asked: CardOptions, calls: PromptCalls) -> Non
     from askance.terminal import json_text
 
     _check_judge(asked.judge or (), local=calls.local)
-    _check_page(asked.html, plan=calls.plan)
+    _check_file(asked.html, "--html", "card.html", plan=calls.plan)
     labels, run = read_labels(asked.labels), None if asked.run is None else Run.open(asked.run)
     with calls.open(name="judge") as work:
         judges = _judges(asked, work)
@@ -94,7 +112,12 @@ def card(context_: typer.Context, asked: CardOptions, calls: PromptCalls) -> Non
     if asked.html is not None:
         _write_page(asked.html, made, rate, labels)
     unscored = any(pair.says is None for pair in made.labelled)
-    print("\n".join([str(work.tally), *_counters(made)]), file=sys.stderr)
+    _end(work, made.counters, unscored=unscored, used_up=used_up)
+
+
+def _end(work: CommandWorkspace, counters: Mapping[str, Any], *, unscored: bool, used_up: bool) -> None:
+    """Says what was asked, and ends the command."""
+    print("\n".join([str(work.tally), *_counters(counters)]), file=sys.stderr)
     if used_up and unscored:
         print("The budget is used up. The same command with a larger --budget asks for the rest.", file=sys.stderr)
     raise typer.Exit(SOME if unscored else OK)
@@ -119,18 +142,19 @@ def _check_judge(judge: Sequence[str], *, local: bool) -> None:
         )
 
 
-def _check_page(html: Path | None, *, plan: bool) -> None:
-    """Refuses a page that could not be written, before anything is asked.
+def _check_file(out: Path | None, option: str, such_as: str, *, plan: bool) -> None:
+    """Refuses a file that could not be written, before anything is asked.
 
     Raises:
         UsageError: it could not.
     """
     from askance.errors import UsageError
 
-    if html is not None and plan:
-        raise UsageError("`--plan` asks nothing, so there is nothing for `--html` to show.", hint="Leave one out.")
-    if html is not None and html.is_dir():
-        raise UsageError(f"{str(html)!r} is a folder, and the page is one file.", hint="Name a file: --html card.html")
+    if out is not None and plan:
+        raise UsageError(f"`--plan` asks nothing, so there is nothing for `{option}` to show.", hint="Leave one out.")
+    if out is not None and out.is_dir():
+        what = "the page is one file" if option == "--html" else "the preferences are one file"
+        raise UsageError(f"{str(out)!r} is a folder, and {what}.", hint=f"Name a file: {option} {such_as}")
 
 
 def _write_page(out: Path, card: JudgeCard, rate: CorrectedRate | None, labels: Labels) -> None:
@@ -143,11 +167,15 @@ def _write_page(out: Path, card: JudgeCard, rate: CorrectedRate | None, labels: 
 
 
 def _judges(asked: CardOptions, work: CommandWorkspace) -> list[EquivalenceJudge]:
-    """The judges that the command line names, or the one of `--local`."""
     from askance.agents import judge_equivalence
 
-    named = asked.judge or [name for name in (work.local_model,) if name is not None]
+    named = _named(asked.judge, work)
     return [judge_equivalence(work.model(spec), form=asked.form.value, prompts=work.library) for spec in named]
+
+
+def _named(judge: Sequence[str] | None, work: CommandWorkspace) -> Sequence[str]:
+    """The judges that the command line names, or the one of `--local`."""
+    return judge or [name for name in (work.local_model,) if name is not None]
 
 
 async def _plan(asked: CardOptions, judges: Sequence[EquivalenceJudge], labels: Labels) -> Plan:
@@ -214,12 +242,12 @@ def card_text(card: JudgeCard, rate: CorrectedRate | None) -> Iterator[str]:
     yield from (filled(printable(f"· {note}"), width=terminal_width()) for note in notes)
 
 
-def _counters(card: JudgeCard) -> Iterator[str]:
+def _counters(counters: Mapping[str, Any]) -> Iterator[str]:
     """A line for each model whose backend counts what it computes."""
     from askance.models import Counters
     from askance.terminal import printable
 
-    return (printable(f"{name}: {Counters.from_canonical(form)}.") for name, form in card.counters.items())
+    return (printable(f"{name}: {Counters.from_canonical(form)}.") for name, form in counters.items())
 
 
 def _counts(card: JudgeCard) -> str:
@@ -268,3 +296,282 @@ def _number(value: float | None, *, share: bool) -> str:
 
 def _between(interval: Interval | None, *, share: bool) -> str:
     return "" if interval is None else f"{_number(interval.low, share=share)} to {_number(interval.high, share=share)}"
+
+
+# --- preferences ---
+
+
+@dataclass(frozen=True, kw_only=True)
+class PreferOptions:
+    """The options of one `askance judge prefer` beside those of its calls; None is not given."""
+
+    against: Annotated[
+        str,
+        typer.Option(
+            metavar="references|RUN2", help="What the run (A) is held against (B): its references, or another run."
+        ),
+    ]
+    judge: Annotated[
+        list[str] | None,
+        typer.Option(help="A judge: a spec such as openai:gpt-4o, or a name from askance.toml; repeat it for several."),
+    ] = None
+    question: Annotated[str | None, typer.Option(help="What the answers answer; by default what their task says.")] = (
+        None
+    )
+    human: Annotated[
+        Path | None,
+        typer.Option(help="People's votes, CSV, JSON or JSONL: id, and votes (A;B;A) or one vote a row. Makes a card."),
+    ] = None
+    limit: Annotated[int | None, typer.Option(min=1, help="Only so many pairs, the first ones.")] = None
+    seed: Annotated[int, typer.Option(help="Of the bootstraps.")] = 0
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", help="File that keeps every pair and all figures, as JSON.")
+    ] = None
+    task: TaskPlace = None
+    as_json: AsJson = False
+
+
+@app.command(epilog=HELP)
+@spelled_out
+def prefer(
+    context_: typer.Context,
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run whose answers are texts.")],
+    asked: PreferOptions,
+    calls: PromptCalls,
+) -> None:
+    """Ask judges which of two answers is better: a run's, and its references' or another run's.
+
+    Every judge is asked about every pair in both orders, and sees no picture. A side wins a pair where it wins in both
+    orders; several judges decide by majority. Ties, flips and pairs without a preference are counted apart.
+    """
+    import asyncio
+    import json
+
+    Process.of(context_).without_langchain()
+    from askance.cli.output import print_plan
+    from askance.evals import Run
+    from askance.evals.judges import answer_pairs, planned_preferences, read_votes
+    from askance.evals.judges.answer_pairs import REFERENCES
+    from askance.evals.run_folder import write_whole
+    from askance.terminal import json_text, printable
+
+    _check_judge(asked.judge or (), local=calls.local)
+    _check_file(asked.out, "--out", "preferences.json", plan=calls.plan)
+    against = None if asked.against == REFERENCES else Run.open(asked.against)
+    pairs = answer_pairs(Run.open(run), against, question=asked.question, limit=asked.limit, task=asked.task)
+    votes = None if asked.human is None else read_votes(asked.human)
+    with calls.open(name="judge") as work:
+        judges = _preference_judges(asked, work)
+        if calls.plan:
+            print_plan(asyncio.run(planned_preferences(judges, pairs)), work.engine, as_json=asked.as_json)
+            return
+        try:
+            made = asyncio.run(_preferences(asked, judges, pairs, votes, work))
+        except KeyboardInterrupt:
+            print("Interrupted. The same command goes on: what is on record is not asked again.", file=sys.stderr)
+            raise typer.Exit(INTERRUPTED) from None
+        used_up = work.engine.budget is not None and work.engine.budget.used_up
+    if asked.out is not None:
+        write_whole(asked.out, json.dumps(made.form(), ensure_ascii=False) + "\n")
+    print(json_text(made.form()) if asked.as_json else "\n".join(preferences_text(made)))
+    if asked.out is not None:
+        print(printable(f"All pairs are in {asked.out}."), file=sys.stderr)
+    unscored = any(value is None for pair in made.judged for value in pair.values)
+    _end(work, made.counters, unscored=unscored, used_up=used_up)
+
+
+def _preference_judges(asked: PreferOptions, work: CommandWorkspace) -> list[PreferenceJudge]:
+    from askance.agents import judge_preference
+
+    return [judge_preference(work.model(spec), prompts=work.library) for spec in _named(asked.judge, work)]
+
+
+async def _preferences(
+    asked: PreferOptions,
+    judges: Sequence[PreferenceJudge],
+    pairs: AnswerPairs,
+    votes: Votes | None,
+    work: CommandWorkspace,
+) -> RunPreferences:
+    """The preferences; the judges are closed after it.
+
+    Raises:
+        CannotStart: a model cannot be asked at all.
+    """
+    from askance.cli.progress import Progress, calls_state
+    from askance.errors import CallError
+    from askance.evals.judges import judge_preferences
+
+    try:
+        for each in judges:
+            await each.node.model.output_mode()
+        with Progress("pairs", state=calls_state(work.tally, work.engine)) as progress:
+            return await judge_preferences(
+                judges,
+                pairs,
+                votes=votes,
+                seed=asked.seed,
+                room=lambda: work.engine.places,
+                on_progress=progress.update,
+            )
+    except CallError as error:
+        raise CannotStart(error.message, hint=error.hint) from error
+    finally:
+        for each in judges:
+            await each.node.model.aclose()
+
+
+def preferences_text(made: RunPreferences) -> Iterator[str]:
+    """Preferences for a person: the verdict, tables by judge, agreement, unanimous pairs, and what there is to know."""
+    from askance.amounts import many
+    from askance.cli.columns import filled, table_text, terminal_width
+    from askance.terminal import printable
+
+    def line(text: str) -> str:
+        return filled(printable(text), width=terminal_width())
+
+    a, b = made.names
+    several = len(made.judges) > 1
+    yield line(f"A  {a}\nB  {b}\n\n{made.sentence}")
+    outcomes = ", ".join(f"{count:,} {_OUTCOMES.get(name, name)}" for name, count in made.outcomes.items() if count)
+    by = "the majority of the judges" if several else "the judge"
+    yield line(f"{many(len(made.pairs), 'pair')} in {many(made.groups, 'group')}; by {by}: {outcomes}.\n")
+    yield line("\n".join(f"{place}  {name}" for place, name in enumerate(made.judges, start=1)) + "\n")
+    yield table_text(_wins(made))
+    yield table_text(_lengths(made))
+    if made.agreement is not None:
+        yield table_text(_agreement_table("judges agree", made.agreement))
+        yield from map(line, _unanimous("All judges prefer", made.unanimous))
+    if made.card is not None:
+        yield from _card_text(made.card)
+    yield from (line(f"· {note}") for note in (*made.notes, *_notes_of(made)))
+
+
+_OUTCOMES: Mapping[str, str] = {"a": "won by A", "b": "won by B", "tie": "tied"}
+
+
+def _notes_of(made: RunPreferences) -> Iterator[str]:
+    """What the columns of the tables mean."""
+    from askance.evals.judges.preference import NEAR
+
+    if len(made.judges) > 1:
+        yield "Majority: the side that more than half of the judges prefer who give a preference; otherwise a tie."
+    yield "A's share: of the pairs that one side wins."
+    yield "Flips: the same place won in both orders, which makes a tie; of these, `first` are for the first place."
+    if _lost(made):
+        yield "Bounds of A's share: if B won every pair without a preference, and if A did."
+    yield "Longer: how often the answer of more words wins."
+    yield f"A's, as long: A's share where the shorter answer has at most {100 * NEAR:.0f} % fewer words."
+
+
+def _lost(made: RunPreferences) -> bool:
+    """Whether a pair lacks a preference or an answer."""
+    return len(made.judged) < len(made.pairs) or any(None in pair.values for pair in made.judged)
+
+
+def _judged_figures(made: RunPreferences) -> Iterator[tuple[str, PreferenceFigures]]:
+    """The figures of each judge, and those of several together."""
+    yield from ((str(place), figures) for place, figures in enumerate(made.by_judge, start=1))
+    if len(made.judges) > 1:
+        yield "majority", made.majority
+
+
+def _wins(made: RunPreferences) -> Table:
+    from askance.evals.analysis.compare import shown_p
+    from askance.evals.tables import NONE, Table
+
+    lost = _lost(made)
+    rows: list[tuple[str | int, ...]] = []
+    for name, each in _judged_figures(made):
+        counts, bounds = each.counts, ()
+        flips = (NONE, NONE) if name == "majority" else (counts["flip"], each.first)
+        if lost:
+            bounds = (" to ".join(_number(limit, share=True) for limit in each.bounds or ()),)
+        sides = (counts["a"], counts["b"], counts["tie"])
+        share = _estimate_cells(each.wins)[:2]
+        rows.append((name, *sides, *flips, counts["unscored"], *share, shown_p(each.p), *bounds))
+    heads = ("judge", "A", "B", "tie", "flips", "first", "unscored", "A's share", "95 % interval", "p")
+    return Table(columns=(*heads, "bounds") if lost else heads, rows=tuple(rows))
+
+
+def _lengths(made: RunPreferences) -> Table:
+    from askance.evals.tables import Table
+
+    rows = tuple(
+        (name, *_estimate_cells(each.longer), *_estimate_cells(each.level)) for name, each in _judged_figures(made)
+    )
+    heads = ("judge", "longer", "95 % interval", "pairs", "A's, as long", "95 % interval", "pairs")
+    return Table(columns=heads, rows=rows)
+
+
+def _estimate_cells(each: Estimate) -> tuple[str, str, int]:
+    interval = None if each.value is None else each.interval
+    return _number(each.value, share=True), _between(interval, share=True), each.n
+
+
+def _agreement_table(head: str, found: PreferenceAgreement) -> Table:
+    from askance.evals.tables import Table
+
+    cells = tuple(
+        (
+            name,
+            _number(each.value, share=each.measure == "pairwise agreement"),
+            _between(each.interval, share=each.measure == "pairwise agreement"),
+            each.items,
+        )
+        for name, each in found.rows.items()
+    )
+    return Table(columns=(head, "value", "95 % interval", "pairs"), rows=cells)
+
+
+def _unanimous(who: str, sides: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    from askance.amounts import many
+
+    for side, ids in sides.items():
+        named = ", ".join(ids[:SHOWN])
+        more = f" … and {len(ids) - SHOWN:,} more; `--json` has them all" if len(ids) > SHOWN else ""
+        yield f"{who} {side.upper()} in {many(len(ids), 'pair')}{': ' if ids else ''}{named}{more}."
+    yield ""
+
+
+def _card_text(card: PreferenceCard) -> Iterator[str]:
+    """How far the judges agree with people."""
+    from askance.cli.columns import filled, table_text, terminal_width
+    from askance.evals.analysis.compare import shown_p
+    from askance.evals.tables import Table
+    from askance.terminal import printable
+
+    people, width = card.people, terminal_width()
+    votes = card.preferences.votes or {}
+    won = f"A wins {_number(people.wins.value, share=True)} % of {people.wins.n:,} (p {shown_p(people.p)})"
+    yield filled(
+        printable(f"People ({votes.get('name', '')}), {len(card.pairs):,} pairs by majority: {won}."), width=width
+    )
+    yield ""
+    names = [*map(str, range(1, len(card.preferences.judges) + 1)), "majority"]
+    rows = tuple(_card_row(name, figures) for name, figures in zip(names, card.figures, strict=False))
+    heads = ("judge", "agrees", "95 % interval", "pairs", "decided", "base rate", "ac1", "unscored")
+    yield table_text(Table(columns=heads, rows=rows))
+    last = len(card.names) - 1
+    table = card.table(last)
+    said = tuple((f"people: {side.upper()}", *row.values()) for side, row in table.items())
+    who = "majority" if last else "judge"
+    yield table_text(Table(columns=("", f"{who}: A", f"{who}: B", f"{who}: tie", "unscored"), rows=said))
+    if card.people_agree is not None:
+        yield table_text(_agreement_table("people agree", card.people_agree))
+    yield from (filled(printable(each), width=width) for each in _unanimous("All people prefer", card.unanimous))
+    yield from (filled(f"· {note}", width=width) for note in _CARD_NOTES)
+
+
+_CARD_NOTES = (
+    "Agrees: the judge prefers the side that most people prefer; its ties do not agree, and `decided` leaves them out.",
+    "Base rate: always the side that people prefer more often. Ac1: Gwet's, of the judge and people.",
+)
+
+
+def _card_row(name: str, figures: Sequence[CardFigure]) -> tuple[str | int, ...]:
+    """A judge beside people: what it agrees in, and whether that is more than a constant answer would come to."""
+    found = {figure.name: figure for figure in figures}
+    agrees = found["agrees"]
+    others = (_cells(found[each])[0] for each in ("agrees, decided", "base rate", "gwet ac1", "unscored"))
+    return (name, *_cells(agrees), agrees.pairs, *others)

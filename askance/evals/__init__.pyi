@@ -25,6 +25,7 @@ from .runner import aevaluate as aevaluate
 from .runner import evaluate as evaluate
 from .sample import Prediction as Prediction
 from .sample import Sample as Sample
+from .sample import SampleQuestion as SampleQuestion
 from .sample import Score as Score
 from .scorer import Scorer as Scorer
 from .scorer import right_or_wrong as right_or_wrong

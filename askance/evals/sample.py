@@ -90,6 +90,16 @@ class Sample:
             ) from error
 
 
+@dataclass(frozen=True, slots=True)
+class SampleQuestion:
+    """What the answers to a sample answer, for a judge who compares two of them without seeing a picture."""
+
+    text: str = "What is the best answer here?"
+    """The question, in the words of a task or of a user; the default says nothing of the task."""
+    about: str = ""
+    """What the question is about, in words, such as a caption and a description; strangers may have written it."""
+
+
 def grouped_by_picture(samples: Sequence[Sample]) -> Sequence[Sample]:
     """`samples`, with those that share a picture and name no group put into one group, named by its digest."""
     pictures = [_digest(each.image) if each.image is not None and not each.group else None for each in samples]

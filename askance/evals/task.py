@@ -38,6 +38,7 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, TypeAdapter, Val
 from askance.errors import UsageError
 from askance.evals.evaluation import Evaluation
 from askance.evals.registry import package_of, suites
+from askance.evals.sample import SampleQuestion
 from askance.models import get_model
 
 if TYPE_CHECKING:
@@ -123,6 +124,14 @@ class Task(BaseModel):
     @abstractmethod
     def scorer(self) -> Scorer:
         """How answers are scored."""
+
+    def question_of(self, sample: Sample) -> SampleQuestion:
+        """What answers to `sample` answer, as `askance judge prefer` tells its judges; they see no picture.
+
+        By default the sample's own `question`, where it has one, or else a neutral question.
+        """
+        own: Any = sample.inputs.get("question")
+        return SampleQuestion(own) if isinstance(own, str) and own.strip() else SampleQuestion()
 
     def label(self) -> str:
         """Name of its run in tables; by default that of its models. Runs that differ in it alone are the same run."""

@@ -24,6 +24,7 @@ from askance.chains.catalog import installed_chain
 from askance.data_table import HUB
 from askance.documents import read_yaml
 from askance.errors import UsageError
+from askance.evals.sample import SampleQuestion
 from askance.evals.solver import ChainSolver
 from askance.evals.task import Task, type_in_words
 from askance.evals.yaml_rows import Rows
@@ -226,6 +227,11 @@ class YamlTask(Task):
         chain = self._chain()
         told.check_score(chooses=chain.target.chooses, where=f"The task {told.name!r}")
         return ChainSolver(chain)
+
+    @override
+    def question_of(self, sample: Sample) -> SampleQuestion:
+        told = self.declaration.question
+        return super().question_of(sample) if told is None else SampleQuestion(told)
 
     @classmethod
     @override

@@ -39,7 +39,7 @@ INPUTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "choose_blind": (("options",), ("count",)),
     **dict.fromkeys([f"negative_{kind}" for kind in NEGATIVES], (("statement",), ("count",))),
     **dict.fromkeys(("judge_equivalence", "judge_equivalence_rubric"), (("question", "reference", "candidate"), ())),
-    "judge_preference": (("question", "first", "second"), ()),
+    "judge_preference": (("question", "first", "second"), ("about",)),
     **dict.fromkeys(("explain_from_picture", "identify_from_picture"), ((), ())),
     **dict.fromkeys(
         ("explain_from_description", "identify_from_description", "caption_from_description"), (("description",), ())
@@ -315,7 +315,7 @@ QUOTED: dict[str, tuple[str, ...]] = {
     ),
     **dict.fromkeys([f"negative_{kind}" for kind in NEGATIVES], ("statement",)),
     **dict.fromkeys(("judge_equivalence", "judge_equivalence_rubric"), ("reference", "candidate")),
-    "judge_preference": ("first", "second"),
+    "judge_preference": ("about", "first", "second"),
 }
 """By prompt, which of its inputs a picture, or a model that saw one, has worded."""
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, aclosing, suppress
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, aclosing, asynccontextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from itertools import count
@@ -289,18 +289,35 @@ async def judge_card(
         if on_progress is not None:
             on_progress(next(done), len(known.rows))
 
-    counting = await RunCounters.begun([node.model for node in calls_of(judge)])
     asked = {"judge": canonical_judge(judge), "labels": known.digest, "draws": draws, "swaps": swaps, "as": question}
-    folders = [each.folder for node in calls_of(judge) if isinstance(each := node.model.engine.recorder.records, Store)]
-    file = folders[0] / "cards" / f"{key_of('card', asked)[:16]}.json" if folders else None
-    counts: JsonObject = {}
-    try:
+    async with kept_counts([*calls_of(judge)], key_of("card", asked)) as counts:
         pairs = await ask_about(
             judge, known.rows, draws=draws, swaps=swaps, question=question, room=room, on_progress=one_more
         )
+    return JudgeCard.of(judge, known, pairs, seed=seed, counters=counts)
+
+
+@asynccontextmanager
+async def kept_counts(nodes: Sequence[Node[Any, Any]], key: str) -> AsyncGenerator[JsonObject]:
+    """Counts what the models of judges compute within it, with what they computed in earlier starts of the same work.
+
+    The counts are kept beside the records, in `cards`, and are in the mapping that it gives once it has ended.
+
+    Args:
+        nodes: of the judges.
+        key: of the work.
+
+    Raises:
+        StoreError: the counts cannot be kept.
+    """
+    counting = await RunCounters.begun([node.model for node in nodes])
+    folders = [each.folder for node in nodes if isinstance(each := node.model.engine.recorder.records, Store)]
+    file = folders[0] / "cards" / f"{key[:16]}.json" if folders else None
+    counts: JsonObject = {}
+    try:
+        yield counts
     finally:
         counts |= _all_counts(await counting.so_far(), file)
-    return JudgeCard.of(judge, known, pairs, seed=seed, counters=counts)
 
 
 def _all_counts(counts: Mapping[str, Counters], file: Path | None) -> JsonObject:

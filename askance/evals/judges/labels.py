@@ -1,4 +1,7 @@
-"""Labels by people for pairs of texts: a file of references, candidates, and verdicts or votes."""
+"""What people say of pairs of texts, in a file.
+
+Labels say whether a candidate means the same as a reference, votes which of two answers is better.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from askance.errors import BadData
-from askance.evals.suite.files import read_bytes
+from askance.evals.suite.files import read_bytes, read_json
+
+if TYPE_CHECKING:
+    from askance.agents import PreferenceValue
 
 COLUMNS = ("reference", "candidate", "verdict", "votes", "question", "group", "id")
 """Columns of a file; the first two must be there, and one of the next two."""
@@ -53,21 +59,13 @@ class Labels:
 
 
 def read_labels(path: str | Path) -> Labels:
-    """The pairs in a CSV file with a header, or in a JSONL file (`.jsonl`, `.ndjson`) of an object a line.
+    """The pairs in a file: CSV with a header, JSON lines (`.jsonl`, `.ndjson`), or a JSON list (`.json`) of objects.
 
     Raises:
         BadData: the file cannot be read, lacks a column, has no rows, or a row that cannot be used; it is named.
     """
     file = Path(path)
-    content = read_bytes(file)
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise BadData(f"The label file {str(file)!r} is not UTF-8 text.", hint="Save it as UTF-8.") from error
-    lines = file.suffix.lower() in {".jsonl", ".ndjson"}
-    rows = list(_objects(text, file) if lines else _records(text, file))
-    if not rows:
-        raise BadData(f"The label file {str(file)!r} holds no pairs.", hint=_HINT)
+    digest, rows = _read_rows(file, "label file", hint=_HINT)
     names = dict.fromkeys(name for _, row in rows for name in row)
     lacking = [name for name in COLUMNS[:2] if name not in names]
     if not {"verdict", "votes"} & {*names}:
@@ -75,11 +73,38 @@ def read_labels(path: str | Path) -> Labels:
     if lacking:
         found = ", ".join(map(repr, names))
         raise BadData(f"The label file {str(file)!r} lacks {' and '.join(lacking)}; it has {found}.", hint=_HINT)
-    labels = tuple(_label(row, f"line {number} of {str(file)!r}") for number, row in rows)
-    return Labels(name=file.name, digest=sha256(content).hexdigest(), rows=labels, notes=_notes([*names], labels))
+    labels = tuple(_label(row, where) for where, row in rows)
+    return Labels(name=file.name, digest=digest, rows=labels, notes=_notes([*names], labels))
 
 
-def _objects(text: str, file: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
+_PlacedRow: TypeAlias = tuple[str, Mapping[str, Any]]
+"""Where a row stands, in words, and its values by column."""
+
+
+def _read_rows(file: Path, what: str, *, hint: str) -> tuple[str, list[_PlacedRow]]:
+    """The sha256 of a file, and its rows.
+
+    Raises:
+        BadData: it cannot be read, or has no rows.
+    """
+    content = read_bytes(file)
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise BadData(f"The {what} {str(file)!r} is not UTF-8 text.", hint="Save it as UTF-8.") from error
+    match file.suffix.lower():
+        case ".jsonl" | ".ndjson":
+            rows = [*_objects(text, file, hint)]
+        case ".json":
+            rows = [*_listed_objects(file, hint)]
+        case _:
+            rows = [*_records(text, file)]
+    if not rows:
+        raise BadData(f"The {what} {str(file)!r} holds no pairs.", hint=hint)
+    return sha256(content).hexdigest(), rows
+
+
+def _objects(text: str, file: Path, hint: str) -> Iterator[_PlacedRow]:
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
@@ -88,11 +113,21 @@ def _objects(text: str, file: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
         except (ValueError, RecursionError) as error:
             raise BadData(f"Line {number} of {str(file)!r} is no JSON.", hint="Give one object a line.") from error
         if not isinstance(found, dict):
-            raise BadData(f"Line {number} of {str(file)!r} is no JSON object.", hint=_HINT)
-        yield number, cast("Mapping[str, Any]", found)
+            raise BadData(f"Line {number} of {str(file)!r} is no JSON object.", hint=hint)
+        yield f"line {number} of {str(file)!r}", cast("Mapping[str, Any]", found)
 
 
-def _records(text: str, file: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
+def _listed_objects(file: Path, hint: str) -> Iterator[_PlacedRow]:
+    found: Any = read_json(file)
+    if not isinstance(found, list):
+        raise BadData(f"{str(file)!r} holds no list.", hint="A `.json` file is a list of objects, one a row.")
+    for number, row in enumerate(cast("list[Any]", found), start=1):
+        if not isinstance(row, dict):
+            raise BadData(f"Entry {number} of {str(file)!r} is no JSON object.", hint=hint)
+        yield f"entry {number} of {str(file)!r}", cast("Mapping[str, Any]", row)
+
+
+def _records(text: str, file: Path) -> Iterator[_PlacedRow]:
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     try:
         names = [name.strip().lower() for name in next(reader, ())]
@@ -104,7 +139,7 @@ def _records(text: str, file: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
                     f"Line {reader.line_num} of {str(file)!r} has {len(cells)} cells, and the header {len(names)}.",
                     hint='Put texts that hold commas or line breaks into quotes: "…".',
                 )
-            yield reader.line_num, dict(zip(names, cells, strict=True))
+            yield f"line {reader.line_num} of {str(file)!r}", dict(zip(names, cells, strict=True))
     except csv.Error as error:
         raise BadData(
             f"Line {reader.line_num} of {str(file)!r} is no CSV: {error}.",
@@ -158,13 +193,18 @@ def _verdict(value: object, where: str) -> bool | None:
 
 
 def _votes(value: object, where: str) -> tuple[bool | None, ...]:
+    return tuple(_verdict(vote, where) for vote in _several(value, where, such_as="true;false;true"))
+
+
+def _several(value: object, where: str, *, such_as: str) -> list[object]:
+    """The votes of a cell that holds several."""
     if isinstance(value, str):
         value = _listed(value)
     if value is None:
-        return ()
+        return []
     if not isinstance(value, list):
-        raise BadData(f"The votes in {where} are no list: {value!r}.", hint="Such as true;false;true.")
-    return tuple(_verdict(vote, where) for vote in cast("list[object]", value))
+        raise BadData(f"The votes in {where} are no list: {value!r}.", hint=f"Such as {such_as}.")
+    return cast("list[object]", value)
 
 
 def _listed(text: str) -> object:
@@ -197,3 +237,89 @@ def _notes(names: Sequence[str], labels: Sequence[Label]) -> tuple[str, ...]:
         word, lost = ("true", "specificity") if True in classes else ("false", "sensitivity")
         notes.append(f"All labels are {word}: there is no {lost}, and neither κ nor a corrected rate says anything.")
     return tuple(notes)
+
+
+# --- votes for one of two answers ---
+
+_VOTE_HINT = (
+    "Columns: id of the pair, and votes (A;B;A) or one vote a row (A, B or tie), then rater; a and b are optional."
+)
+_CHOICES: Mapping[str, PreferenceValue] = {"a": "a", "b": "b", "tie": "tie"}
+_VOTE_COLUMNS = ("id", "votes", "vote", "rater", "a", "b")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VotedPair:
+    """People's votes on one pair of answers."""
+
+    votes: tuple[PreferenceValue | None, ...]
+    """None where a person said nothing."""
+    texts: Mapping[str, str]
+    """The texts of the answers `a` and `b` that people saw, as far as the file has them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Votes:
+    """The votes of a file."""
+
+    name: str
+    digest: str
+    """sha256 of the file's bytes, hex."""
+    rows: Mapping[str, VotedPair]
+    """By id of the pair."""
+    notes: tuple[str, ...] = ()
+    """Remarks on the file, such as columns that are not read."""
+
+
+def read_votes(path: str | Path) -> Votes:
+    """People's votes for one of two answers, in a file like one of labels: a row a pair, or a row a vote.
+
+    Raises:
+        BadData: the file cannot be read, lacks a column, has no vote, or a row that cannot be used; it is named.
+    """
+    file = Path(path)
+    digest, rows = _read_rows(file, "file of votes", hint=_VOTE_HINT)
+    names = [*dict.fromkeys(name for _, row in rows for name in row)]
+    lacking = [*(["id"] if "id" not in names else []), *([] if {"vote", "votes"} & {*names} else ["vote or votes"])]
+    if lacking:
+        found = ", ".join(map(repr, names))
+        raise BadData(
+            f"The file of votes {str(file)!r} lacks {' and '.join(lacking)}; it has {found}.", hint=_VOTE_HINT
+        )
+    said: dict[str, list[PreferenceValue | None]] = {}
+    texts: dict[str, dict[str, str]] = {}
+    raters: set[tuple[str, str]] = set()
+    whole: set[str] = set()
+    for where, row in rows:
+        name, rater = (_text(row.get(column), column, where).strip() for column in ("id", "rater"))
+        if not name:
+            raise BadData(f"There is no id in {where}.", hint=_VOTE_HINT)
+        listed = row.get("votes") not in (None, "")
+        if name in whole or (listed and name in said):
+            raise BadData(f"The pair {name!r} stands twice, also in {where}.", hint="Give each pair its votes once.")
+        if rater and (name, rater) in raters:
+            raise BadData(f"The rater {rater!r} votes twice on {name!r}, also in {where}.", hint="Keep one of the two.")
+        if listed:
+            whole.add(name)
+        raters.add((name, rater))
+        given = _several(row["votes"], where, such_as="A;B;A") if listed else [row.get("vote")]
+        said.setdefault(name, []).extend(_choice(vote, where) for vote in given)
+        shown = {side: _text(row.get(side), side, where) for side in ("a", "b")}
+        texts.setdefault(name, {}).update({side: text for side, text in shown.items() if text})
+    empty = next((name for name, votes in said.items() if not any(votes)), None)
+    if empty is not None:
+        raise BadData(f"There is no vote on {empty!r} in {str(file)!r}.", hint="Leave out pairs that nobody voted on.")
+    unread = [name for name in names if name not in _VOTE_COLUMNS]
+    notes = (f"Columns of the votes that are not read: {', '.join(unread)}.",) if unread else ()
+    pairs = {name: VotedPair(votes=tuple(votes), texts=texts[name]) for name, votes in said.items()}
+    return Votes(name=file.name, digest=digest, rows=pairs, notes=notes)
+
+
+def _choice(value: object, where: str) -> PreferenceValue | None:
+    """The vote of a cell; None for an empty one."""
+    word = str(value).strip().lower()
+    if value is None or not word:
+        return None
+    if word not in _CHOICES:
+        raise BadData(f"{value!r} in {where} is no vote.", hint="Votes: A (the run), B (what it is held against), tie.")
+    return _CHOICES[word]

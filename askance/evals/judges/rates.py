@@ -1,4 +1,4 @@
-"""Rates by judges: the rate of a run, corrected for the errors of its judge, and shares of preferences."""
+"""The rate of a run by its judge, corrected for the errors of that judge."""
 
 from __future__ import annotations
 
@@ -14,11 +14,9 @@ from askance.evals.judges.verdicts import digest_of
 from askance.statistics import ClusteredScores, Estimate
 
 if TYPE_CHECKING:
-    from askance.agents import Preference
     from askance.chat import JsonObject
     from askance.evals.judges.card import JudgeCard
     from askance.evals.run import Run, SampleResult
-    from askance.statistics.clusters import ClusterKey
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,50 +133,3 @@ def _notes_on(scored: Sequence[SampleResult], corrected: Estimate) -> list[str]:
             "several references false alarms add up, which Rogan and Gladen's correction does not account for."
         )
     return notes
-
-
-# --- preferences ---
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PreferenceFigures:
-    """Shares of wins, ties and flips among pairs with a preference, and the share of pairs without one."""
-
-    a: Estimate
-    """How often a wins."""
-    b: Estimate
-    tie: Estimate
-    flip: Estimate
-    """How often the same place won in both orders; all of these are ties."""
-    unscored: Estimate
-    """Of all pairs, the share without a preference."""
-
-
-def preference_figures(
-    preferences: Sequence[Preference], clusters: Sequence[ClusterKey] | None = None, *, seed: int = 0
-) -> PreferenceFigures:
-    """The shares of wins, ties, flips and of what is unscored, with their intervals.
-
-    Args:
-        preferences: of pairs of answers, from `judge_preference`.
-        clusters: what each pair belongs to, such as its picture; without, each stands alone.
-        seed: of the bootstraps.
-
-    Raises:
-        UsageError: clusters and preferences differ in number.
-    """
-    groups = range(len(preferences)) if clusters is None else clusters
-    rows = list(zip(preferences, groups, strict=False))
-    scored = [(preference, group) for preference, group in rows if preference.value is not None]
-
-    def share(values: Sequence[bool], among: Sequence[ClusterKey]) -> Estimate:
-        return statistics.mean_estimate([float(value) for value in values], among, seed=seed, binary=True)
-
-    kept = [group for _, group in scored]
-    return PreferenceFigures(
-        a=share([preference.value == "a" for preference, _ in scored], kept),
-        b=share([preference.value == "b" for preference, _ in scored], kept),
-        tie=share([preference.value == "tie" for preference, _ in scored], kept),
-        flip=share([preference.flipped for preference, _ in scored], kept),
-        unscored=share([preference.value is None for preference in preferences], groups),
-    )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from askance.agents import canonical_judge, judge_references
 from askance.agents.judge import QUESTION
@@ -16,8 +16,6 @@ from askance.evals.scorer import Scorer
 from askance.nodes import Result
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from askance.agents import Judge
     from askance.chat import JsonObject
     from askance.evals.judges.card import JudgeCard
@@ -113,8 +111,18 @@ async def judged_score(
 
 
 def references_of(sample: Sample) -> Sequence[str]:
-    """The sample's target: a text, or a list of them."""
-    return [sample.target] if isinstance(sample.target, str) else list(sample.target or ())
+    """The references among the sample's target: a text or a list of them, or what it has as `references` or `answer`.
+
+    Empty where it has none; numbers, such as those of right options, are none.
+    """
+    target: Any = sample.target
+    if isinstance(target, Mapping):
+        given = cast("Mapping[str, Any]", target)
+        target = given.get("references", given.get("answer"))
+    if isinstance(target, str):
+        return [target]
+    listed = cast("Sequence[Any]", target) if isinstance(target, (list, tuple)) else ()
+    return [each for each in listed if isinstance(each, str)]
 
 
 def judged_scoring(

@@ -109,34 +109,34 @@ def figures_of_pairs(pairs: Sequence[JudgedPair], *, seed: int = 0) -> tuple[Car
 def _accuracy_figures(labelled: Sequence[JudgedPair], seed: int) -> Iterator[CardFigure]:
     scored = [pair for pair in labelled if pair.says is not None]
     more = 2 * sum(bool(pair.truth) for pair in scored) >= len(scored)
-    yield _share("accuracy", [(pair.says == pair.truth, pair) for pair in scored], seed)
-    yield _share("base rate", [(pair.truth == more, pair) for pair in scored], seed)
-    yield _share("sensitivity", [(pair.says is True, pair) for pair in scored if pair.truth], seed)
-    yield _share("specificity", [(pair.says is False, pair) for pair in scored if not pair.truth], seed)
-    yield _share("unscored", [(pair.says is None, pair) for pair in labelled], seed)
+    yield share_figure("accuracy", [(pair.says == pair.truth, pair.group) for pair in scored], seed)
+    yield share_figure("base rate", [(pair.truth == more, pair.group) for pair in scored], seed)
+    yield share_figure("sensitivity", [(pair.says is True, pair.group) for pair in scored if pair.truth], seed)
+    yield share_figure("specificity", [(pair.says is False, pair.group) for pair in scored if not pair.truth], seed)
+    yield share_figure("unscored", [(pair.says is None, pair.group) for pair in labelled], seed)
 
 
 def _agreement_figures(labelled: Sequence[JudgedPair], seed: int) -> Iterator[CardFigure]:
     resampling = Resampling(seed=seed, clusters=[pair.group for pair in labelled])
     truth, said = [pair.truth for pair in labelled], [pair.says for pair in labelled]
     both = list(zip(truth, said, strict=True))
-    yield _coefficient("cohen kappa", statistics.cohen_kappa(truth, said, resampling=resampling))
-    yield _coefficient("gwet ac1", statistics.gwet_ac1(both, resampling=resampling))
-    yield _coefficient("krippendorff alpha", statistics.krippendorff_alpha(both, resampling=resampling))
+    yield coefficient_figure("cohen kappa", statistics.cohen_kappa(truth, said, resampling=resampling))
+    yield coefficient_figure("gwet ac1", statistics.gwet_ac1(both, resampling=resampling))
+    yield coefficient_figure("krippendorff alpha", statistics.krippendorff_alpha(both, resampling=resampling))
 
 
 def _consistency_figures(labelled: Sequence[JudgedPair], seed: int) -> Iterator[CardFigure]:
     resampling = Resampling(seed=seed, clusters=[pair.group for pair in labelled])
     both = [pair for pair in labelled if pair.verdict is not None and pair.swapped is not None]
     if any(pair.swapped is not None for pair in labelled):
-        yield _share("flip rate", [(pair.verdict != pair.swapped, pair) for pair in both], seed)
+        yield share_figure("flip rate", [(pair.verdict != pair.swapped, pair.group) for pair in both], seed)
     if any(len(pair.verdicts) > 1 for pair in labelled):
         draws = [pair.verdicts for pair in labelled]
-        yield _coefficient("self-consistency", statistics.pairwise_agreement(draws, resampling=resampling))
+        yield coefficient_figure("self-consistency", statistics.pairwise_agreement(draws, resampling=resampling))
     if any(len(pair.members) > 1 for pair in labelled):
         members = [pair.members for pair in labelled]
-        yield _coefficient("members, alpha", statistics.krippendorff_alpha(members, resampling=resampling))
-        yield _coefficient("members, pairs", statistics.pairwise_agreement(members, resampling=resampling))
+        yield coefficient_figure("members, alpha", statistics.krippendorff_alpha(members, resampling=resampling))
+        yield coefficient_figure("members, pairs", statistics.pairwise_agreement(members, resampling=resampling))
 
 
 def _rater_figures(pairs: Sequence[JudgedPair], seed: int) -> Iterator[CardFigure]:
@@ -145,19 +145,21 @@ def _rater_figures(pairs: Sequence[JudgedPair], seed: int) -> Iterator[CardFigur
         return
     votes = [pair.votes for pair in voted]
     resampling = Resampling(seed=seed, clusters=[pair.group for pair in voted])
-    yield _coefficient("people, pairs", statistics.pairwise_agreement(votes, resampling=resampling))
-    yield _coefficient("people, ac1", statistics.gwet_ac1(votes, resampling=resampling))
-    yield _coefficient("people, alpha", statistics.krippendorff_alpha(votes, resampling=resampling))
+    yield coefficient_figure("people, pairs", statistics.pairwise_agreement(votes, resampling=resampling))
+    yield coefficient_figure("people, ac1", statistics.gwet_ac1(votes, resampling=resampling))
+    yield coefficient_figure("people, alpha", statistics.krippendorff_alpha(votes, resampling=resampling))
 
 
-def _share(name: str, rows: Sequence[tuple[bool, JudgedPair]], seed: int) -> CardFigure:
-    values, groups = [float(value) for value, _ in rows], [pair.group for _, pair in rows]
+def share_figure(name: str, rows: Sequence[tuple[bool, str]], seed: int) -> CardFigure:
+    """The share of rows that are true, each with its group."""
+    values, groups = [float(value) for value, _ in rows], [group for _, group in rows]
     estimate = statistics.mean_estimate(values, groups, seed=seed, binary=True)
     interval = None if estimate.value is None else estimate.interval
     return CardFigure(name=name, value=estimate.value, interval=interval, pairs=len(rows), share=True)
 
 
-def _coefficient(name: str, found: Agreement) -> CardFigure:
+def coefficient_figure(name: str, found: Agreement) -> CardFigure:
+    """A measure of agreement as a figure of a card."""
     share = found.measure == "pairwise agreement"
     return CardFigure(name=name, value=found.value, interval=found.interval, pairs=found.items, share=share)
 

@@ -16,10 +16,11 @@ from typing_extensions import override
 
 from askance.agents import JudgeForm
 from askance.agents.explain import Explainer
+from askance.agents.judge import QUESTION
 from askance.errors import BadData
 from askance.evals.judges import JUDGED, PER_REFERENCE, judged_score, read_labels
 from askance.evals.metric import mean
-from askance.evals.sample import Sample, Score
+from askance.evals.sample import Sample, SampleQuestion, Score
 from askance.evals.scorer import Scorer
 from askance.evals.solver import ChainSolver
 from askance.evals.suite.suite_task import JudgeTask, NotedJudge
@@ -59,6 +60,10 @@ class Explain(JudgeTask, WhoopsTask):
     @override
     def solver(self) -> ChainSolver:
         return ChainSolver(self.chain("explain", agent=Explainer, subject=self.view.visual_question))
+
+    @override
+    def question_of(self, sample: Sample) -> SampleQuestion:
+        return SampleQuestion(QUESTION)
 
     @property
     def labelled(self) -> bool:
