@@ -431,10 +431,11 @@ class ChainWalk:
     def _add_dependent(self, link: Link[Any], reading: Reading, draw: int) -> None:
         """Counts the call for `link`, unless an equal one is counted: same question, picture, given links and draw."""
         links, options = reading.links, reading.options if link.chooses else None
+        asked = (reading.question, *map(str, reading.examples)) if link == reading.target else ()
         given = tuple(
             (each, str(links[each].value)) for each in self._upstream[link.name] if each in links and links[each].given
         )
-        call = hash((self._questions[link.name], reading.digest or reading.name, options, given, draw))
+        call = hash((self._questions[link.name], reading.digest or reading.name, options, asked, given, draw))
         if call not in self._planner.dependent_calls:
             self._planner.dependent_calls.add(call)
             text_bytes = sum(len(option.encode()) for option in options or ())

@@ -172,6 +172,7 @@ def chain_of(
     agent: Callable[..., NodeLike],
     subject: Callable[[Reading], Any],
     target: Link[Any],
+    about: Sequence[Link[Any]] = (),
     given: Collection[str] = (),
 ) -> Chain:
     """The chain of a task in its context.
@@ -182,6 +183,7 @@ def chain_of(
         agent: makes the node that answers, from a model and `sees` (whether it sees the picture).
         subject: makes that node's input from a reading.
         target: the link that the answer fills in.
+        about: links that every sample brings for the answering node, such as the caption that it explains.
         given: links that every sample brings; they, and steps that only they need, are left out.
 
     Raises:
@@ -192,7 +194,7 @@ def chain_of(
         does = "shows" if view.picture else "looks at"
         raise UsageError(f"The context {view.name!r} {does} the picture.", hint="Give a `vlm`.")
     needs: list[Link[Any]] = [DESCRIPTION] if view.description is not None or not view.picture else []
-    needs += [STATEMENT] if view.statement is not None else []
+    needs += [*([STATEMENT] if view.statement is not None else []), *about]
     answer = Step(link=target, node=agent(task.answering, sees=view.picture), needs=tuple(needs), subject=subject)
     steps = _pruned([*_described(task), answer], target, given)
     if task.vlm is None:

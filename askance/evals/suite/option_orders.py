@@ -45,18 +45,19 @@ def sample_ids(key: str, *, orders: int) -> dict[int, str]:
     return {order: key if order == 1 else f"{key}#{order}" for order in range(1, orders + 1)}
 
 
-def order_values(sample: Sample, chosen: Sequence[str] | float) -> Mapping[str, float]:
+def order_values(sample: Sample, chosen: Sequence[str] | float, *, pair: str | None = None) -> Mapping[str, float]:
     """The columns of a score for position bias, if options are shown in two orders: pair, order and answer.
 
     Args:
         sample: has the tag `order` if there are two orders.
         chosen: the texts of the chosen options, as a set; or `ANY` or NaN.
+        pair: tells the two orders of one question from other questions; by default the cluster.
     """
     order = sample.tags.get("order")
     if order is None:
         return {}
     answer = chosen if isinstance(chosen, (int, float)) else stable_number("answer", *sorted(chosen))
-    return {PAIR: stable_number("pair", sample.cluster), ORDER: float(order), ANSWER: answer}
+    return {PAIR: stable_number("pair", pair or sample.cluster), ORDER: float(order), ANSWER: answer}
 
 
 def order_metrics(headline: str) -> tuple[Metric, ...]:
@@ -70,14 +71,14 @@ def order_metrics(headline: str) -> tuple[Metric, ...]:
             name="same answer in both orders",
             columns=(PAIR, ORDER, ANSWER),
             statistic=same_share,
-            summary="share of ads whose two answers choose the same options",
+            summary="share of questions whose two answers choose the same options",
         ),
         Metric(
             name="difference between orders",
             columns=(PAIR, ORDER, headline),
             statistic=mean_difference,
             better="lower",
-            summary=f"mean over ads of how far the two orders' {headline} are apart",
+            summary=f"mean over questions of how far the two orders' {headline} are apart",
         ),
     )
 

@@ -1,0 +1,67 @@
+"""The task of explaining a joke: why a caption is funny under its cartoon (section 2.1 of the New Yorker paper).
+
+The paper compares explanations in pairs (`askance judge prefer`), since overlap with one reference says little: 5-shot
+GPT-3 has more of it than 5-shot GPT-4, and loses against it in 93 % of pairs (section 3.2, Q6).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from typing_extensions import override
+
+from askance.agents import Joke, explain_joke
+from askance.chains import REPLY, Link
+from askance.evals.newyorker.layout import LEADERBOARD
+from askance.evals.newyorker.reply_conventions import read_explanation
+from askance.evals.newyorker.task import CartoonTask
+from askance.evals.sample import SampleQuestion
+from askance.evals.suite.breakdown import over_folds
+from askance.evals.suite.text_overlap import overlap_scorer
+
+if TYPE_CHECKING:
+    from askance.chains import Reading
+    from askance.evals.newyorker.dataset import Item
+    from askance.evals.sample import Sample
+    from askance.evals.scorer import Scorer
+    from askance.evals.solver import Solver
+
+CAPTION = Link("caption", str)
+"""The caption that is explained; every sample brings it."""
+
+
+class JokeExplanation(CartoonTask):
+    """Why a caption is funny under its cartoon, in a few sentences."""
+
+    name = "newyorker/explanation"
+    about = "explanation"
+
+    @override
+    def asked(self, item: Item) -> Mapping[str, Any]:
+        return {"caption": item.choices[0]}
+
+    @override
+    def samples_of(self, item: Item) -> Iterator[Sample]:
+        tokens = {} if item.n_tokens is None else {"tokens": item.n_tokens}
+        yield self.sample_of(item, inputs=self.asked(item), target={"references": [item.label], **tokens})
+
+    @override
+    def question_of(self, sample: Sample) -> SampleQuestion:
+        said = [f"{name.capitalize()}: {text}" for name, text in sample.inputs.items() if isinstance(text, str)]
+        return SampleQuestion("Why is the caption funny under its cartoon?", "\n".join(said))
+
+    @override
+    def solver(self) -> Solver:
+        if self.replies is not None:
+            return self.replies.solver(read_explanation)
+        return self.chain("explanation", agent=explain_joke, subject=self._joke, target=REPLY, about=(CAPTION,))
+
+    def _joke(self, reading: Reading) -> Joke:
+        shown = self.view.visual_question(reading)
+        return Joke(**dict(shown), caption=reading.require(CAPTION))
+
+    @override
+    def scorer(self) -> Scorer:
+        plain = overlap_scorer(lambda sample: sample.target["references"][0])
+        return over_folds(plain, () if LEADERBOARD in self.folds else self.folds)

@@ -1,0 +1,431 @@
+"""Base classes of the tasks over cartoons of the New Yorker contest: folds, contexts, examples, captions to choose from.
+
+Five official splits hold whole contests apart, and each contest is tested in one of them (section 3 of the paper). The
+paper's figures are means over the five, so `fold=all` is the default, and figures of one fold are labelled so.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property, partial
+from itertools import zip_longest
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, cast
+
+from pydantic import Field
+from typing_extensions import override
+
+from askance.chains import ANSWERS
+from askance.chains.cartoon import CARTOON_LINKS, cartoon_steps, lay_out
+from askance.errors import BadData, UsageError
+from askance.evals.baselines import options_of
+from askance.evals.metric import Metric, mean
+from askance.evals.newyorker.dataset import NewYorker
+from askance.evals.newyorker.layout import LEADERBOARD, LETTERS
+from askance.evals.newyorker.reply_conventions import ConventionTask, by_convention
+from askance.evals.sample import Sample, Score
+from askance.evals.scorer import Scorer
+from askance.evals.solver import ChainSolver
+from askance.evals.suite.breakdown import over_folds
+from askance.evals.suite.context import NOTHING, PICTURE, VERBALIZED, SuiteContext, chain_of
+from askance.evals.suite.option_orders import (
+    ANY,
+    ORDER,
+    PAIR,
+    Orders,
+    both_right,
+    order_metrics,
+    order_values,
+    sample_ids,
+)
+from askance.evals.suite.ranker import OptionRanker
+from askance.evals.suite.recorded_replies import RepliesTask
+from askance.evals.suite.selection import Subset, read_names
+from askance.evals.suite.shots import ShotPool, ShotsTask
+from askance.evals.suite.suite_task import ModelTask
+from askance.models import ScorerLike
+from askance.nodes import Example
+
+if TYPE_CHECKING:
+    from askance.chains import Link, Reading
+    from askance.chains.chain import NodeLike
+    from askance.chat import JsonObject
+    from askance.evals.newyorker.dataset import CartoonAnnotation, Item
+    from askance.evals.newyorker.layout import TaskName
+    from askance.evals.solver import Solver
+    from askance.images import Image
+
+FoldChoice: TypeAlias = Literal["all", "leaderboard", 0, 1, 2, 3, 4]
+
+SOCRATIC, CAPTION_ONLY = "socratic", "caption-only"
+FIELDS: Mapping[str, int] = {"description": len(CARTOON_LINKS)} | {f"description-{count}": count for count in (1, 2, 3)}
+"""By context, how many fields of people's description it lays out."""
+
+OWN_CONTEXTS: Mapping[str, SuiteContext] = {
+    **{
+        name: SuiteContext(steps=lambda _, fields=fields: cartoon_steps(None, fields=fields))
+        for name, fields in FIELDS.items()
+    },
+    SOCRATIC: SuiteContext(steps=lambda task: cartoon_steps(task.see), looks=True),
+    CAPTION_ONLY: SuiteContext(),
+}
+"""Contexts that only cartoons have."""
+
+
+class CartoonTask(RepliesTask, ShotsTask, ModelTask):
+    """A task over cartoons: in one of the official folds, in all five, or on the leaderboard."""
+
+    about: ClassVar[TaskName]
+    """Which items of the data it asks."""
+    contexts = (PICTURE, *OWN_CONTEXTS, *VERBALIZED)
+    suite_contexts = OWN_CONTEXTS
+
+    ids: Path | Sequence[str] | None = None
+    """File that lists items, or contests by their number."""
+    limit: int | None = Field(default=None, ge=1, exclude=True)
+    """How many items at most; they are taken from the folds in turn."""
+    fold: FoldChoice = "all"
+    """One of the official folds; `all` for the mean over them; or `leaderboard`, whose answers are hidden."""
+    step_by_step: bool = False
+    """Whether the answering model is asked to reason first (section B.7)."""
+
+    @override
+    def model_post_init(self, context: Any, /) -> None:
+        """Checks options that depend on each other.
+
+        Raises:
+            UsageError: examples are asked for where they cannot be shown.
+        """
+        super().model_post_init(context)
+        if self.shots and self.step_by_step:
+            raise UsageError(
+                "Examples show answers without reasoning, so a model cannot be asked to reason after them.",
+                hint="Give `shots` or `step_by_step`.",
+            )
+        if self.shots and self.view.description is not None:
+            raise UsageError(
+                f"The cartoons of examples are not verbalized, so the context {self.context!r} takes no `shots`.",
+                hint=f"Choose one of {', '.join((PICTURE, *OWN_CONTEXTS))}.",
+            )
+
+    @cached_property
+    def dataset(self) -> NewYorker:
+        """The data."""
+        return NewYorker.open(self.data)
+
+    @cached_property
+    def folds(self) -> tuple[int, ...]:
+        """The folds whose test items are asked; a run keeps them with its options."""
+        return tuple(self.found("folds", self._folds))
+
+    def _folds(self) -> Sequence[int]:
+        if self.fold == "leaderboard":
+            return (LEADERBOARD,)
+        if self.fold != "all":
+            return (self.fold,)
+        return sorted(fold for task, fold in self.dataset.files.tasks if task == self.about and fold != LEADERBOARD)
+
+    @override
+    def kept(self) -> JsonObject:
+        return {**super().kept(), "folds": list(self.folds)}
+
+    @override
+    def label(self) -> str:
+        shots = f", {self.shots} shots" if self.shots else ""
+        steps = ", step by step" if self.step_by_step else ""
+        return f"{super().label().removesuffix(')')}{shots}{steps})" if shots or steps else super().label()
+
+    @override
+    def notes(self) -> tuple[str, ...]:
+        return (*self.subset.notes, *self.dataset.notes)
+
+    @override
+    def ids_left_out(self) -> Collection[str]:
+        known = {item.id for fold in self.dataset.folds for item in self.dataset.items(self.about, fold=fold)}
+        return known - {item.id for item in self.subset.items}
+
+    # --- the items ---
+
+    @cached_property
+    def subset(self) -> Subset[Item]:
+        """The items that the task asks, of all folds in turn.
+
+        Raises:
+            BadData: none is left, or as `NewYorker`.
+        """
+        of_fold = [self.dataset.items(self.about, fold=fold) for fold in self.folds]
+        in_turn = tuple(item for row in zip_longest(*of_fold) for item in row if item is not None)
+        found = Subset(items=in_turn, noun="items", notes=(f"{len(in_turn):,} items of {_named(self.folds)}",))
+        if self.ids is not None:
+            found = self._listed(found, {*read_names(self.ids)} if isinstance(self.ids, Path) else {*self.ids})
+        if self.looks:
+            found = found.where(lambda item: self.picture(item.contest) is not None, left_out="no picture")
+        if self.context in FIELDS:
+            found = found.where(lambda item: item.annotation is not None, left_out="no description")
+        if not found.items:
+            raise BadData(
+                f"No item of {self.about} in {str(self.data)!r} can be asked in the context {self.context!r}.",
+                hint="`askance data check newyorker DIR` says which pictures and descriptions are there.",
+            )
+        return found.first(self.limit)
+
+    def _listed(self, found: Subset[Item], names: Collection[str]) -> Subset[Item]:
+        """The items that are named, by their id or their contest."""
+        unknown = {*names} - {name for item in found.items for name in (item.id, str(item.contest))}
+        if unknown:
+            raise BadData(
+                f"{len(unknown):,} of {len(names):,} names in the list are those of no item, such as {min(unknown)!r}.",
+                hint="Items go by their `instance_id`, or by the number of their contest.",
+            )
+        return found.where(lambda item: item.id in names or str(item.contest) in names, left_out="not in the list")
+
+    @property
+    def looks(self) -> bool:
+        """Whether somebody looks at the cartoon: a model or an encoder."""
+        return self.replies is None and self.view.looks
+
+    def picture(self, contest: int) -> Image | None:
+        """The cartoon of a contest; None if the data have none."""
+        if contest not in self._pictures:
+            self._pictures[contest] = self.dataset.cartoon(contest).load()
+        return self._pictures[contest]
+
+    @cached_property
+    def _pictures(self) -> dict[int, Image | None]:
+        return {}
+
+    # --- the samples ---
+
+    @override
+    def samples(self) -> Sequence[Sample]:
+        by_id: dict[str, list[Sample]] = {}
+        for fold in self.folds:
+            asked = [sample for item in self.subset.items if item.fold == fold for sample in self.samples_of(item)]
+            if self.shots:
+                asked = self.with_shots(
+                    asked, self._pool(fold), example=self._example, group=lambda sample: sample.tags["contest"]
+                )
+            for sample in asked:
+                by_id.setdefault(item_id(sample), []).append(sample)
+        return [sample for item in self.subset.items for sample in by_id[item.id]]
+
+    def samples_of(self, item: Item) -> Iterator[Sample]:
+        """The samples of an item: one, or one for each order of its captions."""
+        raise NotImplementedError
+
+    def sample_of(self, item: Item, *, inputs: Mapping[str, Any], target: Mapping[str, Any]) -> Sample:
+        """The sample of an item, with what the context gives of its cartoon.
+
+        Args:
+            item: the item.
+            inputs: what is asked.
+            target: the right answer.
+        """
+        return Sample(
+            id=item.id,
+            image=self.picture(item.contest) if self.looks else None,
+            inputs={**self._given(item.annotation), **inputs},
+            target=target,
+            group=f"contest {item.contest}",
+            tags={
+                "contest": item.contest,
+                **({} if item.fold == LEADERBOARD else {"fold": item.fold}),
+                **({} if item.official_id else {"official_id": False}),
+            },
+        )
+
+    def _given(self, annotation: CartoonAnnotation | None) -> dict[str, Any]:
+        """The links that a sample gives to the chain."""
+        if self.replies is not None or self.context not in {*FIELDS, CAPTION_ONLY}:
+            return {}
+        if annotation is None or self.context == CAPTION_ONLY:
+            return {"description": NOTHING}
+        return dict(list(_fields(annotation).items())[: FIELDS[self.context]])
+
+    def _pool(self, fold: int) -> ShotPool[Item]:
+        """The rows that examples of a fold are drawn from: its training part."""
+        rows: dict[int, list[Item]] = {}
+        for item in self.dataset.items(self.about, fold=fold, split="train"):
+            shown = item.annotation if self.context in {*FIELDS, SOCRATIC} else not self.looks or self.picture(item.contest)
+            if shown is not None:
+                rows.setdefault(item.contest, []).append(item)
+        tested = {item.contest for item in self.dataset.items(self.about, fold=fold)}
+        return ShotPool(rows, fold=fold, tested=tested, noun="contest")
+
+    def _example(self, item: Item) -> Example:
+        """An item of the training part as an example."""
+        values = dict(self.asked(item))
+        if not self.view.picture:
+            fields = {} if item.annotation is None else _fields(item.annotation)
+            said = {name: ", ".join(text) if isinstance(text, list) else text for name, text in fields.items()}
+            shown = dict(list(said.items())[: FIELDS.get(self.context, len(CARTOON_LINKS))])
+            values["description"] = NOTHING if self.context == CAPTION_ONLY else lay_out(shown)
+        return Example(values=values, answer=item.label, image=self.picture(item.contest) if self.view.picture else None)
+
+    def asked(self, item: Item) -> Mapping[str, Any]:
+        """What is asked about the cartoon, by the names of the prompt's inputs."""
+        raise NotImplementedError
+
+    # --- the chain ---
+
+    def chain(
+        self,
+        name: str,
+        *,
+        agent: Callable[..., NodeLike],
+        subject: Callable[[Reading], Any],
+        target: Link[Any],
+        about: Sequence[Link[Any]] = (),
+    ) -> ChainSolver:
+        """The solver in the context of the task: the steps that describe the cartoon, and the node that answers."""
+        made = partial(agent, step_by_step=self.step_by_step)
+        given = {*FIELDS, CAPTION_ONLY} & {self.context}
+        links = [link.name for link in CARTOON_LINKS] if given else ()
+        return ChainSolver(
+            chain_of(name, self, agent=made, subject=subject, target=target, about=about, given=links)
+        )
+
+
+def item_id(sample: Sample) -> str:
+    """The id of a sample's item, whatever the order of its captions."""
+    return sample.id.removesuffix(f"#{sample.tags.get('order')}")
+
+
+def _fields(annotation: CartoonAnnotation) -> dict[str, Any]:
+    """The fields of people's description, by the links of `CARTOON_LINKS`."""
+    texts = (annotation.location, annotation.description, annotation.uncanny, [*annotation.entities])
+    return {link.name: text for link, text in zip(CARTOON_LINKS, texts, strict=True)}
+
+
+def _named(folds: Sequence[int]) -> str:
+    if folds == (LEADERBOARD,):
+        return "the leaderboard, whose answers are hidden"
+    return f"the test part of fold {folds[0]}" if len(folds) == 1 else f"the test parts of {len(folds)} folds"
+
+
+class CaptionTask(ConventionTask, CartoonTask):
+    """A task in which captions are chosen, by a model or by an encoder."""
+
+    instead_of_models = (*ConventionTask.instead_of_models, "scorer")
+    agent: ClassVar[Callable[..., NodeLike]]
+    """Makes the node that chooses, from a model."""
+
+    encoder: ScorerLike | None = Field(default=None, alias="scorer")
+    """How well a caption fits the cartoon; in place of the models."""
+    prefix: str = ""
+    """Text before each caption that a scorer gets, such as the one that an encoder was trained with."""
+    orders: Orders = 1
+    """2 asks again with the captions in reverse order."""
+
+    @cached_property
+    def ranker(self) -> OptionRanker | None:
+        """The encoder that takes the place of models.
+
+        Raises:
+            UsageError: models are given, too, or a context or examples, which an encoder cannot take.
+        """
+        if self.encoder is None:
+            return None
+        if self.models or self.context != PICTURE or self.shots or self.step_by_step:
+            raise UsageError(
+                "A scorer ranks by the picture alone.", hint="Leave out the models, the context and the examples."
+            )
+        return OptionRanker(self.encoder, prefix=self.prefix, engine=self.engine)
+
+    @override
+    def kept(self) -> JsonObject:
+        scorer = {} if self.ranker is None else {"scorer": self.ranker.scorer.form()}
+        return {**super().kept(), **scorer}
+
+    @override
+    def label(self) -> str:
+        return super().label() if self.ranker is None else f"{self.ranker.label} ({self.context})"
+
+    @override
+    def asked(self, item: Item) -> Mapping[str, Any]:
+        return {"options": item.choices}
+
+    @override
+    def samples_of(self, item: Item) -> Iterator[Sample]:
+        letters = LETTERS[: len(item.choices)]
+        source = {} if item.winner_source is None else {"winner": item.winner_source}
+        for order, name in sample_ids(item.id, orders=self.orders).items():
+            step = 1 if order == 1 else -1
+            shown = letters[::step]
+            true = [shown.index(item.label) + 1] if item.label else []
+            target = {"true": true, **source, **({"letters": [*shown]} if order > 1 else {})}
+            sample = self.sample_of(item, inputs={"options": [*item.choices[::step]]}, target=target)
+            yield replace(sample, id=name, tags={**sample.tags, **({"order": order} if self.orders > 1 else {})})
+
+    @override
+    def solver(self) -> Solver:
+        if self.replies is not None:
+            return self.replies.solver(self.read_reply)
+        if self.ranker is not None:
+            return self.ranker
+        return self.chain(self.about, agent=self.agent, subject=self.view.options_question, target=ANSWERS)
+
+    # --- the figures ---
+
+    @override
+    def scorer(self) -> Scorer:
+        both = Metric(
+            name="right in both orders",
+            columns=(PAIR, ORDER, ACCURACY),
+            statistic=both_right,
+            summary="share of items whose answers are right in both orders",
+        )
+        plain = Scorer(
+            score=self._score,
+            metrics=(
+                mean(ACCURACY, summary="share of items whose right caption is chosen"),
+                *self.metrics(),
+                *((both, *order_metrics(ACCURACY)) if self.orders > 1 else ()),
+            ),
+            if_wrong=lambda sample: self._bound(sample, right=0.0),
+            if_right=lambda sample: self._bound(sample, right=1.0),
+        )
+        read = plain if self.replies is None else by_convention(plain, ACCURACY)
+        return over_folds(read, () if LEADERBOARD in self.folds else self.folds)
+
+    def metrics(self) -> Sequence[Metric]:
+        """What is counted beside the accuracy."""
+        raise NotImplementedError
+
+    def values_of(self, sample: Sample, *, right: float) -> Mapping[str, float]:
+        """The values of an answer that is right, 1, or wrong, 0."""
+        raise NotImplementedError
+
+    def values_said(self, sample: Sample, letter: str) -> Mapping[str, float]:
+        """The values of an answer that says a letter, by the order in which the captions are shown."""
+        raise NotImplementedError
+
+    def _score(self, sample: Sample, value: Any) -> Score:
+        """The score of a choice: a list with one number, or an empty one for a tie of a scorer."""
+        numbers, options = cast("list[Any]", value) if isinstance(value, list) else [value], options_of(sample)
+        if len(numbers) > 1 or any(number not in range(1, len(options) + 1) for number in numbers):
+            raise UsageError(
+                f"The answer {value!r} chooses none of {len(options)} captions.",
+                hint=f"It is a list with one number from 1 to {len(options)}, or an empty one for a tie.",
+            )
+        said = self.values_said(sample, LETTERS[numbers[0] - 1]) if numbers else {}
+        if not sample.target["true"]:
+            return Score(values=said)
+        right = float(numbers == sample.target["true"])
+        chosen = order_values(sample, [options[number - 1] for number in numbers], pair=item_id(sample))
+        return Score(values={**self._right(sample, right=right), **said, **chosen})
+
+    def _bound(self, sample: Sample, *, right: float) -> Score:
+        if not sample.target["true"]:
+            return Score(values={})
+        chosen = order_values(sample, ANY if right else math.nan, pair=item_id(sample))
+        return Score(values={**self._right(sample, right=right), **chosen})
+
+    def _right(self, sample: Sample, *, right: float) -> dict[str, float]:
+        return {ACCURACY: right, **self.values_of(sample, right=right)}
+
+
+ACCURACY = "accuracy"
+"""The share of items whose right caption is chosen."""
