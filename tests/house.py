@@ -73,6 +73,7 @@ VENDORS: dict[str, tuple[str, ...]] = {
     "mlflow": ("askance.evals.exports.mlflow_store",),
     "numpy": (
         "askance.evals.metric",
+        "askance.evals.suite.shots",
         "askance.models.encoders.search",
         "askance.models.encoders.vectors",
         "askance.statistics*",

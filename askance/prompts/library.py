@@ -341,11 +341,14 @@ def _example_problems(prompt: Prompt) -> Iterator[PromptProblem]:
     values = prompt.examples
     if any(name not in values for name in prompt.inputs):
         return
-    shows = prompt.example is not None and {*prompt.example_inputs} <= prompt.worked_example.keys()
-    worked = [prompt.worked_example] if shows else []
-    for given, turns in ((values, ()), ({name: values[name] for name in prompt.inputs}, ()), (values, worked)):
+    worked = prompt.worked_example
+    shows = prompt.example is not None and all(
+        name in worked or prompt.declared[name].optional for name in prompt.example_inputs
+    )
+    turns = [worked] if shows else []
+    for given, shown in ((values, ()), ({name: values[name] for name in prompt.inputs}, ()), (values, turns)):
         try:
-            prompt.render(examples=turns, **given)
+            prompt.render(examples=shown, **given)
         except PromptError as error:
             yield PromptProblem(
                 prompt.path, line_of(prompt.front_matter, ["inputs"]), f"with its examples: {error.message}"

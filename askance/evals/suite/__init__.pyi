@@ -19,6 +19,8 @@ from .selection import draw_ids as draw_ids
 from .selection import fold_of as fold_of
 from .selection import folds as folds
 from .selection import read_ids as read_ids
+from .shots import ShotPool as ShotPool
+from .shots import ShotsTask as ShotsTask
 from .statements import AdOptions as AdOptions
 from .statements import QaFile as QaFile
 from .statements import read_qa as read_qa

@@ -91,6 +91,7 @@ class ModelTask(RoleTask):
         Raises:
             UsageError: the task has no such context.
         """
+        super().model_post_init(context)
         _ = self.view
 
     @cached_property
