@@ -59,7 +59,7 @@ def letters_of(sample: Sample) -> Sequence[str]:
     target: object = sample.target
     given = cast("dict[str, Any]", target).get("letters") if isinstance(target, dict) else None
     found = list(given or LETTERS[: len(options)])
-    if sorted(found) != list(LETTERS[: len(options)]):
+    if len(found) != len(options) or sorted(found) != list(LETTERS[: len(options)]):
         raise UsageError(
             f"The {len(options)} options of the sample {sample.id!r} have the letters {', '.join(map(str, found))}.",
             hint=f"Each option has one of {', '.join(LETTERS)}, from A on, in its `letters`.",
