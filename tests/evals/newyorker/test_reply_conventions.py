@@ -45,6 +45,7 @@ def read(text: str, sample: Sample = MATCHING, *, extracted: str | None = None) 
         ("Therefore, the answer is D", "D", "-", "D"),
         ("So, I choose A.", "A", "-", "A"),
         ("D", "D", "-", "E"),
+        ("Mice.\n\n\nThus, I choose D", "D", "-", "E"),
         ("Final Answer: A\n\nFinal Answer: B", "-", "-", "A"),
         ("Answer: A, or maybe Answer: C", "-", "-", "E"),
         ("Answer: A? Hardly. Answer: C", "-", "-", "C"),
@@ -101,6 +102,8 @@ def test_an_explanation_is_read_by_the_authors_rule() -> None:
     assert explained("Step 3: Explanation - They bite.") == "They bite."
     assert explained("An explanation: they bite.") == "they bite."
     assert explained("They bite.\nHard.") == "They bite.\nHard."
+    with pytest.raises(Unreadable, match="nothing follows"):
+        explained("Summary: \n")
 
 
 def test_a_run_says_what_each_convention_would_give(tmp_path: Path) -> None:
