@@ -58,5 +58,6 @@ def submit(
     ids = None if data is None else leaderboard_ids(data, run.task)
     made = submission_of(run, missing=None if missing is None else missing.value, ids=ids, seed=seed)
     file = made.write(out or Path(f"{run.task.rpartition('/')[2]}_predictions.json"))
-    filled = f", of them {len(made.filled):,} {missing.value if missing else ''}" if made.filled else ""
+    rule = {"last": "the last option", "random": "drawn at random"}
+    filled = f", {len(made.filled):,} of them {rule[missing.value]}" if missing and made.filled else ""
     print(printable(f"{file}: {many(len(made.answers), 'answer')}{filled}"))
