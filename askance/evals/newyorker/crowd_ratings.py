@@ -55,7 +55,7 @@ def clean_caption(text: str) -> str:
     the quotes would tell which caption won. So do curly apostrophes and kinds of dashes, which are made alike.
     """
     text = unicodedata.normalize("NFC", text).translate(_MARKS).replace("…", "...").replace("--", "—")
-    text = " ".join(text.split())
+    text = " ".join(text.split()).replace(". . .", "...").replace(" ...", "...")
     while (bare := _without_outer_quotes(text)) != text:
         text = bare
     return text

@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
@@ -249,8 +249,10 @@ class ConstructedTasks:
         for contest in sorted(set(used) & set(found)):
             (folder / PICTURES).mkdir(parents=True, exist_ok=True)
             shutil.copyfile(found[contest], folder / PICTURES / f"{contest}{found[contest].suffix.lower()}")
-        _write(folder / MANIFEST, self.manifest)
-        return tuple(sorted(set(used) - set(found)))
+        missing = tuple(sorted(set(used) - set(found)))
+        pictures_said = {"copied": len(used) - len(missing), "missing": ranges(missing)}
+        _write(folder / MANIFEST, {**self.manifest, "pictures": pictures_said})
+        return missing
 
     def _records(self, splits: Mapping[SplitName, Sequence[int]]) -> JsonObject:
         """What is known of the cartoons of a fold: all that people wrote for training, one of each for the others."""
@@ -408,18 +410,38 @@ class _ConstructionLog:
         return {
             "inputs": {**raw.digests, **dict(sorted(self.digests.items()))},
             "submitted_captions": dict(sorted(self.captions.items())),
-            "contests_by_other_counts_of_finalists": dict(sorted(self.finalists.items())),
-            "contests_that_share_a_caption": [each for each in shared.values() if len(each) > 1],
-            "left_out": {
-                "no good caption": self.no_good,
-                "no annotations": [contest for contest in raw.captions.files if contest not in raw.cartoons],
-                "files that name no contest": list(raw.captions.nameless),
-                "from ranking": dict(sorted(self.no_ranking.items())),
-                "explanations of other contests": sorted(
-                    {each.contest for each in raw.explanations if each.contest not in groups}
-                ),
-            },
+            "contests_that_share_a_caption": [ranges(each) for each in shared.values() if len(each) > 1],
+            "contests_with_other_than_three_official_finalists": _by_reason(self.finalists),
+            "contests_left_out": _by_reason(
+                {
+                    "no good caption": self.no_good,
+                    "captions without annotations": [each for each in raw.captions.files if each not in raw.cartoons],
+                    "an explanation, and no good caption": [
+                        each.contest for each in raw.explanations if each.contest not in groups
+                    ],
+                }
+            ),
+            "contests_without_ranking": _by_reason(self.no_ranking),
+            "files_without_a_contest": list(raw.captions.nameless),
         }
+
+
+def _by_reason(contests: Mapping[str, Sequence[int]]) -> JsonObject:
+    """By reason how many contests there are, and which."""
+    return {
+        reason: {"count": len({*contests[reason]}), "contests": ranges(contests[reason])}
+        for reason in sorted(contests)
+        if contests[reason]
+    }
+
+
+def ranges(numbers: Iterable[int]) -> str:
+    """Whole numbers in order, those that follow each other as ranges: `1-3, 7`."""
+    found: list[tuple[int, int]] = []
+    for number in sorted({*numbers}):
+        first = found.pop()[0] if found and found[-1][1] == number - 1 else number
+        found.append((first, number))
+    return ", ".join(f"{first}" if first == last else f"{first}-{last}" for first, last in found)
 
 
 def _results(tasks: ConstructedTasks) -> JsonObject:
