@@ -39,6 +39,7 @@ from .intervals import confusion as confusion
 from .intervals import mean_estimate as mean_estimate
 from .intervals import share_estimate as share_estimate
 from .intervals import wilson as wilson
+from .linkage import linkage_clusters as linkage_clusters
 from .paired_tests import holm as holm
 from .paired_tests import mcnemar_exact as mcnemar_exact
 from .paired_tests import paired_cluster_bootstrap as paired_cluster_bootstrap
