@@ -1,3 +1,8 @@
+from .annotations import CartoonAnnotation as CartoonAnnotation
+from .dataset import Cartoon as Cartoon
+from .dataset import Item as Item
+from .dataset import NewYorker as NewYorker
+from .layout import LEADERBOARD as LEADERBOARD
 from .reply_conventions import ConventionTask as ConventionTask
 from .submission import Submission as Submission
 from .submission import leaderboard_ids as leaderboard_ids
