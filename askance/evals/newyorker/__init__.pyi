@@ -1,5 +1,10 @@
+from .annotations import CartoonAnnotation as CartoonAnnotation
 from .crowd_ratings import CaptionFolder as CaptionFolder
 from .crowd_ratings import clean_caption as clean_caption
+from .dataset import Cartoon as Cartoon
+from .dataset import Item as Item
+from .dataset import NewYorker as NewYorker
+from .layout import LEADERBOARD as LEADERBOARD
 from .raw_contests import RawContests as RawContests
 from .reply_conventions import ConventionTask as ConventionTask
 from .submission import Submission as Submission
