@@ -535,20 +535,62 @@ def _arrow_reader(path: Path) -> Any:
         return arrow.ipc.open_file(arrow.memory_map(str(path)))
 
 
-def read_arrow(path: Path) -> Any:
-    """All of a Parquet or Arrow file as a `pyarrow.Table`, mapped rather than read.
+class ArrowFile:
+    """A Parquet or Arrow file, of which parts are read: it is mapped, and columns that nobody asks for are passed over.
 
     Raises:
         BadData: it cannot be read.
         MissingExtra: pyarrow is not installed.
     """
-    arrow = _arrow()
-    try:
-        if path.suffix.lower() == ".parquet":
-            return _library("pyarrow.parquet", "arrow").read_table(str(path), memory_map=True)
-        return _arrow_reader(path).read_all()
-    except (arrow.ArrowException, OSError, ValueError) as error:
-        raise _unreadable(str(path), error) from error
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._packed = path.suffix.lower() == ".parquet"
+        self._file: Any = self._reading(lambda: _open_parquet(path) if self._packed else _arrow_reader(path).read_all())
+        self._group: tuple[tuple[str, int], Any] = ("", -1), None
+        """The row group of a column that was read last, since cells are mostly asked for in order."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        return tuple(self._file.schema_arrow.names if self._packed else self._file.column_names)
+
+    @property
+    def count(self) -> int:
+        """How many rows it has."""
+        return self._file.metadata.num_rows if self._packed else self._file.num_rows
+
+    def read(self, columns: Sequence[str]) -> Any:
+        """These columns as a `pyarrow.Table`."""
+        return self._reading(lambda: (self._file.read if self._packed else self._file.select)(list(columns)))
+
+    def cell(self, column: str, row: int) -> Any:
+        """One value as Python has it. Of a Parquet file the row group with it is read, and kept until the next."""
+        if not self._packed:
+            return self._reading(self._file.column(column)[row].as_py)
+        number = 0
+        while row >= (count := self._file.metadata.row_group(number).num_rows):
+            number, row = number + 1, row - count
+        if self._group[0] != (column, number):
+            size = _unpacked(self._file.metadata.row_group(number), [column])
+            if size > MOST_GROUP:
+                raise BadData(
+                    f"{str(self.path)!r} has a row group of {size / 1e9:,.1f} GB.",
+                    hint="Write it with smaller row groups.",
+                )
+            read = self._reading(lambda: self._file.read_row_group(number, columns=[column]))
+            self._group = (column, number), read
+        return self._group[1].column(column)[row].as_py()
+
+    def _reading(self, read: Callable[[], Any]) -> Any:
+        try:
+            return read()
+        except (_arrow().ArrowException, OSError, ValueError, KeyError) as error:
+            raise _unreadable(str(self.path), error) from error
+
+
+def _open_parquet(path: Path) -> Any:
+    return _library("pyarrow.parquet", "arrow").ParquetFile(str(path), memory_map=True)
 
 
 def concat_arrow(tables: Sequence[Any], source: str) -> Any:

@@ -303,7 +303,7 @@ class Archive:
     def __init__(self, path: Path, *, max_bytes: int, max_ratio: int = 200) -> None:
         try:
             self._file = zipfile.ZipFile(path)
-        except _BROKEN as error:
+        except BROKEN_ZIP as error:
             raise UnreadableDocument("is no zip file") from error
         try:
             self._check(max_bytes, max(self.MIN_LIMIT, max_ratio * path.stat().st_size))
@@ -343,7 +343,7 @@ class Archive:
             with self._file.open(name) as source:
                 while chunk := source.read(_CHUNK):
                     yield chunk
-        except _BROKEN as error:
+        except BROKEN_ZIP as error:
             raise UnreadableDocument(f"holds {name[:MAX_SHOWN]!r}, which is broken") from error
 
     def read(self, name: str) -> bytes:
@@ -355,7 +355,7 @@ class Archive:
         return b"".join(self.chunks(name))
 
 
-_BROKEN = (
+BROKEN_ZIP = (
     zipfile.BadZipFile,
     zlib.error,
     struct.error,

@@ -1,4 +1,11 @@
 from .answer_grammar import read_answer as read_answer
+from .cartoon import Joke as Joke
+from .cartoon import explain_joke as explain_joke
+from .cartoon import explain_joke_from_picture as explain_joke_from_picture
+from .cartoon import match_caption as match_caption
+from .cartoon import match_caption_from_picture as match_caption_from_picture
+from .cartoon import rank_captions as rank_captions
+from .cartoon import rank_captions_from_picture as rank_captions_from_picture
 from .choose import Choice as Choice
 from .choose import ChoiceMode as ChoiceMode
 from .choose import OptionsQuestion as OptionsQuestion

@@ -12,6 +12,9 @@ chooses, denies or only mentions them. These rules decide:
 - Numbers that count from 1 beside the texts of other options are ranks.
 
 Digits are not answers inside an option ("buy 7up"), inside reasoning, and before what they count ("3 cups").
+
+Where the options were shown with letters, a capital letter stands for an option and a number does not. A letter that is
+a word ("A man", "I think"), or a part of one ("T.V.", "A-list", "B&B"), is none.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from askance.nodes import Unreadable
 from askance.nodes.reply import final_text, json_list, plain_text
+from askance.prompts.fence import LETTERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -83,6 +87,8 @@ _PARTS: Mapping[str, str] = {
     "": "\" ' [ ] { } < $ # ^ ~ \\ _",  # signs without a part of their own
 }
 _PART_OF = {word: part for part, words in _PARTS.items() for word in words.split()}
+_LETTERED_PARTS = {**dict.fromkeys(("funnier", "funniest", "stronger", "wins"), "+"), "overall": "f"}
+"""Words that are read only where options have letters."""
 
 _TOKEN = re.compile(r"\n|\d+(?:\.\d+)?|[^\W\d_]+(?:'[^\W\d_]+)*|[^\w\s]|_")
 _MATHS = re.compile(
@@ -135,10 +141,12 @@ class Alternatives:
     Args:
         names: the names of each alternative; case and punctuation do not matter.
         numbered: whether a number chooses the alternative at that place; otherwise numbers are ranks.
+        lettered: whether they were shown with letters, A for the first; a letter then chooses, and a number does not.
     """
 
     names: tuple[tuple[str, ...], ...]
     numbered: bool = True
+    lettered: bool = False
     _words: dict[str, Any] = field(init=False, repr=False, compare=False)
     """The words of all names as a tree; the empty word leads to the place of the name that ends there."""
     _letters: dict[str, int] = field(init=False, repr=False, compare=False)
@@ -148,8 +156,12 @@ class Alternatives:
     def __post_init__(self) -> None:
         words: dict[Any, Any] = {}
         letters: dict[str, int] = {}
+        if self.lettered:
+            letters = {letter: place for place, letter in enumerate(LETTERS[: len(self.names)], start=1)}
         for place, names in enumerate(self.names, start=1):
             for name in names:
+                if self.lettered and name.strip() in letters:
+                    continue  # a letter is an index
                 if self.numbered and (lettered := _LETTERED.match(name)) and ord(lettered[1]) - 64 == place:
                     letters[lettered[1]] = place
                     _plant(words, _words_of(name[lettered.end() :]), place)
@@ -157,6 +169,8 @@ class Alternatives:
                 if not (self.numbered and len(named) == 1 and (named[0].isdecimal() or named[0] in _NUMBERS)):
                     _plant(words, named, place)  # a number alone is an index
                     _plant(words, _words_of(_in_one_way(plain_text(name))), place)
+                if self.lettered:
+                    _plant(words, _words_of(_NEGATED.sub(" not", _in_one_way(plain_text(name)))), place)
         colons = frozenset(
             place for place, names in enumerate(self.names, start=1) if any(n.endswith(":") for n in names)
         )
@@ -184,9 +198,13 @@ class Alternatives:
             place += 1
         return found
 
-    def lettered(self, token: str) -> int | None:
+    def place_of(self, letter: str) -> int | None:
         """The alternative of a letter, where the alternatives have letters."""
-        return self._letters.get(token)
+        return self._letters.get(letter)
+
+    def sign(self, place: int) -> str:
+        """What the alternative at a place is called by: its letter or its number."""
+        return LETTERS[place - 1] if self.lettered and place <= len(LETTERS) else str(place)
 
 
 def _plant(tree: dict[Any, Any], words: Sequence[str], place: int) -> None:
@@ -202,9 +220,9 @@ def _words_of(text: str) -> list[str]:
 
 
 @lru_cache(maxsize=64)
-def _options(options: tuple[str, ...]) -> Alternatives:
+def _options(options: tuple[str, ...], lettered: bool = False) -> Alternatives:  # noqa: FBT001, FBT002  # a key
     """Made once: many pictures have the same options."""
-    return Alternatives(tuple((option,) for option in options))
+    return Alternatives(tuple((option,) for option in options), lettered=lettered)
 
 
 StatementRole = Literal["final", "marked", "stated", "listed", "denied", "mentioned"]
@@ -251,7 +269,7 @@ class _Statement:
         return self.role not in {"denied", "mentioned"} and all(item.score is None for item in self.items)
 
 
-def read_answer(text: str, options: Sequence[str], *, single: bool = False) -> tuple[int, ...]:
+def read_answer(text: str, options: Sequence[str], *, single: bool = False, lettered: bool = False) -> tuple[int, ...]:
     """The numbers of the options that `text` chooses, from 1, best first, each once.
 
     A reply may name options by number, by text, or by letter where each option begins with its letter (`A. …`). Ranges
@@ -261,13 +279,15 @@ def read_answer(text: str, options: Sequence[str], *, single: bool = False) -> t
         text: the model's reply.
         options: the options as they were shown, so that their own text is not read as an answer.
         single: whether exactly one number was asked for.
+        lettered: whether the prompt put letters before the options. Then they are named by letter or text alone.
 
     Raises:
         Unreadable: no answer, different answers, a number beyond the options, or several where one was asked for.
     """
-    numbers = choices(text, _options(tuple(options)), single=single)
+    numbers = choices(text, _options(tuple(options), lettered), single=single)
     if not numbers:
-        raise Unreadable("no answer of the form `Answer: 3, 7` is given")
+        form = "Answer: B" if lettered else "Answer: 3, 7"
+        raise Unreadable(f"no answer of the form `{form}` is given")
     return check_numbers(numbers, len(options), single=single)
 
 
@@ -298,6 +318,31 @@ def read_numbers(
         if not numbers:
             raise Unreadable(f"`{field}` must hold numbers of options, from 1 to {count}")
     return check_numbers(numbers, count, single=single)
+
+
+def read_letters(
+    data: Mapping[str, Any], field: str, options: Sequence[str], *, single: bool = False
+) -> tuple[int, ...]:
+    """The numbers of the options that field `field` of a JSON reply names by letter or text, from 1.
+
+    Args:
+        data: the reply.
+        field: which field of it holds the answer: a text, or a list of texts.
+        options: the options, which the prompt put letters before.
+        single: whether exactly one was asked for.
+
+    Raises:
+        Unreadable: as `read_answer`.
+    """
+    found: Any = data.get(field)
+    items: list[Any] = found if isinstance(found, list) else [found]  # pyright: ignore[reportUnknownVariableType]
+    alternatives = _options(tuple(options), lettered=True)
+    numbers: Sequence[int] = ()
+    if items and all(isinstance(item, str) and names_one(item, alternatives) for item in items):
+        numbers = choices("\n".join(item.strip().removesuffix(":") for item in items), alternatives, single=single)
+    if not numbers:
+        raise Unreadable(f"`{field}` must be the letter of an option, from A to {alternatives.sign(len(options))}")
+    return check_numbers(numbers, len(options), single=single)
 
 
 def check_numbers(numbers: Sequence[int], count: int, *, single: bool) -> tuple[int, ...]:
@@ -352,7 +397,7 @@ def choices(
     answers = _answers([*_statements(shape)], alternatives, single=single, apart=apart, otherwise=otherwise)
     answers = answers or [*filter(None, [_enumerated(shape)])]
     if len({frozenset(answer) for answer in answers}) > 1:
-        told = ", then ".join(" and ".join(map(str, answer)) for answer in answers[:3])
+        told = ", then ".join(" and ".join(map(alternatives.sign, answer)) for answer in answers[:3])
         raise Unreadable(f"different answers are given ({told}); give one answer")
     return answers[-1] if answers else ()
 
@@ -377,6 +422,8 @@ class _Shape:
         text = _CHECKED.sub(lambda box: "❌ " if box[1] == " " else "✅ ", text)
         text = _MATHS.sub(lambda sign: "\nAnswer: " if sign["answer"] else " ", text)
         text = _in_one_way(text)
+        if alternatives.lettered:
+            text = _NEGATED.sub(" not", text)  # what is denied stands before the verb, as in "B does not fit"
         text = _ROW.sub(lambda row: row[0].strip("| \t").replace("|", ":"), text)  # a row of a table
         return _Lexer(text, alternatives).shape()
 
@@ -414,16 +461,41 @@ class _Lexer:
             return "T", named[0], named[1]
         word = self.words[place]
         if word[0].isdecimal():
-            return self._number(place)
-        if (lettered := self.alternatives.lettered(self.found[place][0])) is not None:
+            part, value, after = self._number(place)
+            return ("w" if part == "N" and self.alternatives.lettered else part), value, after
+        if (lettered := self._letter(place)) is not None:
             return "N", lettered, place + 1
-        if word in _NUMBERS:
+        if self.alternatives.lettered and word == "a" and self.found[place][0] == "A" and self._last not in "\n.?":
+            return "w", 0, place + 1  # within a sentence it may be the letter or the article
+        if word in _NUMBERS and not self.alternatives.lettered:
             listed = self._last in ",|" and "N" in self.letters[-2:]
             counts = self._last in ":O" or listed or (word != "one" and self._last in "\n,|BCA(-")
             return ("N", _NUMBERS.index(word) + 1, place + 1) if counts else ("w", 0, place + 1)
         if word in _ORDINALS:
             return "o", _ORDINALS.index(word) + 1, place + 1
         return self._sign(word), 0, place + 1
+
+    def _letter(self, place: int) -> int | None:
+        """The alternative of a letter; None for a letter that is a word or a part of one."""
+        token, known = self.found[place], self.alternatives
+        letter = token[0]
+        if not known.lettered:
+            return known.place_of(letter)
+        if len(letter) > 1 or known.place_of(letter.upper()) is None:
+            return None
+        before, behind = self.text[: token.start()], self.text[token.end() :]
+        if _JOINED_BEFORE.search(before[-3:]) or _JOINED_BEHIND.match(behind):
+            return None
+        if letter.islower():
+            stands = self._last in "\n:(" and letter != "i" and _ENDS.match(behind)
+            return known.place_of(letter.upper()) if stands else None
+        if _UNTIL_IF.match(behind):
+            return None
+        following = _NEXT_WORD.match(behind)
+        if letter in "AI" and following and known.named(self.words, place + 1) is None:
+            is_word = letter == "I" or following[1].casefold() not in _AFTER_A
+            return None if is_word else known.place_of(letter)
+        return known.place_of(letter)
 
     def _known(self, place: int) -> bool:
         return not self.words[place].isalpha() or self.alternatives.named(self.words, place) is not None
@@ -434,6 +506,8 @@ class _Lexer:
         if word == "\n" or (word == "-" and self._last == "\n"):
             return word.strip("-")  # a line, or a bullet
         other = "!" if word.endswith("n't") else "w" if word[0].isalnum() else ""
+        if self.alternatives.lettered and word in _LETTERED_PARTS:
+            return _LETTERED_PARTS[word]
         return _PART_OF.get(word, other)
 
     def _number(self, place: int) -> tuple[str, float, int]:
@@ -456,6 +530,9 @@ class _Lexer:
     def _is_name(self, place: int, after: int) -> bool:
         """Whether a name is meant as a name; one that is also an English word (`OR`, `none`) must stand by itself."""
         word = self.found[place][0]
+        if self.alternatives.lettered and after <= place + SHORT_NAME:
+            apart = after == len(self.words) or not self.words[after][0].isalnum()
+            return apart and self._last in "\n,:(.-)NOABCDYXV"
         if after > place + 1 or self.words[place] not in _PART_OF:
             return True
         if word.isupper() and len(word) > 1 and not self.shouts:
@@ -466,6 +543,25 @@ class _Lexer:
             return self._last in "\n,:(.-ABCDYXV"
         return False
 
+
+SHORT_NAME = 3
+"""Tokens of a lettered option's text up to which it counts only where it stands by itself: prose may say it, too."""
+
+_JOINED_BEFORE = re.compile(r"[\d&+#@]\Z|\b[^\W\d_]\. ?\Z|\w\w-\Z")
+"""What makes the letter behind it a part of a word: "4B", "R&B", "U.S.A", "E. B. White", "vitamin-C"."""
+_JOINED_BEHIND = re.compile(r"[\d&+#@]|\. ?[A-Z](?:\.|\b(?! ))|\.[a-z]\b|-[^\W\d_]{2}")
+"""What makes the letter before it a part of a word: "B12", "A&W", "A+", "T.V", "E. B. White", "A-list"."""
+_UNTIL_IF = re.compile(r"\s*[,(-]?\s*(?:if|unless)\s+(?!i\b|we\b|you\b|forced\b|pressed\b)", re.IGNORECASE)
+"""What makes a choice depend on something else: "B if the lizard is a guest"; but not "B if I had to choose"."""
+_NEGATED = re.compile(r"n't\b")
+_ENDS = re.compile(r"[^\w\n]{0,6}(?:\n|$)|[).:](?:\s|$)")
+_NEXT_WORD = re.compile(r"[ \t]+([^\W\d_]+)")
+_AFTER_A_WORDS = (
+    "is was does would looks appears seems fits matches describes captures represents explains works applies conveys "
+    "stands wins because since and or but"
+)
+_AFTER_A = frozenset(_AFTER_A_WORDS.split())
+"""Words before which an A is a letter; before others it may be the article."""
 
 _COUNT = re.compile(r"(?<!N,)(?<!N,,)N(?=[wOAF]|\+[OAw:])|(?<=\+)N(?=:)")
 _SCORE = re.compile(r"(?:(?<=T[:(-])|(?<=T))N")
@@ -711,14 +807,20 @@ def _resolved(items: Sequence[_Item], alternatives: Alternatives, otherwise: int
     both = [item for item in kept if item.number is not None and item.other is not None]
     if any(item.number != item.other for item in both):
         if len(both) < max(2, len(kept)) or [item.number for item in both] != [*range(1, len(both) + 1)]:
-            raise Unreadable("an index stands beside another option's text; give indexes alone")
+            raise _beside(alternatives)
         return tuple(item.other for item in both if item.other is not None)
     if len(both) == len(items) == len(alternatives.names) > 2 and not said:
         return ()  # the options repeated
     numbers = {item.number for item in kept if item.number is not None}
     named = {item.other for item in kept if item.number is None}
     if numbers and named - numbers:
-        raise Unreadable("an index stands beside another option's text; give indexes alone")
+        raise _beside(alternatives)
     return tuple(
         place for item in kept if (place := item.number if item.number is not None else item.other) is not None
     )
+
+
+def _beside(alternatives: Alternatives) -> Unreadable:
+    if alternatives.lettered:
+        return Unreadable("a letter stands beside another option's text; give the letter alone")
+    return Unreadable("an index stands beside another option's text; give indexes alone")

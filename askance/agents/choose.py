@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from typing_extensions import override
 
-from askance.agents.answer_grammar import read_answer, read_numbers
+from askance.agents.answer_grammar import read_answer, read_letters, read_numbers
 from askance.agents.picture_agent import PictureAgent, Subject
 from askance.errors import BadOptions
 from askance.nodes import AnswerField, TypedAnswer
 from askance.nodes.answer import Texts, list_schema, number_schema, text_schema
+from askance.prompts.fence import LETTERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -54,6 +55,8 @@ class Chooser(PictureAgent[OptionsQuestion, Choice]):
         mode: `single` asks for the one best option, `multi` for the `count` best.
         count: how many options `multi` asks for; a reply may give fewer or more, in its order.
         sees: whether the model sees the picture; else it is described to it.
+        step_by_step: whether the model is asked to write down its reasoning before it answers, where its prompt can ask
+            for that.
     """
 
     takes = OptionsQuestion
@@ -65,6 +68,7 @@ class Chooser(PictureAgent[OptionsQuestion, Choice]):
         *,
         mode: ChoiceMode = "multi",
         count: int = COUNT,
+        step_by_step: bool = False,
         sees: bool = False,
         prompt: str | None = None,
         prompts: PromptLibrary | None = None,
@@ -72,14 +76,14 @@ class Chooser(PictureAgent[OptionsQuestion, Choice]):
     ) -> None:
         self.mode: ChoiceMode = mode
         self.count = count
-        super().__init__(model, sees=sees, prompt=prompt, prompts=prompts, name=name)
+        super().__init__(model, sees=sees, step_by_step=step_by_step, prompt=prompt, prompts=prompts, name=name)
         self.name = name or self.prompt
 
     @override
     def fields(self, subject: OptionsQuestion) -> Sequence[AnswerField]:
         most = 1 if self.mode == "single" else min(self.count, len(subject.options))
         numbers = list_schema(number_schema(len(subject.options)), least=1, most=most)
-        return (AnswerField("answers", numbers, "numbers", self._reader(subject)),)
+        return self.with_steps((AnswerField("answers", numbers, "numbers", self._reader(subject)),))
 
     def _reader(self, subject: OptionsQuestion) -> Callable[[Mapping[str, Any], str], tuple[int, ...]]:
         single = self.mode == "single"
@@ -98,35 +102,18 @@ class Chooser(PictureAgent[OptionsQuestion, Choice]):
             values["statement"] = subject.statement
         if subject.description is not None:
             values["description"] = subject.description
-        return values
+        return {**values, **self.asks_for_steps}
 
 
 class ActionReasonChooser(Chooser):
     """Chooses the action-reason statements that interpret a picture.
 
-    They are chosen from a description (section 3.2, step iii), or from the picture: the end-to-end baseline.
-
-    Args:
-        step_by_step: whether the model is asked to write down its reasoning before it answers (Table 9).
+    They are chosen from a description (section 3.2, step iii), or from the picture: the end-to-end baseline. With
+    `step_by_step` the model reasons first (Table 9).
     """
 
     prompt = "choose_action_reasons"
     picture_prompt = "end_to_end"
-
-    def __init__(
-        self,
-        model: ModelLike,
-        *,
-        mode: ChoiceMode = "multi",
-        count: int = COUNT,
-        step_by_step: bool = False,
-        sees: bool = False,
-        prompt: str | None = None,
-        prompts: PromptLibrary | None = None,
-        name: str | None = None,
-    ) -> None:
-        self.step_by_step = step_by_step
-        super().__init__(model, mode=mode, count=count, sees=sees, prompt=prompt, prompts=prompts, name=name)
 
     @override
     def prompt_of(self) -> str:
@@ -134,15 +121,33 @@ class ActionReasonChooser(Chooser):
             return f"end_to_end_{self.mode}"
         return "choose_action_reason" if self.mode == "single" else "choose_action_reasons"
 
-    @override
-    def fields(self, subject: OptionsQuestion) -> Sequence[AnswerField]:
-        fields = super().fields(subject)
-        return (AnswerField("reasoning", text_schema()), *fields) if self.step_by_step else fields
+
+class LetterChooser(Chooser):
+    """Chooses the best one of options that its prompt puts letters before."""
+
+    def __init__(
+        self,
+        model: ModelLike,
+        *,
+        step_by_step: bool = False,
+        sees: bool = False,
+        prompt: str | None = None,
+        prompts: PromptLibrary | None = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(
+            model, mode="single", step_by_step=step_by_step, sees=sees, prompt=prompt, prompts=prompts, name=name
+        )
 
     @override
-    def variables(self, subject: OptionsQuestion) -> Mapping[str, Any]:
-        values = super().variables(subject)
-        return {**values, "step_by_step": True} if self.step_by_step else values
+    def fields(self, subject: OptionsQuestion) -> Sequence[AnswerField]:
+        letters = text_schema(among=LETTERS[: len(subject.options)])
+        read = partial(read_letters, options=subject.options, single=True)
+        return self.with_steps((AnswerField("answer", letters, "numbers", read),))
+
+    @override
+    def read_text(self, text: str, subject: OptionsQuestion) -> Choice:
+        return Choice(numbers=read_answer(text, subject.options, single=True, lettered=True))
 
 
 class CaptionChooser(Chooser):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
 
 from pydantic import BeforeValidator, ValidationError
@@ -10,13 +10,16 @@ from typing_extensions import override
 
 from askance.errors import UsageError
 from askance.images import Image
-from askance.nodes import Node
-from askance.nodes.answer import TypedInput, Words, faults
+from askance.nodes import AnswerField, Node
+from askance.nodes.answer import TypedInput, Words, faults, text_schema
 from askance.nodes.example import Example, Examples
 
 if TYPE_CHECKING:
     from askance.models import ModelLike
     from askance.prompts import PromptLibrary
+
+STEP_BY_STEP = "step_by_step"
+"""Input of a prompt that can ask for reasoning before the answer."""
 
 
 class Subject(TypedInput):
@@ -47,9 +50,11 @@ class PictureAgent(Node[About, Out]):
 
     Args:
         sees: whether the model sees the picture; else it is described to it. Each way has a prompt of its own.
+        step_by_step: whether the model is asked to write down its reasoning before it answers. Its prompt has to have
+            the input `step_by_step`.
 
     Raises:
-        UsageError: `sees`, and the agent reads descriptions alone.
+        UsageError: `sees`, and the agent reads descriptions alone; or `step_by_step`, and the prompt has no such input.
     """
 
     picture_prompt: ClassVar[str | None] = None
@@ -60,15 +65,22 @@ class PictureAgent(Node[About, Out]):
         model: ModelLike,
         *,
         sees: bool = False,
+        step_by_step: bool = False,
         prompt: str | None = None,
         prompts: PromptLibrary | None = None,
         name: str | None = None,
     ) -> None:
         self.sees = sees
+        self.step_by_step = step_by_step
         if sees and self.picture_prompt is None:
             raise UsageError(f"`{self.prompt}` is asked about no picture that is seen.", hint="Leave out `sees`.")
         self.prompt = self.picture_prompt if sees and self.picture_prompt else self.prompt
         super().__init__(model, prompt=prompt, prompts=prompts, name=name)
+        if step_by_step and not all(STEP_BY_STEP in prompt.declared for prompt in self.prompts_in_use):
+            raise UsageError(
+                f"The prompt {self.prompt_name!r} asks for no reasoning before the answer.",
+                hint=f"Leave out `{STEP_BY_STEP}`, or use a prompt that has it among its inputs.",
+            )
 
     @override
     def accept(self, given: Any) -> About:
@@ -107,4 +119,14 @@ class PictureAgent(Node[About, Out]):
 
     @override
     def variables(self, subject: About) -> Mapping[str, Any]:
-        return {} if self.sees else {"description": subject.description}
+        described = {} if self.sees else {"description": subject.description}
+        return {**described, **self.asks_for_steps}
+
+    @property
+    def asks_for_steps(self) -> Mapping[str, Any]:
+        """The value that asks the prompt for reasoning before the answer; none where it is not wanted."""
+        return {STEP_BY_STEP: True} if self.step_by_step else {}
+
+    def with_steps(self, fields: Sequence[AnswerField]) -> Sequence[AnswerField]:
+        """`fields`, and before them one for the reasoning where it is asked for."""
+        return (AnswerField("reasoning", text_schema()), *fields) if self.step_by_step else fields

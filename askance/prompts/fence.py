@@ -1,4 +1,4 @@
-"""Filters for untrusted text in prompts: quoted between fences, folded to one line, or numbered.
+"""Filters for untrusted text in prompts: quoted between fences, folded to one line, numbered, or lettered.
 
 A fence is two lines around the text. Both carry a marker made from the digest of the text:
 
@@ -20,6 +20,7 @@ import re
 from collections.abc import Sequence
 from hashlib import sha256
 from operator import add
+from string import ascii_uppercase
 from typing import Final
 
 from askance.errors import PromptError
@@ -28,6 +29,9 @@ MIN_DIGITS: Final = 8
 """Fewest hex digits of a marker."""
 
 LABEL: Final = re.compile(r"[a-z][a-z0-9 _-]{0,39}")
+
+LETTERS: Final = ascii_uppercase
+"""What `lettered` leads texts by."""
 
 _NUMBERS = tuple(f"{number}. " for number in range(1, 101))
 _PRINTABLE_ASCII = bytes(range(32, 127))
@@ -85,6 +89,20 @@ def numbered(texts: Sequence[str]) -> str:
         texts = [oneline(text) for text in texts]
     numbers = _NUMBERS if len(texts) <= len(_NUMBERS) else [f"{number}. " for number in range(1, len(texts) + 1)]
     return "\n".join(map(add, numbers, texts))
+
+
+def lettered(texts: Sequence[str]) -> str:
+    """`texts` one to a line, each folded by `oneline` and led by its letter from A: `A: …`.
+
+    Raises:
+        PromptError: there are more texts than letters.
+    """
+    if len(texts) > len(LETTERS):
+        raise PromptError(
+            f"{len(texts)} texts cannot be lettered: there are {len(LETTERS)} letters.",
+            hint="Give fewer, or number them: `numbered` instead of `lettered`.",
+        )
+    return "\n".join(f"{letter}: {oneline(text)}" for letter, text in zip(LETTERS, texts, strict=False))
 
 
 def _on_one_line(text: str) -> bool:

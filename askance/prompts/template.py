@@ -16,7 +16,7 @@ from traceback import extract_tb
 from typing import TYPE_CHECKING, Final, cast, overload
 
 from askance.errors import PromptError
-from askance.prompts.fence import LABEL, fence, numbered, oneline
+from askance.prompts.fence import LABEL, fence, lettered, numbered, oneline
 from askance.prompts.prompt_file import PromptProblem
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ FILTERS: Final = (
     "join",
     "last",
     "length",
+    "lettered",
     "lower",
     "numbered",
     "oneline",
@@ -442,7 +443,13 @@ def _environment() -> SandboxedEnvironment:
 
     environment = Sandbox(undefined=Absent, autoescape=False, trim_blocks=True, lstrip_blocks=True)
     filters = cast("dict[str, object]", environment.filters)
-    filters |= {"fenced": _fenced, "numbered": _numbered, "oneline": _oneline, "tojson": _tojson}
+    filters |= {
+        "fenced": _fenced,
+        "lettered": _lettered,
+        "numbered": _numbered,
+        "oneline": _oneline,
+        "tojson": _tojson,
+    }
     for known, allowed in ((filters, FILTERS), (environment.tests, TESTS), (environment.globals, ())):
         for name in [name for name in known if name not in allowed]:
             del known[name]
@@ -455,6 +462,10 @@ def _fenced(text: object, label: str) -> str:
 
 def _numbered(texts: Sequence[str]) -> str:
     return numbered(texts[:])  # the slice is the plain list, whose length bounds the loop
+
+
+def _lettered(texts: Sequence[str]) -> str:
+    return lettered(texts[:])
 
 
 def _oneline(text: object) -> str:

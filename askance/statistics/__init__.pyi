@@ -4,6 +4,13 @@ from .agreement import cohen_kappa as cohen_kappa
 from .agreement import gwet_ac1 as gwet_ac1
 from .agreement import krippendorff_alpha as krippendorff_alpha
 from .agreement import pairwise_agreement as pairwise_agreement
+from .association import ChiSquared as ChiSquared
+from .association import Correlation as Correlation
+from .association import ErrorIndependence as ErrorIndependence
+from .association import chi_squared as chi_squared
+from .association import error_independence as error_independence
+from .association import outcomes_by_group as outcomes_by_group
+from .association import spearman as spearman
 from .classification import LabelCounts as LabelCounts
 from .classification import LabelFigure as LabelFigure
 from .classification import average_precision as average_precision
@@ -32,6 +39,7 @@ from .intervals import confusion as confusion
 from .intervals import mean_estimate as mean_estimate
 from .intervals import share_estimate as share_estimate
 from .intervals import wilson as wilson
+from .linkage import linkage_clusters as linkage_clusters
 from .paired_tests import holm as holm
 from .paired_tests import mcnemar_exact as mcnemar_exact
 from .paired_tests import paired_cluster_bootstrap as paired_cluster_bootstrap

@@ -31,6 +31,7 @@ from askance.agents import (
     find_candidates,
     identify_from_description,
     judge_equivalence,
+    match_caption,
     write_negative,
 )
 from askance.agents.judge import PreferenceNode
@@ -39,6 +40,7 @@ from askance.atypicality import NAMES, RELATIONS, TEMPLATES, Relation, Statement
 from askance.images import Image
 from askance.models import OutputMode, ScriptedModel
 from askance.nodes import Node, Unreadable
+from askance.prompts.fence import LETTERS
 from askance.tools import objects, scene_text
 from tests.scripted import PICTURE
 
@@ -235,6 +237,40 @@ CAPTIONS = (
     "Two walruses swim in the jungle",
     "Animals",
 )
+JOKES = (
+    "A little to the left, please.",
+    "I think we should see other planets.",
+    "Is this your first mammoth?",
+    "B is for bankruptcy.",
+    "All right, who ordered the calamari?",
+    "I'd like a second opinion and a third wish.",
+    "And you thought Plan A was bad.",
+    "Not tonight, dear. I have a hedge.",
+    "No, the other left.",
+    "Yes, but is it art?",
+    "Next!",
+    "It's a living.",
+    "Wait till he finds the stapler.",
+    "Actually, it's Doctor Frankenstein.",
+    "Correct me if I'm wrong, but you're upside down.",
+    "The answer is still no.",
+    "One more and we'll have a quorum.",
+    "Vitamin C, my foot.",
+    "E.T. never called.",
+    "It gets an A for effort.",
+    "My other car is a 7-ton elephant.",
+    "She said it was either the goldfish or me.",
+    "When I said option B, I meant the boat.",
+    "“MEET”? I heard “EAT”.",
+    "You're right, Harold: it does look like rain.",
+    "Taxi!",
+    "A wolf in sheep's clothing walks into a bar…",
+    "Who's a good boy, and who's asking?",
+    "We've been asked to downsize the whale.",
+    "He was the best of us; he was the worst of us.",
+    "I only came for the free cheese.",
+    "Does this come in beige?",
+)
 THINGS = (
     "bottle",
     "feather",
@@ -364,6 +400,24 @@ def one_lettered(rng: random.Random) -> Contents:
         fields[f"{name}.full"] = chr(ord("Ａ") + number - 1)  # noqa: RUF001  # the full-width letters
     fields["list"] = "\n".join(options)
     return Contents(fields, OptionsQuestion(description="A bottle.", options=options))
+
+
+def one_letter(rng: random.Random) -> Contents:
+    """Captions that a prompt has put letters before: five of which one was written for the cartoon, or a pair."""
+    texts = tuple(rng.sample(JOKES, rng.choice((5, 5, 5, 2))))
+    fields = choosing(rng, texts, chosen=1)
+    fields["w"], *fields_of_rest = [str(n) for n in range(1, len(texts) + 1) if str(n) != fields["a"]]
+    others = dict(zip("wxyz", [fields["w"], *fields_of_rest], strict=False))
+    for name, number in {"a": fields["a"], **others}.items():
+        letter = LETTERS[int(number) - 1]
+        fields |= {f"{name}.letter": letter, f"{name}.lower": letter.lower(), f"{name}.text": texts[int(number) - 1]}
+        fields[f"{name}.start"] = " ".join(texts[int(number) - 1].split()[:3])
+        fields[f"{name}.full"] = chr(ord("Ａ") + int(number) - 1)  # noqa: RUF001  # the full-width letters
+        fields[f"{name}.ordinal"] = ORDINALS[int(number) - 1]
+    fields["list"] = "\n".join(f"{letter}: {text}" for letter, text in zip(LETTERS, texts, strict=False))
+    fields["letters"] = ", ".join(LETTERS[: len(texts) - 1]) + f", or {LETTERS[len(texts) - 1]}"
+    fields["range"] = f"A-{LETTERS[len(texts) - 1]}"
+    return Contents(fields, OptionsQuestion(description="A lizard in a bar.", options=texts))
 
 
 def labels(rng: random.Random) -> Contents:
@@ -597,6 +651,8 @@ PROTOCOLS: Mapping[str, Protocol] = {
     ),
     "detect_statement": Protocol(one_statement, partial(detect_statement, MODEL), place, "choose_one"),
     "lettered": Protocol(one_lettered, partial(choose_action_reasons, MODEL, mode="single"), numbers),
+    "letter": Protocol(one_letter, partial(match_caption, MODEL), numbers),
+    "json_letter": Protocol(one_letter, partial(match_caption, MODEL), numbers, mode="prompted"),
     "categories": Protocol(labels, partial(classify_atypicality, MODEL), lambda value, _: " ".join(value.labels)),
     "yes_no": Protocol(
         partial(

@@ -76,6 +76,17 @@ SHOWN = {"image": PICTURE, "options": OPTIONS}
 WORDS = {"description": SAID, "statement": STATEMENT}
 PAIR = {"reference": "The cup is made of bricks.", "candidate": SAID}
 TRUE = "I should buy this tea because it is warm."
+CARTOON = {
+    "description": "Place: a bar\nDescription: A lizard drinks.\nWhat is unusual: Lizards do not.\nEntities: Godzilla"
+}
+JOKES = (
+    "Is this your first mammoth?",
+    "A little to the left, please.",
+    "Next!",
+    "“MEET”? I heard “EAT”.",
+    "Yes, but is it art?",
+)
+STEPS: dict[str, dict[str, Any]] = {"": {}, ", step by step": {"step_by_step": True}}
 
 CASES: dict[str, Asking] = {
     **{name: node(getattr(tools, name), PICTURE) for name in ("objects", "scene_text", "narration", "unusual")},
@@ -106,6 +117,26 @@ CASES: dict[str, Asking] = {
     "choose_caption_from_picture": node(agents.choose_caption_from_picture, SHOWN, mode="single"),
     "choose_explanation": node(agents.choose_explanation, DESCRIBED, mode="single"),
     "choose_explanation_from_picture": node(agents.choose_explanation_from_picture, SHOWN, mode="single"),
+    **{
+        f"{name}{how}": node(getattr(agents, name), {**CARTOON, "options": JOKES[:count]}, **options)
+        for name, count in (("match_caption", 5), ("rank_captions", 2))
+        for how, options in STEPS.items()
+    },
+    **{
+        f"{name}{how}": node(getattr(agents, name), {"image": PICTURE, "options": JOKES[:count]}, **options)
+        for name, count in (("match_caption_from_picture", 5), ("rank_captions_from_picture", 2))
+        for how, options in STEPS.items()
+    },
+    **{
+        f"explain_joke{how}": node(agents.explain_joke, {**CARTOON, "caption": JOKES[0]}, **options)
+        for how, options in STEPS.items()
+    },
+    **{
+        f"explain_joke_from_picture{how}": node(
+            agents.explain_joke_from_picture, {"image": PICTURE, "caption": JOKES[0]}, **options
+        )
+        for how, options in STEPS.items()
+    },
     "classify_atypicality": node(agents.classify_atypicality, SAID),
     "classify_from_picture": node(agents.classify_from_picture, PICTURE),
     **{

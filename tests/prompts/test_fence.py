@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from askance.errors import PromptError
 from askance.prompts import fence, oneline, sanitize
-from askance.prompts.fence import marker, numbered, replace_invisible
+from askance.prompts.fence import LETTERS, lettered, marker, numbered, replace_invisible
 
 
 def test_a_fence_stands_around_the_text() -> None:
@@ -128,3 +128,18 @@ def test_a_list_is_numbered_one_to_a_line() -> None:
 @given(st.text())
 def test_what_is_numbered_has_a_line_for_each_text(text: str) -> None:
     assert len(numbered([text, "last"]).splitlines()) == 2
+
+
+def test_a_list_is_lettered_one_to_a_line() -> None:
+    assert lettered(["a\nb", " c  d "]) == "A: a b\nB: c d"
+    assert lettered(["x"] * 26).splitlines()[-1] == "Z: x"
+
+
+@given(st.text())
+def test_what_is_lettered_has_a_line_for_each_text(text: str) -> None:
+    assert len(lettered([text, "last"]).splitlines()) == 2
+
+
+def test_there_are_no_more_letters_than_26() -> None:
+    with pytest.raises(PromptError, match=r"27 texts cannot be lettered: there are 26 letters\. Give fewer, or number"):
+        lettered(["x"] * (len(LETTERS) + 1))

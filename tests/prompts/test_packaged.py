@@ -50,6 +50,10 @@ INPUTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "answer_from_description": (("description", "question"), ()),
     **dict.fromkeys(("choose_caption", "choose_explanation"), (("description", "options"), ())),
     **dict.fromkeys(("choose_caption_from_picture", "choose_explanation_from_picture"), (("options",), ())),
+    **dict.fromkeys(("match_caption", "rank_captions"), (("description", "options"), ("step_by_step",))),
+    **dict.fromkeys(("match_caption_from_picture", "rank_captions_from_picture"), (("options",), ("step_by_step",))),
+    "explain_joke": (("description", "caption"), ("step_by_step",)),
+    "explain_joke_from_picture": (("caption",), ("step_by_step",)),
     "reask": (("error",), ()),
 }
 FAMILIES = {"classify_atypicality", "detect_statement", "choose_action_reason", "choose_action_reasons"}

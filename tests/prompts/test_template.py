@@ -44,6 +44,11 @@ HOSTILE = {
         "`join` is the first filter after the name of a list",
     ),
     "long separator": ("{{ words | join('" + "a" * 41 + "') }}", '`join` is written as `join(", ")`'),
+    "letters with arguments": ("{{ words | lettered(')') }}", "`lettered` is written as `lettered`, without arguments"),
+    "untrusted letters": (
+        "{% for w in words %}{{ seen | lettered }}{% endfor %}",
+        '`seen` is untrusted: print it as `{{ seen | fenced("what it is") }}`',
+    ),
     "range": (
         "{% for i in range(10**9) %}a{% endfor %}",
         "a loop runs over an input that is declared as a list, and over nothing else",

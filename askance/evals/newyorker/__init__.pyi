@@ -1,4 +1,15 @@
+from .annotations import CartoonAnnotation as CartoonAnnotation
+from .crowd_ratings import CaptionFolder as CaptionFolder
+from .crowd_ratings import clean_caption as clean_caption
+from .dataset import Cartoon as Cartoon
+from .dataset import Item as Item
+from .dataset import NewYorker as NewYorker
+from .layout import LEADERBOARD as LEADERBOARD
+from .raw_contests import RawContests as RawContests
 from .reply_conventions import ConventionTask as ConventionTask
 from .submission import Submission as Submission
 from .submission import leaderboard_ids as leaderboard_ids
 from .submission import submission_of as submission_of
+from .task_construction import ConstructedTasks as ConstructedTasks
+from .task_construction import aconstruct_tasks as aconstruct_tasks
+from .task_construction import construct_tasks as construct_tasks

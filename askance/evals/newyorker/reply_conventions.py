@@ -59,7 +59,7 @@ def letters_of(sample: Sample) -> Sequence[str]:
     target: object = sample.target
     given = cast("dict[str, Any]", target).get("letters") if isinstance(target, dict) else None
     found = list(given or LETTERS[: len(options)])
-    if sorted(found) != list(LETTERS[: len(options)]):
+    if len(found) != len(options) or sorted(found) != list(LETTERS[: len(options)]):
         raise UsageError(
             f"The {len(options)} options of the sample {sample.id!r} have the letters {', '.join(map(str, found))}.",
             hint=f"Each option has one of {', '.join(LETTERS)}, from A on, in its `letters`.",
@@ -110,7 +110,7 @@ def _after(words: str, text: str) -> list[str]:
 
 def _read_leaderboard(reply: RecordedReply, options: tuple[str, ...]) -> str:
     letters = LETTERS[: len(options)]
-    last = reply.text.rpartition("\n\n")[2]
+    last = reply.text.split("\n\n")[-1]
     marked, ending = _leaderboard(letters)
     found = marked.search(reply.text) or next((hit for each in ending if (hit := each.search(last))), None)
     return found[1] if found else letters[-1]
@@ -140,12 +140,18 @@ def read_explanation(sample: Sample, reply: RecordedReply) -> str:  # noqa: ARG0
 
     "Here's my best explanation:", "Summary:" and "Step 3: Explanation -" count as "Explanation:", and so does one in
     small letters. A reply without any is the explanation itself.
+
+    Raises:
+        Unreadable: nothing follows it.
     """
     text = reply.text
     for heading in ("Here's my best explanation:", "Step 3: Explanation -", "Summary:", "explanation:"):
         text = text.replace(heading, "Explanation:")
     parts = text.split("Explanation:")
-    return text if len(parts) == 1 else " ".join(parts[1].split())
+    found = text if len(parts) == 1 else " ".join(parts[1].split())
+    if not found.strip():
+        raise Unreadable("nothing follows `Explanation:`")
+    return found
 
 
 class ConventionTask(RepliesTask):

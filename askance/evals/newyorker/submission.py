@@ -69,7 +69,7 @@ def submission_of(
     """
     _check(run)
     answers = run.answers
-    lacking = [answer.sample.id for answer in answers if not answer.prediction.answered]
+    lacking = [answer.sample.id for answer in answers if not _has_answer(answer)]
     if lacking and run.task == EXPLANATION:
         raise UsageError(
             f"{many(len(lacking), 'sample has', 'samples have')} no explanation, such as {lacking[0]!r}, and the "
@@ -144,21 +144,26 @@ def _check_ids(there: Sequence[str], wanted: Collection[str]) -> None:
     lacking = sorted({*wanted} - {*there})
     unknown = sorted({*there} - {*wanted})
     if lacking or unknown:
-        first = f"such as {(lacking or unknown)[0]!r}"
         raise UsageError(
-            f"The run has {len(lacking):,} ids too few and {len(unknown):,} that are not among the {len(wanted):,} of "
-            f"the data, {first}.",
+            f"The run lacks {len(lacking):,} of the {len(wanted):,} ids of the data and has {len(unknown):,} of its "
+            f"own, such as {(lacking or unknown)[0]!r}.",
             hint="Run the task over these data, without `--limit` and `--ids`.",
         )
+
+
+def _has_answer(answer: SampleResult) -> bool:
+    """Whether there is an answer that is not empty."""
+    value: object = answer.prediction.value
+    return answer.prediction.answered and not (isinstance(value, str) and not value.strip())
 
 
 def _answer(answer: SampleResult, missing: Missing | None, seed: int) -> str:
     """The letter or the explanation of one sample."""
     sample, value = answer.sample, answer.prediction.value
-    if answer.prediction.answered and isinstance(value, str):
+    if isinstance(value, str) and _has_answer(answer):
         return value
     letters = letters_of(sample)
-    if answer.prediction.answered:
+    if _has_answer(answer):
         return letters[_number(sample.id, value, len(letters)) - 1]
     if missing == "last":
         return max(letters)

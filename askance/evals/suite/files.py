@@ -1,4 +1,4 @@
-"""Reading the files of a data set within limits: text, JSON, CSV, and folders. Errors name the file and the place."""
+"""Reading the files of a data set within limits: text, JSON, CSV, archives and folders; errors name the place."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ import io
 import json
 import os
 import stat
+import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, cast
 
 from askance.data_table import csv_fields, encoding_of
+from askance.documents import BROKEN_ZIP
 from askance.errors import BadData
 from askance.images import SUFFIXES
 
@@ -98,7 +101,10 @@ def read_text(path: Path, *, otherwise: str | None = None) -> str:
     Raises:
         BadData: the file is missing, cannot be read, is too large, or is no text.
     """
-    data = read_bytes(path)
+    return _decoded(read_bytes(path), str(path), otherwise)
+
+
+def _decoded(data: bytes, source: str, otherwise: str | None = None) -> str:
     encoding = encoding_of(data)
     try:
         return data.decode(encoding)
@@ -106,7 +112,7 @@ def read_text(path: Path, *, otherwise: str | None = None) -> str:
         if otherwise is not None:
             return data.decode(otherwise)
         raise BadData(
-            f"The file {str(path)!r} is no {encoding.removesuffix('-sig').upper()} text: "
+            f"The file {source!r} is no {encoding.removesuffix('-sig').upper()} text: "
             f"byte {error.start} is {data[error.start]:#04x}.",
             hint="Save it as UTF-8, or fetch it again.",
         ) from error
@@ -132,15 +138,88 @@ def read_bytes(path: Path) -> bytes:
         raise BadData(f"The file {str(path)!r} cannot be read: {reason}.", hint="Mend its rights.") from error
 
 
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """A file of a data set, on the disk or in a zip archive; nothing is extracted to disk."""
+
+    path: Path
+    member: str = ""
+    """Its name within the archive `path`; empty for a file on the disk."""
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.member}" if self.member else str(self.path)
+
+    @property
+    def stem(self) -> str:
+        """The name of the file without its ending."""
+        return PurePosixPath(self.member).stem if self.member else self.path.stem
+
+    def members(self) -> tuple[DataFile, ...]:
+        """The files of the archive that this file is, in its order, without hidden ones and what macOS adds.
+
+        Raises:
+            BadData: it is no archive.
+        """
+        try:
+            with zipfile.ZipFile(self.path) as archive:
+                names = [entry.filename for entry in archive.infolist() if not entry.is_dir()]
+        except (OSError, *BROKEN_ZIP) as error:
+            raise BadData(f"The archive {str(self)!r} cannot be read: {error}.", hint="Fetch it again.") from error
+        shown = (name for name in names if not PurePosixPath(name).name.startswith(".") and "__MACOSX" not in name)
+        return tuple(DataFile(self.path, name) for name in shown)
+
+    def read(self, most: int = MAX_FILE) -> bytes:
+        """The content of the file.
+
+        Raises:
+            BadData: it is missing, cannot be read, or has more than `most` bytes.
+        """
+        if not self.member:
+            return read_bytes(self.path)
+        try:
+            with zipfile.ZipFile(self.path) as archive, archive.open(self.member) as stream:
+                data = stream.read(most + 1)
+        except (OSError, KeyError, *BROKEN_ZIP) as error:
+            raise BadData(
+                f"{self.member!r} cannot be taken out of {str(self.path)!r}: {error}.", hint="Unpack it."
+            ) from error
+        if len(data) > most:
+            raise BadData(f"{self.member!r} in {str(self.path)!r} has more than {most // 1_000_000} MB.", hint=_ANOTHER)
+        return data
+
+    def text(self) -> str:
+        """The text of the file, as `read_text` decodes it.
+
+        Raises:
+            BadData: as `read`; or it is no text.
+        """
+        return _decoded(self.read(), str(self))
+
+    def json(self, problems: Problems | None = None, *, nan_is_null: bool = False) -> Json:
+        """The JSON in the file; see `read_json`.
+
+        Args:
+            problems: takes keys that stand twice.
+            nan_is_null: whether NaN, which is no JSON, is read as null.
+
+        Raises:
+            BadData: as `text` and `read_json`.
+        """
+        return _json_in(self.text(), str(self), problems, nan_is_null=nan_is_null)
+
+
 def read_json(path: Path, problems: Problems | None = None) -> Json:
     """The JSON in a file; a key that an object has twice is a problem, and its last value counts.
 
     Raises:
         BadData: the file is no JSON, has NaN or Infinity, is nested too deeply, or has more values than `MAX_MARKS`.
     """
-    text = read_text(path)
+    return DataFile(path).json(problems)
+
+
+def _json_in(text: str, source: str, problems: Problems | None, *, nan_is_null: bool) -> Json:
     if sum(map(text.count, ",[{")) > MAX_MARKS:
-        raise BadData(f"The file {str(path)!r} holds more than {MAX_MARKS:,} values.", hint=_ANOTHER)
+        raise BadData(f"The file {source!r} holds more than {MAX_MARKS:,} values.", hint=_ANOTHER)
     twice: list[str] = []
 
     def unique(pairs: list[tuple[str, Any]]) -> JsonObject:
@@ -149,14 +228,19 @@ def read_json(path: Path, problems: Problems | None = None) -> Json:
             twice.extend(_repeated([key for key, _ in pairs]))
         return form
 
+    def constant(name: str) -> None:
+        if name != "NaN" or not nan_is_null:
+            msg = f"it holds {name}"
+            raise ValueError(msg)
+
     try:
-        content = cast("Json", json.loads(text, object_pairs_hook=unique, parse_constant=_refuse))
+        content = cast("Json", json.loads(text, object_pairs_hook=unique, parse_constant=constant))
     except RecursionError as error:
-        raise BadData(f"The file {str(path)!r} is nested too deeply.", hint=_ANOTHER) from error
+        raise BadData(f"The file {source!r} is nested too deeply.", hint=_ANOTHER) from error
     except ValueError as error:
-        raise BadData(f"The file {str(path)!r} is no JSON: {error}.", hint="Fetch it again.") from error
+        raise BadData(f"The file {source!r} is no JSON: {error}.", hint="Fetch it again.") from error
     for key in twice:
-        note(BadData(f"The file {str(path)!r} has the key {key!r} twice.", hint="Keep one of the two."), problems)
+        note(BadData(f"The file {source!r} has the key {key!r} twice.", hint="Keep one of the two."), problems)
     return content
 
 
@@ -174,11 +258,6 @@ def read_map(path: Path, problems: Problems | None = None) -> JsonObject:
     if not content:
         raise BadData(f"The file {str(path)!r} is an empty object.", hint="Fetch it again.")
     return cast("JsonObject", content)
-
-
-def _refuse(name: str) -> object:
-    msg = f"it holds {name}"
-    raise ValueError(msg)
 
 
 def _repeated(keys: Sequence[str]) -> list[str]:

@@ -13,133 +13,21 @@ from __future__ import annotations
 
 import csv
 import io
-import zipfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal, TypeAlias
 
-from askance.data_table import concat_arrow, read_arrow
-from askance.errors import BadData, BadImage
-from askance.evals.suite.files import files_below, is_picture, read_text
+from askance.errors import BadData
+from askance.evals.suite.files import read_text
+from askance.evals.suite.pictures import ArrowTable, PictureFiles
 from askance.evals.whoops.images import COLUMNS, id_of
-from askance.images import SUFFIXES, Image
-
-PICTURE = "image"
-"""The column with the picture: its bytes, and the name of its file."""
-
-
-class ArrowTable:
-    """The rows of one or several Arrow files; pictures are read when they are needed.
-
-    Raises:
-        MissingExtra: pyarrow is not installed.
-        BadData: a file cannot be read.
-    """
-
-    def __init__(self, paths: Sequence[Path]) -> None:
-        self._table = concat_arrow([read_arrow(path) for path in paths], str(paths[0]))
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Names of the columns."""
-        return tuple(self._table.column_names)
-
-    def rows(self, columns: Sequence[str]) -> list[Mapping[str, Any]]:
-        """The rows with those of `columns` that the table has."""
-        return self._table.select([name for name in self.columns if name in columns]).to_pylist()
-
-    def picture(self, place: int) -> tuple[bytes | None, str]:
-        """The bytes of a row's picture, None if there are none, and the name of its file."""
-        if PICTURE not in self.columns:
-            return None, ""
-        found: Any = self._table.column(PICTURE)[place].as_py()
-        if found is None or isinstance(found, bytes):
-            return found, ""
-        parts: Mapping[str, Any] = found
-        return parts.get("bytes"), str(parts.get("path") or "")
-
+from askance.images import Image
 
 ARCHIVE = "whoops_images.zip"
 FOLDER = "whoops_images"
 APART = frozenset({"pairs", "normal", "weird"})
 """Folders with other pictures: those of pairs."""
-
-DEEPEST = 3
-MOST_FILES = 100_000
-"""Files that are looked at, at most; the data set has 500 images."""
-MOST_BYTES = 64_000_000
-"""Most bytes of a picture within an archive; those of the data set have about 1.4 million."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PictureFiles:
-    """The pictures of a folder, and those in its archive."""
-
-    by_stem: Mapping[str, Path]
-    archive: Path | None = None
-    members: Mapping[str, str]
-    """Names within the archive, by name of the picture without its ending."""
-
-    @classmethod
-    def scan(cls, folder: Path) -> PictureFiles:
-        """The pictures below a folder; only names are read.
-
-        Raises:
-            BadData: there are too many files, or the archive cannot be read.
-        """
-        by_stem: dict[str, Path] = {}
-        files = files_below(
-            folder, deepest=DEEPEST, most=MOST_FILES, takes=is_picture, enters=lambda name: name not in APART
-        )
-        for path in sorted(files, key=lambda path: (path.parent.name != FOLDER, len(path.parts), str(path))):
-            by_stem.setdefault(path.stem, path)
-        archive = next((path for path in (folder / ARCHIVE, folder / "test" / ARCHIVE) if path.is_file()), None)
-        return cls(by_stem=by_stem, archive=archive, members={} if archive is None else _members(archive))
-
-    def __contains__(self, stem: str) -> bool:
-        return stem in self.by_stem or stem in self.members
-
-    def __len__(self) -> int:
-        return len({*self.by_stem, *self.members})
-
-    def load(self, stem: str) -> Image | None:
-        """The picture of that name; one from the archive is held in memory.
-
-        Raises:
-            BadImage: it cannot be unpacked.
-        """
-        if stem in self.by_stem:
-            return Image.from_path(self.by_stem[stem])
-        if self.archive is None or stem not in self.members:
-            return None
-        return _unpacked(self.archive, self.members[stem])
-
-
-def _members(archive: Path) -> dict[str, str]:
-    try:
-        with zipfile.ZipFile(archive) as opened:
-            names = opened.namelist()
-    except (OSError, zipfile.BadZipFile) as error:
-        raise BadData(f"The archive {str(archive)!r} cannot be read: {error}.", hint="Fetch it again.") from error
-    shown = [name for name in names if not PurePosixPath(name).name.startswith(".") and "__MACOSX" not in name]
-    wanted = (name for name in shown if PurePosixPath(name).suffix.lower() in SUFFIXES)
-    return {PurePosixPath(name).stem: name for name in wanted}
-
-
-def _unpacked(archive: Path, member: str) -> Image:
-    try:
-        with zipfile.ZipFile(archive) as opened, opened.open(member) as stream:
-            data = stream.read(MOST_BYTES + 1)
-    except (OSError, zipfile.BadZipFile, RuntimeError, NotImplementedError, EOFError, ValueError) as error:
-        raise BadImage(f"{member!r} cannot be taken out of {str(archive)!r}: {error}.", hint="Unpack it.") from error
-    if len(data) > MOST_BYTES:
-        raise BadImage(
-            f"{member!r} in {str(archive)!r} has more than {MOST_BYTES // 1_000_000} MB.",
-            hint="Make the picture smaller.",
-        )
-    return Image.from_bytes(data, name=PurePosixPath(member).name)
-
 
 Layout: TypeAlias = Literal["csv", "imagefolder", "arrow"]
 
@@ -209,7 +97,12 @@ def _arrow_files(folder: Path) -> tuple[Path, ...]:
 
 def _of_table(layout: Layout, folder: Path, path: Path) -> WhoopsRows:
     rows = tuple((f"The file {str(path)!r}, line {line}", row) for line, row in _records(path))
-    pictures = PictureFiles.scan(folder)
+    pictures = PictureFiles.scan(
+        folder,
+        archive=next((path for path in (folder / ARCHIVE, folder / "test" / ARCHIVE) if path.is_file()), None),
+        first=FOLDER,
+        apart=APART,
+    )
     names = [_stems(row, where) for where, row in rows]
     by_place = not any(stem in pictures for stems in names for stem in stems) and all(
         str(place) in pictures for place in range(len(rows))

@@ -80,7 +80,7 @@ async def nearest_texts(
     recorded = get_embedder(embedder, engine=engine)
     asked = _among(candidates, k)
     forms = [{**recorded.form(), "query": query, **asked} for query in queries]
-    vectors = _Vectors(recorded)
+    vectors = TextVectors(recorded)
 
     async def make(places: Sequence[int]) -> list[JsonObject]:
         nearest = Nearest(await vectors.of([queries[place] for place in places]), k=k)
@@ -137,8 +137,8 @@ async def best_texts(
     return _hits(found, form)
 
 
-class _Vectors:
-    """Vectors of many texts in 16 bits, each made once."""
+class TextVectors:
+    """Vectors of many texts in 16 bits. Each is made once and kept in a file beside the records, where there is one."""
 
     def __init__(self, embedder: RecordedEmbedder) -> None:
         self._embedder = embedder
@@ -146,7 +146,12 @@ class _Vectors:
         self._store = MemoryVectors() if folder is None else VectorFile(folder, embedder.form())
 
     async def of(self, texts: Sequence[str]) -> list[Half]:
-        """Their vectors, in their order."""
+        """Their vectors, in their order.
+
+        Raises:
+            CallError: the embedder failed.
+            StoreError: the file of vectors is damaged.
+        """
         if self._embedder.keeps:
             return [half(vector) for vector in await self._embedder.fresh(texts)]
         keys = [key_of("embed", self._embedder.request(text)) for text in texts]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable, Mapping
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -44,33 +44,32 @@ def engine() -> Engine:
     return Engine(records=MemoryStore())
 
 
-@pytest.mark.parametrize(
-    "write",
-    [
-        pytest.param(lambda path: as_lines(path, [row(*each) for each in TEXTS.items()]), id="lines"),
-        pytest.param(lambda path: as_lines(path, [{"response": TEXTS["one"], "instance_id": "one"}]), id="one line"),
-        pytest.param(lambda path: as_json(path, [row(*each) for each in TEXTS.items()]), id="list of rows"),
-        pytest.param(
-            lambda path: as_json(
-                path,
-                [
-                    {"instance_id": name, "full_response": text, "extracted_answer": "A", "timestamp": 1.5}
-                    for name, text in TEXTS.items()
-                ],
-            ),
-            id="leaderboard script",
-        ),
-        pytest.param(lambda path: as_json(path, TEXTS), id="object"),
-        pytest.param(lambda path: as_json(path, row("one", TEXTS["one"])), id="one row over lines"),
-        pytest.param(lambda path: as_lines(path, [TEXTS]), id="object in one line"),
-        pytest.param(
-            lambda path: as_lines(path, [row(name, completion(text)) for name, text in TEXTS.items()]),
-            id="completions",
-        ),
-        pytest.param(lambda path: path.write_bytes(b"\xef\xbb\xbf" + json.dumps(TEXTS).encode()) and path, id="marked"),
-    ],
-)
-def test_every_published_shape_is_read(write: Any, tmp_path: Path) -> None:
+def marked(path: Path) -> Path:
+    path.write_bytes(b"\xef\xbb\xbf" + json.dumps(TEXTS).encode())
+    return path
+
+
+SHAPES: Mapping[str, Callable[[Path], Path]] = {
+    "lines": lambda path: as_lines(path, [row(*each) for each in TEXTS.items()]),
+    "one line": lambda path: as_lines(path, [{"response": TEXTS["one"], "instance_id": "one"}]),
+    "list of rows": lambda path: as_json(path, [row(*each) for each in TEXTS.items()]),
+    "leaderboard script": lambda path: as_json(
+        path,
+        [
+            {"instance_id": name, "full_response": text, "extracted_answer": "A", "timestamp": 1.5}
+            for name, text in TEXTS.items()
+        ],
+    ),
+    "object": lambda path: as_json(path, TEXTS),
+    "object in one line": lambda path: as_lines(path, [TEXTS]),
+    "one row over lines": lambda path: as_json(path, row("one", TEXTS["one"])),
+    "completions": lambda path: as_lines(path, [row(name, completion(text)) for name, text in TEXTS.items()]),
+    "marked": marked,
+}
+
+
+@pytest.mark.parametrize("write", SHAPES.values(), ids=SHAPES)
+def test_every_published_shape_is_read(write: Callable[[Path], Path], tmp_path: Path) -> None:
     path = write(tmp_path / "replies.json")
     found = ReplyFile.open(path)
     assert found.replies == {name: RecordedReply(text=TEXTS[name]) for name in found.replies}
@@ -260,14 +259,10 @@ def test_a_sample_that_carries_no_reply_of_this_kind_is_refused() -> None:
 
 
 def test_runs_of_different_replies_ask_the_same(tmp_path: Path) -> None:
-    texts = {"a": right, "b": lambda _: "Final Answer: A"}
+    texts = {"right": {name: right(n) for n, name in enumerate(IDS)}, "same": dict.fromkeys(IDS, "Final Answer: A")}
     runs = [
-        evaluate(
-            Captions(answers=as_json(tmp_path / f"{name}.json", {key: of(n) for n, key in enumerate(IDS)})),
-            out=tmp_path / name,
-            engine=engine(),
-        )
-        for name, of in texts.items()
+        evaluate(Captions(answers=as_json(tmp_path / f"{name}.json", found)), out=tmp_path / name, engine=engine())
+        for name, found in texts.items()
     ]
     assert common_samples(runs).unlike == 0
 

@@ -1,0 +1,484 @@
+"""Tasks made of raw annotations, captions and ratings, as Hessel et al. (2023, section 2.1 and appendix C) made theirs.
+
+What is made is a folder in the layout of the published repository, with `manifest.json`, which says what it was made
+from and what was left out. Equal inputs and an equal seed give equal bytes, whatever the order of files or rows.
+
+```python
+raw = RawContests.open(annotations=Path("all_newyorker_contest_annotations.json"), captions=Path("summaries"))
+construct_tasks(raw, embedder="st:paraphrase-MiniLM-L6-v2", seed=0).write(Path("mine"))
+```
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+
+from askance.errors import BadData, UsageError
+from askance.evals.negatives import HardNegative, OptionSet
+from askance.evals.negatives.annotation_artifacts import find_artifacts
+from askance.evals.newyorker.caption_choice import GoodCaption, choose_captions, official_finalists
+from askance.evals.newyorker.contest_parts import (
+    CHOICES,
+    PARTS,
+    SplitName,
+    balanced_distractors,
+    contest_groups,
+    dealt,
+    parts_of_fold,
+)
+from askance.evals.run_folder import write_whole
+from askance.evals.suite.files import files_below, is_picture
+from askance.evals.suite.shuffle import stable_hash
+from askance.models import get_embedder, run_sync
+from askance.models.encoders.search import TextVectors
+
+if TYPE_CHECKING:
+    from askance.chat import JsonObject
+    from askance.evals.negatives import AnnotationArtifacts
+    from askance.evals.newyorker.caption_choice import CaptionChoice
+    from askance.evals.newyorker.crowd_ratings import ContestCaptions
+    from askance.evals.newyorker.raw_contests import CartoonRecord, JokeExplanation, RawContests
+    from askance.models import Engine
+    from askance.models.encoders.embedder import EmbedderLike
+
+OFFICIAL = 3
+"""Official finalists of a contest."""
+MANIFEST = "manifest.json"
+PICTURES = "all_contest_images"
+
+BuiltTask: TypeAlias = Literal["matching", "ranking", "explanation"]
+AuditedTask: TypeAlias = Literal["matching", "ranking"]
+AUDITED: tuple[AuditedTask, ...] = get_args(AuditedTask)
+
+_FILES: Mapping[BuiltTask, str] = {
+    "matching": "contest_matching_split={}_cleaned.json",
+    "ranking": "quality_ranking_split={}_cleaned.json",
+    "explanation": "explanation_generation_split={}_cleaned.json",
+}
+_RECORDS = "split={}_newyorker_contest_annotations.json"
+
+
+# --- items ---
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MatchingItem:
+    """Which of five captions is of the cartoon?"""
+
+    right: GoodCaption
+    choices: tuple[GoodCaption, ...]
+    """In the order in which they are shown; one of them is `right`."""
+
+    def form(self, part: int) -> JsonObject:
+        """The item in the repository's shape."""
+        return {
+            "choices": [{"clean_caption": each.text, "source": each.source} for each in self.choices],
+            "contest_number": self.right.contest,
+            "correct_idx": self.choices.index(self.right),
+            "split_idx_for_neg_match": part,
+        }
+
+    def option_set(self) -> OptionSet:
+        """The item as the audit of wording takes it."""
+        return _option_set(self.right, [each.text for each in self.choices])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankingItem:
+    """Which of two captions was found better?"""
+
+    winner: GoodCaption
+    okay: str
+    first: bool
+    """Whether the winner is shown first."""
+
+    def form(self) -> JsonObject:
+        """The item in the repository's shape."""
+        one, other = (self.winner.text, self.okay) if self.first else (self.okay, self.winner.text)
+        return {
+            "A": one,
+            "B": other,
+            "contest_number": self.winner.contest,
+            "label": "A" if self.first else "B",
+            "winner_source": self.winner.source,
+        }
+
+    def option_set(self) -> OptionSet:
+        """The item as the audit of wording takes it."""
+        return _option_set(self.winner, [self.winner.text, self.okay])
+
+
+def _option_set(right: GoodCaption, texts: Sequence[str]) -> OptionSet:
+    key = str(right.contest)
+    wrong = (text for text in texts if text != right.text)
+    return OptionSet(
+        key=key,
+        true=(right.text,),
+        options=tuple(texts),
+        negatives=tuple(HardNegative(key=key, source=right.text, text=text) for text in wrong),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContestPart:
+    """A fifth of the contests, and the items of their cartoons."""
+
+    number: int
+    contests: tuple[int, ...]
+    matching: tuple[MatchingItem, ...]
+    ranking: tuple[RankingItem, ...]
+    explanation: tuple[JokeExplanation, ...]
+
+    def forms(self, task: BuiltTask) -> list[JsonObject]:
+        """Its items of a task in the repository's shape."""
+        if task == "matching":
+            return [each.form(self.number) for each in self.matching]
+        if task == "ranking":
+            return [each.form() for each in self.ranking]
+        return [each.form() for each in self.explanation]
+
+
+# --- items of a part ---
+
+
+def matching_items(
+    captions: Sequence[GoodCaption], groups: Sequence[int], *, seed: int, key: str
+) -> list[MatchingItem]:
+    """An item of matching for each good caption of a part; each letter is right equally often, but for one.
+
+    Args:
+        captions: of the part.
+        groups: of each caption the group of its contest.
+        seed: of distractors and their order.
+        key: of the part.
+
+    Raises:
+        UsageError: the part is too small.
+    """
+    items: list[MatchingItem] = []
+    wrong = balanced_distractors(groups, seed=seed, key=key)
+    for right, places, turn in zip(captions, wrong, _turns(captions, CHOICES, seed=seed, key=key), strict=True):
+        hashes = {stable_hash(seed, right.contest, right.text, captions[place].text): place for place in places}
+        others = [captions[hashes[each]] for each in sorted(hashes)]
+        items.append(MatchingItem(right=right, choices=(*others[:turn], right, *others[turn:])))
+    return items
+
+
+def ranking_items(captions: Sequence[GoodCaption], okay: Sequence[str], *, seed: int, key: str) -> list[RankingItem]:
+    """An item of ranking for each good caption of a part; A and B are right equally often, but for one.
+
+    Args:
+        captions: of the part, those that have an okay caption.
+        okay: the okay caption of each.
+        seed: of the order of the two.
+        key: of the part.
+    """
+    turns = _turns(captions, 2, seed=seed, key=key)
+    triples = zip(captions, okay, turns, strict=True)
+    return [RankingItem(winner=winner, okay=text, first=turn == 0) for winner, text, turn in triples]
+
+
+def _turns(captions: Sequence[GoodCaption], count: int, *, seed: int, key: str) -> list[int]:
+    """For each caption the place, from 0, of the right answer; places are drawn, and come equally often."""
+    hashes = [stable_hash(seed, key, "place", each.contest, each.text) for each in captions]
+    turns = {one: turn % count for turn, one in enumerate(sorted(hashes))}
+    return [turns[one] for one in hashes]
+
+
+# --- all together ---
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConstructedTasks:
+    """The tasks, and what is to be said of how they were made."""
+
+    parts: tuple[ContestPart, ...]
+    cartoons: Mapping[int, CartoonRecord]
+    seed: int
+    manifest: JsonObject
+    """What they were made from, what was made, and what was left out."""
+
+    def counts(self, task: BuiltTask, fold: int) -> dict[SplitName, int]:
+        """How many items each split of a fold has."""
+        return {
+            split: sum(len(self.parts[number].forms(task)) for number in numbers)
+            for split, numbers in parts_of_fold(fold).items()
+        }
+
+    def option_sets(self, task: AuditedTask) -> list[OptionSet]:
+        """All items of a task as the audit of wording takes them."""
+        return [each.option_set() for part in self.parts for each in getattr(part, task)]
+
+    def write(self, folder: Path, *, pictures: Path | None = None) -> tuple[int, ...]:
+        """Writes the files; the manifest comes last.
+
+        Args:
+            folder: a new or empty one.
+            pictures: folder with pictures that are named by their contest; those of the tasks are copied.
+
+        Returns:
+            Contests without a picture; all where no folder is named.
+
+        Raises:
+            UsageError: the folder holds something.
+            BadData: there is no such folder of pictures.
+            StoreError: a file cannot be written.
+        """
+        check_new(folder)
+        found = {} if pictures is None else _pictures(pictures)
+        used = [contest for part in self.parts for contest in part.contests]
+        for fold in range(PARTS):
+            splits = parts_of_fold(fold)
+            for task, name in _FILES.items():
+                rows = {
+                    split: [row for number in splits[split] for row in self.parts[number].forms(task)]
+                    for split in splits
+                }
+                if any(rows.values()):
+                    _write(folder / "tasks" / name.format(fold), rows)
+            _write(
+                folder / "annotations_per_split" / f"split={fold}_newyorker_contest_annotations.json",
+                self._records(splits),
+            )
+        for contest in sorted(set(used) & set(found)):
+            (folder / PICTURES).mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(found[contest], folder / PICTURES / f"{contest}{found[contest].suffix.lower()}")
+        missing = tuple(sorted(set(used) - set(found)))
+        pictures_said = {"copied": len(used) - len(missing), "missing": ranges(missing)}
+        _write(folder / MANIFEST, {**self.manifest, "pictures": pictures_said})
+        return missing
+
+    def _records(self, splits: Mapping[SplitName, Sequence[int]]) -> JsonObject:
+        """What is known of the cartoons of a fold: all that people wrote for training, one of each for the others."""
+        forms = {
+            contest: self.cartoons[contest].form if split == "train" else self.cartoons[contest].fixed(self.seed)
+            for split, numbers in splits.items()
+            for number in numbers
+            for contest in self.parts[number].contests
+        }
+        return {str(contest): forms[contest] for contest in sorted(forms)}
+
+
+def check_new(folder: Path) -> None:
+    """Refuses a folder that holds something.
+
+    Raises:
+        UsageError: it does, or it is no folder.
+    """
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise UsageError(f"{str(folder)!r} is there already, and is no empty folder.", hint="Name a new folder.")
+
+
+def _write(path: Path, form: object) -> None:
+    write_whole(path, json.dumps(form, ensure_ascii=False, indent=1) + "\n")
+
+
+def _pictures(folder: Path) -> dict[int, Path]:
+    """The pictures that are named by their contest."""
+    if not folder.is_dir():
+        raise BadData(f"There is no folder {str(folder)!r}.", hint="Name the folder with 1.jpeg, 2.jpeg and so on.")
+    found: dict[int, Path] = {}
+    for path in files_below(folder, deepest=2, most=100_000, takes=is_picture):
+        if path.stem.isascii() and path.stem.isdigit():
+            found.setdefault(int(path.stem), path)
+    return found
+
+
+def construct_tasks(
+    raw: RawContests,
+    *,
+    embedder: EmbedderLike | None = None,
+    seed: int = 0,
+    unrated: bool = False,
+    engine: Engine | None = None,
+) -> ConstructedTasks:
+    """Makes the tasks; see `aconstruct_tasks`."""
+    return run_sync(aconstruct_tasks(raw, embedder=embedder, seed=seed, unrated=unrated, engine=engine))
+
+
+async def aconstruct_tasks(
+    raw: RawContests,
+    *,
+    embedder: EmbedderLike | None = None,
+    seed: int = 0,
+    unrated: bool = False,
+    engine: Engine | None = None,
+) -> ConstructedTasks:
+    """Makes the tasks.
+
+    Args:
+        raw: what they are made of. Contests without annotations are left out.
+        embedder: tells captions of like meaning; None compares their words alone. The authors' is
+            `st:sentence-transformers/paraphrase-MiniLM-L6-v2`.
+        seed: of everything that is drawn.
+        unrated: whether captions that nobody rated can be okay captions.
+        engine: whose records and mode are used.
+
+    Raises:
+        BadData: a file of captions cannot be read.
+        UsageError: there are too few contests.
+        CallError: the embedder failed.
+    """
+    recorded = None if embedder is None else get_embedder(embedder, engine=engine)
+    vectors = None if recorded is None else TextVectors(recorded)
+    chosen: dict[int, CaptionChoice] = {}
+    log = _ConstructionLog()
+    for contest, cartoon in raw.cartoons.items():
+        official = official_finalists(cartoon)
+        submitted = raw.captions.read(contest) if contest in raw.captions.files else None
+        choice = await choose_captions(contest, official, submitted, vectors=vectors, seed=seed, unrated=unrated)
+        log.take(cartoon, submitted, choice)
+        if choice.good:
+            chosen[contest] = choice
+    good = [each for choice in chosen.values() for each in choice.good]
+    groups = contest_groups(good)
+    parts = tuple(
+        _part(number, [chosen[contest] for contest in contests], groups, seed=seed, explanations=raw.explanations)
+        for number, contests in enumerate(dealt(groups, Counter(each.contest for each in good), seed=seed))
+    )
+    tasks = ConstructedTasks(parts=parts, cartoons=raw.cartoons, seed=seed, manifest={})
+    how: JsonObject = {
+        "made_by": "askance newyorker build",
+        "seed": seed,
+        "embedder": None if recorded is None else recorded.form(),
+        "unrated": unrated,
+    }
+    return replace(tasks, manifest={**how, **log.form(raw, groups), **_results(tasks)})
+
+
+def _part(
+    number: int,
+    chosen: Sequence[CaptionChoice],
+    groups: Mapping[int, int],
+    *,
+    seed: int,
+    explanations: Sequence[JokeExplanation],
+) -> ContestPart:
+    contests = tuple(each.contest for each in chosen)
+    good = [each for choice in chosen for each in choice.good]
+    pairs = [(each, choice.okay[each.text]) for choice in chosen for each in choice.good if each.text in choice.okay]
+    winners, okay = [winner for winner, _ in pairs], [text for _, text in pairs]
+    members = [groups[each.contest] for each in good]
+    return ContestPart(
+        number=number,
+        contests=contests,
+        matching=tuple(matching_items(good, members, seed=seed, key=f"matching {number}")),
+        ranking=tuple(ranking_items(winners, okay, seed=seed, key=f"ranking {number}")),
+        explanation=tuple(each for each in explanations if each.contest in contests),
+    )
+
+
+# --- what is said of it ---
+
+
+@dataclass(kw_only=True)
+class _ConstructionLog:
+    """What happened to contests and captions."""
+
+    finalists: dict[str, list[int]] = field(default_factory=dict[str, list[int]])
+    no_good: list[int] = field(default_factory=list[int])
+    no_ranking: dict[str, list[int]] = field(default_factory=dict[str, list[int]])
+    captions: Counter[str] = field(default_factory=Counter[str])
+    digests: dict[str, str] = field(default_factory=dict[str, str])
+
+    def take(self, cartoon: CartoonRecord, submitted: ContestCaptions | None, choice: CaptionChoice) -> None:
+        """Notes one contest."""
+        contest = cartoon.contest
+        official = sum(each.source == "official_winner" for each in choice.good)
+        if official != OFFICIAL:
+            self.finalists.setdefault(str(official), []).append(contest)
+        if submitted is not None:
+            self.captions.update({f"rows with {reason}": count for reason, count in submitted.left_out.items()})
+            self.digests |= submitted.digests
+        self.captions.update(choice.counts)
+        if not choice.good:
+            self.no_good.append(contest)
+        elif choice.why_no_okay is not None:
+            self.no_ranking.setdefault(choice.why_no_okay, []).append(contest)
+
+    def form(self, raw: RawContests, groups: Mapping[int, int]) -> JsonObject:
+        """As JSON: inputs, what is odd about them, and what was left out."""
+        shared: dict[int, list[int]] = {}
+        for contest, group in sorted(groups.items()):
+            shared.setdefault(group, []).append(contest)
+        return {
+            "inputs": {**raw.digests, **dict(sorted(self.digests.items()))},
+            "submitted_captions": dict(sorted(self.captions.items())),
+            "contests_that_share_a_caption": [ranges(each) for each in shared.values() if len(each) > 1],
+            "contests_with_other_than_three_official_finalists": _by_reason(self.finalists),
+            "contests_left_out": _by_reason(
+                {
+                    "no good caption": self.no_good,
+                    "captions without annotations": [each for each in raw.captions.files if each not in raw.cartoons],
+                    "an explanation, and no good caption": [
+                        each.contest for each in raw.explanations if each.contest not in groups
+                    ],
+                }
+            ),
+            "contests_without_ranking": _by_reason(self.no_ranking),
+            "files_without_a_contest": list(raw.captions.nameless),
+        }
+
+
+def _by_reason(contests: Mapping[str, Sequence[int]]) -> JsonObject:
+    """By reason how many contests there are, and which."""
+    return {
+        reason: {"count": len({*contests[reason]}), "contests": ranges(contests[reason])}
+        for reason in sorted(contests)
+        if contests[reason]
+    }
+
+
+def ranges(numbers: Iterable[int]) -> str:
+    """Whole numbers in order, those that follow each other as ranges: `1-3, 7`."""
+    found: list[tuple[int, int]] = []
+    for number in sorted({*numbers}):
+        first = found.pop()[0] if found and found[-1][1] == number - 1 else number
+        found.append((first, number))
+    return ", ".join(f"{first}" if first == last else f"{first}-{last}" for first, last in found)
+
+
+def _results(tasks: ConstructedTasks) -> JsonObject:
+    """What was made, as JSON."""
+    good = Counter(each.right.source for part in tasks.parts for each in part.matching)
+    alone = {task: artifacts.lengths for task, artifacts in text_alone(tasks).items()}
+    return {
+        "contests": {"annotated": len(tasks.cartoons), "used": sum(len(part.contests) for part in tasks.parts)},
+        "good_captions": dict(sorted(good.items())),
+        "items": {task: [tasks.counts(task, fold) for fold in range(PARTS)] for task in _FILES},
+        "text_alone": {task: asdict(lengths) for task, lengths in alone.items()},
+    }
+
+
+def text_alone(tasks: ConstructedTasks, *, train: bool = False) -> dict[AuditedTask, AnnotationArtifacts]:
+    """What lengths and, if classifiers are trained, the wording of captions say of which is right.
+
+    In matching they say nothing by design; in ranking, what they say is the baseline that a model has to beat.
+
+    Raises:
+        MissingExtra: scikit-learn, which trains, is not installed.
+    """
+    sets = {task: tasks.option_sets(task) for task in AUDITED}
+    return {task: find_artifacts(sets[task], seed=tasks.seed, train=train) for task in AUDITED if sets[task]}
+
+
+def wording_accuracy(sets: Sequence[OptionSet], artifacts: AnnotationArtifacts) -> float | None:
+    """How often the option that a classifier takes for true is right, without the cartoon; None if none was trained.
+
+    Of equal ones each counts for its share. A guess is right in one of five items of matching, one of two of ranking.
+    """
+    if not artifacts.probability:
+        return None
+    right = 0.0
+    for each in sets:
+        wrong = {text: artifacts.probability[each.key, text] for text in each.options}
+        least = min(wrong.values())
+        best = [text for text, chance in wrong.items() if chance == least]
+        right += sum(text in each.true for text in best) / len(best)
+    return right / len(sets)

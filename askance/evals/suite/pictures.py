@@ -1,0 +1,123 @@
+"""Pictures of a data set: files below a folder, files in an archive, and columns of Arrow tables."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from askance.data_table import ArrowFile, concat_arrow
+from askance.errors import BadData, BadImage
+from askance.evals.suite.files import DataFile, files_below, is_picture
+from askance.images import SUFFIXES, Image
+
+PICTURE = "image"
+"""The column with the picture: its bytes, and the name of its file."""
+
+DEEPEST = 3
+MOST_FILES = 100_000
+"""Files that are looked at, at most."""
+MOST_BYTES = 64_000_000
+"""Most bytes of a picture within an archive; the largest of WHOOPS! have about 1.4 million."""
+
+
+@dataclass(frozen=True, slots=True)
+class PictureFiles:
+    """The pictures of a folder, and those in its archive."""
+
+    by_stem: Mapping[str, DataFile]
+    """By the name of the file without its ending."""
+
+    @classmethod
+    def scan(
+        cls, folder: Path, *, archive: Path | None = None, first: str = "", apart: Collection[str] = ()
+    ) -> PictureFiles:
+        """The pictures below a folder; only names are read. A file counts before one of its name in the archive.
+
+        Args:
+            folder: where they are looked for, at most `DEEPEST` levels down.
+            archive: the archive that they come in, if it is there.
+            first: the folder that counts before others, where several have a picture of one name.
+            apart: folders that are not looked into.
+
+        Raises:
+            BadData: there are too many files, or the archive cannot be read.
+        """
+        files = files_below(
+            folder, deepest=DEEPEST, most=MOST_FILES, takes=is_picture, enters=lambda name: name not in apart
+        )
+        by_stem: dict[str, DataFile] = {}
+        for path in sorted(files, key=lambda path: (path.parent.name != first, len(path.parts), str(path))):
+            by_stem.setdefault(path.stem, DataFile(path))
+        packed = () if archive is None else DataFile(archive).members()
+        wanted = {file.stem: file for file in packed if PurePosixPath(file.member).suffix.lower() in SUFFIXES}
+        return cls(wanted | by_stem)
+
+    def __contains__(self, stem: str) -> bool:
+        return stem in self.by_stem
+
+    def __len__(self) -> int:
+        return len(self.by_stem)
+
+    def load(self, stem: str) -> Image | None:
+        """The picture of that name; one from the archive is held in memory.
+
+        Raises:
+            BadImage: it cannot be unpacked.
+        """
+        return load_picture(self.by_stem[stem]) if stem in self.by_stem else None
+
+
+def load_picture(file: DataFile) -> Image:
+    """The picture in a file; one from an archive is held in memory.
+
+    Raises:
+        BadImage: it cannot be unpacked.
+    """
+    if not file.member:
+        return Image.from_path(file.path)
+    try:
+        return Image.from_bytes(file.read(MOST_BYTES), name=PurePosixPath(file.member).name)
+    except BadData as error:
+        raise BadImage(error.message, hint="Unpack the archive, and look at the picture.") from error
+
+
+class ArrowTable:
+    """The rows of one or several Arrow files; pictures are read when they are needed.
+
+    Raises:
+        MissingExtra: pyarrow is not installed.
+        BadData: a file cannot be read.
+    """
+
+    def __init__(self, paths: Sequence[Path]) -> None:
+        self._files = [ArrowFile(path) for path in paths]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        return self._files[0].columns
+
+    def rows(self, columns: Sequence[str]) -> list[Mapping[str, Any]]:
+        """The rows with those of `columns` that the table has."""
+        wanted = [name for name in self.columns if name in columns]
+        return concat_arrow([file.read(wanted) for file in self._files], str(self._files[0].path)).to_pylist()
+
+    def picture(self, place: int) -> tuple[bytes | None, str]:
+        """The bytes of a row's picture, None if there are none, and the name of its file."""
+        if PICTURE not in self.columns:
+            return None, ""
+        file, start = next(each for each in reversed(self._starts) if each[1] <= place)
+        found: Any = file.cell(PICTURE, place - start)
+        if found is None or isinstance(found, bytes):
+            return found, ""
+        parts: Mapping[str, Any] = found
+        return parts.get("bytes"), str(parts.get("path") or "")
+
+    @cached_property
+    def _starts(self) -> list[tuple[ArrowFile, int]]:
+        """Each file with the position of its first row."""
+        return list(zip(self._files, accumulate((file.count for file in self._files), initial=0), strict=False))

@@ -1,0 +1,155 @@
+"""The leaderboard's file: which runs can be submitted, by which letters, and what stands for missing answers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from askance.errors import BadData, StoreError, UsageError
+from askance.evals import Evaluation, Prediction, Run, Sample, evaluate
+from askance.evals.newyorker import leaderboard_ids, submission_of
+from askance.evals.scorer import right_or_wrong
+from askance.models import Engine
+from askance.replay import MemoryStore
+from tests.evals.newyorker.recorded import IDS, as_json, item
+
+MATCHING, RANKING, EXPLANATION = (f"newyorker/{task}" for task in ("matching", "ranking", "explanation"))
+CHOSEN = {name: [1 + place] for place, name in enumerate(IDS)}
+
+
+def made(
+    out: Path,
+    *,
+    task: str = MATCHING,
+    samples: Sequence[Sample] = tuple(map(item, range(5))),
+    answers: dict[str, Any] = CHOSEN,
+    epochs: int = 1,
+    **options: Any,
+) -> Run:
+    """A run of which the answers are given; None stands for no answer."""
+
+    def answer(sample: Sample) -> Any:
+        value = answers.get(sample.id)
+        return Prediction(outcome="invalid", reason="no answer is given") if value is None else value
+
+    found = Evaluation(samples=samples, solver=answer, scorer=right_or_wrong(), name=task, options=options)
+    return evaluate(found, out=out, epochs=epochs, engine=Engine(records=MemoryStore()))
+
+
+def test_a_letter_stands_for_each_id(tmp_path: Path) -> None:
+    found = submission_of(made(tmp_path / "run"))
+    assert found.answers == dict(zip(IDS, "ABCDE", strict=True))
+    assert found.filled == ()
+    path = found.write(tmp_path / "new" / "predictions.json")
+    assert json.loads(path.read_text(encoding="utf-8")) == found.answers
+    assert [each.name for each in path.parent.iterdir()] == ["predictions.json"]
+
+
+def test_letters_are_those_of_the_data(tmp_path: Path) -> None:
+    turned = [replace(item(n, order=2), id=IDS[n], tags={}) for n in range(5)]
+    found = submission_of(made(tmp_path / "run", samples=turned))
+    assert [*found.answers.values()] == list("EDCBA")
+
+
+def test_an_explanation_is_its_text(tmp_path: Path) -> None:
+    samples = [Sample(id=name) for name in IDS]
+    texts = dict.fromkeys(IDS, "They bite. “Mice”")
+    run = made(tmp_path / "run", task=EXPLANATION, samples=samples, answers=texts)
+    path = submission_of(run).write(tmp_path / "explanation.json")
+    assert json.loads(path.read_text(encoding="utf-8")) == texts
+
+
+def test_what_is_missing_is_refused_or_filled_by_a_rule(tmp_path: Path) -> None:
+    run = made(tmp_path / "run", answers={**CHOSEN, IDS[0]: None, IDS[3]: None})
+    with pytest.raises(UsageError, match=f"2 samples have no answer, such as '{IDS[0]}'") as caught:
+        submission_of(run)
+    assert "--missing" in str(caught.value.hint)
+    last = submission_of(run, missing="last")
+    assert [*last.answers.values()] == list("EBCEE")
+    assert last.filled == (IDS[0], IDS[3])
+    drawn = [submission_of(run, missing="random", seed=seed).answers for seed in range(40)]
+    assert {answers[IDS[0]] for answers in drawn} == set("ABCDE")
+    assert drawn[0] == submission_of(run, missing="random").answers
+    assert all(answers[IDS[1]] == "B" for answers in drawn)
+
+
+def test_a_missing_explanation_cannot_be_filled(tmp_path: Path) -> None:
+    samples = [Sample(id=name) for name in IDS]
+    run = made(tmp_path / "run", task=EXPLANATION, samples=samples, answers=dict.fromkeys(IDS[1:], "They bite."))
+    with pytest.raises(UsageError, match="1 sample has no explanation"):
+        submission_of(run, missing="random")
+
+
+def test_an_empty_explanation_counts_as_missing(tmp_path: Path) -> None:
+    samples = [Sample(id=name) for name in IDS]
+    run = made(tmp_path / "run", task=EXPLANATION, samples=samples, answers=dict.fromkeys(IDS, " "))
+    with pytest.raises(UsageError, match="5 samples have no explanation"):
+        submission_of(run)
+
+
+REFUSED: Mapping[str, Callable[[Path], Run]] = {
+    "which the leaderboard does not have": lambda out: made(out, task="whoops/matching"),
+    "under the control 'swapped-image'": lambda out: made(out, control="swapped-image"),
+    "answers each sample several times": lambda out: made(out, epochs=2),
+    "in two orders": lambda out: made(out, samples=[item(0), item(0, order=2)], answers={**CHOSEN, f"{IDS[0]}#2": [1]}),
+    "1 sample has an id that no official file has": lambda out: made(
+        out, samples=[item(0), replace(item(1), tags={"official_id": False})]
+    ),
+}
+
+
+@pytest.mark.parametrize("said", REFUSED)
+def test_runs_that_are_no_submission(said: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=said) as caught:
+        submission_of(REFUSED[said](tmp_path / "run"))
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize("value", [[], [6], [1, 2], ["A"], {"numbers": [1]}])
+def test_an_answer_that_is_no_one_option_is_refused(value: Any, tmp_path: Path) -> None:
+    run = made(tmp_path / "run", answers={**CHOSEN, IDS[0]: value})
+    with pytest.raises(UsageError, match="is not one option of 5"):
+        submission_of(run)
+
+
+def test_a_run_that_is_not_finished_is_refused(tmp_path: Path) -> None:
+    run = made(tmp_path / "run")
+    with pytest.raises(UsageError, match="is not finished"):
+        submission_of(replace(run, finished=None))
+    with pytest.raises(UsageError, match="is not finished"):
+        submission_of(replace(run, left=3))
+
+
+def test_ids_are_held_against_those_of_the_leaderboard(tmp_path: Path) -> None:
+    run = made(tmp_path / "run")
+    inside = tmp_path / "data" / "matching_test_set_public"
+    inside.mkdir(parents=True)
+    items = [{"instance_id": name, "image": "a.jpg", "choices": {"A": "x"}} for name in IDS]
+    as_json(inside / "instances.json", items)
+    for folder in (inside, inside.parent):
+        assert submission_of(run, ids=leaderboard_ids(folder, MATCHING)).answers
+    as_json(inside / "instances.json", [*items[1:], {**items[0], "instance_id": "f" * 32}])
+    with pytest.raises(UsageError, match="lacks 1 of the 5 ids of the data and has 1 of its own"):
+        submission_of(run, ids=leaderboard_ids(inside, MATCHING))
+
+
+@pytest.mark.parametrize("content", [{}, [], [{"image": "a.jpg"}], [7], [{"instance_id": 7}]])
+def test_what_is_no_file_of_the_leaderboard(content: Any, tmp_path: Path) -> None:
+    as_json(tmp_path / "instances.json", content)
+    with pytest.raises(BadData, match="no list of the leaderboard's items"):
+        leaderboard_ids(tmp_path, MATCHING)
+    with pytest.raises(BadData, match="There is no file"):
+        leaderboard_ids(tmp_path / "none", RANKING)
+
+
+def test_a_file_that_cannot_be_written_leaves_the_old_one(tmp_path: Path) -> None:
+    found = submission_of(made(tmp_path / "run"))
+    (tmp_path / "file").write_text("old", encoding="utf-8")
+    with pytest.raises(StoreError, match="cannot be written"):
+        found.write(tmp_path / "file" / "predictions.json")
+    assert (tmp_path / "file").read_text(encoding="utf-8") == "old"
