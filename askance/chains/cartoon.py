@@ -64,7 +64,8 @@ def cartoon_steps(
         raise UsageError(f"A cartoon has no {fields} fields.", hint=f"Take 1 to {len(CARTOON_LINKS)}.")
     links = CARTOON_LINKS[:fields]
     asked = [] if vlm is None else [cartoon_step(link, vlm, prompts=prompts) for link in links]
-    return [*asked, Step(link=DESCRIPTION, node=lay_out, needs=links, subject=partial(_said, links=links))]
+    subject = partial(_said, links=links)
+    return [*asked, Step(link=DESCRIPTION, node=lay_out, needs=links, subject=subject, asks_nobody=True)]
 
 
 def cartoon_step(link: Link[Any], vlm: Model, *, prompts: PromptLibrary | None = None) -> Step:

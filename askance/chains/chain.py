@@ -64,6 +64,8 @@ class Step:
     """Links that must have an answer first, as far as the chain has them."""
     subject: Callable[[Reading], Any]
     """The node's input; raises `Skipped` where something that it cannot do without is not there."""
+    asks_nobody: bool = False
+    """Whether the node only rearranges what is known, so that a plan runs it as well."""
 
     @property
     def name(self) -> str:
@@ -216,7 +218,7 @@ class Chain(Runnable["Given", Reading]):
             if node is None:
                 del kept[link]
             else:
-                kept[link] = replace(step, node=node)
+                kept[link] = replace(step, node=node, asks_nobody=False)
         return Chain(self.get_name(), target=self.target, steps=kept.values(), mode=self.mode)
 
     def _step(self, link: str) -> Step:

@@ -61,7 +61,13 @@ def description_steps(
         raise UsageError(f"There is no context {context!r}.", hint=f"Choose one of {', '.join(get_args(Context))}.")
     asked = _ASKED[cast("Context", context)]
     node: NodeLike = combine(llm, prompts=prompts) if context.startswith("T_V") else concatenate
-    last = Step(link=DESCRIPTION, node=node, needs=asked, subject=partial(verbalizations, asked=asked))
+    last = Step(
+        link=DESCRIPTION,
+        node=node,
+        needs=asked,
+        subject=partial(verbalizations, asked=asked),
+        asks_nobody=node is concatenate,
+    )
     return [*(tool_step(link, vlm, prompts=prompts) for link in asked), last]
 
 

@@ -18,7 +18,6 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from askance.chains.context import concatenate
 from askance.chains.link import LINKS_BY_NAME, TYPICAL_BYTES
 from askance.chains.prompt_change import MOST_TRIED, PromptChange, prompt_change
 from askance.chat import canonical_json
@@ -444,7 +443,7 @@ class ChainWalk:
     def _counting_node(self, step: Step) -> NodeLike:
         """A node that is counted, in the place of the step's own."""
         own: NodeLike = step.node
-        if own is concatenate:
+        if step.asks_nobody:
             return own
         if not isinstance(own, Node):
             return cast("NodeLike", _WithoutModel(step, self.without_model))

@@ -4,7 +4,10 @@ from .crowd_ratings import clean_caption as clean_caption
 from .dataset import Cartoon as Cartoon
 from .dataset import Item as Item
 from .dataset import NewYorker as NewYorker
+from .explanation import JokeExplanation as JokeExplanation
 from .layout import LEADERBOARD as LEADERBOARD
+from .matching import CartoonMatching as CartoonMatching
+from .ranking import CartoonRanking as CartoonRanking
 from .raw_contests import RawContests as RawContests
 from .reply_conventions import ConventionTask as ConventionTask
 from .submission import Submission as Submission

@@ -58,8 +58,9 @@ class JokeExplanation(CartoonTask):
         return self.chain("explanation", agent=explain_joke, subject=self._joke, target=REPLY, about=(CAPTION,))
 
     def _joke(self, reading: Reading) -> Joke:
-        shown = self.view.visual_question(reading)
-        return Joke(**dict(shown), caption=reading.require(CAPTION))
+        seen = self.view.visual_question(reading)
+        caption = reading.require(CAPTION)
+        return Joke(description=seen.description, image=seen.image, examples=seen.examples, caption=caption)
 
     @override
     def scorer(self) -> Scorer:

@@ -1,4 +1,4 @@
-"""Base classes of the tasks over cartoons of the New Yorker contest: folds, contexts, examples, captions to choose from.
+"""Base classes of the tasks over cartoons of the New Yorker contest: folds, contexts, examples, choices of captions.
 
 Five official splits hold whole contests apart, and each contest is tested in one of them (section 3 of the paper). The
 paper's figures are means over the five, so `fold=all` is the default, and figures of one fold are labelled so.
@@ -19,16 +19,18 @@ from typing_extensions import override
 
 from askance.chains import ANSWERS
 from askance.chains.cartoon import CARTOON_LINKS, cartoon_steps, lay_out
+from askance.chains.chain import NodeLike
 from askance.errors import BadData, UsageError
 from askance.evals.baselines import options_of
 from askance.evals.metric import Metric, mean
 from askance.evals.newyorker.dataset import NewYorker
-from askance.evals.newyorker.layout import LEADERBOARD, LETTERS
+from askance.evals.newyorker.layout import LEADERBOARD, LETTERS, TaskName
 from askance.evals.newyorker.reply_conventions import ConventionTask, by_convention
 from askance.evals.sample import Sample, Score
 from askance.evals.scorer import Scorer
 from askance.evals.solver import ChainSolver
 from askance.evals.suite.breakdown import over_folds
+from askance.evals.suite.choice import texts_of
 from askance.evals.suite.context import NOTHING, PICTURE, VERBALIZED, SuiteContext, chain_of
 from askance.evals.suite.option_orders import (
     ANY,
@@ -43,17 +45,15 @@ from askance.evals.suite.option_orders import (
 from askance.evals.suite.ranker import OptionRanker
 from askance.evals.suite.recorded_replies import RepliesTask
 from askance.evals.suite.selection import Subset, read_names
-from askance.evals.suite.shots import ShotPool, ShotsTask
+from askance.evals.suite.shots import Group, ShotPool, ShotsTask
 from askance.evals.suite.suite_task import ModelTask
 from askance.models import ScorerLike
 from askance.nodes import Example
 
 if TYPE_CHECKING:
     from askance.chains import Link, Reading
-    from askance.chains.chain import NodeLike
     from askance.chat import JsonObject
     from askance.evals.newyorker.dataset import CartoonAnnotation, Item
-    from askance.evals.newyorker.layout import TaskName
     from askance.evals.solver import Solver
     from askance.images import Image
 
@@ -236,33 +236,32 @@ class CartoonTask(RepliesTask, ShotsTask, ModelTask):
             },
         )
 
-    def _given(self, annotation: CartoonAnnotation | None) -> dict[str, Any]:
+    def _given(self, annotation: CartoonAnnotation | None) -> Mapping[str, str]:
         """The links that a sample gives to the chain."""
         if self.replies is not None or self.context not in {*FIELDS, CAPTION_ONLY}:
             return {}
         if annotation is None or self.context == CAPTION_ONLY:
             return {"description": NOTHING}
-        return dict(list(_fields(annotation).items())[: FIELDS[self.context]])
+        return _fields(annotation, FIELDS[self.context])
 
     def _pool(self, fold: int) -> ShotPool[Item]:
         """The rows that examples of a fold are drawn from: its training part."""
-        rows: dict[int, list[Item]] = {}
+        rows: dict[Group, list[Item]] = {}
         for item in self.dataset.items(self.about, fold=fold, split="train"):
-            shown = item.annotation if self.context in {*FIELDS, SOCRATIC} else not self.looks or self.picture(item.contest)
-            if shown is not None:
+            described = item.annotation is not None or self.context not in {*FIELDS, SOCRATIC}
+            if described and (not self.view.picture or self.picture(item.contest) is not None):
                 rows.setdefault(item.contest, []).append(item)
         tested = {item.contest for item in self.dataset.items(self.about, fold=fold)}
         return ShotPool(rows, fold=fold, tested=tested, noun="contest")
 
     def _example(self, item: Item) -> Example:
         """An item of the training part as an example."""
-        values = dict(self.asked(item))
-        if not self.view.picture:
-            fields = {} if item.annotation is None else _fields(item.annotation)
-            said = {name: ", ".join(text) if isinstance(text, list) else text for name, text in fields.items()}
-            shown = dict(list(said.items())[: FIELDS.get(self.context, len(CARTOON_LINKS))])
-            values["description"] = NOTHING if self.context == CAPTION_ONLY else lay_out(shown)
-        return Example(values=values, answer=item.label, image=self.picture(item.contest) if self.view.picture else None)
+        if self.view.picture:
+            return Example(values=self.asked(item), answer=item.label, image=self.picture(item.contest))
+        description = NOTHING
+        if item.annotation is not None and self.context != CAPTION_ONLY:
+            description = lay_out(_fields(item.annotation, FIELDS.get(self.context, len(CARTOON_LINKS))))
+        return Example(values={**self.asked(item), "description": description}, answer=item.label)
 
     def asked(self, item: Item) -> Mapping[str, Any]:
         """What is asked about the cartoon, by the names of the prompt's inputs."""
@@ -283,9 +282,7 @@ class CartoonTask(RepliesTask, ShotsTask, ModelTask):
         made = partial(agent, step_by_step=self.step_by_step)
         given = {*FIELDS, CAPTION_ONLY} & {self.context}
         links = [link.name for link in CARTOON_LINKS] if given else ()
-        return ChainSolver(
-            chain_of(name, self, agent=made, subject=subject, target=target, about=about, given=links)
-        )
+        return ChainSolver(chain_of(name, self, agent=made, subject=subject, target=target, about=about, given=links))
 
 
 def item_id(sample: Sample) -> str:
@@ -293,10 +290,11 @@ def item_id(sample: Sample) -> str:
     return sample.id.removesuffix(f"#{sample.tags.get('order')}")
 
 
-def _fields(annotation: CartoonAnnotation) -> dict[str, Any]:
-    """The fields of people's description, by the links of `CARTOON_LINKS`."""
-    texts = (annotation.location, annotation.description, annotation.uncanny, [*annotation.entities])
-    return {link.name: text for link, text in zip(CARTOON_LINKS, texts, strict=True)}
+def _fields(annotation: CartoonAnnotation, count: int) -> dict[str, str]:
+    """The first fields of people's description, by the links of `CARTOON_LINKS`."""
+    entities = ", ".join(annotation.entities)
+    texts = (annotation.location, annotation.description, annotation.uncanny, entities)
+    return {link.name: text for link, text in zip(CARTOON_LINKS[:count], texts, strict=False)}
 
 
 def _named(folds: Sequence[int]) -> str:
@@ -404,17 +402,18 @@ class CaptionTask(ConventionTask, CartoonTask):
 
     def _score(self, sample: Sample, value: Any) -> Score:
         """The score of a choice: a list with one number, or an empty one for a tie of a scorer."""
-        numbers, options = cast("list[Any]", value) if isinstance(value, list) else [value], options_of(sample)
+        options: Sequence[str] = options_of(sample)
+        numbers = cast("list[Any]", value) if isinstance(value, list) else [value]
         if len(numbers) > 1 or any(number not in range(1, len(options) + 1) for number in numbers):
             raise UsageError(
                 f"The answer {value!r} chooses none of {len(options)} captions.",
                 hint=f"It is a list with one number from 1 to {len(options)}, or an empty one for a tie.",
             )
-        said = self.values_said(sample, LETTERS[numbers[0] - 1]) if numbers else {}
+        said: Mapping[str, float] = self.values_said(sample, LETTERS[numbers[0] - 1]) if numbers else {}
         if not sample.target["true"]:
             return Score(values=said)
         right = float(numbers == sample.target["true"])
-        chosen = order_values(sample, [options[number - 1] for number in numbers], pair=item_id(sample))
+        chosen = order_values(sample, texts_of(sample, numbers), pair=item_id(sample))
         return Score(values={**self._right(sample, right=right), **said, **chosen})
 
     def _bound(self, sample: Sample, *, right: float) -> Score:
