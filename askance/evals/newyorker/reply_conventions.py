@@ -35,6 +35,7 @@ from askance.nodes.reply import final_text
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
+    from askance.evals.evaluation import Evaluation
     from askance.evals.metric import Metric
     from askance.evals.scorer import Scorer
 
@@ -169,18 +170,17 @@ class ConventionTask(RepliesTask):
         return read_choice(sample, reply, self.reading)
 
     @override
-    def model_post_init(self, context: Any, /) -> None:
-        """Checks that there is something to read.
-
-        Raises:
-            UsageError: a convention is named, and no recorded replies.
-        """
-        super().model_post_init(context)
-        if self.reading != "ours" and self.answers is None:
+    def evaluation(self) -> Evaluation:
+        if self.replies is None and self.reading != "ours":
             raise UsageError(
                 f"The reading {self.reading!r} is one of recorded replies, and a model is asked.",
                 hint="Give the file of replies, `-T answers=FILE`, or leave `reading` out.",
             )
+        return super().evaluation()
+
+    @override
+    def label(self) -> str:
+        return super().label() if self.reading == "ours" else f"{super().label()}, {self.reading} reading"
 
     @override
     def kept(self) -> JsonObject:
