@@ -28,6 +28,7 @@ from typing_extensions import override
 from askance.agents.answer_grammar import read_answer
 from askance.errors import UsageError
 from askance.evals.baselines import options_of
+from askance.evals.newyorker.layout import LETTERS
 from askance.evals.sample import Sample, Score
 from askance.evals.suite.recorded_replies import RecordedReply, RepliesTask
 from askance.nodes import Unreadable
@@ -42,9 +43,6 @@ if TYPE_CHECKING:
 Convention: TypeAlias = Literal["ours", "official", "leaderboard"]
 """How a choice is read from a reply."""
 CONVENTIONS: tuple[Convention, ...] = get_args(Convention)
-
-LETTERS = "ABCDE"
-"""Letters of the options, in the order in which the data have them."""
 
 
 def letters_of(sample: Sample) -> Sequence[str]:
