@@ -8,7 +8,6 @@ from .layout import LEADERBOARD as LEADERBOARD
 from .raw_contests import RawContests as RawContests
 from .reply_conventions import ConventionTask as ConventionTask
 from .submission import Submission as Submission
-from .submission import leaderboard_ids as leaderboard_ids
 from .submission import submission_of as submission_of
 from .task_construction import ConstructedTasks as ConstructedTasks
 from .task_construction import aconstruct_tasks as aconstruct_tasks
