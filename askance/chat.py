@@ -193,6 +193,8 @@ class ChatRequest:
     """Provider extras that are put into the body as they are (`reasoning_effort`, `extra_body` fields)."""
     draw: int = 0
     """Number of the draw, which tells repeated draws of one request apart; never sent."""
+    given: str | None = None
+    """A text that is weighed as the answer: the model writes none, and says how likely each token of it is."""
     default_limit: bool = field(default=False, compare=False)
     """Whether `max_tokens` is the package's default; a recorded answer to the request without it is then used too."""
     _key: str | None = field(default=None, init=False, repr=False, compare=False)
@@ -241,7 +243,16 @@ class ChatRequest:
             form["extra"] = dict(self.extra)
         if self.draw:
             form["draw"] = self.draw
+        if self.given is not None:
+            form["given"] = self.given
         return form
+
+    def weighing(self, text: str) -> ChatRequest:
+        """The request that asks how likely `text` is as the answer to this one.
+
+        What says how an answer is written (its form, sampling, the draw) is left out, since it changes nothing.
+        """
+        return replace(self, given=text, response=None, sampling=Sampling(), draw=0, default_limit=False)
 
     def without_default_limit(self) -> ChatRequest | None:
         """The same request without `max_tokens`, where that is the package's default; else None."""
@@ -258,10 +269,15 @@ class ChatRequest:
 
     @property
     def key(self) -> str:
-        """sha256 of the kind `chat` and the canonical JSON, 64 hex digits; computed once."""
+        """sha256 of the kind and the canonical JSON, 64 hex digits; computed once."""
         if self._key is None:
-            object.__setattr__(self, "_key", _key_of("chat", self.canonical_text))
+            object.__setattr__(self, "_key", _key_of(self.kind, self.canonical_text))
         return self._key or ""
+
+    @property
+    def kind(self) -> Literal["chat", "score"]:
+        """Kind of its record: `score` where a text is given to be weighed."""
+        return "chat" if self.given is None else "score"
 
     @property
     def images(self) -> tuple[ImagePart, ...]:

@@ -1,8 +1,10 @@
 from .batch import read_in_batches as read_in_batches
+from .cartoon import CAPTION as CAPTION
 from .cartoon import CARTOON_LINKS as CARTOON_LINKS
 from .cartoon import ENTITIES as ENTITIES
 from .cartoon import LOCATION as LOCATION
 from .cartoon import cartoon_steps as cartoon_steps
+from .cartoon import joke_question as joke_question
 from .catalog import action_reason as action_reason
 from .catalog import ask as ask
 from .catalog import atypicality as atypicality

@@ -3,7 +3,8 @@
 Annotators of the New Yorker caption contest described a cartoon in four fields: its location, what it shows, what is
 uncanny about it, and the entities in it (*Do Androids Laugh at Electric Sheep?*, section 2). Here these are four links,
 asked of a VLM with the questions that the paper asked OFA (section B.3), or given. A node without a model lays them out
-as one description. So what people said and what a VLM says reach the answering model in the same form.
+as one description. So what people said and what a VLM says reach the answering model in the same form. `CAPTION` is the
+caption under the cartoon.
 """
 
 from __future__ import annotations
@@ -12,11 +13,12 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from askance.agents import Joke
 from askance.chains.chain import Step
 from askance.chains.link import DESCRIPTION, NARRATION, TEXTS, UNUSUAL, Link, names_of, write_names
 from askance.chains.reading import Reading, picture
 from askance.errors import UsageError
-from askance.tools import Entities, Location, entities, location, scene_description, unusual
+from askance.tools import Caption, Entities, Location, entities, location, scene_description, unusual
 
 if TYPE_CHECKING:
     from askance.models import Model
@@ -28,6 +30,7 @@ def _read_entities(given: Any) -> Entities:
 
 
 LOCATION = Link("location", Location)
+CAPTION = Link("caption", Caption)
 ENTITIES = Link("entities", Entities, read=_read_entities, schema=TEXTS, write=write_names, answer=str)
 
 CARTOON_LINKS: tuple[Link[Any], ...] = (LOCATION, NARRATION, UNUSUAL, ENTITIES)
@@ -81,3 +84,13 @@ def lay_out(said: Mapping[str, str]) -> str:
     """The fields of a cartoon as one description, each under its heading; fields that say nothing are left out."""
     there = {link: text for link in _HEADINGS if (text := said.get(link, "").strip())}
     return "\n".join(f"{_HEADINGS[link]}: {text}" for link, text in there.items())
+
+
+def joke_question(reading: Reading, *, sees: bool) -> Joke:
+    """The caption and the examples; and the cartoon for a model that sees it, or else its description."""
+    return Joke(
+        image=picture(reading) if sees else None,
+        description=None if sees else reading.require(DESCRIPTION).text,
+        caption=reading.require(CAPTION).text,
+        examples=reading.examples,
+    )

@@ -428,16 +428,21 @@ class ChainWalk:
         return reading
 
     def _add_dependent(self, link: Link[Any], reading: Reading, draw: int) -> None:
-        """Counts the call for `link`, unless an equal one is counted: same question, picture, given links and draw."""
+        """Counts the call for `link`, unless an equal one is counted: same question, picture, given links and draw.
+
+        What is asked of each picture anew, a question and its examples, is asked for the target alone.
+        """
         links, options = reading.links, reading.options if link.chooses else None
-        asked = (reading.question, *map(str, reading.examples)) if link == reading.target else ()
+        asked: tuple[str, ...] = options or ()
+        if link.name == reading.target.name:
+            asked += (reading.question or "", *(canonical_json(each.form()) for each in reading.examples))
         given = tuple(
             (each, str(links[each].value)) for each in self._upstream[link.name] if each in links and links[each].given
         )
-        call = hash((self._questions[link.name], reading.digest or reading.name, options, asked, given, draw))
+        call = hash((self._questions[link.name], reading.digest or reading.name, asked, given, draw))
         if call not in self._planner.dependent_calls:
             self._planner.dependent_calls.add(call)
-            text_bytes = sum(len(option.encode()) for option in options or ())
+            text_bytes = sum(len(text.encode()) for text in asked)
             self._counters[link.name].add_dependent(1, text_bytes=text_bytes)
 
     def _counting_node(self, step: Step) -> NodeLike:

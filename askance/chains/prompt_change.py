@@ -59,7 +59,7 @@ def prompt_change(
     own = {*_WORD.findall(prompt.path.read_text(encoding="utf-8"))}
     for request in requests:
         asked = request.canonical()
-        nearest = nearest_key(asked, "chat", records)
+        nearest = nearest_key(asked, request.kind, records)
         record = None if nearest is None else records.get(nearest)
         found = None if record is None else _changes(record.request, asked, own)
         if found:

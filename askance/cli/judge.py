@@ -352,6 +352,7 @@ def prefer(
     from askance.evals import Run
     from askance.evals.judges import answer_pairs, planned_preferences, read_votes
     from askance.evals.judges.answer_pairs import REFERENCES
+    from askance.evals.judges.preference import check_judges, votes_by_pair
     from askance.evals.run_folder import write_whole
     from askance.terminal import json_text, printable
 
@@ -362,6 +363,8 @@ def prefer(
     votes = None if asked.human is None else read_votes(asked.human)
     with calls.open(name="judge") as work:
         judges = _preference_judges(asked, work)
+        check_judges(judges)
+        votes_by_pair(pairs, votes)  # whatever is wrong is said before anybody is asked
         if calls.plan:
             print_plan(asyncio.run(planned_preferences(judges, pairs)), work.engine, as_json=asked.as_json)
             return

@@ -55,18 +55,21 @@ def submit(
     seed: Annotated[int, typer.Option(help="Of random options.")] = 0,
     data: Annotated[
         Path | None,
-        typer.Option(help="Folder of the leaderboard's task: the run must answer exactly its items (830, or 664)."),
+        typer.Option(
+            help="Folder of the data or of the leaderboard: the run must have all test items of its folds "
+            "(the leaderboard's 830, or 664), and no others."
+        ),
     ] = None,
 ) -> None:
     """Write a run's answers as the leaderboard and the official scorer take them: {instance_id: letter}."""
     Process.of(context_).without_langchain()
-    from askance.evals.newyorker import leaderboard_ids, submission_of
+    from askance.evals.newyorker import NewYorker, submission_of
     from askance.evals.run import Run
     from askance.terminal import printable
 
     run = Run.open(folder)
-    ids = None if data is None else leaderboard_ids(data, run.task)
-    made = submission_of(run, missing=None if missing is None else missing.value, ids=ids, seed=seed)
+    there = None if data is None else NewYorker.open(data)
+    made = submission_of(run, missing=None if missing is None else missing.value, data=there, seed=seed)
     file = made.write(out or Path(f"{run.task.rpartition('/')[2]}_predictions.json"))
     rule = {"last": "the last option", "random": "drawn at random"}
     filled = f", {len(made.filled):,} of them {rule[missing.value]}" if missing and made.filled else ""

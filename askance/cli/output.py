@@ -225,12 +225,17 @@ WAYS_OUT = {
     "truncated": "Give the model a larger `max_tokens` in askance.toml: what was cut off is then asked anew.",
     "failed": "The same command asks again for what failed and for nothing else.",
     "skipped": "Nothing could be asked: the reason says why.",
+    "recorded": "Replies that others recorded are not asked for again; where a task reads them in several ways "
+    "(`-T reading=`), another one may read more.",
     "BadRecord": "`askance cache verify` finds the damaged records, `askance cache prune --damaged` takes them out; "
     "the same command then asks anew.",
     "BadImage": "Mend the files that cannot be used, or leave them out.",
     "ReplayMiss": "Without `--replay` the same command asks for what is not on record.",
 }
-"""What a user can do, by the outcome of the failed link or by the name of its error."""
+"""What a user can do, by the outcome of the failed link or by the name of its error; `recorded`: a reply of others."""
+
+_OF_REPLIES = frozenset({"invalid", "refused", "filtered", "truncated"})
+"""Outcomes that only a reply has, so that one without a call is recorded."""
 
 
 def table_of(lines: Sequence[Mapping[str, Any]]) -> str:
@@ -274,6 +279,8 @@ def _reason(line: Mapping[str, Any]) -> str:
 
 def _way_out(line: Mapping[str, Any]) -> str:
     _, form = culprit(line)
+    if form["outcome"] in _OF_REPLIES and form.get("calls") == []:
+        return WAYS_OUT["recorded"]
     return WAYS_OUT.get(str(form.get("error"))) or WAYS_OUT[form["outcome"]]
 
 

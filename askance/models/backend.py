@@ -10,11 +10,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from askance.errors import UsageError
+from askance.models.likelihood import not_offered
 from askance.models.loop import PerLoop, close_at_exit, live
 from askance.models.spec import PROVIDERS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Awaitable, Callable, Mapping
 
     from askance.chat import ChatRequest, ChatResponse
     from askance.models.counters import Counters
@@ -31,6 +32,8 @@ class ChatModel(Protocol):
     - `id`, a `ModelId` or a name, tells its answers from another model's, unless `stored` is False: then they are
       neither recorded nor replayed;
     - `capabilities`, a `Capabilities`, spares asking what it can do;
+    - `async likelihood(request)` weighs the text in `request.given`, see `askance.models.likelihood`; without it such
+      requests are refused;
     - `async counted()`, a `Counters`, says what it computed and saved since it was made, also after `aclose`;
     - `doing`, a text, says what it does now: `loads its weights`; empty where there is nothing to say;
     - `noticed`, a mapping, holds what it learnt from the endpoint's error messages (`token_field`, `without`).
@@ -50,6 +53,18 @@ async def close(model: object) -> None:
     aclose = getattr(model, "aclose", None)
     if aclose is not None:
         await aclose()
+
+
+async def ask(model: ChatModel, request: ChatRequest) -> ChatResponse:
+    """What `model` answers, or how likely it finds the text that is given to it.
+
+    Raises:
+        CallError: the call ended without an answer.
+    """
+    if request.given is None:
+        return await model.generate(request)
+    weigh: Callable[[ChatRequest], Awaitable[ChatResponse]] | None = getattr(model, "likelihood", None)
+    return not_offered(f"{request.model} weighs no given text") if weigh is None else await weigh(request)
 
 
 class Backend:
@@ -87,7 +102,7 @@ class Backend:
         return (Backend.nobody, ()) if self.settings is None else (Backend.of, (self.settings,))
 
     async def generate(self, request: ChatRequest) -> ChatResponse:
-        return await self._made().generate(request)
+        return await ask(self._made(), request)
 
     @property
     def noticed(self) -> Mapping[str, Any]:

@@ -198,7 +198,7 @@ class Recorder:
 
     def miss(self, request: ChatRequest) -> Exception:
         """The error of a miss, which explains what is on record instead."""
-        return replay.explain_miss(request.canonical(), "chat", self.records)
+        return replay.explain_miss(request.canonical(), request.kind, self.records)
 
     async def keep(self, request: ChatRequest, response: ChatResponse) -> bool:
         """Records an answer; returns whether it stands in the records."""
@@ -254,7 +254,9 @@ class Recorder:
                 self._warn(f"the store {self.records.name} is read-only")
                 return None
             record = make()
-            known = self.mode == "live" and record.kind == "chat" and self.records.get(record.key) is not None
+            known = (
+                self.mode == "live" and record.kind in {"chat", "score"} and self.records.get(record.key) is not None
+            )
             if known:
                 self._left.add(record.key)
         except Exception as error:  # noqa: BLE001
@@ -273,7 +275,7 @@ class Recorder:
     def _record(self, request: ChatRequest, response: ChatResponse) -> Record:
         # Not `Record.make`: the key is known, and is checked when the record is written.
         return Record(
-            kind="chat",
+            kind=request.kind,
             key=request.key,
             request=plain_object(request.canonical()),
             response=plain_object(response.canonical()),

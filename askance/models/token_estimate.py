@@ -245,6 +245,7 @@ def size_of(request: ChatRequest) -> RequestSize:
         text += _bytes(canonical_json(tool.canonical()))
     if request.response is not None:
         text += _bytes(canonical_json(request.response.canonical()))
+    text += _bytes(request.given or "")
     wrapping = _TURN * (len(request.messages) + 1) + (_TOOLS if request.tools else 0)
     return RequestSize(text=text, wrapping=wrapping, pictures=pictures)
 
@@ -264,7 +265,12 @@ def sent_size(part: ImagePart) -> tuple[int, int]:
 
 
 def answer_limit(request: ChatRequest) -> int:
-    """Most tokens of the answer: the limit set, else the model's own where it is listed, else `DEFAULT_LIMIT`."""
+    """Most tokens of the answer: the limit set, else the model's own where it is listed, else `DEFAULT_LIMIT`.
+
+    Where a text is given no answer is wanted; servers write a single token.
+    """
+    if request.given is not None:
+        return 1
     extra: Mapping[str, Any] = {**request.extra, **(request.extra.get("extra_body") or {})}
     stated = [request.sampling.max_tokens, *(extra.get(name) for name in _LIMITS)]
     limits = [limit for limit in stated if isinstance(limit, int)]

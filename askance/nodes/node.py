@@ -291,15 +291,7 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
         request = self.request(subject, mode)
         for last in (False, True):
             response = await chat(request, again)
-            calls.append(
-                Call(
-                    key=response.meta.key or request.key,
-                    model=self._model_name,
-                    usage=response.usage,
-                    cost=None if response.meta.replayed else self.model.cost(response.usage),
-                    meta=response.meta,
-                )
-            )
+            calls.append(self._call(request, response))
             if response.outcome != "answered":
                 if response.outcome == "truncated" and response.thought and not response.meta.replayed:
                     self.model.notice("it thinks before it answers; the next run leaves it room for that.", thinks=True)
@@ -317,6 +309,16 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
             else:
                 return Result(outcome="answered", value=value, calls=tuple(calls), output_mode=mode)
         raise AssertionError  # pragma: no cover  # the last round always returns
+
+    def _call(self, request: ChatRequest, response: ChatResponse) -> Call:
+        return Call(
+            key=response.meta.key or request.key,
+            model=self._model_name,
+            kind=request.kind,
+            usage=response.usage,
+            cost=None if response.meta.replayed else self.model.cost(response.usage),
+            meta=response.meta,
+        )
 
     def _notice(self, reply: str, subject: In) -> None:
         """Notes in the model's endpoint record that the endpoint does not enforce a schema, where a reply shows it."""

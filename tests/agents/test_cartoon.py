@@ -22,8 +22,9 @@ from askance.agents.answer_grammar import read_letters
 from askance.agents.choose import CaptionChooser, choose_action_reasons
 from askance.chat import ChatRequest, ImagePart, TextPart
 from askance.errors import PromptError, UsageError
+from askance.images import Image
 from askance.models import Capabilities, Engine, Model, ScriptedModel, get_model
-from askance.nodes import Node, Unreadable
+from askance.nodes import Example, Node, Unreadable
 from askance.replay import MemoryStore
 from tests.scripted import ENFORCED, PICTURE, model_of
 
@@ -151,6 +152,65 @@ def test_what_could_reason_before_still_can(mode: Any) -> None:
     node = choose_action_reasons(model("")[0], mode=mode, step_by_step=True)
 
     assert [field.name for field in node.fields(OptionsQuestion(**FIVE))] == ["reasoning", "answers"]
+
+
+# --- examples ---
+
+OTHER = {"description": "Place: a zoo", "options": ("One.", "Two.", "Three.", "Four.", "Five.")}
+
+
+def turns(request: ChatRequest) -> list[tuple[str, int]]:
+    """Role and number of pictures of each turn."""
+    parts = [(each.role, [type(part) for part in each.parts].count(ImagePart)) for each in request.messages]
+    return parts[1:] if parts[0][0] == "system" else parts
+
+
+async def test_examples_stand_before_the_question() -> None:
+    seen, asked = model({"answer": "B"})
+
+    await match_caption(seen).ainvoke({**FIVE, "examples": [Example(values=OTHER, answer="C")]})
+
+    assert turns(asked[0]) == [("user", 0), ("assistant", 0), ("user", 0)]
+    first, said, last = (message.text for message in asked[0].messages[1:])
+    assert "Place: a zoo" in first
+    assert "C: Three.\n" in first
+    assert json.loads(said) == {"answer": "C"}
+    assert last == (await requested(match_caption, FIVE)).messages[-1].text
+
+
+async def test_an_examples_picture_stands_before_its_question() -> None:
+    shown = [Example(values={"caption": "One."}, answer='He said "one".', image=Image.load(PICTURE))] * 2
+    seen, asked = model({"explanation": WHY})
+
+    await explain_joke_from_picture(seen).ainvoke({"image": PICTURE, "caption": "Next!", "examples": shown})
+
+    assert turns(asked[0]) == [("user", 1), ("assistant", 0), ("user", 1), ("assistant", 0), ("user", 1)]
+    assert json.loads(asked[0].messages[2].text) == {"explanation": 'He said "one".'}
+
+
+def test_examples_in_words_are_in_the_form_that_is_read() -> None:
+    asked: list[ChatRequest] = []
+
+    def answer(request: ChatRequest) -> str:
+        asked.append(request)
+        return "Answer: A"
+
+    words = get_model(
+        ScriptedModel(answer, identity="scripted"), engine=Engine(records=MemoryStore()), protocol="paper"
+    )
+    steps = Example(values={**OTHER, "reasoning": "Three is odd."}, answer="C")
+
+    rank_captions(words, step_by_step=True).invoke({**FIVE, "examples": [steps]})
+    rank_captions(words).invoke({**FIVE, "examples": [Example(values=OTHER, answer="C")]})
+
+    assert [request.messages[-2].text for request in asked] == ["Three is odd.\nAnswer: C", "Answer: C"]
+
+
+async def test_an_example_of_steps_needs_its_steps() -> None:
+    with pytest.raises(PromptError, match="uses an input that was not given"):
+        await match_caption(model({})[0], step_by_step=True).ask(
+            {**FIVE, "examples": [Example(values=OTHER, answer="C")]}
+        )
 
 
 # --- why a caption is funny ---

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from askance.evals.newyorker import LEADERBOARD
 from tests.cli.command import Command
-from tests.evals.newyorker.recorded import IDS, as_json
-from tests.evals.newyorker.test_submission import CHOSEN, made
+from tests.evals.newyorker import cartoons
+from tests.evals.newyorker.recorded import IDS
+from tests.evals.newyorker.test_submission import CHOSEN, made, samples_of
 
 
 def test_submit_writes_a_letter_for_each_id(askance: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -39,12 +41,15 @@ def test_submit_says_how_many_answers_a_rule_chose(askance: Command, tmp_path: P
 
 
 def test_submit_holds_the_ids_against_the_data(askance: Command, tmp_path: Path) -> None:
-    made(tmp_path / "run")
-    (tmp_path / "data").mkdir()
-    as_json(tmp_path / "data" / "instances.json", [{"instance_id": name} for name in (*IDS, "f" * 32)])
-    done = askance("newyorker", "submit", str(tmp_path / "run"), "--data", str(tmp_path / "data"))
-    assert done.code == 2
-    assert "lacks 1 of the 6 ids of the data" in done.err
+    folder = cartoons.leaderboard(tmp_path / "data")
+    samples = samples_of(folder, LEADERBOARD)
+    made(tmp_path / "run", samples=samples, answers={each.id: [1] for each in samples})
+    made(tmp_path / "short", samples=samples[1:], answers={each.id: [1] for each in samples})
+    words = ("--data", str(folder), "-o", str(tmp_path / "p.json"))
+    done = askance("newyorker", "submit", str(tmp_path / "short"), *words)
+    assert (done.code, "lacks 1 of the 4 test items" in done.err) == (2, True)
+    done = askance("newyorker", "submit", str(tmp_path / "run"), *words)
+    assert (done.code, done.out) == (0, f"{tmp_path / 'p.json'}: 4 answers\n")
 
 
 def test_what_is_no_run_is_refused(askance: Command, tmp_path: Path) -> None:

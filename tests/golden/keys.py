@@ -64,6 +64,11 @@ def preference(model: Model, prompts: PromptLibrary) -> Coroutine[Any, Any, obje
     return agents.judge_preference(model, prompts=prompts).judge("A cup of bricks.", SAID, question="What is odd?")
 
 
+def preference_about(model: Model, prompts: PromptLibrary) -> Coroutine[Any, Any, object]:
+    judge = agents.judge_preference(model, prompts=prompts)
+    return judge.judge("A cup of bricks.", "A wall.", question="What is odd?", about=SAID)
+
+
 OBJECTS = tools.Objects(names=("cup", "brick", "wall"))
 SEEN = {
     "objects": OBJECTS,
@@ -161,6 +166,7 @@ CASES: dict[str, Asking] = {
     "judge_equivalence, short": node(agents.judge_equivalence, PAIR, form="short"),
     "judge_equivalence of a question": node(agents.judge_equivalence, {**PAIR, "question": "What is odd?"}),
     "judge_preference": preference,
+    "judge_preference with what it is about": preference_about,
     "explain_from_picture": node(agents.explain_from_picture, PICTURE),
     "explain_from_description": node(agents.explain_from_description, SAID),
     "identify_from_picture": node(agents.identify_from_picture, PICTURE),

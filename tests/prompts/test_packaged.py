@@ -120,7 +120,7 @@ def test_each_set_of_optional_inputs_renders_in_whole_lines() -> None:
             itertools.combinations(prompt.optional, size) for size in range(len(prompt.optional) + 1)
         )
         texts = [
-            text_of(prompt.render(**{name: prompt.examples[name] for name in prompt.declared if name not in left_out}))
+            text_of(prompt.render(**{name: prompt.examples[name] for name in prompt.examples if name not in left_out}))
             for left_out in sets
         ]
         return not any(re.search(r"\n\n\n|[{}]%|undefined|[^\n]<<[a-z]+ [0-9a-f]{8}\n", text) for text in texts)

@@ -283,11 +283,11 @@ class RunPreferences:
 
     @cached_property
     def agreement(self) -> PreferenceAgreement | None:
-        """How far the judges agree; None with one judge."""
+        """How far the judges agree on the pairs that they were asked about; None with one judge."""
         if len(self.judges) == 1:
             return None
-        said, groups = [pair.values for pair in self.judged], [pair.group for pair in self.judged]
-        return PreferenceAgreement.of(said, groups, seed=self.seed)
+        asked = [pair for pair in self.judged if pair.a != pair.b]
+        return PreferenceAgreement.of([pair.values for pair in asked], [pair.group for pair in asked], seed=self.seed)
 
     @property
     def unanimous(self) -> Mapping[str, tuple[str, ...]]:
@@ -492,7 +492,7 @@ class PreferenceCard:
         }
 
 
-def _votes_by_pair(
+def votes_by_pair(
     pairs: AnswerPairs, votes: Votes | None
 ) -> tuple[Mapping[str, tuple[PreferenceValue | None, ...]], list[str]]:
     """People's votes by the id of the pair, and what there is to note.
@@ -506,9 +506,9 @@ def _votes_by_pair(
     unknown = [name for name in votes.rows if name not in known and name not in {*pairs.left_out}]
     if unknown:
         named = ", ".join(map(repr, unknown[:NAMED]))
-        more = " …" if len(unknown) > NAMED else ""
+        are, more = "is" if len(unknown) == 1 else "are", " …" if len(unknown) > NAMED else ""
         raise BadData(
-            f"{many(len(unknown), 'id')} of the votes in {votes.name!r} are those of no pair: {named}{more}",
+            f"{many(len(unknown), 'id')} of the votes in {votes.name!r} {are} of no pair: {named}{more}",
             hint=f"Ids are such as {', '.join(repr(pair.id) for pair in pairs.pairs[:3])}; `--json` lists all pairs.",
         )
     for name, row in votes.rows.items():
@@ -569,7 +569,7 @@ async def judge_preferences(
         StoreError: what was counted cannot be kept.
     """
     check_judges(judges)
-    by_pair, about_votes = _votes_by_pair(pairs, votes)
+    by_pair, about_votes = votes_by_pair(pairs, votes)
     done = count(1)
 
     async def one(pair: AnswerPair) -> PreferredPair:

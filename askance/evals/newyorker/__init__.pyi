@@ -11,7 +11,6 @@ from .ranking import CartoonRanking as CartoonRanking
 from .raw_contests import RawContests as RawContests
 from .reply_conventions import ConventionTask as ConventionTask
 from .submission import Submission as Submission
-from .submission import leaderboard_ids as leaderboard_ids
 from .submission import submission_of as submission_of
 from .task_construction import ConstructedTasks as ConstructedTasks
 from .task_construction import aconstruct_tasks as aconstruct_tasks

@@ -7,12 +7,14 @@ GPT-3 has more of it than 5-shot GPT-4, and loses against it in 93 % of pairs (s
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from typing_extensions import override
 
-from askance.agents import Joke, explain_joke
-from askance.chains import REPLY, Link
+from askance.agents import explain_joke
+from askance.chains import REPLY
+from askance.chains.cartoon import CAPTION, joke_question
 from askance.evals.newyorker.layout import LEADERBOARD
 from askance.evals.newyorker.reply_conventions import read_explanation
 from askance.evals.newyorker.task import CartoonTask
@@ -21,14 +23,10 @@ from askance.evals.suite.breakdown import over_folds
 from askance.evals.suite.text_overlap import overlap_scorer
 
 if TYPE_CHECKING:
-    from askance.chains import Reading
     from askance.evals.newyorker.dataset import Item
     from askance.evals.sample import Sample
     from askance.evals.scorer import Scorer
     from askance.evals.solver import Solver
-
-CAPTION = Link("caption", str)
-"""The caption that is explained; every sample brings it."""
 
 
 class JokeExplanation(CartoonTask):
@@ -55,12 +53,8 @@ class JokeExplanation(CartoonTask):
     def solver(self) -> Solver:
         if self.replies is not None:
             return self.replies.solver(read_explanation)
-        return self.chain("explanation", agent=explain_joke, subject=self._joke, target=REPLY, about=(CAPTION,))
-
-    def _joke(self, reading: Reading) -> Joke:
-        seen = self.view.visual_question(reading)
-        caption = reading.require(CAPTION)
-        return Joke(description=seen.description, image=seen.image, examples=seen.examples, caption=caption)
+        subject = partial(joke_question, sees=self.view.picture)
+        return self.chain("explanation", agent=explain_joke, subject=subject, target=REPLY, needs=(CAPTION,))
 
     @override
     def scorer(self) -> Scorer:

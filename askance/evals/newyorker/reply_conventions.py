@@ -28,6 +28,7 @@ from typing_extensions import override
 from askance.agents.answer_grammar import read_answer
 from askance.errors import UsageError
 from askance.evals.baselines import options_of
+from askance.evals.newyorker.layout import LETTERS
 from askance.evals.sample import Sample, Score
 from askance.evals.suite.recorded_replies import RecordedReply, RepliesTask
 from askance.nodes import Unreadable
@@ -35,15 +36,13 @@ from askance.nodes.reply import final_text
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
+    from askance.evals.evaluation import Evaluation
     from askance.evals.metric import Metric
     from askance.evals.scorer import Scorer
 
 Convention: TypeAlias = Literal["ours", "official", "leaderboard"]
 """How a choice is read from a reply."""
 CONVENTIONS: tuple[Convention, ...] = get_args(Convention)
-
-LETTERS = "ABCDE"
-"""Letters of the options, in the order in which the data have them."""
 
 
 def letters_of(sample: Sample) -> Sequence[str]:
@@ -169,18 +168,17 @@ class ConventionTask(RepliesTask):
         return read_choice(sample, reply, self.reading)
 
     @override
-    def model_post_init(self, context: Any, /) -> None:
-        """Checks that there is something to read.
-
-        Raises:
-            UsageError: a convention is named, and no recorded replies.
-        """
-        super().model_post_init(context)
-        if self.reading != "ours" and self.answers is None:
+    def evaluation(self) -> Evaluation:
+        if self.replies is None and self.reading != "ours":
             raise UsageError(
                 f"The reading {self.reading!r} is one of recorded replies, and a model is asked.",
                 hint="Give the file of replies, `-T answers=FILE`, or leave `reading` out.",
             )
+        return super().evaluation()
+
+    @override
+    def label(self) -> str:
+        return super().label() if self.reading == "ours" else f"{super().label()}, {self.reading} reading"
 
     @override
     def kept(self) -> JsonObject:

@@ -8,19 +8,20 @@ whose ids are not the data's, or which lacks answers, is refused.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 
 from askance.amounts import many
-from askance.errors import BadData, UsageError
+from askance.errors import UsageError
 from askance.evals.newyorker.reply_conventions import letters_of
 from askance.evals.run_folder import write_whole
-from askance.evals.suite.files import read_json
 
 if TYPE_CHECKING:
+    from askance.evals.newyorker.dataset import NewYorker
+    from askance.evals.newyorker.layout import TaskName
     from askance.evals.run import Run, SampleResult
 
 CHOICES = ("newyorker/matching", "newyorker/ranking")
@@ -54,18 +55,19 @@ class Submission:
 
 
 def submission_of(
-    run: Run, *, missing: Missing | None = None, ids: Collection[str] | None = None, seed: int = 0
+    run: Run, *, missing: Missing | None = None, data: NewYorker | None = None, seed: int = 0
 ) -> Submission:
     """The submission of a finished run.
 
     Args:
         run: of one of the three tasks, asked in one order and once, with ids of the data's own.
         missing: what stands for a sample without an answer; None refuses a run that lacks one.
-        ids: all ids that the submission must have, such as those of the leaderboard; None takes those of the run.
+        data: the run must have answers to all its test items of the run's folds, and to no others; None does not check.
         seed: of what is drawn at random; what is drawn for an id depends on nothing else.
 
     Raises:
         UsageError: the run cannot be submitted; the message says why, and how many samples it is about.
+        BadData: the data do not have a fold of the run.
     """
     _check(run)
     answers = run.answers
@@ -81,32 +83,10 @@ def submission_of(
             f"{many(len(lacking), 'sample has', 'samples have')} no answer, such as {lacking[0]!r}.",
             hint="Ask for them again, or say what stands for them: --missing random, as the authors did, or last.",
         )
-    if ids is not None:
-        _check_ids([answer.sample.id for answer in answers], ids)
+    if data is not None:
+        _check_ids(run, data)
     found = {answer.sample.id: _answer(answer, missing, seed) for answer in answers}
     return Submission(task=run.task, answers=dict(sorted(found.items())), filled=tuple(lacking))
-
-
-def leaderboard_ids(folder: str | Path, task: str) -> Sequence[str]:
-    """The ids that the leaderboard asks for, of a folder with `instances.json` as its archives have it.
-
-    Args:
-        folder: `matching_test_set_public` or `ranking_test_set_public`, or the folder that it lies in.
-        task: name of the task, of which there is one file.
-
-    Raises:
-        BadData: there is no such file, or a row of it has no id.
-    """
-    inside = Path(folder) / f"{task.rpartition('/')[2]}_test_set_public"
-    file = (inside if inside.is_dir() else Path(folder)) / "instances.json"
-    rows = read_json(file)
-    ids = [row.get("instance_id") for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
-    if not ids or len(ids) != len(cast("list[Any]", rows)) or not all(isinstance(name, str) for name in ids):
-        raise BadData(
-            f"The file {str(file)!r} is no list of the leaderboard's items.",
-            hint="Each item has `instance_id`, `image` and `choices`; fetch the archive again.",
-        )
-    return cast("list[str]", ids)
 
 
 def _check(run: Run) -> None:
@@ -139,14 +119,18 @@ def _check(run: Run) -> None:
         )
 
 
-def _check_ids(there: Sequence[str], wanted: Collection[str]) -> None:
-    """Refuses ids that are not those that are wanted."""
+def _check_ids(run: Run, data: NewYorker) -> None:
+    """Refuses a run that does not have all test items of its folds, or has others."""
+    task = cast("TaskName", run.task.rpartition("/")[2])
+    folds = sorted({int(answer.sample.tags["fold"]) for answer in run.answers})
+    wanted = [item.id for fold in folds for item in data.items(task, fold=fold)]
+    there = [answer.sample.id for answer in run.answers]
     lacking = sorted({*wanted} - {*there})
     unknown = sorted({*there} - {*wanted})
     if lacking or unknown:
         raise UsageError(
-            f"The run lacks {len(lacking):,} of the {len(wanted):,} ids of the data and has {len(unknown):,} of its "
-            f"own, such as {(lacking or unknown)[0]!r}.",
+            f"The run lacks {len(lacking):,} of the {len(wanted):,} test items of the data and has "
+            f"{many(len(unknown), 'other')}, such as {(lacking or unknown)[0]!r}.",
             hint="Run the task over these data, without `--limit` and `--ids`.",
         )
 

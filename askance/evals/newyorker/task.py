@@ -276,13 +276,13 @@ class CartoonTask(RepliesTask, ShotsTask, ModelTask):
         agent: Callable[..., NodeLike],
         subject: Callable[[Reading], Any],
         target: Link[Any],
-        about: Sequence[Link[Any]] = (),
+        needs: Sequence[Link[Any]] = (),
     ) -> ChainSolver:
         """The solver in the context of the task: the steps that describe the cartoon, and the node that answers."""
         made = partial(agent, step_by_step=self.step_by_step)
         given = {*FIELDS, CAPTION_ONLY} & {self.context}
         links = [link.name for link in CARTOON_LINKS] if given else ()
-        return ChainSolver(chain_of(name, self, agent=made, subject=subject, target=target, about=about, given=links))
+        return ChainSolver(chain_of(name, self, agent=made, subject=subject, target=target, needs=needs, given=links))
 
 
 def item_id(sample: Sample) -> str:

@@ -172,7 +172,7 @@ def chain_of(
     agent: Callable[..., NodeLike],
     subject: Callable[[Reading], Any],
     target: Link[Any],
-    about: Sequence[Link[Any]] = (),
+    needs: Collection[Link[Any]] = (),
     given: Collection[str] = (),
 ) -> Chain:
     """The chain of a task in its context.
@@ -183,7 +183,8 @@ def chain_of(
         agent: makes the node that answers, from a model and `sees` (whether it sees the picture).
         subject: makes that node's input from a reading.
         target: the link that the answer fills in.
-        about: links that every sample brings for the answering node, such as the caption that it explains.
+        needs: links that the answer needs beside what the context shows of the picture, such as a caption; every sample
+            brings them.
         given: links that every sample brings; they, and steps that only they need, are left out.
 
     Raises:
@@ -193,9 +194,10 @@ def chain_of(
     if task.vlm is None and (view.picture or (view.suite is not None and view.looks)):
         does = "shows" if view.picture else "looks at"
         raise UsageError(f"The context {view.name!r} {does} the picture.", hint="Give a `vlm`.")
-    needs: list[Link[Any]] = [DESCRIPTION] if view.description is not None or not view.picture else []
-    needs += [*([STATEMENT] if view.statement is not None else []), *about]
-    answer = Step(link=target, node=agent(task.answering, sees=view.picture), needs=tuple(needs), subject=subject)
+    shown: list[Link[Any]] = [DESCRIPTION] if view.description is not None or not view.picture else []
+    shown += [STATEMENT] if view.statement is not None else []
+    node = agent(task.answering, sees=view.picture)
+    answer = Step(link=target, node=node, needs=(*shown, *needs), subject=subject)
     steps = _pruned([*_described(task), answer], target, given)
     if task.vlm is None:
         steps = [step for step in steps if step.link.name not in TOOLS]

@@ -14,7 +14,7 @@ from threading import Lock
 from typing import IO, TYPE_CHECKING
 from uuid import uuid4
 
-from askance.errors import BadRequest, CallError, OverBudget, StoreError, UsageError
+from askance.errors import BadRequest, CallError, OverBudget, Refused, StoreError, UsageError
 from askance.models.batch.job import BatchPart, Job, form_of
 from askance.models.batch.target import line_of, target_of
 from askance.models.budget import worst_of
@@ -111,6 +111,8 @@ class CallQueue:
             BadImage: a picture cannot be used.
             BadRequest: the call is larger than a batch may be.
         """
+        if request.given is not None:
+            return Refused("a batch weighs no given text")
         failure = self._job.failure(request.key)
         if failure is not None:
             return failure.to_error()

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from inspect import signature
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from askance.errors import OutOfMemory
-from askance.models.local.inputs import is_text
+from askance.models.local.inputs import Completion, is_text
 from askance.models.local.prefix_cache import (
     Prefix,
     PrefixCache,
@@ -26,7 +28,7 @@ from askance.models.local.sampler import Draft, RowsDone, Sampler, SchemaGrammar
 if TYPE_CHECKING:
     from askance.errors import AskanceError
     from askance.models.counters import Counters
-    from askance.models.local.inputs import BatchRow, Completion
+    from askance.models.local.inputs import BatchRow
     from askance.models.local.transformers_model import TransformersModel
 
 RowOutcome: TypeAlias = "Completion | AskanceError"
@@ -35,7 +37,7 @@ _log = logging.getLogger("askance")
 
 
 class TextGenerator:
-    """Answers rows with one model; used by one thread.
+    """Answers rows with one model, or weighs the text that they end with; used by one thread.
 
     Args:
         model: what answers.
@@ -69,13 +71,14 @@ class TextGenerator:
         """The outcome of each of `rows`, in their order."""
         fitting: dict[object, list[BatchRow]] = {}
         for row in rows:
-            fitting.setdefault((bool(row.pictures), row.shape), []).append(row)
+            fitting.setdefault((row.given is None, bool(row.pictures), row.shape), []).append(row)
         found: dict[int, RowOutcome] = {}
         for alike in fitting.values():
             # Rows about the same pictures stand together.
             first = {row.pictures: place for place, row in reversed(list(enumerate(alike)))}
             ordered = sorted(alike, key=lambda row, first=first: first[row.pictures])
-            found.update(zip(map(id, ordered), self._batches.outcomes(ordered, self._answered), strict=True))
+            make = self._answered if alike[0].given is None else self._weighed
+            found.update(zip(map(id, ordered), self._batches.outcomes(ordered, make), strict=True))
         return [found[id(row)] for row in rows]
 
     def _answered(self, batch: Sequence[BatchRow]) -> list[Completion]:
@@ -93,6 +96,46 @@ class TextGenerator:
         self._counters.prompt += sum(len(row.ids) for row in batch)
         self._counters.written += sum(each.tokens for each in completions)
         return completions
+
+    def _weighed(self, batch: Sequence[BatchRow]) -> list[Completion]:
+        """The log-probabilities of the text that each row ends with.
+
+        Row by row: no place is padded, and so no architecture has to be told positions.
+        """
+        with self._model.torch.inference_mode():
+            completions = [self._weighed_row(row) for row in batch]
+        self._counters.batches += 1
+        self._counters.encodes += sum(len(row.pictures) for row in batch)
+        self._counters.pictures += sum(len(row.pictures) for row in batch)
+        self._counters.prompt += sum(len(row.ids) for row in batch)
+        return completions
+
+    def _weighed_row(self, row: BatchRow) -> Completion:
+        model, torch, count = self._model, self._model.torch, row.given or 0
+        given = row.ids[len(row.ids) - count :]
+        answering = model.model if row.pictures else model.text_model
+        if model.model.config.is_encoder_decoder:
+            prompt = replace(
+                row, ids=row.ids[:-count], types={name: kinds[:-count] for name, kinds in row.types.items()}
+            )
+            labels = torch.tensor([given], device=model.device)
+            logits = answering(**whole_prompts([prompt], model), labels=labels).logits[0]
+        else:
+            # Most architectures make the logits of the last places alone, which saves a vocabulary a token.
+            named = "logits_to_keep" in signature(answering.forward).parameters
+            few = {"logits_to_keep": count + 1} if named else {}
+            logits = answering(**whole_prompts([row], model), **few).logits[0, -count - 1 : -1]
+        logprobs = torch.log_softmax(logits.float(), dim=-1)
+        found = logprobs[range(count), given].tolist()
+        return Completion(
+            text="",
+            tokens=0,
+            finish="stop",
+            logprobs=tuple(
+                {"token": self._decode([token], whole=True), "logprob": logprob}
+                for token, logprob in zip(given, found, strict=True)
+            ),
+        )
 
     def _draft(self, row: BatchRow) -> Draft:
         model = self._model

@@ -118,6 +118,10 @@ class HFModel:
             raise
         return to_response(row, completion, model=request.model.name or str(request.model))
 
+    async def likelihood(self, request: ChatRequest) -> ChatResponse:
+        """How likely the text `request.given` is; see `askance.models.likelihood`. It raises what `generate` raises."""
+        return await self.generate(request)
+
     @property
     def doing(self) -> str:
         """Loading the weights, or generating: how many tokens of how many answers."""

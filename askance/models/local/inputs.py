@@ -180,7 +180,9 @@ def refuse_tools(request: ChatRequest, *, hint: str) -> None:
 def without_special_tokens(request: ChatRequest, tokens: Collection[str]) -> ChatRequest:
     """`request` with a blank in every special token that its words hold."""
     messages = tuple(_without_special_tokens(message, tokens) for message in request.messages)
-    return request if messages == request.messages else replace(request, messages=messages)
+    given = request.given and _broken(request.given, tokens)
+    same = messages == request.messages and given == request.given
+    return request if same else replace(request, messages=messages, given=given)
 
 
 def _without_special_tokens(message: Message, tokens: Collection[str]) -> Message:
@@ -223,7 +225,9 @@ class BatchRow:
 
     request: ChatRequest
     ids: list[int]
-    """The prompt; a picture stands in it as placeholders."""
+    """The prompt; a picture stands in it as placeholders, and behind it the text that is given to be weighed."""
+    given: int | None = None
+    """Tokens of that text; None where an answer is wanted."""
     types: Mapping[str, list[int]] = field(default_factory=dict[str, list[int]])
     """By the model's name for them: the type of each token."""
     inputs: Mapping[str, Any] = field(default_factory=dict[str, Any])
@@ -293,12 +297,17 @@ def to_row(request: ChatRequest, model: TransformersModel, writer: PromptWriter)
     else:
         made = dict(model.processor(text=text, images=list(map(_opened, prepared)) or None, **how))
     ids: list[int] = made.pop("input_ids")[0].tolist()
+    given = None if request.given is None else _given_ids(request.given, model, writer)
+    ids += given or []
+    # Each given token is of the type 0: text.
+    behind = [0] * len(given or [])
     made.pop("attention_mask", None)
     places = [place for place, token in enumerate(ids) if token == model.picture_token] if prepared else []
     return BatchRow(
         request=request,
         ids=ids,
-        types={name: made.pop(name)[0].tolist() for name in _TOKEN_TYPES if name in made},
+        given=None if given is None else len(given),
+        types={name: made.pop(name)[0].tolist() + behind for name in _TOKEN_TYPES if name in made},
         # Without a picture nothing reads what goes with one, such as the words for InstructBLIP's Q-Former.
         inputs=made if prepared else {},
         pictures=tuple(sha256(data).hexdigest() for data in prepared),
@@ -307,6 +316,18 @@ def to_row(request: ChatRequest, model: TransformersModel, writer: PromptWriter)
         limit=_limit(request, len(ids), model),
         params=params,
     )
+
+
+def _given_ids(text: str, model: TransformersModel, writer: PromptWriter) -> list[int]:
+    """Tokens of a text that stands behind a prompt.
+
+    Raises:
+        BadRequest: it has none.
+    """
+    ids: list[int] = model.tokenizer(_broken(text, writer.special_tokens), add_special_tokens=False)["input_ids"]
+    if not ids:
+        raise BadRequest("The text that is to be weighed is empty.", hint="Give a text with a word in it.")
+    return ids
 
 
 def _check_pictures(request: ChatRequest, model: TransformersModel) -> None:

@@ -7,10 +7,11 @@ from dataclasses import replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
-from askance.chat import CallMeta, ChatResponse, ModelId
-from askance.errors import Filtered, MalformedReply, ModelNotFound, Unreachable
+from askance.chat import CallMeta, ChatResponse, Message, ModelId, Sampling, TextPart
+from askance.errors import BadRequest, Filtered, MalformedReply, ModelNotFound, Unreachable
 from askance.models.headers import limit_headers
 from askance.models.image_data import ImageEncoder
+from askance.models.likelihood import end_of_prompt, not_offered, prompt_logprobs
 from askance.models.openai.client import build_client, http_client, is_own, key_variable, secrets_of
 from askance.models.openai.dialect import PATHS, Dialect, from_body, to_body
 from askance.models.openai.transport import LARGEST_REPLY, TOO_LARGE
@@ -43,6 +44,10 @@ LIST_TIMEOUT = 2.0
 _SECURITY: RequestOptions = {"security": {"bearer_auth": True}, "follow_redirects": False}
 """Requests carry the model's key, as those of the client's own methods do, never an administrator's key. Redirects are
 not followed: pictures and secret headers would go with them."""
+
+
+_WEIGHED: JsonObject = {"prompt_logprobs": 0, "add_generation_prompt": False, "continue_final_message": True}
+"""Fields of vLLM's server beyond the protocol: the prompt ends with the text of its last turn, and is weighed."""
 
 
 class OpenAIModel:
@@ -81,6 +86,8 @@ class OpenAIModel:
         self._dialect = Dialect(token_field or ("max_completion_tokens" if own else "max_tokens"))
         self._images = ImageEncoder()
         self._served: list[str] | None = None
+        self._weighs_nothing: str | None = None
+        """Why the endpoint weighs no given text; None while it may."""
         self.shape: Callable[[ChatRequest, JsonObject], JsonObject] | None = None
         """Changes each body before it is sent, for a server that takes more than the protocol has."""
 
@@ -100,12 +107,60 @@ class OpenAIModel:
             BadImage: a picture cannot be used.
             ConfigError: the API has no such parameter.
         """
+        return await self._answer(request, lambda reply: from_body(reply, api=self.id.api))
+
+    async def likelihood(self, request: ChatRequest) -> ChatResponse:
+        """How likely the text `request.given` is; see `askance.models.likelihood`.
+
+        It is asked for as vLLM's server has it: the text is a last turn of the assistant that is left open, and
+        `prompt_logprobs` gives the log-probability of every token of the prompt. A server that does not know these
+        fields is asked once.
+
+        Raises:
+            CallError: the call ended without an answer.
+            BadImage: a picture cannot be used.
+        """
+        if self._weighs_nothing is None and (self.id.api != "chat" or self.id.endpoint is None):
+            self._weighs_nothing = "this API weighs no given text"
+        if self._weighs_nothing is not None:
+            return not_offered(self._weighs_nothing)
+        given = request.given or ""
+        turn = Message("assistant", (TextPart(given),))
+        whole = replace(request, messages=(*request.messages, turn), given=None, sampling=Sampling(max_tokens=1))
+
+        def read(reply: Mapping[str, Any]) -> ChatResponse:
+            prompt = prompt_logprobs(reply.get("prompt_logprobs"))
+            if prompt is None:
+                self._weighs_nothing = f"the server at {self._context.where} weighs no given text"
+                return not_offered(self._weighs_nothing)
+            tokens = end_of_prompt(prompt, given)
+            if tokens is None:
+                return not_offered("the server's prompt does not end with the given text")
+            about = from_body(reply, api=self.id.api)
+            return ChatResponse(usage=about.usage, model=about.model, logprobs=tokens)
+
+        try:
+            return await self._answer(whole, read, more=_WEIGHED)
+        except BadRequest as error:
+            if not any(name in str(error) for name in _WEIGHED):
+                raise
+            self._weighs_nothing = f"the server at {self._context.where} weighs no given text"
+            return not_offered(self._weighs_nothing)
+
+    async def _answer(
+        self,
+        request: ChatRequest,
+        read: Callable[[Mapping[str, Any]], ChatResponse],
+        *,
+        more: Mapping[str, Any] | None = None,
+    ) -> ChatResponse:
+        """What `read` makes of the reply; `more` are further fields of the body."""
         encode = await self._images.encoder(request.images)
         context = replace(self._context, images=bool(request.images))
         try:
             with translated_errors(context):
-                data, headers = await self._exchange(request, encode)
-                return replace(self._response(data, context, headers), meta=CallMeta(headers=headers))
+                data, headers = await self._exchange(request, encode, more or {})
+                return replace(_response(data, read, context=context, headers=headers), meta=CallMeta(headers=headers))
         except Filtered as error:
             # A filter that stops the request is an outcome, and is recorded as one that stops the answer.
             return ChatResponse(finish="content_filter", meta=CallMeta(headers=error.headers))
@@ -133,7 +188,9 @@ class OpenAIModel:
     def __repr__(self) -> str:
         return f"OpenAIModel({self.id.model!r}, at {self._context.where!r})"
 
-    async def _exchange(self, request: ChatRequest, encode: EncodeImage) -> tuple[bytes, Mapping[str, str]]:
+    async def _exchange(
+        self, request: ChatRequest, encode: EncodeImage, more: Mapping[str, Any]
+    ) -> tuple[bytes, Mapping[str, str]]:
         """The reply, and what its headers say about limits.
 
         A request that is rejected for its form alone is sent again at once in the form that is taken.
@@ -142,6 +199,7 @@ class OpenAIModel:
             body = to_body(request, encode, api=self.id.api, model=self.id.model, dialect=self._dialect)
             if self.shape is not None:
                 body = self.shape(request, body)
+            body |= more
             try:
                 return await self._post(PATHS[self.id.api], body)
             except Exception as cause:
@@ -165,24 +223,31 @@ class OpenAIModel:
         finally:
             await response.aclose()
 
-    def _response(self, data: bytes, context: ErrorContext, headers: Mapping[str, str]) -> ChatResponse:
-        try:
-            reply = mapping(parse_reply(data), "body")
-            details = body_error(reply)
-            if details is None:
-                return from_body(reply, api=self.id.api)
-        except MalformedReply as error:
-            raise _malformed(error.message, context, kind=type(error)) from error
-        refused = error_of(details, context)
-        refused.headers = headers
-        raise refused
-
     async def _nearest(self) -> str | None:
         """A hint with the nearest names of models that the endpoint serves; the list is fetched once."""
         if self._served is None:
             self._served = sorted(clean_text(part_of(model, "id")) for model in await self.listed())
         close = get_close_matches(self.id.model, self._served, n=3, cutoff=0.4) or self._served[:3]
         return f"It serves {', '.join(map(repr, close))}." if close else None
+
+
+def _response(
+    data: bytes,
+    read: Callable[[Mapping[str, Any]], ChatResponse],
+    *,
+    context: ErrorContext,
+    headers: Mapping[str, str],
+) -> ChatResponse:
+    try:
+        reply = mapping(parse_reply(data), "body")
+        details = body_error(reply)
+        if details is None:
+            return read(reply)
+    except MalformedReply as error:
+        raise _malformed(error.message, context, kind=type(error)) from error
+    refused = error_of(details, context)
+    refused.headers = headers
+    raise refused
 
 
 def from_settings(settings: ModelSettings) -> OpenAIModel:

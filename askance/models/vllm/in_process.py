@@ -16,7 +16,9 @@ from importlib import import_module
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
+from askance.chat import ChatResponse, Usage
 from askance.errors import AskanceError, BadRequest, ModelError, ServerFault
+from askance.models.likelihood import end_of_prompt, not_offered
 from askance.models.local.inputs import decoded
 from askance.models.vendor_errors import ErrorContext, ErrorDetails, error_of, one_line
 from askance.models.vllm import process
@@ -25,7 +27,7 @@ from askance.models.vllm.metrics import CacheHits, cache_hits
 from askance.models.vllm.payload import from_output, to_messages, to_sampling, to_structured_outputs
 
 if TYPE_CHECKING:
-    from askance.chat import ChatRequest, ChatResponse, JsonObject
+    from askance.chat import ChatRequest, JsonObject
     from askance.models.settings import Vllm
 
 _QUIET: JsonObject = {"use_tqdm_on_load": False}
@@ -93,6 +95,8 @@ class InProcessEngine:
         pictures = await asyncio.to_thread(decoded, request) if request.images else []
         messages = to_messages(request, pictures)
         with self._errors(pictures=bool(pictures)):
+            if request.given is not None:
+                return await self._weighed(request, messages)
             prompt = await self._prompt(request, messages)
             read = len(prompt.get("prompt_token_ids") or ())
             params = self._params(request, room=self._engine.model_config.max_model_len - read)
@@ -123,10 +127,33 @@ class InProcessEngine:
         with suppress(OSError):
             self._guard.communicate(b"\n", timeout=process.GRACE)
 
-    async def _prompt(self, request: ChatRequest, messages: list[JsonObject]) -> Any:
-        """The request as the engine reads it: vLLM makes tokens of the turns as its server does."""
+    async def _weighed(self, request: ChatRequest, messages: list[JsonObject]) -> ChatResponse:
+        """How likely the given text is, as vLLM's server tells it; see `OpenAIModel.likelihood`."""
+        given = request.given or ""
+        prompt = await self._prompt(request, [*messages, {"role": "assistant", "content": given}], ends=False)
+        sampling: Any = import_module("vllm.sampling_params")
+        final = sampling.RequestOutputKind.FINAL_ONLY
+        params = sampling.SamplingParams(prompt_logprobs=0, max_tokens=1, output_kind=final)
+        output: Any = None
+        async for latest in self._engine.generate(prompt, params, f"askance-{next(self._numbers)}"):
+            output = latest
+        tokens = end_of_prompt([_of_prompt(each) for each in output.prompt_logprobs or ()], given)
+        if tokens is None:
+            return not_offered("vLLM's prompt does not end with the given text")
+        usage = Usage(input=len(output.prompt_token_ids or ()), output=1, image=_picture_tokens(prompt))
+        return ChatResponse(usage=usage, model=self._model, logprobs=tokens)
+
+    async def _prompt(self, request: ChatRequest, messages: list[JsonObject], *, ends: bool = True) -> Any:
+        """The request as the engine reads it: vLLM makes tokens of the turns as its server does.
+
+        `ends` says whether the last turn has ended and one of the assistant begins; else the last one is left open.
+        """
         params: Any = import_module("vllm.renderers.params")
-        more = {"add_generation_prompt": True, **request.extra.get("chat_template_kwargs", {})}
+        more = {
+            "add_generation_prompt": ends,
+            "continue_final_message": not ends,
+            **request.extra.get("chat_template_kwargs", {}),
+        }
         form = "auto" if self._template is None else "string"
         chat = params.ChatParams(
             chat_template=self._template, chat_template_content_format=form, chat_template_kwargs=more
@@ -176,6 +203,14 @@ def _guard(pids: list[int]) -> subprocess.Popen[bytes]:
     """Starts a process that ends `pids` where this one is killed."""
     command = [sys.executable, process.__file__, "guard", *map(str, pids)]
     return subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
+
+
+def _of_prompt(found: Mapping[int, Any] | None) -> tuple[str, float] | None:
+    """The token of one place of a prompt, with its log-probability; None for the first place."""
+    if found is None:
+        return None
+    token = next(iter(found.values()))
+    return token.decoded_token or "", float(token.logprob)
 
 
 def _picture_tokens(prompt: Any) -> int | None:

@@ -29,6 +29,7 @@ from urllib.request import ProxyHandler, Request, build_opener
 
 from askance.chat import ModelId
 from askance.errors import ConfigError, ModelError, ServerFault, Unreachable
+from askance.models.backend import ask
 from askance.models.local.folder import is_identity
 from askance.models.openai.openai_model import OpenAIModel, at_loopback, from_settings
 from askance.models.vllm import process
@@ -325,7 +326,7 @@ class OwnServer:
         if client is None:
             raise Unreachable(f"{server.spec!r} is closed.")
         try:
-            return await client.generate(request)
+            return await ask(client, request)
         except (Unreachable, ServerFault) as error:
             if not await server.has_ended():
                 raise
@@ -397,7 +398,7 @@ class RemoteServer:
 
     async def generate(self, request: ChatRequest) -> ChatResponse:
         """The answer; see `OpenAIModel.generate`."""
-        return await self._client.generate(request)
+        return await ask(self._client, request)
 
     async def cache_hits(self) -> CacheHits | None:
         return await _cache_hits(self._address)

@@ -44,7 +44,9 @@ _NEARLY_STARTED = 0.2
 class VLLMEngine(Protocol):
     """What answers below a model: a server, or the engine in process."""
 
-    async def generate(self, request: ChatRequest) -> ChatResponse: ...
+    async def generate(self, request: ChatRequest) -> ChatResponse:
+        """The answer, or how likely the text is that is given."""
+        ...
 
     async def cache_hits(self) -> CacheHits | None:
         """What its caches did since it started; None where that is not known."""
@@ -200,6 +202,11 @@ class VLLMModel:
         response = await engine.generate(without_special_tokens(request, self._special_tokens))
         self._monitor.count(request, response)
         return response
+
+    async def likelihood(self, request: ChatRequest) -> ChatResponse:
+        """How likely the text `request.given` is; see `askance.models.likelihood`. It raises what `generate` raises."""
+        engine = self._engine or await self._started()
+        return await engine.generate(without_special_tokens(request, self._special_tokens))
 
     @property
     def doing(self) -> str:

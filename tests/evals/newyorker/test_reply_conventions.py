@@ -134,4 +134,4 @@ def test_a_run_says_what_each_convention_would_give(tmp_path: Path) -> None:
 
 def test_a_reading_without_recorded_replies_is_refused() -> None:
     with pytest.raises(UsageError, match="a model is asked"):
-        Captions(vlm=chooser(1), reading="official")
+        Captions(vlm=chooser(1), reading="official").evaluation()

@@ -12,13 +12,14 @@ import pytest
 
 from askance.errors import BadData, StoreError, UsageError
 from askance.evals import Evaluation, Prediction, Run, Sample, evaluate
-from askance.evals.newyorker import leaderboard_ids, submission_of
+from askance.evals.newyorker import LEADERBOARD, NewYorker, submission_of
 from askance.evals.scorer import right_or_wrong
 from askance.models import Engine
 from askance.replay import MemoryStore
-from tests.evals.newyorker.recorded import IDS, as_json, item
+from tests.evals.newyorker import cartoons
+from tests.evals.newyorker.recorded import IDS, item
 
-MATCHING, RANKING, EXPLANATION = (f"newyorker/{task}" for task in ("matching", "ranking", "explanation"))
+MATCHING, EXPLANATION = "newyorker/matching", "newyorker/explanation"
 CHOSEN = {name: [1 + place] for place, name in enumerate(IDS)}
 
 
@@ -125,26 +126,39 @@ def test_a_run_that_is_not_finished_is_refused(tmp_path: Path) -> None:
         submission_of(replace(run, left=3))
 
 
-def test_ids_are_held_against_those_of_the_leaderboard(tmp_path: Path) -> None:
-    run = made(tmp_path / "run")
-    inside = tmp_path / "data" / "matching_test_set_public"
-    inside.mkdir(parents=True)
-    items = [{"instance_id": name, "image": "a.jpg", "choices": {"A": "x"}} for name in IDS]
-    as_json(inside / "instances.json", items)
-    for folder in (inside, inside.parent):
-        assert submission_of(run, ids=leaderboard_ids(folder, MATCHING)).answers
-    as_json(inside / "instances.json", [*items[1:], {**items[0], "instance_id": "f" * 32}])
-    with pytest.raises(UsageError, match="lacks 1 of the 5 ids of the data and has 1 of its own"):
-        submission_of(run, ids=leaderboard_ids(inside, MATCHING))
+def samples_of(folder: Path, fold: int) -> list[Sample]:
+    """The test items of matching as samples."""
+    return [
+        Sample(id=each.id, inputs={"options": list(each.choices)}, tags={"fold": fold})
+        for each in NewYorker.open(folder).items("matching", fold=fold)
+    ]
 
 
-@pytest.mark.parametrize("content", [{}, [], [{"image": "a.jpg"}], [7], [{"instance_id": 7}]])
-def test_what_is_no_file_of_the_leaderboard(content: Any, tmp_path: Path) -> None:
-    as_json(tmp_path / "instances.json", content)
-    with pytest.raises(BadData, match="no list of the leaderboard's items"):
-        leaderboard_ids(tmp_path, MATCHING)
-    with pytest.raises(BadData, match="There is no file"):
-        leaderboard_ids(tmp_path / "none", RANKING)
+def test_ids_are_held_against_those_of_the_data(tmp_path: Path) -> None:
+    folder = cartoons.lines(tmp_path / "data", tasks=["matching"], folds=[0, 1], pictures=False)
+    samples = [*samples_of(folder, 0), *samples_of(folder, 1)]
+    answers: dict[str, Any] = {each.id: [1] for each in samples}
+    run = made(tmp_path / "both", samples=samples, answers=answers)
+    assert len(submission_of(run, data=NewYorker.open(folder)).answers) == len(samples)
+    run = made(tmp_path / "short", samples=samples[1:], answers=answers)
+    with pytest.raises(UsageError, match=f"lacks 1 of the {len(samples)} test items of the data and has 0 others"):
+        submission_of(run, data=NewYorker.open(folder))
+    run = made(
+        tmp_path / "other", samples=[*samples, replace(item(0), tags={"fold": 0})], answers={**answers, **CHOSEN}
+    )
+    with pytest.raises(UsageError, match=f"has 1 others, such as '{IDS[0]}'"):
+        submission_of(run, data=NewYorker.open(folder))
+
+
+def test_the_leaderboard_has_a_fold_of_its_own(tmp_path: Path) -> None:
+    folder = cartoons.leaderboard(tmp_path / "data")
+    samples = samples_of(folder, LEADERBOARD)
+    run = made(tmp_path / "run", samples=samples, answers={each.id: [2] for each in samples})
+    found = submission_of(run, data=NewYorker.open(folder))
+    assert [*found.answers.values()] == ["B"] * cartoons.LEADERBOARD_ITEMS
+    run = made(tmp_path / "fold", samples=[replace(item(0), tags={"fold": 3})])
+    with pytest.raises(BadData, match="no fold 3 of matching"):
+        submission_of(run, data=NewYorker.open(folder))
 
 
 def test_a_file_that_cannot_be_written_leaves_the_old_one(tmp_path: Path) -> None:

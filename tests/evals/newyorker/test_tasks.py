@@ -37,23 +37,26 @@ class Asked(list[ChatRequest]):
         super().__init__()
         self.model: Model = model_of(
             scripted(
-                location=lambda request: self.said(request, {"location": "a bar"}),
-                scene_description=lambda request: self.said(request, {"description": "An animal talks."}),
-                unusual=lambda request: self.said(request, {"unusual": "It talks."}),
-                entities=lambda request: self.said(request, {"entities": ["Duck"]}),
+                location=self.saying(location="a bar"),
+                scene_description=self.saying(description="An animal talks."),
+                unusual=self.saying(unusual="It talks."),
+                entities=self.saying(entities=["Duck"]),
                 match_caption=self.choice,
                 match_caption_from_picture=self.choice,
                 rank_captions=self.choice,
                 rank_captions_from_picture=self.choice,
-                explain_joke=lambda request: self.said(request, {"explanation": "It is a pun."}),
-                explain_joke_from_picture=lambda request: self.said(request, {"explanation": "It is a pun."}),
+                explain_joke=self.saying(explanation="It is a pun."),
+                explain_joke_from_picture=self.saying(explanation="It is a pun."),
             ),
             records,
         )
 
-    def said(self, request: ChatRequest, answer: Any) -> Any:
-        self.append(request)
-        return answer
+    def saying(self, **answer: Any) -> Callable[[ChatRequest], Any]:
+        def said(request: ChatRequest) -> Any:
+            self.append(request)
+            return answer
+
+        return said
 
     def choice(self, request: ChatRequest) -> Any:
         """The letter of the first caption that names an animal of the description; else A."""
@@ -61,7 +64,8 @@ class Asked(list[ChatRequest]):
         options = dict(re.findall(r"^([A-E])[:)] (.*)$", text, re.MULTILINE))
         before = text.partition(f"A) {options['A']}")[0].partition(f"A: {options['A']}")[0]
         found = [letter for letter, option in options.items() for each in ANIMALS if each in option and each in before]
-        return self.said(request, {"answer": found[0] if found else "A"})
+        self.append(request)
+        return {"answer": found[0] if found else "A"}
 
     def names(self) -> Counter[str]:
         return Counter(map(name_of, self))
@@ -90,7 +94,7 @@ async def test_a_model_that_knows_the_cartoon_is_right_in_every_fold(data: Path,
     assert [found[f"accuracy: fold {fold}"] for fold in range(5)] == [1] * 5
     assert len(run.answers) == 3 * len(CONTESTS) == asked.names()["match_caption"]
     assert {answer.sample.group for answer in run.answers} == {f"contest {contest}" for contest in CONTESTS}
-    assert (await rescore(Run.open(run.path), CartoonMatching, reread=True)).figures == run.figures
+    assert (await rescore(Run.open(run.path), CartoonMatching, reread=True)).run.figures == run.figures
 
 
 @pytest.mark.parametrize(("context", "count"), [("description", 4), ("description-1", 1), ("description-3", 3)])

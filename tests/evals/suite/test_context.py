@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
 
-from askance.agents.explain import Explainer
-from askance.chains import REPLY, cartoon_steps
+from askance.agents import explain_joke
+from askance.chains import CAPTION, REPLY, cartoon_steps, joke_question
 from askance.errors import UsageError
 from askance.evals import ChainSolver, Sample, Scorer, evaluate
 from askance.evals.scorer import right_or_wrong
@@ -21,7 +22,7 @@ from askance.images import Image
 from askance.models import Model, ScriptedModel
 from tests.scripted import PICTURE, model_of, name_of, scripted
 
-DESCRIBED = re.compile(r"<<description (?:\w+)\n(.*)\n\w+>>", re.DOTALL)
+DESCRIBED = re.compile(r"<<description (\w+)\n(.*?)\n\1>>", re.DOTALL)
 FIELDS: Mapping[str, Any] = {
     "location": "a bar",
     "narration": "A lizard sits at a bar.",
@@ -49,12 +50,15 @@ class Cartoons(ModelTask):
     def samples(self) -> Sequence[Sample]:
         fields = {"description": FIELDS, "description-1": {"location": FIELDS["location"]}}.get(self.context)
         given = fields or ({"description": NOTHING} if self.context == "caption-only" else {})
+        given = {**given, "caption": "Next!"}
         image = Image.load(PICTURE) if self.view.looks else None
-        return [Sample(id=name, image=image, inputs=dict(given), target="a pun", group="7") for name in ("7-1", "7-2")]
+        return [Sample(id=name, image=image, inputs=given, target="a pun", group="7") for name in ("7-1", "7-2")]
 
     def solver(self) -> ChainSolver:
-        chain = chain_of("explain", self, agent=Explainer, subject=self.view.visual_question, target=REPLY)
-        return ChainSolver(chain)
+        subject = partial(joke_question, sees=self.view.picture)
+        return ChainSolver(
+            chain_of("explain", self, agent=explain_joke, subject=subject, target=REPLY, needs=(CAPTION,))
+        )
 
     def scorer(self) -> Scorer:
         return right_or_wrong()
@@ -66,9 +70,9 @@ def models() -> tuple[Model, ScriptedModel, Model, ScriptedModel]:
         scene_description={"description": "A lizard sits at a bar."},
         unusual={"unusual": "Lizards do not drink."},
         entities={"entities": ["Godzilla"]},
-        explain_from_picture={"explanation": "a pun"},
+        explain_joke_from_picture={"explanation": "a pun"},
     )
-    read = scripted(explain_from_description={"explanation": "a pun"})
+    read = scripted(explain_joke={"explanation": "a pun"})
     return model_of(seen), seen, model_of(read), read
 
 
@@ -78,7 +82,7 @@ def asked_in(context: str, folder: Path) -> tuple[Counter[str], list[str]]:
     run = evaluate(Cartoons(vlm=vlm, llm=llm, context=context), out=folder)
     assert [answer.prediction.outcome for answer in run.answers] == ["answered"] * 2
     fenced = [DESCRIBED.search(request.messages[-1].text) for request in read.requests]
-    return Counter(map(name_of, seen.requests)), [found[1] for found in fenced if found]
+    return Counter(map(name_of, seen.requests)), [found[2] for found in fenced if found]
 
 
 LAID_OUT = (
@@ -108,7 +112,7 @@ def test_contexts_of_all_suites_stay_beside_them(tmp_path: Path) -> None:
 
     evaluate(Cartoons(vlm=vlm), out=tmp_path / "run")
 
-    assert [*map(name_of, seen.requests)] == ["explain_from_picture"]
+    assert [*map(name_of, seen.requests)] == ["explain_joke_from_picture"]
 
 
 def test_a_context_that_looks_needs_a_model_that_sees() -> None:

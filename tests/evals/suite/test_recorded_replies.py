@@ -16,6 +16,7 @@ from askance.evals.analysis.compare import common_samples
 from askance.evals.analysis.pack import open_pack, write_pack
 from askance.evals.analysis.pack_check import check_pack
 from askance.evals.analysis.rescore import rescore
+from askance.evals.newyorker.reply_conventions import CONVENTIONS, Convention
 from askance.evals.run_plan import plan_run
 from askance.evals.runner import SampleEpoch
 from askance.evals.sample import RECORDED
@@ -226,9 +227,10 @@ def test_the_file_decides_which_run_it_is(tmp_path: Path) -> None:
     assert "reading" not in Captions(vlm=chooser(1)).kept()
 
 
-def test_a_run_is_scored_again_and_packed_without_the_file(tmp_path: Path) -> None:
+@pytest.mark.parametrize("reading", CONVENTIONS)
+def test_a_run_is_scored_again_and_packed_without_the_file(reading: Convention, tmp_path: Path) -> None:
     path = as_json(tmp_path / "r.json", {name: right(n) if n else "Not one." for n, name in enumerate(IDS)})
-    run = evaluate(Captions(answers=path), out=tmp_path / "run", engine=engine())
+    run = evaluate(Captions(answers=path, reading=reading), out=tmp_path / "run", engine=engine())
     path.unlink()
     again = asyncio.run(rescore(Run.open(run.path), Captions, reread=True))
     assert (again.reread, again.changed, again.kept) == (5, (), ())

@@ -1,0 +1,83 @@
+"""`AnswerLikelihood`: how likely a model finds a text as the answer to what another node asks it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from typing_extensions import override
+
+from askance.errors import BadImage, CallError, ReplayMiss
+from askance.models.likelihood import TextLikelihood, likelihood_of
+from askance.nodes.answer import AnswerField, TypedInput
+from askance.nodes.node import Node
+from askance.nodes.result import Call, Result, Unreadable, no_answer, skipped
+
+if TYPE_CHECKING:
+    from askance.chat import ChatRequest
+    from askance.models import OutputMode
+    from askance.nodes.node import Chat, Form
+    from askance.prompts import Prompt
+
+
+class LikelihoodQuestion(TypedInput):
+    """A text, and the input of the node that it would be the answer of."""
+
+    subject: Any
+    text: str
+
+
+class AnswerLikelihood(Node[LikelihoodQuestion, TextLikelihood]):
+    """How likely the model of another node finds a given text as its answer.
+
+    The prompt of that node is sent in its text form, whatever form the node itself asks in: in JSON the braces and
+    names around the text would be weighed with it. A model that cannot weigh a text gives no likelihood, and says why.
+
+    Args:
+        asked: the other node.
+        name: how this one shows up in traces and graphs.
+    """
+
+    prompt = "likelihood"
+    takes = LikelihoodQuestion
+    gives = TextLikelihood
+
+    def __init__(self, asked: Node[Any, Any], *, name: str = "likelihood") -> None:
+        self.asked = asked
+        super().__init__(asked.model, prompt=asked.prompt_name, prompts=asked.prompts, name=name)
+
+    @override
+    def request(self, subject: LikelihoodQuestion, mode: OutputMode) -> ChatRequest:
+        """The request that asks about `subject`, whatever the mode."""
+        return self.asked.request(self.asked.accept(subject.subject), "paper").weighing(subject.text.strip())
+
+    @override
+    def fields(self, subject: LikelihoodQuestion) -> Sequence[AnswerField]:
+        """None: nothing is written."""
+        return ()
+
+    @override
+    def read_text(self, text: str, subject: LikelihoodQuestion) -> TextLikelihood:
+        raise Unreadable("a likelihood stands in no text")
+
+    @override
+    def _prompt_for(self, form: Form) -> Prompt:
+        return super()._prompt_for("text")
+
+    @override
+    async def _ask(self, given: Any, chat: Chat) -> Result[TextLikelihood]:
+        calls: list[Call] = []
+        try:
+            subject = self.accept(given)
+            if not subject.text.strip():
+                return skipped("there is no text to weigh", absent=True)
+            request = self.request(subject, "paper")
+            response = await chat(request, False)  # noqa: FBT003  # the signature of every such function
+            calls.append(self._call(request, response))
+        except (CallError, ReplayMiss, BadImage) as error:
+            return no_answer(error, calls=calls)
+        found = likelihood_of(response)
+        if found is None:
+            why = response.refusal or "the backend gave no log-probabilities"
+            return Result(outcome="refused", reason=why, calls=tuple(calls))
+        return Result(outcome="answered", value=found, calls=tuple(calls))

@@ -1,0 +1,28 @@
+"""The package's prompts with a block `example:`, as a user's own files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from askance.prompts import Form, PromptLibrary
+
+ANSWERS: dict[Form, str] = {"json": '{"answers": [{{ answer }}]}', "text": "Answer: {{ answer }}"}
+"""The answer of a chooser, as it is to be written in each form."""
+
+
+def with_example(
+    folder: Path,
+    *names: str,
+    answers: dict[Form, str] = ANSWERS,
+    declared: str = "{description: x., type: number, example: 1}",
+) -> PromptLibrary:
+    """A library over `folder`, where the prompts `names` show examples by an input `answer`."""
+    for name in names:
+        for form, answer in answers.items():
+            path = PromptLibrary([]).eject(name, form=form, to=folder)
+            head, body = path.read_text("utf-8").split("\n---\n", 1)
+            inputs = (
+                f"{head}\n  answer: {declared}" if "\ninputs:" in head else f"{head}\ninputs:\n  answer: {declared}"
+            )
+            path.write_text(f"{inputs}\n---\n{body}\n\nexample:\n{answer}\n", "utf-8")
+    return PromptLibrary([folder])
