@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from askance.amounts import many
 from askance.errors import AskanceError, CallError, UsageError
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from askance.nodes import Node
 
 ScoreFunction: TypeAlias = Callable[[Sample, Any], "Score | Awaitable[Score]"]
-"""Takes a sample and its answer, and gives the score."""
+"""Takes a sample and its answer (see `Scorer.takes`), and gives the score."""
 
 
 class Closes(Protocol):
@@ -49,6 +49,8 @@ class Scorer:
     """Nodes that the scorer asks. They are tried before the first sample is answered, and closed when the run ends."""
     closing: tuple[Closes, ...] = ()
     """What else is closed when the run ends, such as an embedder."""
+    takes: Literal["value", "prediction"] = "value"
+    """What `score` gets beside the sample: the answer, or the whole prediction, for scores of more than the answer."""
     questions: Callable[[Sample], int | Sequence[int]] = lambda _: 0
     """For the plan of a run: how often one answer is judged, as one number for all judges or as a number for each."""
 
@@ -86,7 +88,8 @@ async def scored(answer: SampleResult, scorer: Scorer) -> SampleResult:
     keys: list[str] = []
     try:
         with collect_keys() as keys:
-            found = scorer.score(answer.sample, answer.prediction.value)
+            prediction = answer.prediction
+            found = scorer.score(answer.sample, prediction if scorer.takes == "prediction" else prediction.value)
             return replace(answer, score=found if isinstance(found, Score) else await found, unscored=None)
     except CallError as error:
         return replace(answer, score=None, unscored=str(error), tried=tuple(keys))

@@ -20,8 +20,8 @@ from askance.prompts import PromptLibrary
 from tests.example_prompts import with_example
 from tests.scripted import OPTIONS, PICTURE, PICTURES, model_of, name_of, scripted
 
-ONE = Example(values={"description": "A clock.", "options": ["Tick", "Yum", "Sit"]}, answer=2)
-SEEN = Example(values={"options": ["Tick", "Yum"]}, answer=1, image=Image.from_path(max(PICTURES.glob("*.jpg"))))
+ONE = Example(values={"description": "A clock.", "options": ("Tick", "Yum", "Sit")}, answer=2)
+SEEN = Example(values={"options": ("Tick", "Yum")}, answer=1, image=Image.from_path(max(PICTURES.glob("*.jpg"))))
 GIVEN: dict[str, Any] = {"image": PICTURE, "options": OPTIONS}
 
 
@@ -140,7 +140,7 @@ def test_questions_with_other_examples_are_other_calls(prompts: PromptLibrary) -
 
 @pytest.mark.parametrize("make", [action_reason, end_to_end])
 def test_what_is_planned_counts_the_examples_tokens(prompts: PromptLibrary, make: Any) -> None:
-    long = Example(values={"description": "A clock. " * 400, "options": ["Tick", "Yum"]}, answer=1)
+    long = Example(values={"description": "A clock. " * 400, "options": ("Tick", "Yum")}, answer=1)
     chain = make(model_of(scripted()), prompts=prompts)
 
     plain, _ = counts(chain, [GIVEN])

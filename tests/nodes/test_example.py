@@ -25,7 +25,7 @@ from tests.scripted import ENFORCED, PICTURE, PICTURES, model_of
 
 OPTIONS = ("It holds", "It leaks")
 ONE = Example(values={"description": "A clock of cheese.", "options": ("Tick", "Yum")}, answer=2)
-TWO = Example(values={"description": "A shoe.", "options": ["Walk", "Run", "Sit"]}, answer=3)
+TWO = Example(values={"description": "A shoe.", "options": ("Walk", "Run", "Sit")}, answer=3)
 QUESTION = OptionsQuestion(description="A cup of brick.", options=OPTIONS)
 CUP, OTHER = Image.from_path(PICTURE), Image.from_path(max(PICTURES.glob("*.jpg")))
 

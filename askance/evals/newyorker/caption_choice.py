@@ -88,7 +88,7 @@ def fault_of(text: str) -> str | None:
     if len(text.split()) > MOST_WORDS:
         return f"more than {MOST_WORDS} words"
     if not letters or sum(letter.isupper() for letter in letters) > len(letters) / 2:
-        return "capitals"
+        return "capitals or no letters"
     if text.count('"') % 2 or _ODD.search(text):
         return "marks without sense"
     return None

@@ -250,6 +250,7 @@ def _of_convention(metric: Metric, convention: Convention) -> Metric:
         name=_named(metric.name, convention),
         columns=tuple(_named(column, convention) for column in metric.columns),
         summary=f"{metric.summary or metric.name}; {_SUMMARIES[convention]}",
+        beside=True,
     )
 
 

@@ -146,7 +146,7 @@ def test_ids_are_held_against_those_of_the_data(tmp_path: Path) -> None:
     run = made(
         tmp_path / "other", samples=[*samples, replace(item(0), tags={"fold": 0})], answers={**answers, **CHOSEN}
     )
-    with pytest.raises(UsageError, match=f"has 1 others, such as '{IDS[0]}'"):
+    with pytest.raises(UsageError, match=f"has 1 other, such as '{IDS[0]}'"):
         submission_of(run, data=NewYorker.open(folder))
 
 
