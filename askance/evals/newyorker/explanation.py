@@ -15,11 +15,11 @@ from typing_extensions import override
 from askance.agents import explain_joke
 from askance.chains import REPLY
 from askance.chains.cartoon import CAPTION, joke_question
-from askance.evals.newyorker.layout import LEADERBOARD
 from askance.evals.newyorker.reply_conventions import read_explanation
 from askance.evals.newyorker.task import CartoonTask
 from askance.evals.sample import SampleQuestion
-from askance.evals.suite.breakdown import over_folds
+from askance.evals.solver import ChainSolver
+from askance.evals.suite.perplexity import PerplexityTask
 from askance.evals.suite.text_overlap import overlap_scorer
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from askance.evals.solver import Solver
 
 
-class JokeExplanation(CartoonTask):
+class JokeExplanation(PerplexityTask, CartoonTask):
     """Why a caption is funny under its cartoon, in a few sentences."""
 
     name = "newyorker/explanation"
@@ -42,7 +42,8 @@ class JokeExplanation(CartoonTask):
     @override
     def samples_of(self, item: Item) -> Iterator[Sample]:
         tokens = {} if item.n_tokens is None else {"tokens": item.n_tokens}
-        yield self.sample_of(item, inputs=self.asked(item), target={"references": [item.label], **tokens})
+        inputs = {**self.asked(item), **self.reference_input(item.label)}
+        yield self.sample_of(item, inputs=inputs, target={"references": [item.label] if item.label else [], **tokens})
 
     @override
     def question_of(self, sample: Sample) -> SampleQuestion:
@@ -54,9 +55,10 @@ class JokeExplanation(CartoonTask):
         if self.replies is not None:
             return self.replies.solver(read_explanation)
         subject = partial(joke_question, sees=self.view.picture)
-        return self.chain("explanation", agent=explain_joke, subject=subject, target=REPLY, needs=(CAPTION,))
+        made = self.chain("explanation", agent=explain_joke, subject=subject, target=REPLY, needs=(CAPTION,))
+        return ChainSolver(self.weighing(made))
 
     @override
     def scorer(self) -> Scorer:
         plain = overlap_scorer(lambda sample: sample.target["references"][0])
-        return over_folds(plain, () if LEADERBOARD in self.folds else self.folds)
+        return self.over_folds(self.weighed(plain, tokens=lambda sample: sample.target.get("tokens")))

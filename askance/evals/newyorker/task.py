@@ -51,7 +51,7 @@ from askance.models import ScorerLike
 from askance.nodes import Example
 
 if TYPE_CHECKING:
-    from askance.chains import Link, Reading
+    from askance.chains import Chain, Link, Reading
     from askance.chat import JsonObject
     from askance.evals.newyorker.dataset import CartoonAnnotation, Item
     from askance.evals.solver import Solver
@@ -119,6 +119,10 @@ class CartoonTask(RepliesTask, ShotsTask, ModelTask):
     def folds(self) -> tuple[int, ...]:
         """The folds whose test items are asked; a run keeps them with its options."""
         return tuple(self.found("folds", self._folds))
+
+    def over_folds(self, scorer: Scorer) -> Scorer:
+        """`scorer` with means over the folds that are asked; as it is for the leaderboard."""
+        return over_folds(scorer, () if LEADERBOARD in self.folds else self.folds)
 
     def _folds(self) -> Sequence[int]:
         if self.fold == "leaderboard":
@@ -277,12 +281,12 @@ class CartoonTask(RepliesTask, ShotsTask, ModelTask):
         subject: Callable[[Reading], Any],
         target: Link[Any],
         needs: Sequence[Link[Any]] = (),
-    ) -> ChainSolver:
-        """The solver in the context of the task: the steps that describe the cartoon, and the node that answers."""
+    ) -> Chain:
+        """The chain in the context of the task: the steps that describe the cartoon, and the node that answers."""
         made = partial(agent, step_by_step=self.step_by_step)
         given = {*FIELDS, CAPTION_ONLY} & {self.context}
         links = [link.name for link in CARTOON_LINKS] if given else ()
-        return ChainSolver(chain_of(name, self, agent=made, subject=subject, target=target, needs=needs, given=links))
+        return chain_of(name, self, agent=made, subject=subject, target=target, needs=needs, given=links)
 
 
 def item_id(sample: Sample) -> str:
@@ -363,7 +367,8 @@ class CaptionTask(ConventionTask, CartoonTask):
             return self.replies.solver(self.read_reply)
         if self.ranker is not None:
             return self.ranker
-        return self.chain(self.about, agent=self.agent, subject=self.view.options_question, target=ANSWERS)
+        subject = self.view.options_question
+        return ChainSolver(self.chain(self.about, agent=self.agent, subject=subject, target=ANSWERS))
 
     # --- the figures ---
 
@@ -386,7 +391,7 @@ class CaptionTask(ConventionTask, CartoonTask):
             if_right=lambda sample: self._bound(sample, right=1.0),
         )
         read = plain if self.replies is None else by_convention(plain, ACCURACY)
-        return over_folds(read, () if LEADERBOARD in self.folds else self.folds)
+        return self.over_folds(read)
 
     def metrics(self) -> Sequence[Metric]:
         """What is counted beside the accuracy."""

@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from askance.chat import ChatRequest, ImagePart
-from askance.errors import AskanceError, BadData, UsageError
 from askance.evals import Run, aevaluate, evaluate
 from askance.evals.analysis.rescore import rescore
-from askance.evals.newyorker import CartoonMatching, CartoonRanking, JokeExplanation, submission_of
+from askance.evals.newyorker import CartoonMatching, CartoonRanking, JokeExplanation
 from askance.evals.run_plan import plan_run
 from askance.evals.runner import SampleEpoch
 from askance.evals.suite.context import NOTHING
 from askance.images import Image
-from askance.models import Model, ScriptedScorer
+from askance.models import Model
 from askance.replay import MemoryStore
 from tests.evals.newyorker import cartoons
-from tests.evals.newyorker.cartoons import ANIMALS, CONTESTS, animal
+from tests.evals.newyorker.cartoons import ANIMALS, CONTESTS
 from tests.scripted import model_of, name_of, scripted
 
 FIELDS = ("location", "scene_description", "unusual", "entities")
