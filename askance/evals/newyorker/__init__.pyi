@@ -1,4 +1,6 @@
 from .annotations import CartoonAnnotation as CartoonAnnotation
+from .contest_difficulty import ContestDifficulty as ContestDifficulty
+from .contest_difficulty import contest_difficulty as contest_difficulty
 from .crowd_ratings import CaptionFolder as CaptionFolder
 from .crowd_ratings import clean_caption as clean_caption
 from .dataset import Cartoon as Cartoon

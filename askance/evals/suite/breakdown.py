@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from askance.evals.metric import Metric, StratifiedMetric
+from askance.evals.metric import Metric, StratifiedMetric, pooled_name
 from askance.evals.sample import Sample, Score
 from askance.evals.suite.selection import FOLDS
 
@@ -85,7 +85,7 @@ def over_folds(scorer: Scorer, folds: Sequence[int], *, count: int = FOLDS) -> S
         own = of_folds[place * len(folds) : (place + 1) * len(folds)]
         means.append(StratifiedMetric.over(metric, own, summary=f"{_said(metric)}, mean over folds"))
     pooled = [
-        replace(metric, name=f"{metric.name}, pooled", summary=f"{_said(metric)}, over all samples", beside=True)
+        replace(metric, name=pooled_name(metric.name), summary=f"{_said(metric)}, over all samples", beside=True)
         for metric in scorer.metrics
     ]
     return replace(parts, metrics=(*means, *pooled, *of_folds), notes=notes)
