@@ -11,7 +11,7 @@ from askance.evals.newyorker import LEADERBOARD
 from tests.cli.command import Command
 from tests.evals.newyorker import cartoons
 from tests.evals.newyorker.raw_files import raw_contests
-from tests.evals.newyorker.recorded import IDS, as_json
+from tests.evals.newyorker.recorded import IDS
 from tests.evals.newyorker.test_submission import CHOSEN, made, samples_of
 
 

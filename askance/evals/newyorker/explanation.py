@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from askance.evals.solver import Solver
 
 
+HEADLINES = ("BLEU-4", "ROUGE-L", "perplexity")
+"""Figures of which those of each fold stand beside the mean."""
+
+
 class JokeExplanation(PerplexityTask, CartoonTask):
     """Why a caption is funny under its cartoon, in a few sentences."""
 
@@ -61,4 +65,5 @@ class JokeExplanation(PerplexityTask, CartoonTask):
     @override
     def scorer(self) -> Scorer:
         plain = overlap_scorer(lambda sample: sample.target["references"][0])
-        return self.over_folds(self.weighed(plain, tokens=lambda sample: sample.target.get("tokens")))
+        weighed = self.weighed(plain, tokens=lambda sample: sample.target.get("tokens"))
+        return self.over_folds(weighed, *HEADLINES)

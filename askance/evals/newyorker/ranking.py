@@ -13,7 +13,7 @@ from typing_extensions import override
 
 from askance.agents import rank_captions
 from askance.evals.metric import Metric, mean
-from askance.evals.newyorker.task import CaptionTask
+from askance.evals.newyorker.task import ACCURACY, CaptionTask
 
 if TYPE_CHECKING:
     from askance.evals.sample import Sample
@@ -29,12 +29,13 @@ class CartoonRanking(CaptionTask):
     name = "newyorker/ranking"
     about = "ranking"
     agent = rank_captions
+    headlines = (ACCURACY, *BY_WINNER.values())
 
     @override
     def metrics(self) -> Sequence[Metric]:
         return (
-            mean("accuracy_ny", summary="of the items whose finalist the editors chose"),
-            mean("accuracy_crowd", summary="of the items whose finalist the crowd chose"),
+            mean(BY_WINNER["official_winner"], summary="of the items whose finalist the editors chose"),
+            mean(BY_WINNER["crowd_winner"], summary="of the items whose finalist the crowd chose"),
             mean(FIRST, better="neither", summary="share of answers that are the caption shown first"),
         )
 

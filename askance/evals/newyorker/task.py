@@ -120,9 +120,9 @@ class CartoonTask(RepliesTask, ShotsTask, ModelTask):
         """The folds whose test items are asked; a run keeps them with its options."""
         return tuple(self.found("folds", self._folds))
 
-    def over_folds(self, scorer: Scorer) -> Scorer:
-        """`scorer` with means over the folds that are asked; as it is for the leaderboard."""
-        return over_folds(scorer, () if LEADERBOARD in self.folds else self.folds)
+    def over_folds(self, scorer: Scorer, *names: str) -> Scorer:
+        """`scorer` with means over the folds that are asked, for the metrics `names` with each fold's own beside."""
+        return over_folds(scorer, () if LEADERBOARD in self.folds else self.folds, *names)
 
     def _folds(self) -> Sequence[int]:
         if self.fold == "leaderboard":
@@ -307,12 +307,18 @@ def _named(folds: Sequence[int]) -> str:
     return f"the test part of fold {folds[0]}" if len(folds) == 1 else f"the test parts of {len(folds)} folds"
 
 
+ACCURACY = "accuracy"
+"""The share of items whose right caption is chosen."""
+
+
 class CaptionTask(ConventionTask, CartoonTask):
     """A task in which captions are chosen, by a model or by an encoder."""
 
     instead_of_models = (*ConventionTask.instead_of_models, "scorer")
     agent: ClassVar[Callable[..., NodeLike]]
     """Makes the node that chooses, from a model."""
+    headlines: ClassVar[tuple[str, ...]] = (ACCURACY,)
+    """Figures of which those of each fold stand beside the mean."""
 
     encoder: ScorerLike | None = Field(default=None, alias="scorer")
     """How well a caption fits the cartoon; in place of the models."""
@@ -391,7 +397,7 @@ class CaptionTask(ConventionTask, CartoonTask):
             if_right=lambda sample: self._bound(sample, right=1.0),
         )
         read = plain if self.replies is None else by_convention(plain, ACCURACY)
-        return self.over_folds(read)
+        return self.over_folds(read, *self.headlines)
 
     def metrics(self) -> Sequence[Metric]:
         """What is counted beside the accuracy."""
@@ -429,7 +435,3 @@ class CaptionTask(ConventionTask, CartoonTask):
 
     def _right(self, sample: Sample, *, right: float) -> dict[str, float]:
         return {ACCURACY: right, **self.values_of(sample, right=right)}
-
-
-ACCURACY = "accuracy"
-"""The share of items whose right caption is chosen."""

@@ -63,7 +63,7 @@ def by_tag(scorer: Scorer, tag: str, values: Sequence[Any], *names: str, label: 
     )
 
 
-def over_folds(scorer: Scorer, folds: Sequence[int], *, count: int = FOLDS) -> Scorer:
+def over_folds(scorer: Scorer, folds: Sequence[int], *names: str, count: int = FOLDS) -> Scorer:
     """`scorer` with the mean over folds in place of each metric; the pooled figure and each fold's own stand beside it.
 
     A mean leaves out folds without a figure, and samples without a fold; the pooled figure has all samples. Intervals
@@ -73,22 +73,27 @@ def over_folds(scorer: Scorer, folds: Sequence[int], *, count: int = FOLDS) -> S
     Args:
         scorer: its samples have a tag `fold`, and a cluster that lies in one fold, such as their contest.
         folds: those that the samples are of.
+        names: names of the metrics that all this is said of; by default all. Of the others those with a better and a
+            worse are means without more beside them, and the rest is over all samples.
         count: how many folds the data have.
     """
-    parts = by_tag(scorer, "fold", folds, *(metric.name for metric in scorer.metrics), label=_fold_label)
+    plain = [metric for metric in scorer.metrics if names and metric.name not in names and metric.better == "neither"]
+    apart = [metric for metric in scorer.metrics if metric not in plain]
+    parts = by_tag(scorer, "fold", folds, *(metric.name for metric in apart), label=_fold_label)
     notes = (*scorer.notes, *_notes(folds, count))
     if len(folds) < 2:
         return replace(parts, metrics=scorer.metrics, notes=notes)
-    of_folds = [replace(metric, beside=True) for metric in parts.metrics[len(scorer.metrics) :]]
-    means: list[Metric] = []
-    for place, metric in enumerate(scorer.metrics):
-        own = of_folds[place * len(folds) : (place + 1) * len(folds)]
-        means.append(StratifiedMetric.over(metric, own, summary=f"{_said(metric)}, mean over folds"))
-    pooled = [
-        replace(metric, name=pooled_name(metric.name), summary=f"{_said(metric)}, over all samples", beside=True)
-        for metric in scorer.metrics
-    ]
-    return replace(parts, metrics=(*means, *pooled, *of_folds), notes=notes)
+    means, pooled, of_folds = dict[str, Metric](), list[Metric](), list[Metric]()
+    for place, metric in enumerate(apart):
+        first = len(scorer.metrics) + place * len(folds)
+        own = [replace(each, beside=True) for each in parts.metrics[first : first + len(folds)]]
+        means[metric.name] = StratifiedMetric.over(metric, own, summary=f"{_said(metric)}, mean over folds")
+        if not names or metric.name in names:
+            summary = f"{_said(metric)}, over all samples"
+            pooled.append(replace(metric, name=pooled_name(metric.name), summary=summary, beside=True))
+            of_folds += own
+    shown = (means.get(metric.name, metric) for metric in scorer.metrics)
+    return replace(parts, metrics=(*shown, *pooled, *of_folds), notes=notes)
 
 
 def folds_of(samples: Sequence[Sample]) -> tuple[int, ...]:

@@ -328,3 +328,13 @@ def test_a_run_of_one_fold_is_compared_over_that_fold() -> None:
     found = compare(whole, one).metrics[0].comparison
 
     assert (found.n, found.figure_a, found.figure_b) == (8, 1.0, 0.5)
+
+
+def test_of_metrics_that_are_not_named_a_mean_stands_alone_and_what_has_no_better_is_over_all_samples() -> None:
+    said = mean("size", name="said", better="neither")
+    scorer = over_folds(replace(SCORER, metrics=(*SCORER.metrics, said)), FOLDS, "accuracy")
+    names = [metric.name for metric in scorer.metrics]
+
+    assert names[:5] == ["accuracy", "by sums", "spread", "said", "accuracy, pooled"]
+    assert names[5:] == [f"accuracy: fold {fold}" for fold in FOLDS]
+    assert scorer.metrics[3] is said
