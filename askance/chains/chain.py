@@ -190,6 +190,13 @@ class Chain(Runnable["Given", Reading]):
         return tuple(cast("Node[Any, Any]", node) for node in nodes if isinstance(node, Node))
 
     @property
+    def shows_examples(self) -> bool:
+        """Whether the node of the target shows examples; of a caller's own function it is taken to be so."""
+        nodes = [step.node for step in self.steps if step.link.name == self.target.name]
+        asked = [cast("Node[Any, Any]", node) for node in nodes if isinstance(node, Node)]
+        return all("examples" in getattr(node.takes, "model_fields", ()) for node in asked)
+
+    @property
     def upstream(self) -> Mapping[str, tuple[str, ...]]:
         """By link, all links that it needs, and all that these need in turn; given ones too."""
         found: dict[str, tuple[str, ...]] = {}
@@ -235,21 +242,14 @@ class Chain(Runnable["Given", Reading]):
             raise UsageError(
                 "There are no options to choose from.", hint="Give `options`, a list of texts, with the image."
             )
-        if reading.examples:
-            self._check_shown()
-        if config is None:
-            return await self._run(reading, None)
-        return await self._traced_read(reading, config)
-
-    def _check_shown(self) -> None:
-        """Raises where the node that is after the target shows no examples; a caller's own function may read them."""
-        nodes = [step.node for step in self.steps if step.link.name == self.target.name]
-        asked = [cast("Node[Any, Any]", node) for node in nodes if isinstance(node, Node)]
-        if any("examples" not in getattr(node.takes, "model_fields", ()) for node in asked):
+        if reading.examples and not self.shows_examples:
             raise UsageError(
                 f"The chain {self.name!r} shows its model no examples.",
                 hint="Leave `examples` out, or take a chain whose node is asked about a picture with options or words.",
             )
+        if config is None:
+            return await self._run(reading, None)
+        return await self._traced_read(reading, config)
 
     async def ainvoke(self, input: Given, config: RunnableConfig | None = None, **_: Any) -> Reading:  # noqa: A002
         """The reading of one input."""

@@ -92,9 +92,9 @@ def render(
 
     prompt = _library(prompts).find(name, form=form.value, family=family)
     given = dict(_pair(text) for text in values or ())
-    values = {**(prompt.worked_example if examples else prompt.examples), **prompt.read_values(given)}
-    asked = {name: value for name, value in values.items() if not examples or name not in prompt.example_inputs}
-    for turn in prompt.render(examples=[values] * examples, **asked):
+    chosen = {**(prompt.worked_example if examples else prompt.examples), **prompt.read_values(given)}
+    asked = {name: value for name, value in chosen.items() if not examples or name not in prompt.example_inputs}
+    for turn in prompt.render(examples=[chosen] * examples, **asked):
         print(f"{turn.role}:")
         print(printable(turn.text) + "\n")
 

@@ -13,19 +13,21 @@ from askance.agents import check_options
 from askance.data_table import as_list, names_data_table, open_data_table, open_json_lines, picture_in
 from askance.documents import UnreadableDocument, parse_json
 from askance.errors import BadData, BadOptions, UsageError
-from askance.evals.sample import Sample
+from askance.evals.sample import EXAMPLES, Sample
 from askance.evals.yaml_scorer import folded
 from askance.images import SUFFIXES, Image
+from askance.nodes.example import examples_of
 
 if TYPE_CHECKING:
     from askance.chains import Chain, Link
     from askance.data_table import DataRow, DataTable
     from askance.evals.yaml_scorer import ScoreName
+    from askance.nodes import Example
 
 MOST_HELD = 4_000_000_000
 """Most bytes of pictures that stand in a table itself, and so are held in memory."""
 
-KEYS = ("id", "image", "options", "target", "group", "tags")
+KEYS = ("id", "image", "options", "target", "group", "tags", EXAMPLES)
 """Keys of a row, beside the links of the chain."""
 
 
@@ -162,10 +164,15 @@ class Rows:
             raise BadData(f"{where} has no `id`.", hint="A row without an `image` needs one.")
         image = self._image(row["image"], home, where) if "image" in row else None
         named = row["image"] if isinstance(row.get("image"), str) else ""
+        shown = self._examples(row[EXAMPLES], home, where) if EXAMPLES in row else ()
         return Sample(
             id=row.get("id") or named,
             image=image,
-            inputs={**({} if options is None else {"options": list(options)}), **given},
+            inputs={
+                **({} if options is None else {"options": list(options)}),
+                **given,
+                **({EXAMPLES: list(shown)} if shown else {}),
+            },
             target=self._target(row.get("target"), options or (), where),
             group=row.get("group", named),
             tags=row.get("tags", {}),
@@ -182,6 +189,17 @@ class Rows:
                 hint="Save the pictures as files and name those, or give the data in several tables.",
             )
         return Image.from_bytes(found.data, name=found.name or None)
+
+    def _examples(self, listed: Any, home: Path | None, where: str) -> tuple[Example, ...]:
+        """The examples of a row; their pictures lie beside the file, as its own does."""
+        if not self._chain.shows_examples:
+            raise BadData(f"{where}: the chain `{self._chain.name}` shows no `examples`.", hint="Leave them out.")
+        rows = as_list(listed)
+        forms = listed if rows is None else [_beside(each, home, where) for each in rows]
+        try:
+            return examples_of(forms)
+        except UsageError as error:
+            raise BadData(f"{where}: {error.message}", hint=error.hint) from error
 
     def _options(self, row: Mapping[str, Any], where: str) -> tuple[str, ...] | None:
         if not self._chain.target.chooses:
@@ -221,6 +239,8 @@ class Rows:
         return sorted({known[folded(str(each))] for each in target})
 
 
+_LISTS = frozenset({"options", "target", "tags", EXAMPLES})
+"""Keys whose values may be the text of a list or a map."""
 _LINES = frozenset({".jsonl", ".ndjson"})
 _WORDS: Mapping[type | UnionType, str] = {dict: "a map"}
 
@@ -267,7 +287,7 @@ def _typed(row: Mapping[str, Any], number: int) -> Mapping[str, Any]:
 
     What has neither a name nor the name of a picture goes by its number.
     """
-    found = {key: _of_text(cell) if key in {"options", "target", "tags"} else cell for key, cell in row.items()}
+    found = {key: _of_text(cell) if key in _LISTS else cell for key, cell in row.items()}
     for key in ("id", "group"):
         if isinstance(found.get(key), int):
             found[key] = str(found[key])
@@ -312,6 +332,16 @@ def _image(name: str, home: Path | None, where: str) -> Image:
             f"{where}: `image` leads out of the folder of its file: {name!r}.", hint="Put the images beside it."
         )
     return Image.from_path(place, name=name)
+
+
+def _beside(example: Any, home: Path | None, where: str) -> Any:
+    """An example of a row with its picture in the place of its name."""
+    if not isinstance(example, Mapping) or "image" not in example:
+        return cast("Any", example)
+    form = cast("Mapping[str, Any]", example)
+    if not isinstance(form["image"], str):
+        raise BadData(f"{where}: the `image` of an example is {form['image']!r}.", hint="It is the name of a file.")
+    return {**form, "image": _image(form["image"], home, where)}
 
 
 def _given(link: Link[Any], value: Any, where: str) -> Any:

@@ -16,7 +16,9 @@ from askance.evals import Figure, Run, aevaluate, evaluate, find_task, rescore
 from askance.evals.analysis.rescore import rerun
 from askance.evals.yaml_task import read_task, task_from_form
 from askance.models import Model
+from askance.prompts import overlay_prompts
 from tests.cli.command import draw
+from tests.example_prompts import with_example
 from tests.scripted import model_of, scripted
 
 POSTERS = """\
@@ -86,6 +88,58 @@ def test_a_row_becomes_a_sample() -> None:
     }
     assert sample.image is not None
     assert (sample.image.name, sample.image.path) == ("a.png", Path("a.png"))
+
+
+SHOWN = {"values": {"options": ["I should run", "I should eat"]}, "answer": 2, "image": "b.png"}
+
+
+def test_a_row_may_bring_examples(tmp_path: Path) -> None:
+    row = {"image": "a.png", "options": OPTIONS, "target": 1, "examples": [SHOWN]}
+    cell = json.dumps([SHOWN]).replace('"', '""')
+    Path("posters.csv").write_text(f'image,options,target,examples\na.png,"{CELL}",1,"{cell}"\n', encoding="utf-8")
+    of_lines = find_task(str(write(POSTERS, row)))(vlm=answering())
+    of_table = find_task(str(write(POSTERS.replace("posters.jsonl", "posters.csv"), name="table")))(vlm=answering())
+
+    for task in (of_lines, of_table):
+        (sample,) = task.samples()
+        (example,) = sample.inputs["examples"]
+        assert (example.values["options"], example.answer) == (("I should run", "I should eat"), 2)
+        assert (example.image.name, example.image.path) == ("b.png", Path("b.png"))
+    script = scripted(end_to_end={"answers": [1]})
+    with overlay_prompts(with_example(tmp_path / "prompts", "end_to_end_multi").overlays[0]):
+        run = evaluate(find_task(str(write(POSTERS, row)))(vlm=model_of(script)), out="run")
+    assert value_of(run, "accuracy") == 1
+    assert [message.role for message in script.requests[-1].messages] == ["system", "user", "assistant", "user"]
+
+
+CELL = json.dumps(OPTIONS).replace('"', '""')
+
+
+NO_EXAMPLES: dict[str, Any] = {
+    "posters.jsonl.*line 1: 'x' cannot be shown as an example: it is no list": "x",
+    "line 1: 3 cannot be shown as an example": [3],
+    "line 1: .*cannot be shown as an example: more": [{"values": {}, "more": 1}],
+    "line 1: `image` leads out of the folder": [{**SHOWN, "image": "../b.png"}],
+    "line 1: `image` is an address": [{**SHOWN, "image": "https://a.example/b.png"}],
+    "line 1: the `image` of an example is": [{**SHOWN, "image": {"name": "b.png", "sha256": "0" * 64}}],
+}
+
+
+@pytest.mark.parametrize(("message", "examples"), NO_EXAMPLES.items())
+def test_examples_of_a_row_that_are_none_are_told(message: str, examples: Any) -> None:
+    path = write(POSTERS, {"image": "a.png", "options": OPTIONS, "target": 1, "examples": examples})
+
+    with pytest.raises(BadData, match=message) as caught:
+        find_task(str(path))(vlm=answering()).samples()
+    assert caught.value.hint
+
+
+def test_examples_that_nobody_would_show_are_refused() -> None:
+    text = "name: t\ndata: posters.jsonl\nchain: ask\nquestion: What?\nscore: exact\n"
+    path = write(text, {"image": "a.png", "target": "x", "examples": [SHOWN]})
+
+    with pytest.raises(BadData, match="the chain `ask` shows no `examples`"):
+        find_task(str(path))(vlm=answering()).samples()
 
 
 def test_options_may_stand_once_for_all_rows() -> None:
