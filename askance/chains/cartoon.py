@@ -17,7 +17,7 @@ from askance.agents import CandidateCaption, Joke, Subject, brainstorm_caption
 from askance.chains.chain import Chain, Step
 from askance.chains.link import DESCRIPTION, NARRATION, TEXTS, UNUSUAL, Link, names_of, write_names
 from askance.chains.reading import Reading, picture
-from askance.errors import UsageError
+from askance.errors import Skipped, UsageError
 from askance.models import get_model
 from askance.tools import Caption, Entities, Location, entities, location, scene_description, unusual
 
@@ -78,7 +78,15 @@ def cartoon_step(link: Link[Any], vlm: Model, *, prompts: PromptLibrary | None =
 
 
 def _said(reading: Reading, links: Sequence[Link[Any]]) -> dict[str, str]:
-    return {link.name: str(reading.require(link)) for link in links}
+    """What is known of the fields; those that were neither asked nor given are left out.
+
+    Raises:
+        Skipped: nothing is known.
+    """
+    said = {link.name: str(value) for link in links if (value := reading.value(link)) is not None}
+    if not said:
+        raise Skipped("nothing is known of the cartoon")
+    return said
 
 
 def lay_out(said: Mapping[str, str]) -> str:

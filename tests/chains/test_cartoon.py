@@ -100,16 +100,24 @@ def test_there_are_four_fields(fields: int) -> None:
         cartoon_steps(None, fields=fields)
 
 
-async def test_without_a_field_there_is_no_description() -> None:
+async def test_where_a_field_could_not_be_read_there_is_no_description() -> None:
     broken: dict[str, Any] = {**ASKED, "location": "?"}
     script = scripted(**broken)
 
     asked = await chain(model_of(script)).ainvoke(PICTURE)
-    given = await chain(None).ainvoke({name: GIVEN[name] for name in ("location", "narration")})
 
     assert (asked[LOCATION].outcome, asked[DESCRIPTION].outcome) == ("invalid", "skipped")
     assert asked[DESCRIPTION].reason == "location has no answer (invalid)"
-    assert (given.outcome, given[DESCRIPTION].reason) == ("skipped", "unusual is neither asked nor given")
+
+
+async def test_a_field_that_nobody_asks_for_is_left_out() -> None:
+    some = await chain(None).ainvoke({name: GIVEN[name] for name in ("location", "unusual")})
+    dropped = await chain(model_of(scripted(**ASKED))).with_nodes(narration=None).ainvoke(PICTURE)
+    none = await chain(None).ainvoke({})
+
+    assert described(some) == "Place: a bar\nWhat is unusual: Lizards do not drink."
+    assert [line.split(":")[0] for line in described(dropped).splitlines()] == ["Place", "What is unusual", "Entities"]
+    assert (none.outcome, none[DESCRIPTION].reason) == ("skipped", "nothing is known of the cartoon")
 
 
 def test_a_field_that_says_nothing_is_left_out() -> None:
