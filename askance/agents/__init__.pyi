@@ -1,5 +1,7 @@
 from .answer_grammar import read_answer as read_answer
+from .cartoon import CandidateCaption as CandidateCaption
 from .cartoon import Joke as Joke
+from .cartoon import brainstorm_caption as brainstorm_caption
 from .cartoon import explain_joke as explain_joke
 from .cartoon import explain_joke_from_picture as explain_joke_from_picture
 from .cartoon import match_caption as match_caption

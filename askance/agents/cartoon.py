@@ -1,12 +1,14 @@
-"""Cartoons and their captions: which caption was written for a cartoon, which is funnier, and what makes it funny.
+"""Cartoons and their captions: which was written for a cartoon, which is funnier and why, and what one could be.
 
-These are the three tasks of *Do Androids Laugh at Electric Sheep?* (section 2). Each is asked from the picture, from a
-description of it, or from nothing, which is a description that says so.
+The first three are the tasks of *Do Androids Laugh at Electric Sheep?* (section 2), and the last is its appendix G. The
+tasks are asked from the picture, from a description of it, or from nothing, which is a description that says so.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -15,12 +17,16 @@ from typing_extensions import override
 from askance.agents.choose import LetterChooser
 from askance.agents.explain import Reply
 from askance.agents.picture_agent import PictureAgent, Subject
-from askance.nodes import AnswerField, TextNode, Unreadable
-from askance.nodes.answer import Words, text_field
-from askance.nodes.reply import plain_text
+from askance.nodes import AnswerField, TextNode, TypedAnswer, Unreadable
+from askance.nodes.answer import Texts, Words, list_schema, text_field, text_list, text_schema
+from askance.nodes.reply import plain_text, strip_quotes
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
+
+    from askance.chat import ChatRequest
+    from askance.models import ModelLike, OutputMode
+    from askance.prompts import PromptLibrary
 
 
 class CaptionMatcher(LetterChooser):
@@ -76,6 +82,113 @@ class JokeExplainer(TextNode[Joke, Reply], PictureAgent[Joke, Reply]):
         return Reply(text=explained)
 
 
+MOST_CONCEPTS = 8
+"""Concepts at most; the prompt of appendix G has four to six."""
+MOST_CHOSEN = 3
+"""Concepts that a caption combines, at most (appendix G)."""
+
+TEMPERATURE, TOP_P = 0.8, 0.9
+"""Sampling of appendix G, where the model's settings say nothing."""
+PENALTIES: Mapping[str, float] = {"frequency_penalty": 0.2, "presence_penalty": 0.05}
+"""The same for what has been said already, for endpoints that take it."""
+_TAKE_PENALTIES = ("openai", "vllm")
+
+
+class CandidateCaption(TypedAnswer):
+    """A caption for a cartoon that a model wrote, and what it is made of; a candidate, which no person has judged."""
+
+    concepts: Texts
+    """What the cartoon brings to mind."""
+    chosen: Texts
+    """One to three of the concepts, which the caption combines."""
+    caption: str
+    explanation: str
+    """How the caption goes with the cartoon, in the model's words."""
+
+    def __str__(self) -> str:
+        return self.caption
+
+
+class Brainstormer(PictureAgent[Subject, CandidateCaption]):
+    """Thinks of concepts for a described cartoon, and makes a caption of one to three of them (appendix G).
+
+    Args:
+        draw: index of the draw; each draw is a caption of its own.
+    """
+
+    prompt = "brainstorm"
+    takes = Subject
+    gives = CandidateCaption
+
+    def __init__(
+        self,
+        model: ModelLike,
+        *,
+        draw: int = 0,
+        prompt: str | None = None,
+        prompts: PromptLibrary | None = None,
+        name: str | None = None,
+    ) -> None:
+        self.draw = draw
+        super().__init__(model, prompt=prompt, prompts=prompts, name=name)
+
+    @override
+    def request(self, subject: Subject, mode: OutputMode) -> ChatRequest:
+        asked = super().request(subject, mode)
+        given = asked.sampling
+        sampling = replace(
+            given,
+            temperature=TEMPERATURE if given.temperature is None else given.temperature,
+            top_p=TOP_P if given.top_p is None else given.top_p,
+        )
+        takes = asked.model.provider in _TAKE_PENALTIES and asked.model.api == "chat"
+        extra = {**PENALTIES, **asked.extra} if takes else asked.extra
+        return replace(asked, sampling=sampling, extra=extra, draw=asked.draw + self.draw)
+
+    @override
+    def fields(self, subject: Subject) -> Sequence[AnswerField]:
+        text = text_schema(least=1)
+        return (
+            AnswerField("concepts", list_schema(text, least=1, most=MOST_CONCEPTS), "concepts", _concepts),
+            AnswerField("chosen", list_schema(text, least=1, most=MOST_CHOSEN), "chosen", _chosen),
+            AnswerField("caption", text, "caption", _line),
+            AnswerField("explanation", text, "explanation", _line),
+        )
+
+    @override
+    def read_text(self, text: str, subject: Subject) -> CandidateCaption:
+        """The lines `Concepts:`, `Chosen:`, `Caption:` and `Explanation:`, each with what follows it."""
+        said = plain_text(text)
+        labels = [*_LABEL.finditer(said)]
+        ends = [*(label.start() for label in labels[1:]), len(said)]
+        parts = {label[1].casefold(): said[label.end() : end] for label, end in zip(labels, ends, strict=False)}
+        if len(parts) < len(labels):
+            raise Unreadable("a line stands twice; give one caption")
+        lists = {name: _SEPARATOR.split(parts.get(name, "")) for name in ("concepts", "chosen")}
+        return self.read_json({**parts, **lists}, subject)
+
+
+def _concepts(data: Mapping[str, Any], field: str) -> tuple[str, ...]:
+    found = tuple(text.strip(" .-") for text in text_list(data, field))
+    found = tuple(text for text in found if text)
+    if not found:
+        raise Unreadable(f"`{field}` is empty; give at least one")
+    return found[:MOST_CONCEPTS]
+
+
+def _chosen(data: Mapping[str, Any], field: str) -> tuple[str, ...]:
+    found = _concepts(data, field)
+    if len(found) > MOST_CHOSEN:
+        raise Unreadable(f"`{field}` names {len(found)} concepts; choose one to {MOST_CHOSEN}")
+    return found
+
+
+def _line(data: Mapping[str, Any], field: str) -> str:
+    return strip_quotes(text_field(data, field))
+
+
+_SEPARATOR = re.compile(r"[,;\n]")
+_LABEL = re.compile(r"^\W{0,4}(concepts|chosen|caption|explanation)\W{0,3}:", re.IGNORECASE | re.MULTILINE)
 _MARK = re.compile(r"^\W{0,4}(?:final )?explanation(?: of the (?:joke|caption))?\W{0,3}:", re.IGNORECASE | re.MULTILINE)
 
 match_caption = CaptionMatcher
@@ -84,3 +197,4 @@ rank_captions = CaptionRanker
 rank_captions_from_picture = partial(CaptionRanker, sees=True)
 explain_joke = JokeExplainer
 explain_joke_from_picture = partial(JokeExplainer, sees=True)
+brainstorm_caption = Brainstormer

@@ -3,6 +3,7 @@ from .cartoon import CAPTION as CAPTION
 from .cartoon import CARTOON_LINKS as CARTOON_LINKS
 from .cartoon import ENTITIES as ENTITIES
 from .cartoon import LOCATION as LOCATION
+from .cartoon import brainstorm as brainstorm
 from .cartoon import cartoon_steps as cartoon_steps
 from .cartoon import joke_question as joke_question
 from .catalog import action_reason as action_reason

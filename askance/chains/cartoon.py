@@ -1,10 +1,10 @@
-"""Cartoons: what a cartoon is described by, and the steps that find it out.
+"""Cartoons: what a cartoon is described by, the steps that find it out, and captions that a model thinks of.
 
 Annotators of the New Yorker caption contest described a cartoon in four fields: its location, what it shows, what is
 uncanny about it, and the entities in it (*Do Androids Laugh at Electric Sheep?*, section 2). Here these are four links,
 asked of a VLM with the questions that the paper asked OFA (section B.3), or given. A node without a model lays them out
 as one description. So what people said and what a VLM says reach the answering model in the same form. `CAPTION` is the
-caption under the cartoon.
+caption under the cartoon. `brainstorm` is the chain that writes candidates for one.
 """
 
 from __future__ import annotations
@@ -13,15 +13,16 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from askance.agents import Joke
-from askance.chains.chain import Step
+from askance.agents import CandidateCaption, Joke, Subject, brainstorm_caption
+from askance.chains.chain import Chain, Step
 from askance.chains.link import DESCRIPTION, NARRATION, TEXTS, UNUSUAL, Link, names_of, write_names
 from askance.chains.reading import Reading, picture
-from askance.errors import UsageError
+from askance.errors import Skipped, UsageError
+from askance.models import get_model
 from askance.tools import Caption, Entities, Location, entities, location, scene_description, unusual
 
 if TYPE_CHECKING:
-    from askance.models import Model
+    from askance.models import Model, ModelLike
     from askance.prompts import PromptLibrary
 
 
@@ -77,13 +78,72 @@ def cartoon_step(link: Link[Any], vlm: Model, *, prompts: PromptLibrary | None =
 
 
 def _said(reading: Reading, links: Sequence[Link[Any]]) -> dict[str, str]:
-    return {link.name: str(reading.require(link)) for link in links}
+    """What is known of the fields; those that were neither asked nor given are left out.
+
+    Raises:
+        Skipped: nothing is known.
+    """
+    said = {link.name: str(value) for link in links if (value := reading.value(link)) is not None}
+    if not said:
+        raise Skipped("nothing is known of the cartoon")
+    return said
 
 
 def lay_out(said: Mapping[str, str]) -> str:
     """The fields of a cartoon as one description, each under its heading; fields that say nothing are left out."""
     there = {link: text for link in _HEADINGS if (text := said.get(link, "").strip())}
     return "\n".join(f"{_HEADINGS[link]}: {text}" for link, text in there.items())
+
+
+def candidate_link(number: int) -> Link[CandidateCaption]:
+    """The link of a candidate caption, counted from 1."""
+    return Link(
+        f"candidate_{number}",
+        CandidateCaption,
+        label=f"candidate caption {number}, written by a model",
+        typical_bytes=5000,  # of three examples and a description
+    )
+
+
+def brainstorm(
+    vlm: ModelLike, llm: ModelLike | None = None, *, draws: int = 1, prompts: PromptLibrary | None = None
+) -> Chain:
+    """A cartoon to candidate captions that a model writes (*Do Androids Laugh at Electric Sheep?*, appendix G).
+
+    The VLM says where the cartoon takes place, what it shows, what is unusual, and which entities are in it. Then the
+    LLM is asked for each candidate by itself: for concepts, for one to three of them, for a caption that combines
+    these, and how it goes with the cartoon. The target is the first candidate.
+
+    Args:
+        vlm: sees the cartoon.
+        llm: writes the captions; by default the VLM does. Where its settings say nothing of sampling, it is asked at
+            temperature 0.8 and top-p 0.9, and with the penalties of appendix G where the endpoint takes them.
+        draws: how many candidates there are to be.
+        prompts: where prompts are looked up.
+
+    Raises:
+        UsageError: no candidate is asked for.
+    """
+    if draws < 1:
+        raise UsageError(f"There are to be {draws} candidate captions.", hint="Ask for 1 or more.")
+    see = get_model(vlm)
+    think = see if llm is None else get_model(llm)
+    links = [candidate_link(number) for number in range(1, draws + 1)]
+    written = [
+        Step(
+            link=link,
+            node=brainstorm_caption(think, draw=draw, prompts=prompts),
+            needs=CARTOON_LINKS,
+            subject=_laid_out,
+        )
+        for draw, link in enumerate(links)
+    ]
+    asked = [cartoon_step(link, see, prompts=prompts) for link in CARTOON_LINKS]
+    return Chain("brainstorm", target=links[0], steps=[*asked, *written], mode=see.mode)
+
+
+def _laid_out(reading: Reading) -> Subject:
+    return Subject(description=lay_out(_said(reading, CARTOON_LINKS)))
 
 
 def joke_question(reading: Reading, *, sees: bool) -> Joke:

@@ -6,9 +6,9 @@ import sys
 import textwrap
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-from askance.chains.link import link_named
+from askance.chains.link import as_words, link_named
 from askance.chains.output_line import link_values
 from askance.cli.output import table_of
 from askance.cli.progress import Progress, calls_state
@@ -146,8 +146,12 @@ def rows_of(
         link = link_named(name)
         if name in _LAST:
             continue
-        if name in said:
-            yield link.heading, link.show(said[name])
+        value = said.get(name)
+        if isinstance(value, Mapping):
+            for place, (field, each) in enumerate(cast("Mapping[str, Any]", value).items()):
+                yield "" if place else link.heading, f"{field}: {as_words(each)}"
+        elif name in said:
+            yield link.heading, link.show(value)
         elif form["outcome"] not in {"answered", "skipped"}:
             yield link.heading, f"none, {form['outcome']}: {form.get('reason') or ''}"
     yield from _statement(line, truth)
@@ -181,7 +185,7 @@ def card_text(line: Mapping[str, Any], options: Sequence[str] | None, truth: Map
             textwrap.fill(
                 printable(text).replace("\n", " "),
                 width=WIDTH,
-                initial_indent=f"  {heading:<{_INDENT - 2}}",
+                initial_indent=f"  {heading:<{_INDENT - 3}} ",
                 subsequent_indent=" " * _INDENT,
             )
         )

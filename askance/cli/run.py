@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from askance.workspace import Workspace
 
 
-CHAINS = ("verbalize", "atypicality", "action-reason", "end-to-end", "explain", "identify", "ask")
+CHAINS = ("verbalize", "atypicality", "action-reason", "end-to-end", "explain", "identify", "ask", "brainstorm")
 """The chains that ship."""
 
 
@@ -111,6 +111,10 @@ class RunOptions:
     step_by_step: Annotated[
         bool | None, typer.Option("--step-by-step", help="End to end: reason before the answer.")
     ] = None
+    draws: Annotated[
+        int | None,
+        typer.Option(min=1, help="Brainstorm: how many candidate captions, by default 1; a model writes them."),
+    ] = None
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line for each image.")] = False
     quiet: Annotated[
         bool, typer.Option("--quiet", help="Print no cards, no progress and no counts: only what went wrong.")
@@ -161,6 +165,7 @@ _TAKES: Mapping[str, frozenset[str]] = {
     "explain": frozenset({"context"}),
     "identify": frozenset({"context"}),
     "ask": frozenset(),
+    "brainstorm": frozenset({"draws"}),
 }
 """Options by chain, of those that do not go for all."""
 _FLAGS = {"statement": "--statement or --no-statement", "step_by_step": "--step-by-step"}
@@ -182,7 +187,7 @@ def _check(asked: RunOptions, calls: Calls) -> None:
         _installed(asked.chain)
     _check_pictures(asked)
     taken = _TAKES.get(asked.chain, frozenset({"options"}))
-    for name in ("context", "statement", "choose", "count", "options", "step_by_step"):
+    for name in ("context", "statement", "choose", "count", "options", "step_by_step", "draws"):
         if getattr(asked, name) is not None and name not in taken:
             flag = _FLAGS.get(name, f"--{name}")
             raise UsageError(
@@ -329,6 +334,8 @@ def _run(asked: RunOptions, calls: Calls, *, ready: Callable[[], None]) -> int:
             if folder is not None:
                 folder.close()
         show.summary(run.counters)
+        if asked.chain == "brainstorm" and not asked.quiet:
+            print(f"The captions are candidates that {chain.nodes[-1].model.id} wrote.", file=sys.stderr)
         if folder is not None and not asked.quiet:
             print(f"The run is in {folder.path}.", file=sys.stderr)
         if work.engine.budget is not None and (run.left or not asked.quiet):
@@ -539,6 +546,8 @@ def _chain(asked: RunOptions, vlm: Model, llm: Model, prompts: PromptLibrary) ->
             )
         case "ask":
             return chains.ask(vlm, asked.question, prompts=prompts)
+        case "brainstorm":
+            return chains.brainstorm(vlm, llm, draws=asked.draws or 1, prompts=prompts)
         case _:
             return _installed(asked.chain)(vlm, llm, prompts=prompts)
 
@@ -570,6 +579,7 @@ def _configuration(asked: RunOptions, chain: Chain, samples: PictureOptions, dra
         "models": [model.form() for model in models],
         "prompts": {prompt.path.name: prompt.digest for node in chain.nodes for prompt in node.prompts_in_use},
         **({} if asked.question is None else {"question": asked.question}),
+        **({} if asked.draws is None else {"draws": asked.draws}),
         **({} if drawn is None else {"drawn": asdict(drawn)}),
         "samples": samples_form(samples),
     }

@@ -10,6 +10,7 @@ import pytest
 from askance.agents import (
     Choice,
     OptionsQuestion,
+    brainstorm_caption,
     explain_joke,
     explain_joke_from_picture,
     match_caption,
@@ -253,6 +254,78 @@ def test_reasoning_alone_explains_nothing() -> None:
 
 def test_without_steps_the_reply_is_the_explanation() -> None:
     assert in_words(explain_joke, f" {WHY}\n", JOKE).text == WHY
+
+
+# --- captions that a model thinks of ---
+
+DRAFT = {
+    "concepts": ["last orders", "shedding"],
+    "chosen": ["shedding"],
+    "caption": '"I shed that habit."',
+    "explanation": "Lizards shed their skin.",
+}
+LINES = """\
+**Concepts:** last orders, shedding
+**Chosen:** shedding
+**Caption:** "I shed that habit."
+**Explanation:** Lizards shed their skin.
+"""
+
+
+async def test_a_caption_is_made_of_chosen_concepts() -> None:
+    seen, asked = model(DRAFT)
+
+    found = await brainstorm_caption(seen, draw=3).ainvoke("Place: a bar")
+
+    assert found.model_dump() == {
+        "concepts": ("last orders", "shedding"),
+        "chosen": ("shedding",),
+        "caption": "I shed that habit.",
+        "explanation": "Lizards shed their skin.",
+    }
+    assert str(found) == "I shed that habit."
+    assert asked[0].draw == 3
+    assert [turn.role for turn in asked[0].messages] == ["system", *["user", "assistant"] * 3, "user"]
+    assert (asked[0].sampling.temperature, asked[0].sampling.top_p) == (0.8, 0.9)
+    assert asked[0].extra == {}
+
+
+def test_the_four_lines_are_read_from_words() -> None:
+    assert in_words(brainstorm_caption, LINES, "Place: a bar").chosen == ("shedding",)
+    assert in_words(brainstorm_caption, f"Sure!\n\n{LINES}", "Place: a bar").caption == "I shed that habit."
+
+
+@pytest.mark.parametrize(
+    ("reply", "why"),
+    [
+        ("I cannot think of any.", "`concepts` is empty"),
+        (LINES.replace("Caption", "Joke"), "needs `caption`"),
+        (LINES + LINES, "a line stands twice; give one caption"),
+        (LINES.replace("** shedding", "** a, b, c, d"), "`chosen` names 4 concepts; choose one to 3"),
+    ],
+)
+def test_what_is_no_candidate_is_not_read(reply: str, why: str) -> None:
+    with pytest.raises(Exception, match=why):
+        in_words(brainstorm_caption, reply, "Place: a bar")
+
+
+@pytest.mark.parametrize(
+    ("spec", "extra"),
+    [
+        ("openai:m@http://127.0.0.1:9", {"frequency_penalty": 0.2, "presence_penalty": 0.05}),
+        ("langchain:openai:gpt-4o", {}),
+    ],
+)
+def test_penalties_are_asked_of_those_who_take_them(spec: str, extra: Any) -> None:
+    node = brainstorm_caption(get_model(spec, engine=Engine(records=MemoryStore())))
+    own = brainstorm_caption(
+        get_model(spec, engine=Engine(records=MemoryStore()), temperature=0.2, extra={"presence_penalty": 1})
+    )
+    subject = node.accept("Place: a bar")
+
+    assert node.request(subject, "json_schema").extra == extra
+    kept = own.request(subject, "json_schema")
+    assert (kept.sampling.temperature, kept.sampling.top_p, kept.extra["presence_penalty"]) == (0.2, 0.9, 1)
 
 
 # --- the grammar of letters ---

@@ -16,13 +16,16 @@ from askance.chains import (
     UNUSUAL,
     Chain,
     Reading,
+    brainstorm,
     cartoon_steps,
     plan,
 )
 from askance.chains.cartoon import lay_out
 from askance.chains.output_line import line_of, link_values
+from askance.chat import ChatRequest
+from askance.cli.display import card_text
 from askance.errors import UsageError
-from askance.models import Model
+from askance.models import Model, get_model
 from tests.scripted import PICTURE, model_of, name_of, scripted
 
 ASKED: dict[str, Any] = {
@@ -97,16 +100,24 @@ def test_there_are_four_fields(fields: int) -> None:
         cartoon_steps(None, fields=fields)
 
 
-async def test_without_a_field_there_is_no_description() -> None:
+async def test_where_a_field_could_not_be_read_there_is_no_description() -> None:
     broken: dict[str, Any] = {**ASKED, "location": "?"}
     script = scripted(**broken)
 
     asked = await chain(model_of(script)).ainvoke(PICTURE)
-    given = await chain(None).ainvoke({name: GIVEN[name] for name in ("location", "narration")})
 
     assert (asked[LOCATION].outcome, asked[DESCRIPTION].outcome) == ("invalid", "skipped")
     assert asked[DESCRIPTION].reason == "location has no answer (invalid)"
-    assert (given.outcome, given[DESCRIPTION].reason) == ("skipped", "unusual is neither asked nor given")
+
+
+async def test_a_field_that_nobody_asks_for_is_left_out() -> None:
+    some = await chain(None).ainvoke({name: GIVEN[name] for name in ("location", "unusual")})
+    dropped = await chain(model_of(scripted(**ASKED))).with_nodes(narration=None).ainvoke(PICTURE)
+    none = await chain(None).ainvoke({})
+
+    assert described(some) == "Place: a bar\nWhat is unusual: Lizards do not drink."
+    assert [line.split(":")[0] for line in described(dropped).splitlines()] == ["Place", "What is unusual", "Entities"]
+    assert (none.outcome, none[DESCRIPTION].reason) == ("skipped", "nothing is known of the cartoon")
 
 
 def test_a_field_that_says_nothing_is_left_out() -> None:
@@ -148,3 +159,55 @@ def test_links_read_what_data_give() -> None:
     assert read(LOCATION, "a bar").text == "a bar"
     assert read(ENTITIES, ["Paris, Texas", "Cowboy"]).names == ("Paris, Texas", "Cowboy")
     assert [link.name for link in CARTOON_LINKS] == [LOCATION.name, NARRATION.name, UNUSUAL.name, ENTITIES.name]
+
+
+# --- captions that a model thinks of ---
+
+DRAFT: dict[str, Any] = {"concepts": ["a", "b"], "chosen": ["b"], "caption": "Next!", "explanation": "A pun."}
+
+
+async def test_each_draw_is_a_candidate_of_its_own() -> None:
+    seen, written = scripted(**ASKED), scripted(brainstorm=DRAFT)
+
+    reading = await brainstorm(model_of(seen), model_of(written), draws=3).ainvoke(PICTURE)
+
+    assert [request.draw for request in written.requests] == [0, 1, 2]
+    assert len(seen.requests) == 4
+    assert LAID_OUT in written.requests[0].messages[-1].text
+    assert [str(reading[f"candidate_{n}"].value) for n in (1, 2, 3)] == ["Next!"] * 3
+    assert link_values(line_of(reading)) == {**GIVEN, **{f"candidate_{n}": DRAFT for n in (1, 2, 3)}}
+
+
+async def test_a_candidate_that_fails_leaves_the_others() -> None:
+    def answer(request: ChatRequest) -> Any:
+        return "?" if request.draw == 1 else DRAFT
+
+    seen, written = scripted(**ASKED), scripted(brainstorm=answer)
+    reading = await brainstorm(model_of(seen), model_of(written), draws=3).ainvoke(PICTURE)
+
+    assert [reading[f"candidate_{n}"].outcome for n in (1, 2, 3)] == ["answered", "invalid", "answered"]
+    assert reading.outcome == "answered"
+    assert "\n  candidate 2 none, invalid: " in card_text(line_of(reading), None)
+
+
+async def test_a_cartoon_that_is_described_takes_no_eyes() -> None:
+    written = scripted(brainstorm=DRAFT)
+
+    reading = await brainstorm(model_of(written)).ainvoke(GIVEN)
+
+    assert reading.outcome == "answered"
+    assert [*map(name_of, written.requests)] == ["brainstorm"]
+
+
+def test_one_candidate_at_least_is_asked_for() -> None:
+    with pytest.raises(UsageError, match=r"There are to be 0 candidate captions\. Ask for 1 or more\."):
+        brainstorm(model_of(scripted()), draws=0)
+
+
+def test_the_chain_is_pickled() -> None:
+    chain = brainstorm(get_model("openai:m@http://127.0.0.1:9"), draws=2)
+
+    again: Chain = pickle.loads(pickle.dumps(chain))
+
+    assert [step.link.name for step in again.steps] == [step.link.name for step in chain.steps]
+    assert [getattr(again[f"candidate_{n}"], "draw", None) for n in (1, 2)] == [0, 1]

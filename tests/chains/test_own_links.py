@@ -198,7 +198,12 @@ async def test_a_line_has_the_values_of_own_links_where_their_outcomes_are() -> 
         "clue": {"text": "The cup is made of bricks.", "sure": False},
         "inference": "A cup made of bricks, with a slogan.",
     }
-    assert "\n  scene       A cup of bricks.\n  clue        {" in card_text(made, None)
+    rows = """
+  scene       A cup of bricks.
+  clue        text: The cup is made of bricks.
+              sure: false
+"""
+    assert rows in card_text(made, None)
 
 
 async def test_a_plan_counts_own_links_and_says_how_long_their_texts_are() -> None:

@@ -31,6 +31,7 @@ def problems(lines: list[dict[str, Any]]) -> list[str]:
 
 TOOLS = ("narration", "objects", "scene_text", "unusual")
 THINKING = ("choose_action_reasons", "combine", "detect_statement")
+CARTOON = ("brainstorm", "entities", "location", "scene_description", "unusual")
 CALLS: dict[str, tuple[tuple[str, ...], list[str]]] = {
     "verbalize": ((*TOOLS, "combine"), []),
     "verbalize a part": (("narration",), ["--context", "IN"]),
@@ -57,6 +58,8 @@ CALLS: dict[str, tuple[tuple[str, ...], list[str]]] = {
     "explain by a caption": (("caption", "explain_from_description"), ["--context", "caption"]),
     "identify": (("identify_from_picture",), []),
     "identify by T_V": ((*TOOLS, "combine", "identify_from_description"), ["--context", "T_V"]),
+    "brainstorm": (CARTOON, []),
+    "brainstorm three times": ((*CARTOON, "brainstorm", "brainstorm"), ["--draws", "3"]),
 }
 
 
@@ -77,6 +80,31 @@ def test_a_chain_asks_each_of_its_questions_once(
 
     assert (done.code, [line["outcome"] for line in done.lines]) == (0, ["answered"])
     assert sorted(map(link_of, endpoint.requests)) == sorted([*calls, "probe"])
+
+
+def test_candidate_captions_are_drafted_planned_kept_and_replayed(
+    askance: Command, endpoint: FakeEndpoint, vlm: str, ads: list[str]
+) -> None:
+    command = ["run", "brainstorm", ads[0], "--vlm", vlm, "--draws", "2"]
+    planned = askance(*command, "--plan", "--json")
+    done = askance(*command, "--json", "--out", "drafts")
+    again = askance(*command, "--replay")
+    alone = askance("run", "verbalize", ads[0], "--vlm", vlm, "--draws", "2")
+
+    links = planned.lines[0]["links"]
+    counted = {name: link["known"] + link["below"] for name, link in links.items()}
+    assert counted == dict.fromkeys(("location", "narration", "unusual", "entities", "candidate_1", "candidate_2"), 1)
+    (line,) = done.lines
+    assert problems(done.lines) == []
+    assert [*line["links"]["candidate_2"]["value"]] == ["concepts", "chosen", "caption", "explanation"]
+    drafts = [seen.json for seen in endpoint.requests if link_of(seen) == "brainstorm"]
+    assert [(each["temperature"], each["top_p"], each["frequency_penalty"]) for each in drafts] == [(0.8, 0.9, 0.2)] * 2
+    assert done.err.splitlines()[-2].startswith("The captions are candidates that openai:")
+    assert "\n  candidate 2 concepts: " in again.out
+    assert "2 calls" not in again.err
+    assert again.code == 0
+    assert alone.code == 2
+    assert "`askance run verbalize` takes no --draws." in alone.err
 
 
 @pytest.fixture

@@ -142,6 +142,8 @@ CASES: dict[str, Asking] = {
         )
         for how, options in STEPS.items()
     },
+    "brainstorm": node(agents.brainstorm_caption, CARTOON["description"]),
+    "brainstorm, second draw": node(agents.brainstorm_caption, CARTOON["description"], draw=1),
     "classify_atypicality": node(agents.classify_atypicality, SAID),
     "classify_from_picture": node(agents.classify_from_picture, PICTURE),
     **{

@@ -54,6 +54,7 @@ INPUTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     **dict.fromkeys(("match_caption_from_picture", "rank_captions_from_picture"), (("options",), ("step_by_step",))),
     "explain_joke": (("description", "caption"), ("step_by_step",)),
     "explain_joke_from_picture": (("caption",), ("step_by_step",)),
+    "brainstorm": (("description",), ()),
     "reask": (("error",), ()),
 }
 FAMILIES = {"classify_atypicality", "detect_statement", "choose_action_reason", "choose_action_reasons"}

@@ -56,7 +56,8 @@ def to_chat(
         body["tools"] = [_tool(tool) for tool in request.tools]
     if request.response is not None:
         body["response_format"] = response_format(request.response)
-    return {**body, **_sampling(request, token_field, without), **extras(request)}
+    more = {name: value for name, value in extras(request).items() if name not in without}
+    return {**body, **_sampling(request, token_field, without), **more}
 
 
 def extras(request: ChatRequest) -> JsonObject:

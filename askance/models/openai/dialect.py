@@ -27,7 +27,7 @@ Api: TypeAlias = Literal["chat", "responses"]
 PATHS: Mapping[Api, str] = {"chat": "/chat/completions", "responses": "/responses"}
 """Where each API is, behind the base address of an endpoint."""
 
-OPTIONAL = ("temperature", "top_p")
+OPTIONAL = ("temperature", "top_p", "frequency_penalty", "presence_penalty")
 """Fields that a model with a fixed sampling rejects; without them it answers at its defaults."""
 
 _log = logging.getLogger("askance")

@@ -13,13 +13,19 @@ import pytest
 
 from askance.agents import explain_joke
 from askance.chains import CAPTION, REPLY, cartoon_steps, joke_question
+from askance.chat import ChatRequest
+from askance.cli.blame import blame_text
 from askance.errors import UsageError
-from askance.evals import ChainSolver, Sample, Scorer, evaluate
+from askance.evals import ChainSolver, Run, Sample, Scorer, aevaluate, evaluate
+from askance.evals.analysis.blame import ablame
+from askance.evals.report import build_report, report_page
+from askance.evals.report.samples import detail_of
 from askance.evals.scorer import right_or_wrong
 from askance.evals.suite import ModelTask, SuiteContext, chain_of
 from askance.evals.suite.context import NOTHING, VERBALIZED
 from askance.images import Image
 from askance.models import Model, ScriptedModel
+from askance.replay import Store
 from tests.scripted import PICTURE, model_of, name_of, scripted
 
 DESCRIBED = re.compile(r"<<description (\w+)\n(.*?)\n\1>>", re.DOTALL)
@@ -28,6 +34,15 @@ FIELDS: Mapping[str, Any] = {
     "narration": "A lizard sits at a bar.",
     "unusual": "Lizards do not drink.",
     "entities": ["Godzilla"],
+}
+
+
+SEEN: dict[str, Any] = {
+    "location": {"location": "a bar"},
+    "scene_description": {"description": "A lizard sits at a bar."},
+    "unusual": {"unusual": "Lizards do not drink."},
+    "entities": {"entities": ["Godzilla"]},
+    "explain_joke_from_picture": {"explanation": "a pun"},
 }
 
 
@@ -65,13 +80,7 @@ class Cartoons(ModelTask):
 
 
 def models() -> tuple[Model, ScriptedModel, Model, ScriptedModel]:
-    seen = scripted(
-        location={"location": "a bar"},
-        scene_description={"description": "A lizard sits at a bar."},
-        unusual={"unusual": "Lizards do not drink."},
-        entities={"entities": ["Godzilla"]},
-        explain_joke_from_picture={"explanation": "a pun"},
-    )
+    seen = scripted(**SEEN)
     read = scripted(explain_joke={"explanation": "a pun"})
     return model_of(seen), seen, model_of(read), read
 
@@ -129,3 +138,23 @@ def test_a_context_of_a_suite_is_known_to_its_tasks_alone() -> None:
 
     with pytest.raises(UsageError, match="has no context 'socratic'"):
         Others(context="socratic")
+
+
+async def test_blame_and_reports_know_the_links_of_a_cartoon(tmp_path: Path) -> None:
+    def misled(request: ChatRequest) -> dict[str, str]:
+        return {"explanation": "a typo" if "do not drink" in request.messages[-1].text else "a pun"}
+
+    store = Store.open(tmp_path / "store")
+    vlm, llm = model_of(scripted(**SEEN), store), model_of(scripted(explain_joke=misled), store)
+    run = await aevaluate(Cartoons(vlm=vlm, llm=llm, context="socratic"), out=tmp_path / "run")
+
+    found = await ablame(run, Cartoons, engine=vlm.engine, models={"vlm": vlm, "llm": llm})
+    detail = detail_of(Run.open(run.path).answers[0])
+
+    blamed = [each.link for each in found.sums]
+    assert blamed == ["narration", "unusual", "location", "entities", "description", "caption", "none"]
+    assert {trial.link for trial in found.trials if trial.flips} == {"unusual"}
+    assert "unusual" in "\n".join(blame_text(found))
+    assert detail["verbalization"]["location"] == "a bar"
+    assert detail["verbalization"]["entities"] == ["Godzilla"]
+    assert "entities" in report_page(build_report([run]))

@@ -328,6 +328,19 @@ async def test_a_model_that_rejects_a_temperature_and_the_name_of_the_limit(
     assert request.key == key
 
 
+async def test_a_model_that_rejects_penalties_is_asked_without(make: Make, caplog: pytest.LogCaptureFixture) -> None:
+    rejected = replies.error(400, "Unsupported parameter: 'frequency_penalty' is not supported with this model.")
+    request = hello(extra={"frequency_penalty": 0.2, "top_k": 3})
+    with FakeEndpoint([rejected]) as endpoint:
+        model = make(endpoint)
+        await model.generate(request)
+        fields = [body.keys() & {"frequency_penalty", "top_k"} for body in endpoint.bodies]
+
+    assert fields == [{"frequency_penalty", "top_k"}, {"top_k"}]
+    assert model.noticed == {"without": ["frequency_penalty"]}
+    assert caplog.messages == [f"{model.id} takes no frequency_penalty: its answers are drawn at its default."]
+
+
 async def test_an_older_endpoint_takes_the_older_name(make: Make) -> None:
     older = replies.error(400, "Unrecognized request argument supplied: max_completion_tokens")
     with FakeEndpoint([older]) as endpoint:
