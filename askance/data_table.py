@@ -330,18 +330,21 @@ class _CsvTable(_TextTable):
         return csv_fields((line for _, line in self._lines()), self.source, delimiter=delimiter)
 
 
-def csv_fields(lines: Iterable[str], source: str, *, delimiter: str = ",") -> Iterator[tuple[int, list[str]]]:
+def csv_fields(
+    lines: Iterable[str], source: str, *, delimiter: str = ",", strict: bool = False
+) -> Iterator[tuple[int, list[str]]]:
     """The rows of CSV as lists of fields, each with the number of the line on which it ends; empty lines are left out.
 
     Args:
         lines: with their line ends.
         source: what they are of, for messages.
         delimiter: between two fields.
+        strict: whether text behind a closing quotation mark is refused, rather than taken for a part of the field.
 
     Raises:
         BadData: it is no CSV, or a quotation mark is never closed.
     """
-    reader = csv.reader(chain(lines, ("\n", f"{_END}\n")), delimiter=delimiter)
+    reader = csv.reader(chain(lines, ("\n", f"{_END}\n")), delimiter=delimiter, strict=strict)
     try:
         for cells in reader:
             if cells == [_END]:

@@ -70,8 +70,9 @@ def read_annotations(
             if str(contest) != key:
                 raise BadData(f"{here}: its 'contest_number' is {contest}.", hint=MEND)
             names = _finalists(entry.get("official_newyorker_finalists"), here)
-            if None in names and notes is not None:
-                notes.append(f"A finalist of contest {contest} is NaN, and left out.")
+            without = f"A finalist of contest {contest} is NaN, and left out."
+            if None in names and notes is not None and without not in notes:  # each fold's file says so again
+                notes.append(without)
             found[contest] = DescribedCartoon(
                 annotations=tuple(_valid(mapping_in(entry.get("mturk_annotations"), here), here)),
                 finalists=tuple(name for name in names if name is not None),

@@ -11,13 +11,13 @@ Pictures are in folders or in the archive that they come in. They are found by t
 
 from __future__ import annotations
 
-import csv
 import io
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal, TypeAlias
 
+from askance.data_table import csv_fields
 from askance.errors import BadData
 from askance.evals.suite.files import read_text
 from askance.evals.suite.pictures import ArrowTable, PictureFiles
@@ -135,29 +135,24 @@ def _stems(row: Mapping[str, Any], where: str) -> tuple[str, ...]:
 
 def _records(path: Path) -> Iterator[tuple[int, Mapping[str, str]]]:
     """The rows of a CSV file, each with the line on which it ends."""
-    reader = csv.reader(io.StringIO(read_text(path), newline=""), strict=True)
-    try:
-        header = [name.strip() for name in next(reader, ())]
-        known = [name for name in header if name in COLUMNS]
-        if not {"image_id", "file_name"} & {*known}:
+    rows = csv_fields(io.StringIO(read_text(path), newline=""), str(path), strict=True)
+    header = [name.strip() for name in next(rows, (0, list[str]()))[1]]
+    known = [name for name in header if name in COLUMNS]
+    if not {"image_id", "file_name"} & {*known}:
+        raise BadData(
+            f"The file {str(path)!r} has no column that names the image.",
+            hint=f"It has {', '.join(map(repr, header[:20])) or 'none'}; expected is 'image_id' or 'file_name'.",
+        )
+    twice = next((name for name in known if header.count(name) > 1), None)
+    if twice is not None:
+        raise BadData(f"The file {str(path)!r} has the column {twice!r} twice.", hint="Keep one of them.")
+    for line, row in rows:
+        if len(row) != len(header):
             raise BadData(
-                f"The file {str(path)!r} has no column that names the image.",
-                hint=f"It has {', '.join(map(repr, header[:20])) or 'none'}; expected is 'image_id' or 'file_name'.",
+                f"The file {str(path)!r}, line {line}: {len(row)} fields, and the first line names {len(header)}.",
+                hint="A field with a comma or a line break in it stands in double quotes.",
             )
-        twice = next((name for name in known if header.count(name) > 1), None)
-        if twice is not None:
-            raise BadData(f"The file {str(path)!r} has the column {twice!r} twice.", hint="Keep one of them.")
-        for row in reader:
-            if len(row) > len(header) or (len(row) < len(header) and len(row) > 0):
-                raise BadData(
-                    f"The file {str(path)!r}, line {reader.line_num}: {len(row)} fields, and the first line names "
-                    f"{len(header)}.",
-                    hint="A field with a comma or a line break in it stands in double quotes.",
-                )
-            if row:
-                yield reader.line_num, {name: cell for name, cell in zip(header, row, strict=True) if name in COLUMNS}
-    except csv.Error as error:
-        raise BadData(f"The file {str(path)!r}, line {reader.line_num}: no CSV ({error}).", hint="Fetch it.") from error
+        yield line, {name: cell for name, cell in zip(header, row, strict=True) if name in COLUMNS}
 
 
 def _of_arrow(files: tuple[Path, ...]) -> WhoopsRows:
