@@ -99,7 +99,8 @@ function linksOf(one, calls) {
 
 function linkElement(link) {
   const words = link.given ? "given, not asked" : [link.outcome, link.reason].filter(Boolean).join(": ");
-  return h("p", { class: "small more" }, h("b", {}, linkTitle(link.name)), " · ", words);
+  const made = h("p", { class: "small more" }, h("b", {}, linkTitle(link.name)), " · ", words);
+  return link.raw ? [made, titled("reply", json(link.raw), "reply")] : made;
 }
 
 function tally(call, tries) {
