@@ -15,11 +15,12 @@ from typing_extensions import override
 from askance.agents import explain_joke
 from askance.chains import REPLY
 from askance.chains.cartoon import CAPTION, joke_question
+from askance.errors import UsageError
 from askance.evals.newyorker.reply_conventions import read_explanation
 from askance.evals.newyorker.task import CartoonTask
 from askance.evals.sample import SampleQuestion
 from askance.evals.solver import ChainSolver
-from askance.evals.suite.perplexity import PerplexityTask
+from askance.evals.suite.perplexity import REFERENCE, PerplexityTask
 from askance.evals.suite.text_overlap import overlap_scorer
 
 if TYPE_CHECKING:
@@ -40,6 +41,17 @@ class JokeExplanation(PerplexityTask, CartoonTask):
     about = "explanation"
 
     @override
+    def model_post_init(self, context: Any, /) -> None:
+        """Checks options that depend on each other.
+
+        Raises:
+            UsageError: recorded replies are to be weighed.
+        """
+        super().model_post_init(context)
+        if self.perplexity and self.answers is not None:
+            raise UsageError("Recorded replies have no perplexity.", hint="Leave out `answers` or `perplexity`.")
+
+    @override
     def asked(self, item: Item) -> Mapping[str, Any]:
         return {"caption": item.choices[0]}
 
@@ -51,7 +63,9 @@ class JokeExplanation(PerplexityTask, CartoonTask):
 
     @override
     def question_of(self, sample: Sample) -> SampleQuestion:
-        said = [f"{name.capitalize()}: {text}" for name, text in sample.inputs.items() if isinstance(text, str)]
+        # A reference that is weighed is an input, too, and no judge may see whose it is.
+        shown = {name: text for name, text in sample.inputs.items() if name != REFERENCE.name}
+        said = [f"{name.capitalize()}: {text}" for name, text in shown.items() if isinstance(text, str)]
         return SampleQuestion("Why is the caption funny under its cartoon?", "\n".join(said))
 
     @override

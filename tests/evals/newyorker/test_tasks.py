@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from askance.chat import ChatRequest, ImagePart
+from askance.errors import UsageError
 from askance.evals import Run, aevaluate, evaluate
 from askance.evals.analysis.rescore import rescore
 from askance.evals.newyorker import CartoonMatching, CartoonRanking, JokeExplanation
@@ -137,3 +138,29 @@ def test_from_pixels_the_cartoon_is_shown(data: Path, asked: Asked) -> None:
     for request in asked:
         (picture,) = [part for message in request.messages for part in message.parts if isinstance(part, ImagePart)]
         assert picture.image.sha256 in drawn
+
+
+def test_a_reference_that_is_weighed_is_shown_to_no_judge(data: Path, asked: Asked) -> None:
+    plain, weighing = (
+        JokeExplanation(data=data, llm=asked.model, context="description", perplexity=on) for on in (False, True)
+    )
+
+    assert [weighing.question_of(each) for each in weighing.samples()] == [
+        plain.question_of(each) for each in plain.samples()
+    ]
+    assert weighing.samples()[0].inputs["reference"] == weighing.samples()[0].target["references"][0]
+
+
+def test_recorded_replies_have_no_perplexity(data: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no perplexity"):
+        JokeExplanation(data=data, answers=tmp_path / "replies.jsonl", perplexity=True)
+
+
+def test_perplexity_goes_with_examples(data: Path, asked: Asked, tmp_path: Path) -> None:
+    run = evaluate(
+        JokeExplanation(data=data, llm=asked.model, context="description", perplexity=True, shots=1, limit=3),
+        out=tmp_path / "run",
+    )
+
+    assert run.figure("BLEU-4").samples == 3
+    assert run.figure("perplexity").value is None  # this model weighs nothing
