@@ -19,7 +19,8 @@ from askance.evals.newyorker.reply_conventions import read_explanation
 from askance.evals.newyorker.task import CartoonTask
 from askance.evals.sample import SampleQuestion
 from askance.evals.solver import ChainSolver
-from askance.evals.suite.perplexity import PerplexityTask
+from askance.evals.suite.context import NOTHING
+from askance.evals.suite.perplexity import REFERENCE, PerplexityTask
 from askance.evals.suite.text_overlap import overlap_scorer
 
 if TYPE_CHECKING:
@@ -51,7 +52,9 @@ class JokeExplanation(PerplexityTask, CartoonTask):
 
     @override
     def question_of(self, sample: Sample) -> SampleQuestion:
-        said = [f"{name.capitalize()}: {text}" for name, text in sample.inputs.items() if isinstance(text, str)]
+        """Judges are told the caption and the description, and never the reference that is weighed."""
+        texts = {name: text for name, text in sample.inputs.items() if isinstance(text, str) and text != NOTHING}
+        said = [f"{name.replace('_', ' ')}: {text}" for name, text in texts.items() if name != REFERENCE.name]
         return SampleQuestion("Why is the caption funny under its cartoon?", "\n".join(said))
 
     @override
