@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import random
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import permutations
 from typing import Any
 
-from askance.agents import Verdict, VerdictValue
+from askance.agents import PreferenceValue, Verdict, VerdictValue
+from askance.chat import ChatRequest
+from askance.models import Capabilities, ScriptedModel
 from tests.servers import Seen
 
 FENCED = re.compile(r"<<(reference|candidate) ([0-9a-f]{8,})\n(.*?)\n\2>>", re.DOTALL)
@@ -89,6 +92,15 @@ def preference_in(text: str, *, taste: str) -> str:
     return better_of(texts["first"], texts["second"], taste=taste)
 
 
+def tasteful(taste: str) -> ScriptedModel:
+    """A model that judges by a taste."""
+
+    def reply(request: ChatRequest) -> str:
+        return preference_in("\n".join(message.text for message in request.messages), taste=taste)
+
+    return ScriptedModel(reply, identity=taste, capabilities=Capabilities(schema="enforced"))
+
+
 def preference_by_taste(seen: Seen, taste: str = "") -> str | None:
     """The reply of a judge of some taste, by default the name of the model; None where something else is asked."""
     form: dict[str, Any] = seen.json.get("response_format") or {}
@@ -96,3 +108,14 @@ def preference_by_taste(seen: Seen, taste: str = "") -> str | None:
         return None
     said = "\n".join(message["content"] for message in seen.json["messages"])
     return preference_in(said, taste=taste or seen.json["model"])
+
+
+def gamma(votes: Sequence[Sequence[PreferenceValue | None]]) -> float:
+    """Gwet's AC1 for two categories by its definition, over ordered pairs of raters (Gwet 2014, chapter 2)."""
+    given = [[vote for vote in row if vote in {"a", "b"}] for row in votes]
+    pairs = [[one == other for one, other in permutations(row, 2)] for row in given if len(row) > 1]
+    observed = sum(sum(same) / len(same) for same in pairs) / len(pairs)
+    rated = [row for row in given if row]
+    share = sum(row.count("a") / len(row) for row in rated) / len(rated)
+    expected = 2 * share * (1 - share)
+    return (observed - expected) / (1 - expected)

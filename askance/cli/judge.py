@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -24,14 +24,11 @@ if TYPE_CHECKING:
         CorrectedRate,
         JudgeCard,
         Labels,
-        PreferenceAgreement,
-        PreferenceCard,
-        PreferenceFigures,
         RunPreferences,
         Votes,
     )
     from askance.evals.tables import Table
-    from askance.statistics import Estimate, Interval
+    from askance.statistics import Interval
 
 SHOWN = 20
 """Ids that are listed at most."""
@@ -110,7 +107,9 @@ def card(context_: typer.Context, asked: CardOptions, calls: PromptCalls) -> Non
     else:
         print("\n".join(card_text(made, rate)))
     if asked.html is not None:
-        _write_page(asked.html, made, rate, labels)
+        from askance.evals.report.card_page import card_page
+
+        _write_page(asked.html, lambda: card_page(made, rate=rate, labels=labels))
     unscored = any(pair.says is None for pair in made.labelled)
     _end(work, made.counters, unscored=unscored, used_up=used_up)
 
@@ -157,12 +156,11 @@ def _check_file(out: Path | None, option: str, such_as: str, *, plan: bool) -> N
         raise UsageError(f"{str(out)!r} is a folder, and {what}.", hint=f"Name a file: {option} {such_as}")
 
 
-def _write_page(out: Path, card: JudgeCard, rate: CorrectedRate | None, labels: Labels) -> None:
-    from askance.evals.report.card_page import card_page
+def _write_page(out: Path, make: Callable[[], str]) -> None:
     from askance.evals.report.html import write_page
     from askance.terminal import printable
 
-    size = write_page(out, lambda _: card_page(card, rate=rate, labels=labels))
+    size = write_page(out, lambda _: make())
     print(printable(f"The page is in {out} ({size / 1e6:.1f} MB)."), file=sys.stderr)
 
 
@@ -327,6 +325,7 @@ class PreferOptions:
     out: Annotated[
         Path | None, typer.Option("-o", "--out", help="File that keeps every pair and all figures, as JSON.")
     ] = None
+    html: Annotated[Path | None, typer.Option("--html", help="Also write a page, with plots and every pair.")] = None
     task: TaskPlace = None
     as_json: AsJson = False
 
@@ -358,6 +357,7 @@ def prefer(
 
     _check_judge(asked.judge or (), local=calls.local)
     _check_file(asked.out, "--out", "preferences.json", plan=calls.plan)
+    _check_file(asked.html, "--html", "preferences.html", plan=calls.plan)
     against = None if asked.against == REFERENCES else Run.open(asked.against)
     pairs = answer_pairs(Run.open(run), against, question=asked.question, limit=asked.limit, task=asked.task)
     votes = None if asked.human is None else read_votes(asked.human)
@@ -379,6 +379,10 @@ def prefer(
     print(json_text(made.form()) if asked.as_json else "\n".join(preferences_text(made)))
     if asked.out is not None:
         print(printable(f"All pairs are in {asked.out}."), file=sys.stderr)
+    if asked.html is not None:
+        from askance.evals.report.preference_page import preference_page
+
+        _write_page(asked.html, lambda: preference_page(made, pairs))
     unscored = any(value is None for pair in made.judged for value in pair.values)
     _end(work, made.counters, unscored=unscored, used_up=used_up)
 
@@ -426,105 +430,30 @@ async def _preferences(
 
 def preferences_text(made: RunPreferences) -> Iterator[str]:
     """Preferences for a person: the verdict, tables by judge, agreement, unanimous pairs, and what there is to know."""
-    from askance.amounts import many
     from askance.cli.columns import filled, table_text, terminal_width
+    from askance.evals.report import preference_page as page
     from askance.terminal import printable
 
     def line(text: str) -> str:
         return filled(printable(text), width=terminal_width())
 
     a, b = made.names
-    several = len(made.judges) > 1
     yield line(f"A  {a}\nB  {b}\n\n{made.sentence}")
-    outcomes = ", ".join(f"{count:,} {_OUTCOMES.get(name, name)}" for name, count in made.outcomes.items() if count)
-    by = "the majority of the judges" if several else "the judge"
-    yield line(f"{many(len(made.pairs), 'pair')} in {many(made.groups, 'group')}; by {by}: {outcomes}.\n")
+    yield line(f"{page.counts_of(made)}\n")
     yield line("\n".join(f"{place}  {name}" for place, name in enumerate(made.judges, start=1)) + "\n")
-    yield table_text(_wins(made))
-    yield table_text(_lengths(made))
+    yield table_text(page.wins_table(made))
+    yield table_text(page.lengths_table(made))
     if made.agreement is not None:
-        yield table_text(_agreement_table("judges agree", made.agreement))
+        yield table_text(page.agreement_table("judges agree", made.agreement))
         yield from map(line, _unanimous("All judges prefer", made.unanimous))
     if made.card is not None:
-        yield from _card_text(made.card)
-    yield from (line(f"· {note}") for note in (*made.notes, *_notes_of(made)))
-
-
-_OUTCOMES: Mapping[str, str] = {"a": "won by A", "b": "won by B", "tie": "tied"}
-
-
-def _notes_of(made: RunPreferences) -> Iterator[str]:
-    """What the columns of the tables mean."""
-    from askance.evals.judges.preference import NEAR
-
-    if len(made.judges) > 1:
-        yield "Majority: the side that more than half of the judges prefer who give a preference; otherwise a tie."
-    yield "A's share: of the pairs that one side wins."
-    yield "Flips: the same place won in both orders, which makes a tie; of these, `first` are for the first place."
-    if _lost(made):
-        yield "Bounds of A's share: if B won every pair without a preference, and if A did."
-    yield "Longer: how often the answer of more words wins."
-    yield f"A's, as long: A's share where the shorter answer has at most {100 * NEAR:.0f} % fewer words."
-
-
-def _lost(made: RunPreferences) -> bool:
-    """Whether a pair lacks a preference or an answer."""
-    return len(made.judged) < len(made.pairs) or any(None in pair.values for pair in made.judged)
-
-
-def _judged_figures(made: RunPreferences) -> Iterator[tuple[str, PreferenceFigures]]:
-    """The figures of each judge, and those of several together."""
-    yield from ((str(place), figures) for place, figures in enumerate(made.by_judge, start=1))
-    if len(made.judges) > 1:
-        yield "majority", made.majority
-
-
-def _wins(made: RunPreferences) -> Table:
-    from askance.evals.analysis.compare import shown_p
-    from askance.evals.tables import NONE, Table
-
-    lost = _lost(made)
-    rows: list[tuple[str | int, ...]] = []
-    for name, each in _judged_figures(made):
-        counts, bounds = each.counts, ()
-        flips = (NONE, NONE) if name == "majority" else (counts["flip"], each.first)
-        if lost:
-            bounds = (" to ".join(_number(limit, share=True) for limit in each.bounds or ()),)
-        sides = (counts["a"], counts["b"], counts["tie"])
-        share = _estimate_cells(each.wins)[:2]
-        rows.append((name, *sides, *flips, counts["unscored"], *share, shown_p(each.p), *bounds))
-    heads = ("judge", "A", "B", "tie", "flips", "first", "unscored", "A's share", "95 % interval", "p")
-    return Table(columns=(*heads, "bounds") if lost else heads, rows=tuple(rows))
-
-
-def _lengths(made: RunPreferences) -> Table:
-    from askance.evals.tables import Table
-
-    rows = tuple(
-        (name, *_estimate_cells(each.longer), *_estimate_cells(each.level)) for name, each in _judged_figures(made)
-    )
-    heads = ("judge", "longer", "95 % interval", "pairs", "A's, as long", "95 % interval", "pairs")
-    return Table(columns=heads, rows=rows)
-
-
-def _estimate_cells(each: Estimate) -> tuple[str, str, int]:
-    interval = None if each.value is None else each.interval
-    return _number(each.value, share=True), _between(interval, share=True), each.n
-
-
-def _agreement_table(head: str, found: PreferenceAgreement) -> Table:
-    from askance.evals.tables import Table
-
-    cells = tuple(
-        (
-            name,
-            _number(each.value, share=each.measure == "pairwise agreement"),
-            _between(each.interval, share=each.measure == "pairwise agreement"),
-            each.items,
-        )
-        for name, each in found.rows.items()
-    )
-    return Table(columns=(head, "value", "95 % interval", "pairs"), rows=cells)
+        yield line(f"{page.people_of(made.card)}\n")
+        yield table_text(page.people_table(made.card))
+        yield table_text(page.sides_table(made.card))
+        if made.card.people_agree is not None:
+            yield table_text(page.agreement_table("people agree", made.card.people_agree))
+            yield from map(line, _unanimous("All people prefer", made.card.unanimous))
+    yield from (line(f"· {note}") for note in page.notes_of(made))
 
 
 def _unanimous(who: str, sides: Mapping[str, Sequence[str]]) -> Iterator[str]:
@@ -535,46 +464,3 @@ def _unanimous(who: str, sides: Mapping[str, Sequence[str]]) -> Iterator[str]:
         more = f" … and {len(ids) - SHOWN:,} more; `--json` has them all" if len(ids) > SHOWN else ""
         yield f"{who} {side.upper()} in {many(len(ids), 'pair')}{': ' if ids else ''}{named}{more}."
     yield ""
-
-
-def _card_text(card: PreferenceCard) -> Iterator[str]:
-    """How far the judges agree with people."""
-    from askance.cli.columns import filled, table_text, terminal_width
-    from askance.evals.analysis.compare import shown_p
-    from askance.evals.tables import Table
-    from askance.terminal import printable
-
-    people, width = card.people, terminal_width()
-    votes = card.preferences.votes or {}
-    won = f"A wins {_number(people.wins.value, share=True)} % of {people.wins.n:,} (p {shown_p(people.p)})"
-    yield filled(
-        printable(f"People ({votes.get('name', '')}), {len(card.pairs):,} pairs by majority: {won}."), width=width
-    )
-    yield ""
-    names = [*map(str, range(1, len(card.preferences.judges) + 1)), "majority"]
-    rows = tuple(_card_row(name, figures) for name, figures in zip(names, card.figures, strict=False))
-    heads = ("judge", "agrees", "95 % interval", "pairs", "decided", "base rate", "ac1", "unscored")
-    yield table_text(Table(columns=heads, rows=rows))
-    last = len(card.names) - 1
-    table = card.table(last)
-    said = tuple((f"people: {side.upper()}", *row.values()) for side, row in table.items())
-    who = "majority" if last else "judge"
-    yield table_text(Table(columns=("", f"{who}: A", f"{who}: B", f"{who}: tie", "unscored"), rows=said))
-    if card.people_agree is not None:
-        yield table_text(_agreement_table("people agree", card.people_agree))
-    yield from (filled(printable(each), width=width) for each in _unanimous("All people prefer", card.unanimous))
-    yield from (filled(f"· {note}", width=width) for note in _CARD_NOTES)
-
-
-_CARD_NOTES = (
-    "Agrees: the judge prefers the side that most people prefer; its ties do not agree, and `decided` leaves them out.",
-    "Base rate: always the side that people prefer more often. Ac1: Gwet's, of the judge and people.",
-)
-
-
-def _card_row(name: str, figures: Sequence[CardFigure]) -> tuple[str | int, ...]:
-    """A judge beside people: what it agrees in, and whether that is more than a constant answer would come to."""
-    found = {figure.name: figure for figure in figures}
-    agrees = found["agrees"]
-    others = (_cells(found[each])[0] for each in ("agrees, decided", "base rate", "gwet ac1", "unscored"))
-    return (name, *_cells(agrees), agrees.pairs, *others)

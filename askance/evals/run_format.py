@@ -280,7 +280,12 @@ def lines_of(file: Path, shape: type) -> Iterator[JsonObject]:
             number += 1
             yield read_line(line[:-1], shape, where=f"Line {number} of {str(file)!r}")
     if len(line) == LONGEST_LINE:  # a shorter one was cut off when its process was killed
-        raise UsageError(f"Line {number + 1} of {str(file)!r} is longer than {LONGEST_LINE >> 20} MB.", hint=_MEND)
+        raise too_long(file, number + 1)
+
+
+def too_long(file: Path, number: int) -> UsageError:
+    """The error for a line that nobody would write."""
+    return UsageError(f"Line {number} of {str(file)!r} is longer than {LONGEST_LINE >> 20} MB.", hint=_MEND)
 
 
 def read_line(line: bytes, shape: type, *, where: str) -> JsonObject:

@@ -127,6 +127,15 @@ def test_a_grid_has_the_pace_of_a_run_and_asks_again_as_one(askance: Command, en
     assert (done.code, again.code, len(endpoint.requests)) == (0, 0, before)
 
 
+@pytest.mark.parametrize("more", [(), ("--show",)], ids=["run", "show"])
+def test_a_grid_that_there_is_not_names_those_that_ship(askance: Command, more: tuple[str, ...]) -> None:
+    done = askance("eval", "grid", "nowhere", *more)
+
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("askance: There is no grid 'nowhere'.\n  → Name a file, or one that ships: ")
+    assert "pittads, whoops" in done.err
+
+
 def test_the_grid_that_ships_says_how_hard_negatives_are_made(askance: Command, vlm: str) -> None:
     data = world(Path("ads-data"), true=(3,))
     asked = [each for name in ("LLaVA", "GPT-4V", "GPT-4") for each in ("--model", f"{name}={vlm}")]

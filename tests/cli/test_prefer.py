@@ -72,6 +72,17 @@ def test_two_runs_are_held_against_each_other_and_replayed(askance: Command, run
     assert "· 1 pair with no answer of a: not judged, and in no share; the bounds count them." in done.out
 
 
+def test_the_page_is_that_of_the_replay(askance: Command, endpoint: FakeEndpoint, runs: tuple[str, str]) -> None:
+    command = ("judge", "prefer", runs[0], "--against", runs[1], *judges(endpoint, "apt"), "--html", "page.html")
+    done = askance(*command)
+    page = Path("page.html").read_bytes()
+    askance(*command, "--replay")
+
+    assert (done.code, "The page is in page.html (" in done.err) == (0, True)
+    assert Path("page.html").read_bytes() == page
+    assert "it is long and it is wrong" in page.decode()
+
+
 def test_a_run_is_held_against_its_references_and_kept(
     askance: Command, endpoint: FakeEndpoint, runs: tuple[str, str]
 ) -> None:
@@ -95,7 +106,8 @@ def test_people_s_votes_stand_beside_the_judges(
     assert done.code == 0
     assert "People (votes.csv), 4 pairs by majority: A wins 50.00 % of 4 (p 1.000)." in done.out
     assert "| 1 | 75.00 | 0.00 to 100.00 | 4 | 75.00 | 50.00 | 0.529 | 0.00 |" in done.out
-    assert "| people: A | 2 | 0 | 0 | 0 |\n| people: B | 1 | 1 | 0 | 0 |" in done.out
+    assert "| people | judge: A | judge: B | judge: tie | unscored |\n" in done.out
+    assert "| A | 2 | 0 | 0 | 0 |\n| B | 1 | 1 | 0 | 0 |" in done.out
     assert "All people prefer B in 1 pair: c4." in done.out
 
 

@@ -246,9 +246,18 @@ Published = Callable[[str, tuple[str, ...], str], float | None]
 
 
 def grid_file(name: str | Path) -> Path:
-    """The file of a grid that ships, by the name of its suite; any other name is that of a file."""
-    packaged = Path(__file__).parents[1] / name / "grid.yaml"
-    return packaged if str(name).isidentifier() and packaged.is_file() else Path(name)
+    """The file of a grid that ships, by the name of its suite; any other name is that of a file.
+
+    Raises:
+        UsageError: there is neither.
+    """
+    shipped = {file.parent.name: file for file in sorted(Path(__file__).parents[1].glob("*/grid.yaml"))}
+    file = shipped.get(str(name), Path(name))
+    if not file.exists():
+        raise UsageError(
+            f"There is no grid {str(name)!r}.", hint=f"Name a file, or one that ships: {', '.join(shipped)}."
+        )
+    return file
 
 
 # --- running it ---

@@ -9,13 +9,24 @@ from collections import Counter, deque
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from heapq import nlargest
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from askance.errors import AskanceError, CallError, UsageError
 from askance.evals.catalog import task_of
 from askance.evals.run import Run, answer_of
-from askance.evals.run_format import DESCRIPTION, LOCK, SAMPLES, PictureLine, SampleLine, read_description, read_line
+from askance.evals.run_format import (
+    DESCRIPTION,
+    LOCK,
+    LONGEST_LINE,
+    SAMPLES,
+    PictureLine,
+    SampleLine,
+    read_description,
+    read_line,
+    too_long,
+)
 from askance.evals.scorer import figures_of, scored
 from askance.models import Engine, run_sync
 from askance.replay import MemoryStore
@@ -30,6 +41,8 @@ WINDOW = 60.0
 """Seconds over which the rate is taken."""
 QUIET = 60.0
 """Seconds without a line after which nothing seems to come."""
+AT_ONCE = 256
+"""Lines that are held at a time."""
 SHOWN = 3
 """SlowCall calls and samples without an answer that are kept."""
 
@@ -156,11 +169,12 @@ class Watcher:
             UsageError: the folder is gone, or a line of it is none.
         """
         form = self._described()
-        new = [*self._new_lines()]
-        for line in new:
-            self._add(line)
-        if self._scoring is not None:
-            run_sync(self._score([line for line in new if "sample" in line], self._scoring))
+        lines = self._new_lines()
+        while new := [*islice(lines, AT_ONCE)]:
+            for line in new:
+                self._add(line)
+            if self._scoring is not None:
+                run_sync(self._score([line for line in new if "sample" in line], self._scoring))
         sums, total = self._sums, self._total(form)
         finished = form.get("finished") if self._settled() else None
         return RunStatus(
@@ -212,26 +226,35 @@ class Watcher:
     def _new_lines(self) -> Iterator[JsonObject]:
         """The lines that are whole by now; a file that was replaced is read from its beginning."""
         try:
-            with (self.path / SAMPLES).open("rb") as file:
-                which, size = _which(file.fileno())
-                number, start = self._file
-                if which != number or size < start:
-                    self._sums, self._number, start = _Sums(), 0, 0
-                    self._seen.clear()
-                file.seek(start)
-                whole, _, _ = file.read().rpartition(b"\n")
+            file = (self.path / SAMPLES).open("rb")
         except FileNotFoundError:
             return
-        self._file = which, start + (len(whole) + 1 if whole else 0)
-        for text in whole.split(b"\n") if whole else ():
-            self._number += 1
-            try:
-                line: Any = json.loads(text)
-            except (ValueError, RecursionError):  # what a kill tore and a later start went on behind
-                continue
-            if isinstance(line, dict) and {"outcome", "links"} <= line.keys():
-                shape = SampleLine if "sample" in line else PictureLine
-                yield read_line(text, shape, where=f"Line {self._number} of {str(self.path / SAMPLES)!r}")
+        with file:
+            which, size = _which(file.fileno())
+            number, start = self._file
+            if which != number or size < start:
+                self._sums, self._number, start = _Sums(), 0, 0
+                self._seen.clear()
+            file.seek(start)
+            while (text := file.readline(LONGEST_LINE)).endswith(b"\n"):
+                start, self._number = start + len(text), self._number + 1
+                self._file = which, start
+                line = self._line(text)
+                if line is not None:
+                    yield line
+        if len(text) == LONGEST_LINE:  # a shorter one is still being written, or was torn by a kill
+            raise too_long(self.path / SAMPLES, self._number + 1)
+
+    def _line(self, text: bytes) -> JsonObject | None:
+        """The content of a line; None for what a kill tore and a later start went on behind."""
+        try:
+            line: Any = json.loads(text)
+        except (ValueError, RecursionError):
+            return None
+        if not isinstance(line, dict) or not {"outcome", "links"} <= line.keys():
+            return None
+        shape = SampleLine if "sample" in line else PictureLine
+        return read_line(text[:-1], shape, where=f"Line {self._number} of {str(self.path / SAMPLES)!r}")
 
     def _add(self, line: JsonObject) -> None:
         sums, meta = self._sums, line.get("meta", {})

@@ -244,6 +244,11 @@ class PreferredPair:
         return "no answers" if self.a is self.b else "no answer of a" if self.a is None else "no answer of b"
 
     @property
+    def words(self) -> tuple[int, int]:
+        """How many words the two answers have."""
+        return (0 if self.a is None else self.a.words, 0 if self.b is None else self.b.words)
+
+    @property
     def values(self) -> tuple[PreferenceValue | None, ...]:
         """What each judge prefers; None is unscored."""
         return tuple(each.value for each in self.preferences)

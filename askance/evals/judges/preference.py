@@ -27,10 +27,10 @@ from askance.documents import schema_violation
 from askance.errors import BadData, UsageError
 from askance.evals.judges.answer_pairs import PAIR_OUTCOMES, SIDES, AnswerDigest, PreferredPair, majority_of
 from askance.evals.judges.card import digest_of_judge, kept_counts
+from askance.evals.judges.rates import PreferenceAgreement, PreferenceFigures, preference_figures
 from askance.evals.judges.verdicts import CardFigure, coefficient_figure, share_figure
 from askance.evals.suite.files import read_json
-from askance.statistics import Agreement, Estimate, Resampling
-from askance.statistics.paired_tests import sign_flip
+from askance.statistics import Resampling
 
 if TYPE_CHECKING:
     from askance.agents import PositionVerdict, PreferenceValue
@@ -39,181 +39,15 @@ if TYPE_CHECKING:
     from askance.chat import JsonObject
     from askance.evals.judges.answer_pairs import AnswerPair, AnswerPairs, PairOutcome
     from askance.evals.judges.labels import Votes
-    from askance.statistics.clusters import ClusterKey
 
 FORMAT = 1
 """Version of the JSON form."""
 _SCHEMA = Path(__file__).with_name("preference.schema.json")
 
-NEAR = 0.1
-"""Two answers are nearly equally long where the shorter has at most this share of words less than the longer."""
 REASON = 200
 """Characters of a judge's reason that are kept."""
 NAMED = 5
 """Pairs that a message names at most."""
-
-# --- figures ---
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PreferenceFigures:
-    """What a judge, a majority of judges, or people prefer over all pairs."""
-
-    a: Estimate
-    """How often A wins, of the pairs with a preference."""
-    b: Estimate
-    tie: Estimate
-    flip: Estimate
-    """How often the same place won in both orders; all of these are ties. A majority has none."""
-    unscored: Estimate
-    """Of all pairs with two answers, the share without a preference."""
-    wins: Estimate
-    """Of the pairs that one side wins, the share that A wins."""
-    p: float | None
-    """Two-sided, that A and B win equally often: a sign-flip test over whole clusters; None without any win."""
-    bounds: tuple[float, float] | None
-    """`wins` if B won every pair that is unscored or lacks an answer, and if A did; None without any of the three."""
-    first: int
-    """How many of the flips are for the answer that stands first."""
-    longer: Estimate
-    """Of the pairs that one side wins, and whose answers differ in length, how often the longer one wins."""
-    level: Estimate
-    """`wins` among the pairs whose answers are nearly equally long; see `NEAR`."""
-
-    @property
-    def counts(self) -> Mapping[str, int]:
-        """How many pairs there are of each kind."""
-        shares = {"a": self.a, "b": self.b, "tie": self.tie, "flip": self.flip, "unscored": self.unscored}
-        return {name: round((each.value or 0.0) * each.n) for name, each in shares.items()}
-
-    def form(self) -> JsonObject:
-        """The figures as JSON."""
-        return {"counts": dict(self.counts), **asdict(self), "bounds": self.bounds and list(self.bounds)}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Row:
-    """One pair as the figures see it."""
-
-    value: PreferenceValue | None
-    group: ClusterKey
-    flipped: bool = False
-    first: bool = False
-    """Whether it was flipped for the answer that stands first."""
-    words: tuple[int, int] = (0, 0)
-
-
-def preference_figures(
-    preferences: Sequence[Preference],
-    clusters: Sequence[ClusterKey] | None = None,
-    *,
-    words: Sequence[tuple[int, int]] | None = None,
-    unanswered: int = 0,
-    seed: int = 0,
-) -> PreferenceFigures:
-    """The shares of wins, ties, flips and of what is unscored, with their intervals.
-
-    Args:
-        preferences: of pairs of answers, from `judge_preference`.
-        clusters: what each pair belongs to, such as its picture; without, each stands alone.
-        words: of each pair, how many words its two answers have; without, nothing is said of length.
-        unanswered: how many pairs there are beside these, of which an answer is missing.
-        seed: of the bootstraps.
-
-    Raises:
-        UsageError: clusters, or counts of words, and preferences differ in number.
-    """
-    groups = range(len(preferences)) if clusters is None else clusters
-    lengths = [(0, 0)] * len(preferences) if words is None else words
-    for what, given in (("clusters", groups), ("counts of words", lengths)):
-        if len(given) != len(preferences):
-            raise UsageError(
-                f"{len(given)} {what} are given for {len(preferences)} rows.", hint="Give one for each preference."
-            )
-    rows = [
-        _Row(
-            value=said.value,
-            group=group,
-            flipped=said.flipped,
-            first=said.flipped and said.a_first.value == "first",
-            words=pair,
-        )
-        for said, group, pair in zip(preferences, groups, lengths, strict=True)
-    ]
-    return _figures(rows, unanswered=unanswered, seed=seed)
-
-
-def _figures(rows: Sequence[_Row], *, unanswered: int, seed: int) -> PreferenceFigures:
-    def share(says: Callable[[_Row], bool], among: Sequence[_Row]) -> Estimate:
-        values, groups = [float(says(row)) for row in among], [row.group for row in among]
-        return statistics.mean_estimate(values, groups, seed=seed, binary=True)
-
-    scored = [row for row in rows if row.value is not None]
-    decided = [row for row in scored if row.value != "tie"]
-    unlike = [row for row in decided if row.words[0] != row.words[1]]
-    level = [row for row in decided if max(row.words) - min(row.words) <= NEAR * max(row.words) and any(row.words)]
-    lead = {"a": 1.0, "b": -1.0, "tie": 0.0}
-    won, lost = sum(row.value == "a" for row in decided), len(rows) - len(scored) + unanswered
-    most = len(decided) + lost
-    return PreferenceFigures(
-        a=share(lambda row: row.value == "a", scored),
-        b=share(lambda row: row.value == "b", scored),
-        tie=share(lambda row: row.value == "tie", scored),
-        flip=share(lambda row: row.flipped, scored),
-        unscored=share(lambda row: row.value is None, rows),
-        wins=share(lambda row: row.value == "a", decided),
-        p=sign_flip([lead[row.value or "tie"] for row in scored], [row.group for row in scored], seed=seed)
-        if decided
-        else None,
-        bounds=(won / most, (won + lost) / most) if most else None,
-        first=sum(row.first for row in rows),
-        longer=share(lambda row: (row.value == "a") == (row.words[0] > row.words[1]), unlike),
-        level=share(lambda row: row.value == "a", level),
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PreferenceAgreement:
-    """How far judges, or people, agree on pairs.
-
-    Of the first two each preference for a side is a label, and ties are none; of the third a tie is a label, too.
-    """
-
-    ac1: Agreement
-    """Gwet's AC₁ with two categories, the γ of Hessel et al. (2023), Table 3."""
-    pairwise: Agreement
-    """Share of pairs of raters who prefer the same side."""
-    with_ties: Agreement
-    """Gwet's AC₁ with three categories."""
-
-    @classmethod
-    def of(
-        cls, said: Sequence[Sequence[PreferenceValue | None]], groups: Sequence[ClusterKey], *, seed: int
-    ) -> PreferenceAgreement:
-        """That of raters.
-
-        Args:
-            said: by pair, what each rater prefers.
-            groups: by pair, its cluster.
-            seed: of the bootstraps.
-        """
-        resampling = Resampling(seed=seed, clusters=groups)
-        sides = [[None if value == "tie" else value for value in row] for row in said]
-        return cls(
-            ac1=statistics.gwet_ac1(sides, resampling=resampling),
-            pairwise=statistics.pairwise_agreement(sides, resampling=resampling),
-            with_ties=statistics.gwet_ac1(said, categories=3, resampling=resampling),
-        )
-
-    @property
-    def rows(self) -> Mapping[str, Agreement]:
-        """The measures, by the names that tables give them."""
-        return {"gwet ac1 (γ)": self.ac1, "pairwise": self.pairwise, "ac1, ties too": self.with_ties}
-
-    def form(self) -> JsonObject:
-        """The measures as JSON."""
-        return asdict(self)
-
 
 # --- all of it ---
 
@@ -257,17 +91,8 @@ class RunPreferences:
     @cached_property
     def by_judge(self) -> tuple[PreferenceFigures, ...]:
         """The figures of each judge."""
-        pairs = self.judged
-        groups, words = [pair.group for pair in pairs], [_words(pair) for pair in pairs]
         return tuple(
-            preference_figures(
-                [pair.preferences[place] for pair in pairs],
-                groups,
-                words=words,
-                unanswered=len(self.pairs) - len(pairs),
-                seed=self.seed,
-            )
-            for place in range(len(self.judges))
+            self._figures([pair.preferences[place] for pair in self.judged]) for place in range(len(self.judges))
         )
 
     @cached_property
@@ -275,11 +100,18 @@ class RunPreferences:
         """The figures of the majority of the judges; with one judge, those of that judge."""
         if len(self.judges) == 1:
             return self.by_judge[0]
-        return self._of(lambda pair: pair.majority)
+        return self._figures([pair.majority for pair in self.judged])
 
-    def _of(self, value: Callable[[PreferredPair], PreferenceValue | None]) -> PreferenceFigures:
-        rows = [_Row(value=value(pair), group=pair.group, words=_words(pair)) for pair in self.judged]
-        return _figures(rows, unanswered=len(self.pairs) - len(rows), seed=self.seed)
+    def _figures(self, said: Sequence[Preference | PreferenceValue | None]) -> PreferenceFigures:
+        """The figures of what somebody says of each judged pair."""
+        pairs = self.judged
+        return preference_figures(
+            said,
+            [pair.group for pair in pairs],
+            words=[pair.words for pair in pairs],
+            unanswered=len(self.pairs) - len(pairs),
+            seed=self.seed,
+        )
 
     @cached_property
     def agreement(self) -> PreferenceAgreement | None:
@@ -360,10 +192,6 @@ class RunPreferences:
             votes=form.get("votes"),
             counters=form.get("counters", {}),
         )
-
-
-def _words(pair: PreferredPair) -> tuple[int, int]:
-    return (0 if pair.a is None else pair.a.words, 0 if pair.b is None else pair.b.words)
 
 
 def _contradiction(form: Mapping[str, Any]) -> str | None:
@@ -455,8 +283,12 @@ class PreferenceCard:
     @cached_property
     def people(self) -> PreferenceFigures:
         """What people prefer, by their majority; a pair without votes is left out."""
-        rows = [_Row(value=pair.people, group=pair.group, words=_words(pair)) for pair in self.pairs]
-        return _figures(rows, unanswered=0, seed=self.preferences.seed)
+        return preference_figures(
+            [pair.people for pair in self.pairs],
+            [pair.group for pair in self.pairs],
+            words=[pair.words for pair in self.pairs],
+            seed=self.preferences.seed,
+        )
 
     @cached_property
     def people_agree(self) -> PreferenceAgreement | None:

@@ -20,6 +20,7 @@ from askance.evals.newyorker.reply_conventions import read_explanation
 from askance.evals.newyorker.task import CartoonTask
 from askance.evals.sample import SampleQuestion
 from askance.evals.solver import ChainSolver
+from askance.evals.suite.context import NOTHING
 from askance.evals.suite.perplexity import REFERENCE, PerplexityTask
 from askance.evals.suite.text_overlap import overlap_scorer
 
@@ -63,9 +64,9 @@ class JokeExplanation(PerplexityTask, CartoonTask):
 
     @override
     def question_of(self, sample: Sample) -> SampleQuestion:
-        # A reference that is weighed is an input, too, and no judge may see whose it is.
-        shown = {name: text for name, text in sample.inputs.items() if name != REFERENCE.name}
-        said = [f"{name.capitalize()}: {text}" for name, text in shown.items() if isinstance(text, str)]
+        """Judges are told the caption and the description, and never the reference that is weighed."""
+        texts = {name: text for name, text in sample.inputs.items() if isinstance(text, str) and text != NOTHING}
+        said = [f"{name.replace('_', ' ')}: {text}" for name, text in texts.items() if name != REFERENCE.name]
         return SampleQuestion("Why is the caption funny under its cartoon?", "\n".join(said))
 
     @override

@@ -6,12 +6,14 @@ import json
 import subprocess
 import sys
 import time
+import tracemalloc
 from pathlib import Path
 
 import pytest
 
 from askance.errors import UsageError
 from askance.evals import Run, Sample, evaluate
+from askance.evals.analysis import watch
 from askance.evals.analysis.watch import RunStatus, SlowCall, Unanswered, Watcher
 from tests.evals.numbers import NON_ANSWERS, run_of
 from tests.evals.odd import Odd, chooser, write_pictures
@@ -163,6 +165,29 @@ def test_a_run_may_be_watched_from_its_first_moment_to_its_end(tmp_path: Path) -
 def test_a_folder_that_holds_no_run_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"^The folder '.*' holds no run\."):
         Watcher(tmp_path)
+
+
+def test_a_line_that_nobody_would_write_is_refused_and_not_read_whole(run: Run) -> None:
+    watcher = Watcher(unfinished(run, 2))
+    with (run.path / "samples.jsonl").open("r+b") as file:
+        file.truncate(1_500_000_000)  # with nothing in it but zeros, and nothing on the disk
+    tracemalloc.start()
+    try:
+        with pytest.raises(UsageError, match=r"Line 3 of .*samples\.jsonl' is longer than 64 MB\."):
+            watcher.status()
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+    assert most < 200_000_000
+
+
+def test_lines_are_read_a_few_at_a_time(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "AT_ONCE", 2)
+
+    look = Watcher(run.path).status()
+
+    assert (look.done, look.figure) == (6, run.figures[0])
 
 
 def test_nothing_in_the_folder_changes(run: Run) -> None:

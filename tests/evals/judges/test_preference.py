@@ -2,26 +2,22 @@ from __future__ import annotations
 
 import asyncio
 import json
-import random
-from collections.abc import Callable, Sequence
-from itertools import combinations, permutations
+from collections.abc import Callable
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from askance.agents import PositionVerdict, Preference, PreferenceValue, judge_preference
-from askance.agents.judge import Position, PreferenceJudge
-from askance.chat import ChatRequest
+from askance.agents import PreferenceValue, judge_preference
+from askance.agents.judge import PreferenceJudge
 from askance.errors import BadData, UsageError
 from askance.evals import Evaluation, Run, Sample, evaluate, right_or_wrong
 from askance.evals.judges import (
-    PreferenceAgreement,
     RunPreferences,
     answer_pairs,
     judge_preferences,
     planned_preferences,
-    preference_figures,
     read_preferences,
     read_votes,
 )
@@ -29,7 +25,7 @@ from askance.evals.judges.answer_pairs import majority_of
 from askance.models import ScriptedModel
 from askance.replay import MemoryStore
 from tests.evals.explained import QUESTION, REFERENCES, TEXTS, Explained, explained
-from tests.judges import preference_in
+from tests.judges import gamma, tasteful
 from tests.scripted import ENFORCED, model_of
 
 about: Any = pytest.approx
@@ -38,10 +34,7 @@ about: Any = pytest.approx
 def judge_of(taste: str, records: MemoryStore | None = None, **engine: Any) -> tuple[PreferenceJudge, ScriptedModel]:
     """A judge of some taste, as `tests.judges` has them, and its script."""
 
-    def reply(request: ChatRequest) -> str:
-        return preference_in("\n".join(message.text for message in request.messages), taste=taste)
-
-    script = ScriptedModel(reply, identity=taste, capabilities=ENFORCED)
+    script = tasteful(taste)
     return judge_preference(model_of(script, records, **engine)), script
 
 
@@ -218,47 +211,6 @@ def test_no_judge_and_one_judge_twice_are_refused(ask: Any, plain: Run, wordy: R
 # --- figures ---
 
 
-def said(a_first: Position | None, b_first: Position | None) -> Preference:
-    both: list[PositionVerdict] = [
-        PositionVerdict(value=place) if place else PositionVerdict(outcome="invalid", reason="prose")
-        for place in (a_first, b_first)
-    ]
-    return Preference(a_first=both[0], b_first=both[1])
-
-
-PREFERENCES = [
-    said("first", "second"),
-    said("first", "second"),
-    said("second", "first"),
-    said("first", "first"),
-    said("same", "first"),
-    said(None, "first"),
-]
-
-
-def test_wins_ties_and_flips_are_counted() -> None:
-    figures = preference_figures(PREFERENCES)
-
-    shares = [each.value for each in (figures.a, figures.b, figures.tie, figures.flip, figures.unscored)]
-    assert shares == pytest.approx([2 / 5, 1 / 5, 2 / 5, 1 / 5, 1 / 6])
-    assert [figures.flip.n, figures.unscored.n] == [5, 6]
-
-
-def test_swapping_all_swaps_the_wins_alone() -> None:
-    figures, turned = preference_figures(PREFERENCES), preference_figures([each.swapped for each in PREFERENCES])
-
-    assert (turned.a, turned.b, turned.tie, turned.flip) == (figures.b, figures.a, figures.tie, figures.flip)
-
-
-def test_intervals_go_by_clusters() -> None:
-    clustered: Any = preference_figures(PREFERENCES, ["x", "x", "x", "y", "y", "y"]).a
-
-    assert (clustered.n_clusters, clustered.interval.method) == (2, "cluster bootstrap")
-    assert preference_figures([]).a.state == "no data"
-    with pytest.raises(UsageError, match="clusters are given for"):
-        preference_figures(PREFERENCES, ["x"])
-
-
 def test_a_side_wins_by_majority_and_every_pair_has_an_outcome(plain: Run, wordy: Run) -> None:
     made = preferred(plain, wordy, "apt", "long", "place")
 
@@ -308,15 +260,6 @@ def test_what_cannot_be_read_is_unscored_and_in_the_bounds(plain: Run, wordy: Ru
     assert "prose (preference) gave no preference in 6 pairs; one was invalid: " in "\n".join(made.notes)
 
 
-def test_p_is_that_of_a_fair_coin_and_of_whole_groups() -> None:
-    wins = [said("first", "second")] * 6
-
-    assert preference_figures(wins).p == about(2 / 2**6)
-    assert preference_figures(wins, [1, 1, 2, 2, 3, 3]).p == about(2 / 2**3)
-    assert preference_figures([*wins, said("same", "same")]).p == about(2 / 2**6)
-    assert preference_figures([said("first", "first")]).p is None
-
-
 MAJORITIES: dict[str, tuple[list[PreferenceValue | None], PreferenceValue | None]] = {
     "two of three": (["a", "a", "b"], "a"),
     "one of one": (["b"], "b"),
@@ -336,42 +279,6 @@ def test_the_majority(values: list[PreferenceValue | None], won: PreferenceValue
 
 
 # --- agreement ---
-
-
-def gamma(votes: Sequence[Sequence[PreferenceValue | None]]) -> float:
-    """Gwet's AC1 for two categories by its definition, over ordered pairs of raters (Gwet 2014, chapter 2)."""
-    given = [[vote for vote in row if vote in {"a", "b"}] for row in votes]
-    pairs = [[one == other for one, other in permutations(row, 2)] for row in given if len(row) > 1]
-    observed = sum(sum(same) / len(same) for same in pairs) / len(pairs)
-    rated = [row for row in given if row]
-    share = sum(row.count("a") / len(row) for row in rated) / len(rated)
-    expected = 2 * share * (1 - share)
-    return (observed - expected) / (1 - expected)
-
-
-def test_gamma_is_that_of_its_definition() -> None:
-    source = random.Random(3)
-    for raters in (2, 3, 5):
-        choices: list[PreferenceValue | None] = ["a", "a", "a", "b", "tie", None]
-        votes = [source.choices(choices, k=raters) for _ in range(130)]
-
-        found = PreferenceAgreement.of(votes, range(len(votes)), seed=0)
-
-        assert found.ac1.value == about(gamma(votes))
-        same = [[x == y for x, y in combinations([v for v in row if v in {"a", "b"}], 2)] for row in votes]
-        assert found.pairwise.value == about(sum(sum(row) / len(row) for row in same if row) / sum(map(bool, same)))
-
-
-def test_gamma_of_a_case_by_hand() -> None:
-    """Three raters, four items: 3:0, 2:1, 3:0 for b, 2:1; so P = (1 + 1/3 + 1 + 1/3)/4, and the share of a is 7/12."""
-    votes: list[list[PreferenceValue | None]] = [["a", "a", "a"], ["a", "a", "b"], ["b", "b", "b"], ["a", "b", "a"]]
-    chance = 2 * (7 / 12) * (5 / 12)
-
-    found = PreferenceAgreement.of(votes, "wxyz", seed=0)
-
-    assert found.ac1.value == about((2 / 3 - chance) / (1 - chance))
-    assert found.ac1.interval is not None
-    assert found.ac1.items == 4
 
 
 def test_judges_agree_as_far_as_their_preferences_do(plain: Run, wordy: Run) -> None:

@@ -77,6 +77,7 @@ PAGES: dict[str, Callable[[Path], Path]] = {
     "blame": lambda folder: views.blame_page(folder, painted(folder)),
     "pictures": lambda folder: views.pictures_page(folder, painted(folder)),
     "judge": lambda folder: views.judge_page(folder, painted(folder)),
+    "preference": lambda folder: views.preference_page(folder, painted(folder)),
 }
 """Every kind of page: what makes one in a folder."""
 

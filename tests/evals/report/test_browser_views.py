@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from askance.agents import judge_preference
 from askance.chains import action_reason, verbalize
 from askance.chains.output_line import line_of
-from askance.evals.judges import Label, Labels, judge_card
+from askance.evals.judges import Label, Labels, Votes, judge_card, judge_preferences
+from askance.evals.judges.labels import VotedPair
 from askance.evals.report import Thumbnails, build_report, report_page
 from askance.evals.report.card_page import card_page
 from askance.evals.report.html import write_page
+from askance.evals.report.preference_page import preference_page as page_of_preferences
 from askance.evals.run import Run, picture_answer
 from askance.models import Engine, ScriptedModel, get_model, run_sync
 from askance.replay import MemoryStore
@@ -23,8 +26,9 @@ from tests.evals.odd import write_pictures
 from tests.evals.report.blames import hostile, lied
 from tests.evals.report.browser import launched, opened, showing
 from tests.evals.report.runs import HOSTILE
-from tests.judges import Scripted, by_words
-from tests.scripted import ENFORCED
+from tests.evals.report.test_preference_page import hostile_pairs
+from tests.judges import Scripted, by_words, tasteful
+from tests.scripted import ENFORCED, model_of
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -75,7 +79,26 @@ def judge_page(folder: Path, pictures: Path) -> Path:
     return folder / "card.html"
 
 
-PAGES: dict[str, Callable[[Path, Path], Path]] = {"blame": blame_page, "pictures": pictures_page, "judge": judge_page}
+def preference_page(folder: Path, _: Path) -> Path:
+    """Preferences between hostile answers, beside people's votes."""
+    pairs = hostile_pairs()
+    votes = Votes(
+        name=HOSTILE[1],
+        digest="0" * 64,
+        rows={pair.id: VotedPair(votes=("a", "b", "a"), texts={}) for pair in pairs.pairs[:4]},
+    )
+    judges = [judge_preference(model_of(tasteful(taste))) for taste in ("long", "place")]
+    made = run_sync(judge_preferences(judges, pairs, votes=votes))
+    write_page(folder / "preference.html", lambda _: page_of_preferences(made, pairs))
+    return folder / "preference.html"
+
+
+PAGES: dict[str, Callable[[Path, Path], Path]] = {
+    "blame": blame_page,
+    "pictures": pictures_page,
+    "judge": judge_page,
+    "preference": preference_page,
+}
 
 
 @pytest.mark.parametrize("make", PAGES.values(), ids=PAGES)

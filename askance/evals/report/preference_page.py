@@ -1,0 +1,268 @@
+"""Which answers judges prefer, as tables for terminals and pages, and as a page with plots and every pair."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from askance.amounts import many
+from askance.evals.analysis.compare import shown_p
+from askance.evals.judges.rates import NEAR
+from askance.evals.report.elements import SHARES, Bars, Dot, Field, Intervals, Plot, Sortable
+from askance.evals.report.html import block, document
+from askance.evals.tables import NONE, Cell, Table, shown_value
+
+if TYPE_CHECKING:
+    from askance.agents import PreferenceValue
+    from askance.evals.judges import (
+        AnswerPair,
+        AnswerPairs,
+        CardFigure,
+        PreferenceAgreement,
+        PreferenceCard,
+        PreferenceFigures,
+        PreferredPair,
+        RunPreferences,
+    )
+    from askance.statistics import Estimate, Interval
+
+OUTCOMES: Mapping[str, str] = {"a": "won by A", "b": "won by B", "tie": "tied"}
+"""Outcomes of pairs as they are shown; the others are shown as they are."""
+UNFOLDED = 20
+"""Longest list of pairs that is open; a longer one has to be unfolded."""
+MOST_PAIRS = 3000
+"""Most pairs that a page lists."""
+MOST_CHARACTERS = 1000
+"""Characters of an answer that a page shows at most."""
+_MAJORITY = "majority"
+
+
+# --- tables ---
+
+
+def counts_of(made: RunPreferences) -> str:
+    """How many pairs there are, and what became of them."""
+    by = "the majority of the judges" if len(made.judges) > 1 else "the judge"
+    outcomes = ", ".join(f"{count:,} {OUTCOMES.get(name, name)}" for name, count in made.outcomes.items() if count)
+    return f"{many(len(made.pairs), 'pair')} in {many(made.groups, 'group')}; by {by}: {outcomes}."
+
+
+def notes_of(made: RunPreferences) -> Iterator[str]:
+    """What is known of the pairs, and what the columns of the tables mean."""
+    if made.card is not None:
+        yield "Agrees: the judge prefers the side that most people do; its ties do not agree."
+        yield "Decided: the same without the ties of the judge."
+        yield "Base rate: always the side that people prefer more often. Ac1: Gwet's, of the judge and people."
+    yield from made.notes
+    if len(made.judges) > 1:
+        yield "Majority: the side that more than half of the judges prefer who give a preference; otherwise a tie."
+    yield "A's share: of the pairs that one side wins."
+    yield "Flips: the same place won in both orders, which makes a tie; of these, `first` are for the first place."
+    if _lost(made):
+        yield "Bounds of A's share: if B won every pair without a preference, and if A did."
+    yield "Longer: how often the answer of more words wins."
+    yield f"A's, as long: A's share where the shorter answer has at most {100 * NEAR:.0f} % fewer words."
+
+
+def _lost(made: RunPreferences) -> bool:
+    """Whether a pair lacks a preference or an answer."""
+    return len(made.judged) < len(made.pairs) or any(None in pair.values for pair in made.judged)
+
+
+def _figures(made: RunPreferences) -> Iterator[tuple[str, PreferenceFigures]]:
+    """The figures of each judge, by its number, and those of several together."""
+    yield from ((str(place), figures) for place, figures in enumerate(made.by_judge, start=1))
+    if len(made.judges) > 1:
+        yield _MAJORITY, made.majority
+
+
+def wins_table(made: RunPreferences) -> Table:
+    """How many pairs each side wins by each judge, and A's share."""
+    lost = _lost(made)
+    rows: list[tuple[Cell, ...]] = []
+    for name, each in _figures(made):
+        counts, bounds = each.counts, ()
+        flips = (NONE, NONE) if name == _MAJORITY else (counts["flip"], each.first)
+        if lost:
+            bounds = (" to ".join(shown_value(limit, percent=True) for limit in each.bounds or ()),)
+        sides = (counts["a"], counts["b"], counts["tie"])
+        share = _estimate_cells(each.wins)[:2]
+        rows.append((name, *sides, *flips, counts["unscored"], *share, shown_p(each.p), *bounds))
+    heads = ("judge", "A", "B", "tie", "flips", "first", "unscored", "A's share", "95 % interval", "p")
+    return Table(columns=(*heads, "bounds") if lost else heads, rows=tuple(rows))
+
+
+def lengths_table(made: RunPreferences) -> Table:
+    """How often the longer answer wins by each judge, and A's share among pairs of one length."""
+    rows = tuple((name, *_estimate_cells(each.longer), *_estimate_cells(each.level)) for name, each in _figures(made))
+    heads = ("judge", "longer", "95 % interval", "pairs", "A's, as long", "95 % interval", "pairs")
+    return Table(columns=heads, rows=rows)
+
+
+def agreement_table(who: str, found: PreferenceAgreement) -> Table:
+    """How far raters agree.
+
+    Args:
+        who: the head of the first column, such as `judges agree`.
+        found: their agreement.
+    """
+    rows: list[tuple[Cell, ...]] = []
+    for name, each in found.rows.items():
+        percent = each.measure == "pairwise agreement"
+        between = _between(each.interval, percent=percent)
+        rows.append((name, shown_value(each.value, percent=percent), between, each.items))
+    return Table(columns=(who, "value", "95 % interval", "pairs"), rows=tuple(rows))
+
+
+def people_table(card: PreferenceCard) -> Table:
+    """Each judge beside people: what it agrees in, and whether that is more than a constant answer would come to."""
+    names = [*map(str, range(1, len(card.preferences.judges) + 1)), _MAJORITY]
+    rows = tuple(_people_row(name, figures) for name, figures in zip(names, card.figures, strict=False))
+    heads = ("judge", "agrees", "95 % interval", "pairs", "decided", "base rate", "ac1", "unscored")
+    return Table(columns=heads, rows=rows)
+
+
+def _people_row(name: str, figures: Sequence[CardFigure]) -> tuple[Cell, ...]:
+    found = {figure.name: figure for figure in figures}
+    agrees = found["agrees"]
+    others = (found[each] for each in ("agrees, decided", "base rate", "gwet ac1", "unscored"))
+    shown = (shown_value(each.value, percent=each.share) for each in others)
+    return (
+        name,
+        shown_value(agrees.value, percent=True),
+        _between(agrees.interval, percent=True),
+        agrees.pairs,
+        *shown,
+    )
+
+
+def sides_table(card: PreferenceCard) -> Table:
+    """The side that people prefer, and what the majority of the judges, or the only judge, says."""
+    last = len(card.names) - 1
+    who = _MAJORITY if last else "judge"
+    rows = tuple((side.upper(), *row.values()) for side, row in card.table(last).items())
+    return Table(columns=("people", f"{who}: A", f"{who}: B", f"{who}: tie", "unscored"), rows=rows)
+
+
+def people_of(card: PreferenceCard) -> str:
+    """What people prefer, in a sentence."""
+    wins, file = card.people.wins, (card.preferences.votes or {}).get("name", "")
+    won = f"A wins {shown_value(wins.value, percent=True)} % of {wins.n:,} (p {shown_p(card.people.p)})"
+    return f"People ({file}), {many(len(card.pairs), 'pair')} by majority: {won}."
+
+
+def _estimate_cells(each: Estimate) -> tuple[str, str, int]:
+    interval = None if each.value is None else each.interval
+    return shown_value(each.value, percent=True), _between(interval, percent=True), each.n
+
+
+def _between(interval: Interval | None, *, percent: bool) -> str:
+    if interval is None:
+        return ""
+    return " to ".join(shown_value(limit, percent=percent) for limit in (interval.low, interval.high))
+
+
+# --- the page ---
+
+
+def preference_page(made: RunPreferences, pairs: AnswerPairs | None = None) -> str:
+    """The page of preferences; equal preferences give equal pages.
+
+    Args:
+        made: the preferences.
+        pairs: what was judged, whose texts the page shows; None is without them.
+    """
+    card = made.card
+    return document(
+        "preference.html",
+        title=f"{made.names[0]} or {made.names[1]}",
+        blocks=[block("index", {"runs": [], "kind": "card", "words": {}, "sorts": []})],  # to the script it is a card
+        names=made.names,
+        task=made.task,
+        judges=made.judges,
+        sentence=made.sentence,
+        counts=counts_of(made),
+        notes=[*notes_of(made)],
+        plots=[*_plots(made)],
+        tables=[_sortable(each, caption) for caption, each in _tables(made)],
+        people=None if card is None else people_of(card),
+        compared=[] if card is None else [_sortable(each, caption) for caption, each in _card_tables(card)],
+        pairs=_listed(made, {} if pairs is None else {pair.id: pair for pair in pairs.pairs}),
+    )
+
+
+def _tables(made: RunPreferences) -> Iterator[tuple[str, Table]]:
+    yield "What each judge prefers", wins_table(made)
+    yield "Length", lengths_table(made)
+    if made.agreement is not None:
+        yield "How far the judges agree", agreement_table("measure", made.agreement)
+
+
+def _card_tables(card: PreferenceCard) -> Iterator[tuple[str, Table]]:
+    yield "Judges beside people", people_table(card)
+    yield "The sides that people prefer", sides_table(card)
+    if card.people_agree is not None:
+        yield "How far people agree", agreement_table("measure", card.people_agree)
+
+
+def _plots(made: RunPreferences) -> Iterator[Plot]:
+    shares = [(f"judge {name}" if name != _MAJORITY else name, each) for name, each in _figures(made)]
+    if made.card is not None:
+        shares.append(("people", made.card.people))
+    dots = [
+        Dot(name=name, value=each.wins.value, interval=each.wins.interval, count=f"{each.wins.n:,}")
+        for name, each in shares
+        if each.wins.value is not None
+    ]
+    if dots:
+        yield Intervals(
+            title="A's share of the pairs that one side wins", dots=dots, scale=SHARES, heads=("", "%", "n")
+        )
+    counts = [(OUTCOMES.get(name, name), count) for name, count in made.outcomes.items() if count]
+    yield Bars(title="What became of the pairs", counts=counts, heads=("outcome", "pairs"))
+
+
+def _sortable(table: Table, caption: str) -> Sortable:
+    rows = [[str(row[0]), *map(_field, row[1:])] for row in table.rows]
+    return Sortable(heads=table.columns, rows=rows, caption=caption)
+
+
+def _field(cell: Cell) -> Field:
+    """A number, or an interval that begins with one, with how it is shown; or a number that is not there."""
+    text = f"{cell:,}" if isinstance(cell, int) else str(cell)
+    first = text.replace(",", "").partition(" ")[0]
+    return (None if first.startswith(NONE) or not text or text.startswith("<") else float(first), text)
+
+
+def _listed(made: RunPreferences, texts: Mapping[str, AnswerPair]) -> Sortable:
+    """Every pair with what became of it."""
+    shown = made.pairs[:MOST_PAIRS]
+    more = f"; the first {MOST_PAIRS:,} of them" if len(made.pairs) > MOST_PAIRS else ""
+    return Sortable(
+        heads=("pair", "A", "B", "outcome", "judges", *(("people",) if made.card is not None else ())),
+        rows=[_pair_row(made, pair, texts.get(pair.id)) for pair in shown],
+        summary=f"The {many(len(made.pairs), 'pair')} one by one{more}" if len(made.pairs) > UNFOLDED else "",
+    )
+
+
+def _pair_row(made: RunPreferences, pair: PreferredPair, asked: AnswerPair | None) -> list[Field]:
+    said = [
+        f"{place}: {_said(each.value, flipped=each.flipped)}" for place, each in enumerate(pair.preferences, start=1)
+    ]
+    words = (None if each is None else f"{each.words:,} words" for each in (pair.a, pair.b))
+    a, b = (asked.a, asked.b) if asked is not None else words
+    votes = [", ".join("–" if vote is None else _said(vote) for vote in pair.votes) or NONE]
+    outcome = OUTCOMES.get(pair.outcome, pair.outcome)
+    return [pair.id, _text(a), _text(b), outcome, " · ".join(said) or NONE, *(votes if made.card is not None else [])]
+
+
+def _said(value: PreferenceValue | None, *, flipped: bool = False) -> str:
+    if flipped:
+        return "flip"
+    return {"a": "A", "b": "B", "tie": "tie", None: "unscored"}[value]
+
+
+def _text(text: str | None) -> str:
+    if text is None:
+        return "no answer"
+    return text if len(text) <= MOST_CHARACTERS else f"{text[: MOST_CHARACTERS - 1]}…"
