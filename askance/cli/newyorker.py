@@ -200,6 +200,9 @@ def _notes(tasks: ConstructedTasks, asked: BuildOptions, pictures_missing: int) 
         yield f"{many(found['count'], 'contest')} left out: {reason}."
     for reason, found in said["contests_without_ranking"].items():
         yield f"{many(found['count'], 'contest')} without items of ranking: {reason}."
+    for task, folds in said["items"].items():
+        if 0 < sum(not fold["test"] for fold in folds) < len(folds):
+            yield f"Some folds test no items of {task}: they are of fewer than five contests."
     if asked.embedder is None:
         yield "Captions of like meaning were not told apart, only equal ones: no --embedder is named."
     if "no ratings" in said["contests_without_ranking"]:

