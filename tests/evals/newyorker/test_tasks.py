@@ -137,3 +137,92 @@ def test_from_pixels_the_cartoon_is_shown(data: Path, asked: Asked) -> None:
     for request in asked:
         (picture,) = [part for message in request.messages for part in message.parts if isinstance(part, ImagePart)]
         assert picture.image.sha256 in drawn
+
+
+@pytest.mark.parametrize("context", ["I", "description-2", "socratic", "caption-only"])
+def test_examples_are_of_other_contests_of_the_training_part(data: Path, asked: Asked, context: str) -> None:
+    task = CartoonMatching(data=data, vlm=asked.model, context=context, fold=1, shots=2)
+    train = {split for split in CONTESTS if cartoons.split_of(split, 1) == "train"}
+    samples = task.samples()
+    evaluate(task)
+
+    assert len(samples) == 9
+    for sample in samples:
+        shown = [example.values["options"] for example in sample.inputs["examples"]]
+        of_train = [sum(animal(contest) in " ".join(options) for contest in train) for options in shown]
+        assert len(of_train) == 2
+        assert all(of_train)
+    for request in asked:
+        if name_of(request).startswith("match_caption"):
+            roles = [message.role for message in request.messages if message.role != "system"]
+            pictures = sum(isinstance(part, ImagePart) for message in request.messages for part in message.parts)
+            assert roles == ["user", "assistant"] * 2 + ["user"]
+            assert pictures == (3 if context == "I" else 0)
+            assert "place" in request.messages[-1].text.casefold() or context in {"I", "caption-only"}
+
+
+def test_examples_do_not_depend_on_what_else_is_asked(data: Path, asked: Asked) -> None:
+    def shown(**options: Any) -> dict[str, Any]:
+        task = CartoonRanking(data=data, llm=asked.model, context="description", shots=3, **options)
+        return {sample.id: sample.form()["inputs"]["examples"] for sample in task.samples()}
+
+    whole = shown()
+    part = shown(limit=7)
+
+    assert len(part) == 7
+    assert {name: whole[name] for name in part} == part
+    assert shown(fold=3).items() <= whole.items()
+    assert shown(seed=1) != whole
+
+
+async def test_a_run_with_examples_is_read_again_from_its_folder_alone(
+    data: Path, asked: Asked, tmp_path: Path
+) -> None:
+    run = await aevaluate(
+        CartoonMatching(data=data, vlm=asked.model, fold=0, shots=2, orders=2), out=tmp_path / "run"
+    )
+    shutil.rmtree(data)
+    again = await rescore(Run.open(run.path), CartoonMatching, reread=True)
+
+    assert (again.reread, again.changed, again.kept) == (18, (), ())
+    assert again.run.figures == run.figures
+
+
+def test_two_orders_turn_the_captions_round(data: Path, asked: Asked, tmp_path: Path) -> None:
+    run = evaluate(
+        CartoonRanking(data=data, llm=asked.model, context="caption-only", orders=2), out=tmp_path / "run"
+    )
+    found = figures(run)
+
+    assert len(run.answers) == 2 * len({answer.sample.group for answer in run.answers}) * 3
+    assert found["accuracy"] == 0.5  # it always says A
+    assert found["right in both orders"] == found["same answer in both orders"] == 0
+    assert found["first said"] == 1
+
+
+def test_ranking_tells_the_editors_choice_from_the_crowds(data: Path, asked: Asked) -> None:
+    def first(image: Image, text: str) -> float:
+        assert image.sha256
+        return float("joke 0" in text or "joke 1" in text)
+
+    scorer = ScriptedScorer(first, identity="fits")
+    run = evaluate(CartoonRanking(data=data, scorer=scorer, prefix="caption: ", fold=0))
+    items = NewYorker.open(data).items("ranking", fold=0)
+    by_hand = {
+        name: [item for item in items if item.winner_source == source] for source, name in BY_WINNER.items()
+    }
+
+    assert all(text.startswith("caption: ") for _, texts in scorer.asked for text in texts)
+    for name, chosen in by_hand.items():
+        right = [first(Image.from_bytes(b"x", name="x") if False else item_image(item), item.choices["AB".index(item.label)]) for item in chosen]
+        assert figures(run)[name] is not None
+        assert len(right) == run.figure(name).samples
+
+
+def test_letters_tell_a_model_that_says_one_from_chance(data: Path, asked: Asked) -> None:
+    found = figures(evaluate(CartoonMatching(data=data, llm=asked.model, context="caption-only")))
+    true = Counter(item.label for fold in range(5) for item in NewYorker.open(data).items("matching", fold=fold))
+
+    assert found["said A"] == 1
+    assert found["chance by letters"] == pytest.approx(true["A"] / true.total())
+    assert found["accuracy, pooled"] == found["chance by letters"]
