@@ -15,6 +15,7 @@ from askance.cli.process import HELP, INTERRUPTED, OK, SOME, Process
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
+    from askance.evals.newyorker import NewYorkerReport
     from askance.evals.pittads import DataReport, Dropped
     from askance.evals.whoops import WeirdImage, WhoopsReport
     from askance.evals.whoops.questions import QuestionMaker, QuestionSet
@@ -85,6 +86,26 @@ def whoops(
         print(json_text(report.canonical()))
     else:
         show(report.folder, weird_sections(report))
+    if not report.sound:
+        raise typer.Exit(SOME)
+
+
+@checks.command()
+def newyorker(
+    folder: Annotated[
+        Path, typer.Argument(help="The folder that holds it: parquet, JSON lines, the repository, the leaderboard.")
+    ],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Check the New Yorker caption contest: cartoons, descriptions, three tasks in five folds, the leaderboard."""
+    from askance.evals.newyorker import check
+    from askance.terminal import json_text
+
+    report = check(folder)
+    if as_json:
+        print(json_text(report.canonical()))
+    else:
+        show(report.folder, contest_sections(report))
     if not report.sound:
         raise typer.Exit(SOME)
 
@@ -181,6 +202,41 @@ def weird_sections(report: WhoopsReport) -> Iterator[tuple[str, list[Row]]]:
             for name, count in report.counts.items()
         ],
         "Commonsense categories": [(name, f"{count:,}") for name, count in report.categories.items()],
+        "To know": [(text,) for text in report.notes],
+        "To mend": [(text,) for text in report.problems],
+    }
+    yield from ((title, rows) for title, rows in parts.items() if rows)
+
+
+def contest_sections(report: NewYorkerReport) -> Iterator[tuple[str, list[Row]]]:
+    """The parts of a report on the New Yorker caption contest as rows; those without any are left out."""
+    places: dict[tuple[str, str], list[str]] = {}
+    for source in report.sources:
+        places.setdefault((source.task, source.kind), []).append(str(source.fold))
+    parts: dict[str, list[Row]] = {
+        "Files": [
+            (kind, task, "" if kind == "leaderboard" else f"fold {', '.join(folds)}")
+            for (task, kind), folds in places.items()
+        ],
+        "Found": [
+            (name, f"{count.found:,}", f"of {count.published:,} that are published")
+            for name, count in report.counts.items()
+        ],
+        "Items of a fold, means over the folds": [
+            (f"{task}, {split}", f"{count.found:,}", f"of {count.published:,}")
+            for task, splits in report.items.items()
+            for split, count in splits.items()
+        ],
+        "Items that fold 0 tests": [
+            (task, f"{count.found:,}", f"of {count.published:,}") for task, count in report.fold_0.items()
+        ],
+        "Items of the leaderboard": [
+            (task, f"{count.found:,}", f"of {count.published:,}") for task, count in report.leaderboard.items()
+        ],
+        "Captions of matching, in each split of each fold": [
+            ("right once, wrong four times", f"{report.captions - report.unbalanced:,}", f"of {report.captions:,}")
+        ]
+        * bool(report.captions),
         "To know": [(text,) for text in report.notes],
         "To mend": [(text,) for text in report.problems],
     }

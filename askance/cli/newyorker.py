@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -15,12 +16,12 @@ from askance.cli.options import AsJson, Records, spelled_out
 from askance.cli.process import HELP, Process
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from askance.evals.newyorker import ConstructedTasks, RawContests
+    from askance.evals.newyorker import ConstructedTasks, ContestDifficulty, RawContests
+    from askance.evals.newyorker.contest_difficulty import ContestAccuracy, PairDifficulty
+    from askance.statistics import ErrorIndependence
 
 app = typer.Typer(
-    help="The New Yorker caption contest: the leaderboard's file, tasks of your own.",
+    help="The New Yorker caption contest: the leaderboard's file, tasks of your own, which contests are hard.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -208,3 +209,146 @@ def _notes(tasks: ConstructedTasks, asked: BuildOptions, pictures_missing: int) 
         )
     if asked.images is not None and pictures_missing:
         yield f"{many(pictures_missing, 'contest')} without a picture in {str(asked.images)!r}."
+
+
+# --- errors ---
+
+
+@app.command()
+def errors(
+    context_: typer.Context,
+    folders: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders of runs of newyorker/matching.")],
+    shown: Annotated[
+        int, typer.Option("--show", min=0, help="How many of the hardest and of the easiest contests are listed.")
+    ] = 10,
+    seed: Annotated[int, typer.Option(help="Of permutations and bootstraps.")] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Say which contests are hard, whether errors cluster by contest, and whether two runs err on the same samples.
+
+    χ² of contests by right or wrong, with two controls that should show nothing: the folds, and the captions that stand
+    among the options as distractors. It reads the run folders alone and asks no model.
+    """
+    Process.of(context_).without_langchain()
+    from askance.cli.columns import filled, terminal_width
+    from askance.evals.newyorker import contest_difficulty
+    from askance.evals.run import Run
+    from askance.terminal import json_text, printable
+
+    found = contest_difficulty(*(Run.open(folder) for folder in folders), seed=seed)
+    if as_json:
+        print(json_text(found.form()))
+    else:
+        print(filled(printable("\n".join(_errors_text(found, shown=shown))), width=terminal_width()))
+
+
+def _errors_text(found: ContestDifficulty, *, shown: int) -> Iterator[str]:
+    from askance.evals.analysis.compare import letter
+    from askance.evals.tables import shown_value
+
+    for place, run in enumerate(found.runs):
+        share = shown_value(run.right / run.samples, percent=True)
+        yield f"{letter(place)}  {run.name}: {run.right:,} of {many(run.samples, 'sample')} right, {share} %"
+        if run.unanswered:
+            yield f"   {many(run.unanswered, 'sample')} without an answer"
+    yield ""
+    yield from _tests(found)
+    yield ""
+    yield from _correlations(found)
+    if found.pairs:
+        yield ""
+        yield from _pairs(found.pairs)
+        yield ""
+        for pair in found.pairs:
+            yield _independence(letter(pair.a), letter(pair.b), pair.errors)
+            yield _independence(letter(pair.b), letter(pair.a), pair.errors_of_b)
+    for name, contests in (("Hardest", found.hard), ("Easiest", found.easy)):
+        if contests[:shown]:
+            yield ""
+            yield f"{name} of {many(len(found.contests), 'contest')}, samples right:"
+            yield from _listed(contests[:shown], runs=len(found.runs))
+    yield ""
+    yield "· folds and distractors are controls: without a leak they show nothing."
+    yield "· p by permutation holds for any counts, that of χ² where five or more are expected in each cell."
+    for pair in found.pairs:
+        if pair.unlike:
+            unlike, both = many(pair.unlike, "sample"), f"{letter(pair.a)} and {letter(pair.b)}"
+            yield f"· {unlike} of {both} were not asked the same: another picture, options or target."
+
+
+def _tests(found: ContestDifficulty) -> Iterator[str]:
+    """χ² of each run and its controls."""
+    from askance.cli.columns import aligned, terminal_width
+    from askance.evals.analysis.compare import letter, shown_p
+    from askance.evals.tables import NONE
+
+    rows = [("right by", "run", "rows", "χ²", "p of χ²", "p by permutation")]
+    for name in ("contests", "folds", "distractors"):
+        for place, run in enumerate(found.runs):
+            test = getattr(run, name)
+            statistic = NONE if test.statistic is None else f"{test.statistic:,.1f}"
+            rows.append(
+                (name, letter(place), f"{test.rows:,}", statistic, shown_p(test.p), shown_p(test.permutation_p))
+            )
+    yield from aligned(rows, left=(0, 1), keys=2, width=terminal_width())
+
+
+def _correlations(found: ContestDifficulty) -> Iterator[str]:
+    """How accuracy changes with the number of a contest, and whether two runs find the same contests hard."""
+    from askance.cli.columns import aligned, terminal_width
+    from askance.evals.analysis.compare import letter, pair_of, shown_p
+    from askance.evals.tables import NONE
+
+    each = [("number of a contest, accuracy", letter(place), run.date) for place, run in enumerate(found.runs)]
+    each += [("accuracies of contests", pair_of(pair.a, pair.b), pair.contests) for pair in found.pairs]
+    rows = [("correlation of", "runs", "Spearman's rho", "p", "contests")]
+    for name, runs, said in each:
+        rho = NONE if said.rho is None else f"{said.rho:+.2f}"
+        rows.append((name, runs, rho, shown_p(said.p), f"{said.n:,}"))
+    yield from aligned(rows, left=(0, 1), keys=2, width=terminal_width())
+
+
+def _pairs(pairs: Sequence[PairDifficulty]) -> Iterator[str]:
+    """How often two runs agree, and how often they are right then."""
+    from askance.cli.columns import aligned, terminal_width
+    from askance.evals.analysis.compare import pair_of
+    from askance.evals.tables import NONE, shown_value
+
+    rows = [("runs", "samples in both", "same answer, %", "right then, %")]
+    rows += [
+        (
+            pair_of(pair.a, pair.b),
+            f"{pair.samples:,}",
+            shown_value(pair.same / pair.samples, percent=True) if pair.samples else NONE,
+            shown_value(pair.same_right / pair.same, percent=True) if pair.same else NONE,
+        )
+        for pair in pairs
+    ]
+    yield from aligned(rows, width=terminal_width())
+
+
+def _independence(wrong: str, other: str, found: ErrorIndependence) -> str:
+    """How often one run is right where another is wrong, in a sentence."""
+    from askance.evals.analysis.compare import shown_p
+
+    if found.share is None or found.expected is None:
+        return f"{wrong} has no sample wrong, so that nothing is known of {other} there."
+    wrongs = many(found.b_alone + found.both_wrong, "sample")
+    said = f"Where {wrong} is wrong ({wrongs}), {other} is right in {100 * found.share:.1f} %"
+    p = shown_p(found.p)
+    tested = f"p {p}" if p.startswith("<") else f"p = {p}"
+    if found.interval is not None:
+        low, high = (f"{100 * limit:+.1f}" for limit in (found.interval.low, found.interval.high))
+        tested += f"; 95 % interval of the difference {low} to {high} points"
+    return f"{said}; were errors independent, in {100 * found.expected:.1f} % ({tested})."
+
+
+def _listed(contests: Sequence[ContestAccuracy], *, runs: int) -> Iterator[str]:
+    from askance.cli.columns import aligned, terminal_width
+    from askance.evals.analysis.compare import letter
+
+    rows = [("contest", *map(letter, range(runs)))]
+    for each in contests:
+        counts = (f"{right} of {count}" for right, count in zip(each.right, each.samples, strict=True))
+        rows.append((f"#{each.contest}", *counts))
+    yield from aligned(rows, width=terminal_width())

@@ -79,17 +79,22 @@ def show(name: str, form: Form = AnswerForm.json, family: Family = None, prompts
 def render(
     name: str,
     values: Annotated[list[str] | None, typer.Option("--set", help="A variable: name=value; a list as JSON.")] = None,
+    examples: Annotated[int, typer.Option(help="Example turns in front of the question.", min=0)] = 0,
     form: Form = AnswerForm.json,
     family: Family = None,
     prompts: Folder = None,
 ) -> None:
-    """Print what a model would be sent, role by role; variables that are not set take the file's examples."""
+    """Print what a model would be sent, role by role; variables that are not set take the file's examples.
+
+    Example turns have the same values as the question, and an answer.
+    """
     from askance.terminal import printable
 
     prompt = _library(prompts).find(name, form=form.value, family=family)
     given = dict(_pair(text) for text in values or ())
-    chosen = {**prompt.examples, **prompt.read_values(given)} if given else prompt.examples
-    for turn in prompt.render(**chosen):
+    values = {**(prompt.worked_example if examples else prompt.examples), **prompt.read_values(given)}
+    asked = {name: value for name, value in values.items() if not examples or name not in prompt.example_inputs}
+    for turn in prompt.render(examples=[values] * examples, **asked):
         print(f"{turn.role}:")
         print(printable(turn.text) + "\n")
 

@@ -142,6 +142,11 @@ class StratifiedMetric(Metric):
         return [stratum for stratum in found if stratum is not None]
 
 
+def pooled_name(name: str) -> str:
+    """Name of the metric over all samples that stands beside a mean over strata."""
+    return f"{name}, pooled"
+
+
 def mean(
     column: str, *, name: str | None = None, percent: bool = True, better: Better = "higher", summary: str = ""
 ) -> Metric:

@@ -169,6 +169,19 @@ def test_prompts_are_listed_shown_rendered_checked_and_copied_out(askance: Comma
     assert askance("prompts", "eject", name).code == 2
 
 
+def test_example_turns_are_rendered(askance: Command) -> None:
+    name, form = "match_caption", ["--form", "text", "--set", "step_by_step=false"]
+    shown = askance("prompts", "render", name, *form, "--examples", "2", "--set", "answer=E")
+    none = askance("prompts", "render", "combine", "--examples", "1")
+
+    assert [line for line in shown.out.splitlines() if line in {"user:", "assistant:"}] == [
+        *["user:", "assistant:"] * 2,
+        "user:",
+    ]
+    assert shown.out.count("\nassistant:\nAnswer: E\n") == 2
+    assert (none.code, "shows no examples: it has no block `example:`" in none.err) == (2, True)
+
+
 def test_a_value_that_sets_nothing(askance: Command) -> None:
     done = askance("prompts", "render", "combine", "--set", "objects")
 

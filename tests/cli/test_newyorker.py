@@ -1,4 +1,4 @@
-"""`askance newyorker`: the leaderboard's file."""
+"""`askance newyorker`: the leaderboard's file, and tasks of your own."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 from askance.evals.newyorker import LEADERBOARD
 from tests.cli.command import Command
 from tests.evals.newyorker import cartoons
+from tests.evals.newyorker.raw_files import raw_contests
 from tests.evals.newyorker.recorded import IDS
 from tests.evals.newyorker.test_submission import CHOSEN, made, samples_of
 
@@ -56,3 +57,66 @@ def test_what_is_no_run_is_refused(askance: Command, tmp_path: Path) -> None:
     done = askance("newyorker", "submit", str(tmp_path))
     assert done.code == 2
     assert "holds no run" in done.err
+
+
+# --- build ---
+
+
+def raw_files(folder: Path) -> list[str]:
+    """The options that name made-up raw files: 50 contests with finalists, 6 of them rated."""
+    raw_contests(folder, official=range(1, 51), rated_ones=range(45, 51))
+    return ["--captions", str(folder / "captions"), "--annotations", str(folder / "annotations.json")]
+
+
+def test_build_says_what_was_made_and_what_was_left_out(askance: Command, tmp_path: Path) -> None:
+    given, out = raw_files(tmp_path), str(tmp_path / "mine")
+    done = askance("newyorker", "build", *given, "--seed", "4", "-o", out)
+
+    assert done.code == 0
+    assert done.out.splitlines()[0] == f"{out}: 50 of 50 contests; 18 crowd winners, 150 official winners."
+    table = [line.split() for line in done.out.splitlines()]
+    assert ["matching", "100.8", "33.6", "33.6"] in table
+    assert ["ranking", "21.6", "7.2", "7.2"] in table
+    assert ["matching", "20.0%"] in [line[:2] for line in table]
+    assert ["ranking", "50.0%"] in [line[:2] for line in table]
+    assert "1 contest left out: captions without annotations" in done.err
+    assert "44 contests without items of ranking: no captions" in done.err
+    assert "only equal ones: no --embedder is named" in done.err
+    assert not list(tmp_path.rglob(".askance"))
+    assert json.loads((tmp_path / "mine" / "manifest.json").read_text("utf-8"))["seed"] == 4
+
+    again = askance("newyorker", "build", *given, "-o", out)
+    assert (again.code, again.out) == (2, "")
+    assert "is no empty folder" in again.err
+
+
+def test_build_prints_json_and_looks_for_what_wording_gives_away(askance: Command, tmp_path: Path) -> None:
+    (tmp_path / "cartoons").mkdir()
+    done = askance(
+        "newyorker",
+        "build",
+        *raw_files(tmp_path),
+        "--images",
+        str(tmp_path / "cartoons"),
+        "--wording",
+        "--json",
+        "-o",
+        str(tmp_path / "mine"),
+    )
+    said = json.loads(done.out)
+
+    assert done.code == 0
+    assert said["pictures_missing"] == 50
+    assert said["wording"]["matching"]["right"] == pytest.approx(0.2, abs=0.1)
+    assert said["wording"]["matching"]["tells"]
+
+
+@pytest.mark.parametrize("lacking", ["captions", "annotations.json"])
+def test_build_names_what_is_not_there(lacking: str, askance: Command, tmp_path: Path) -> None:
+    given = raw_files(tmp_path)
+    (tmp_path / lacking).rename(tmp_path / "elsewhere")
+    done = askance("newyorker", "build", *given, "-o", str(tmp_path / "mine"))
+
+    assert done.code == 2
+    assert lacking in done.err
+    assert not (tmp_path / "mine").exists()

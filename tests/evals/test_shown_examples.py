@@ -96,18 +96,18 @@ def test_a_sample_survives_its_form(tmp_path: Path) -> None:
     assert [each.image.path for each in found.inputs["examples"]] == [None, None]
 
 
-@pytest.mark.parametrize(
-    ("examples", "message"),
-    [
-        ([{"values": {}, "image": "/etc/passwd"}], "its picture has no `name` and `sha256`"),
-        ([{"values": {"a": 0.5}}], "cannot be shown as an example"),
-    ],
-)
-def test_a_strangers_line_reads_no_file(examples: Any, message: str) -> None:
+MALFORMED: dict[str, Any] = {
+    "its picture has no `name` and `sha256`": {"values": {}, "image": "/etc/passwd"},
+    "cannot be shown as an example": {"values": {"a": 0.5}},
+}
+
+
+@pytest.mark.parametrize(("message", "example"), MALFORMED.items())
+def test_a_strangers_line_reads_no_file(message: str, example: Any) -> None:
     form = Sample(id="a").form()
 
     with pytest.raises(UsageError, match=message):
-        Sample.from_form({**form, "inputs": {"examples": examples}})
+        Sample.from_form({**form, "inputs": {"examples": [example]}})
 
 
 @pytest.mark.parametrize("other", ["x", ["x", "y"], [{"a": 1}], [], {"values": {}}])

@@ -8,6 +8,7 @@ import sys
 from typing import Any
 
 from askance.chat import ChatRequest, Message, ModelId, ResponseFormat, Sampling, TextPart
+from askance.models.backend import ask
 from askance.models.local import HFModel
 from askance.models.settings import Local
 
@@ -18,13 +19,14 @@ def request(fields: dict[str, Any]) -> ChatRequest:
         model=ModelId("hf", "asked", name="asked"),
         messages=(Message("user", (TextPart(fields["text"]),)),),
         response=None if schema is None else ResponseFormat("json_schema", "answer", schema),
-        sampling=Sampling(temperature=fields["temperature"], seed=fields.get("seed"), max_tokens=200),
+        sampling=Sampling(temperature=fields.get("temperature"), seed=fields.get("seed"), max_tokens=200),
+        given=fields.get("given"),
     )
 
 
 async def main(folder: str, local: dict[str, Any]) -> None:
     model = HFModel(folder, local=Local(**local))
-    for answer in await asyncio.gather(*(model.generate(request(json.loads(line))) for line in sys.stdin)):
+    for answer in await asyncio.gather(*(ask(model, request(json.loads(line))) for line in sys.stdin)):
         sys.stdout.write(json.dumps(answer.canonical()) + "\n")
 
 

@@ -7,7 +7,7 @@ import json
 import sys
 from typing import Any
 
-from askance.models.backend import from_settings
+from askance.models.backend import ask, from_settings
 from askance.models.config import Config
 from askance.models.factory import named
 from tests.slow.ask_hf import request
@@ -18,7 +18,7 @@ async def main(spec: str, vllm: dict[str, Any]) -> None:
     model: Any = from_settings(settings)
     try:
         asked = [request(json.loads(line)) for line in sys.stdin]
-        for answer in await asyncio.gather(*map(model.generate, asked)):
+        for answer in await asyncio.gather(*(ask(model, each) for each in asked)):
             sys.stdout.write(json.dumps(answer.canonical()) + "\n")
     finally:
         await model.aclose()

@@ -84,15 +84,24 @@ def test_real_weights_give_the_tokens_of_hf_and_hold_to_schemas(
         {"text": f"Name the parts of thing number {number}.", "seed": number, "temperature": 1.0, "schema": SCHEMA}
         for number in range(32)
     ]
+    weighed: list[JsonObject] = [{"text": text, "given": given} for text in QUESTIONS[:3] for given in GIVEN]
     how = {"python": str(vllm_python), "dtype": "float32", "context": 1024, "cache": 0.5, "start_within": 600}
 
-    by_vllm = ask("ask_vllm.py", Path(sys.executable), f"vllm:{folder}", {**how, "engine": EAGER}, [*plain, *held])
-    by_hf = ask("ask_hf.py", local_python, str(folder), {"dtype": "float32", "device": "cpu"}, plain)
+    asked = [*plain, *held, *weighed]
+    by_vllm = ask("ask_vllm.py", Path(sys.executable), f"vllm:{folder}", {**how, "engine": EAGER}, asked)
+    by_hf = ask("ask_hf.py", local_python, str(folder), {"dtype": "float32", "device": "cpu"}, [*plain, *weighed])
 
     said = [answer["text"] for answer in by_vllm]
-    assert said[: len(plain)] == [answer["text"] for answer in by_hf]
-    for text in said[len(plain) :]:
+    assert said[: len(plain)] == [answer["text"] for answer in by_hf[: len(plain)]]
+    for text in said[len(plain) : -len(weighed)]:
         jsonschema.validate(json.loads(text), SCHEMA)
+    for here, there in zip(by_hf[len(plain) :], by_vllm[-len(weighed) :], strict=True):
+        # How vLLM writes a part of a character is its own affair; the tokens are as many.
+        own, other = ([token["logprob"] for token in each["logprobs"]] for each in (here, there))
+        assert own == pytest.approx(other, abs=1e-3)
+
+
+GIVEN = ("The capital of France is Paris.", "“Soup” is a pun:\n\nthe fish – naïve – cooks.", "Unlikely zebra.")
 
 
 EAGER = {"enforce_eager": True}

@@ -297,7 +297,7 @@ def compare(
             )
         return RunsComparison(runs=runs, names=_names(runs), common=common, metrics=(), pairs=pairs)
     for run in runs:
-        _check_scores(run)
+        check_scores(run)
     engine = Engine(mode="replay", records=runs[0].records)
     scoring = task_of(runs[0], task).of_run(runs[0].configuration["options"], engine=engine).scorer()
     rows = [*_rows(common, scoring, convention or runs[0].convention)]
@@ -328,8 +328,12 @@ def _names(runs: Sequence[Run]) -> tuple[str, ...]:
     return folders if one_name else tuple(names_of(runs))
 
 
-def _check_scores(run: Run) -> None:
-    """Refuses a run that is not scored yet: its answers would count as wrong."""
+def check_scores(run: Run) -> None:
+    """Refuses a run that is not scored yet: its answers would count as wrong.
+
+    Raises:
+        UsageError: the run has answers without scores.
+    """
     if run.finished is None and any(each.prediction.answered and each.score is None for each in run.answers):
         raise UsageError(
             f"The run {str(run.path)!r} is not finished, and its answers have no scores yet.",

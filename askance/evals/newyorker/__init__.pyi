@@ -1,6 +1,10 @@
 from .annotations import CartoonAnnotation as CartoonAnnotation
+from .contest_difficulty import ContestDifficulty as ContestDifficulty
+from .contest_difficulty import contest_difficulty as contest_difficulty
 from .crowd_ratings import CaptionFolder as CaptionFolder
 from .crowd_ratings import clean_caption as clean_caption
+from .data_check import NewYorkerReport as NewYorkerReport
+from .data_check import check as check
 from .dataset import Cartoon as Cartoon
 from .dataset import Item as Item
 from .dataset import NewYorker as NewYorker

@@ -12,7 +12,6 @@ from functools import lru_cache
 from typing import Any, cast
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from askance.amounts import many
 from askance.errors import BadData
 from askance.evals.suite.files import DataFile, Problems, note
 
@@ -63,7 +62,6 @@ def read_annotations(
     """
     where = f"The file {str(file)!r}"
     found: dict[int, DescribedCartoon] = {}
-    without = 0
     for key, form in mapping_in(file.json(problems, nan_is_null=True), where).items():
         here = f"{where}, contest {key[:20]!r}"
         try:
@@ -72,15 +70,14 @@ def read_annotations(
             if str(contest) != key:
                 raise BadData(f"{here}: its 'contest_number' is {contest}.", hint=MEND)
             names = _finalists(entry.get("official_newyorker_finalists"), here)
-            without += names.count(None)
+            if None in names and notes is not None:
+                notes.append(f"A finalist of contest {contest} is NaN, and left out.")
             found[contest] = DescribedCartoon(
                 annotations=tuple(_valid(mapping_in(entry.get("mturk_annotations"), here), here)),
                 finalists=tuple(name for name in names if name is not None),
             )
         except BadData as error:
             note(error, problems)
-    if without and notes is not None:
-        notes.append(f"{many(without, 'finalist is', 'finalists are')} NaN in {str(file)!r}, and left out.")
     return found
 
 

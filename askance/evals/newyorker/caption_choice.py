@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median_high, pstdev
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol
 
 from askance import statistics
 from askance.agents.negatives import normal
@@ -27,10 +27,9 @@ from askance.models.encoders.vectors import cosine_of
 
 if TYPE_CHECKING:
     from askance.evals.newyorker.crowd_ratings import ContestCaptions, SubmittedCaption
+    from askance.evals.newyorker.dataset import WinnerSource
     from askance.evals.newyorker.raw_contests import CartoonRecord
     from askance.models.encoders.vectors import Half
-
-WinnerSource: TypeAlias = Literal["official_winner", "crowd_winner"]
 
 BEST, OF_THE_BEST = 5, 3
 """The crowd's best, and how many of them are good captions."""

@@ -48,7 +48,7 @@ class Cartoon:
     """The cartoon of one contest."""
 
     contest: int
-    """Its number; below zero for a picture of the leaderboard, which hides the contest."""
+    """Its number; for a picture of the leaderboard, which hides the contest, a number below zero of its name."""
     finalists: tuple[str, ...] = ()
     """The three finalists of the magazine as they stand in the file, the winner of the vote first; often empty."""
     describe: Callable[[], tuple[CartoonAnnotation, ...]] = field(compare=False, repr=False)
@@ -145,11 +145,28 @@ class NewYorker:
             BadData: the folder does not have it; or a row, a file or the division into splits is not as it should be.
             MissingExtra: there is an Arrow file, and pyarrow is not installed.
         """
-        found = self._fold(task, fold).get(split)
+        found = self.splits(task, fold).get(split)
         if found is None:
             home = self.files.tasks[task, fold].home
             raise BadData(f"{home!r} has no items for {split}.", hint="Fetch the file of that split.")
         return found
+
+    def splits(self, task: TaskName, fold: int) -> Mapping[Split, tuple[Item, ...]]:
+        """All items of one fold of a task, by split; a split without a file is left out.
+
+        Raises:
+            BadData, MissingExtra: as `items`.
+        """
+        key = task, fold
+        if key not in self._items:
+            if key not in self.files.tasks:
+                raise BadData(self._absent(task, fold), hint="`askance data check newyorker DIR` says what is there.")
+            try:
+                self._items[key] = self._read(self.files.tasks[key])
+            except BadData as error:
+                note(error, self.problems)
+                self._items[key] = {}
+        return self._items[key]
 
     def cartoon(self, contest: int) -> Cartoon:
         """The cartoon of a contest; its picture and descriptions are read when they are asked for.
@@ -174,7 +191,7 @@ class NewYorker:
         """
         found = {contest for fold in self.files.annotations for contest in self._annotated(fold)}
         for task, fold in self.files.tasks:
-            found.update(item.contest for items in self._fold(task, fold).values() for item in items)
+            found.update(item.contest for items in self.splits(task, fold).values() for item in items)
         return tuple(sorted(found))
 
     def _picture(self, contest: int) -> Image | None:
@@ -183,30 +200,25 @@ class NewYorker:
         for task, fold in self.files.tasks:
             if contest in self._pictures:
                 break
-            self._fold(task, fold)
+            self.splits(task, fold)
         return self._pictures[contest]() if contest in self._pictures else None
 
     def _annotations(self, contest: int) -> tuple[CartoonAnnotation, ...]:
         """Of all files the longest list, since a fold's own file has one description of what it tests."""
         listed = [self._annotated(fold).get(contest) for fold in (None, *self.files.annotations)]
         found = max((each.annotations for each in listed if each is not None), key=len, default=())
-        if found:
-            return found
-        rows = (items for task, fold in self.files.tasks for items in self._fold(task, fold).values())
-        return tuple(
-            dict.fromkeys(
-                item.annotation for items in rows for item in items if item.contest == contest and item.annotation
-            )
-        )
+        return found or tuple(self._row_annotations.get(contest, ()))
 
-    def _fold(self, task: TaskName, fold: int) -> Mapping[Split, tuple[Item, ...]]:
-        """All items of one fold of a task, by split."""
-        if (task, fold) not in self._items:
-            files = self.files.tasks.get((task, fold))
-            if files is None:
-                raise BadData(self._absent(task, fold), hint="`askance data check newyorker DIR` says what is there.")
-            self._items[task, fold] = self._read(files)
-        return self._items[task, fold]
+    @cached_property
+    def _row_annotations(self) -> Mapping[int, Mapping[CartoonAnnotation, None]]:
+        """The descriptions of all rows, by contest, in order."""
+        found: dict[int, dict[CartoonAnnotation, None]] = {}
+        for task, fold in self.files.tasks:
+            for items in self.splits(task, fold).values():
+                for item in items:
+                    if item.annotation is not None:
+                        found.setdefault(item.contest, {})[item.annotation] = None
+        return found
 
     def _absent(self, task: TaskName, fold: int) -> str:
         if not self.files.tasks:
@@ -221,7 +233,7 @@ class NewYorker:
 
     def _read(self, files: TaskFiles) -> Mapping[Split, tuple[Item, ...]]:
         found: dict[Split, dict[str, Item]] = {}
-        for row in files.rows():
+        for row in files.rows(self.problems):
             items = found.setdefault(row.split, {})
             try:
                 for item in self._of_row(files, row):
@@ -245,14 +257,18 @@ class NewYorker:
                     hint=f"Whole contests belong to one split; fetch {files.home!r} again.",
                 )
                 note(error, self.problems)
+        twice: dict[int, list[int]] = {}
         for contest in sorted(contests.get("test", ())):
             other = self._tested.setdefault((files.task, contest), files.fold)
             if other != files.fold:
-                error = BadData(
-                    f"Contest {contest} is tested in {files.task} by fold {other} and by fold {files.fold}.",
-                    hint="Each contest is tested by one fold; fetch both again.",
-                )
-                note(error, self.problems)
+                twice.setdefault(other, []).append(contest)
+        for other, shared in twice.items():
+            error = BadData(
+                f"Folds {other} and {files.fold} of {files.task} both test {many(len(shared), 'contest')}, such as "
+                f"{shared[0]}.",
+                hint="Each contest is tested by one fold; fetch both again.",
+            )
+            note(error, self.problems)
 
     def _of_row(self, files: TaskFiles, row: SourceRow) -> Iterator[Item]:
         """The items of a row: one, or in training one for every description where the row brings none.
@@ -279,7 +295,7 @@ class NewYorker:
         known = [annotation_of(values, where)] if files.described else self._valid(item, where)
         if row.load is not None:
             self._pictures.setdefault(contest, row.load)
-        if files.kind == "repository":
+        if not files.official_ids:
             for place, annotation in enumerate(known):
                 yield replace(item, id=_own_id(item, place), official_id=False, annotation=annotation)
         else:
@@ -308,7 +324,11 @@ class NewYorker:
         """The cartoons of one file of descriptions, by contest; empty where there is no such file."""
         file = self.files.annotations.get(fold)
         if fold not in self._described:
-            self._described[fold] = {} if file is None else read_annotations(file, self.problems, self.notes)
+            try:
+                self._described[fold] = {} if file is None else read_annotations(file, self.problems, self.notes)
+            except BadData as error:
+                note(error, self.problems)
+                self._described[fold] = {}
         return self._described[fold]
 
 

@@ -25,8 +25,9 @@ from typing import Any, Literal, TypeAlias, cast, get_args
 from askance.documents import UnreadableDocument, parse_json
 from askance.errors import BadData
 from askance.evals.newyorker.annotations import MEND, list_in, mapping_in
-from askance.evals.suite.files import DataFile, files_below
+from askance.evals.suite.files import DataFile, Problems, files_below, note
 from askance.evals.suite.pictures import PICTURE, ArrowTable, PictureFiles, load_picture
+from askance.evals.suite.shuffle import stable_hash
 from askance.images import Image
 
 TaskName: TypeAlias = Literal["matching", "ranking", "explanation"]
@@ -64,7 +65,7 @@ _ANNOTATIONS = re.compile(r"all_newyorker_contest_annotations\.json|split=([0-4]
 _ARCHIVES = re.compile(
     rf"(?:{_CONFIG.pattern}|{_PUBLIC.pattern}|tasks|annotations_per_split|all_newyorker_contest_annotations(?:\.json)?)\.zip"
 )
-_PICTURE_ARCHIVE = "all_contest_images.zip"
+PICTURE_ARCHIVE = "all_contest_images.zip"
 _PICTURE_FOLDER = "all_contest_images"
 
 _COLUMNS = (
@@ -114,13 +115,29 @@ class TaskFiles:
     files: Mapping[Split | None, tuple[DataFile, ...]]
     """By split; a file of the repository holds all three and stands under None."""
 
-    def rows(self) -> Iterator[SourceRow]:
+    @property
+    def official_ids(self) -> bool:
+        """Whether rows have the ids of the published data."""
+        return self.kind != "repository"
+
+    def rows(self, problems: Problems | None = None) -> Iterator[SourceRow]:
         """All rows; pictures stay on the disk.
+
+        Args:
+            problems: takes the errors of single rows, which are then left out.
 
         Raises:
             BadData: a file cannot be read, or is not as it should be.
             MissingExtra: there is an Arrow file, and pyarrow is not installed.
         """
+        for make in self._makers():
+            try:
+                yield make()
+            except BadData as error:
+                note(error, problems)
+
+    def _makers(self) -> Iterator[Callable[[], SourceRow]]:
+        """A function for each row that makes it."""
         for split, files in self.files.items():
             if split is None:
                 yield from _repository_rows(self.task, files[0])
@@ -132,7 +149,7 @@ class TaskFiles:
                 yield from _arrow_rows(files, split)
 
 
-def _arrow_rows(files: tuple[DataFile, ...], split: Split) -> Iterator[SourceRow]:
+def _arrow_rows(files: tuple[DataFile, ...], split: Split) -> Iterator[Callable[[], SourceRow]]:
     table = ArrowTable([file.path for file in files])
 
     def load(place: int) -> Image | None:
@@ -142,28 +159,34 @@ def _arrow_rows(files: tuple[DataFile, ...], split: Split) -> Iterator[SourceRow
     own = PICTURE in table.columns
     for place, values in enumerate(table.rows(_COLUMNS)):
         where = f"The file {str(files[0])!r}, row {place}"
-        yield SourceRow(split, where, values, partial(load, place) if own else None)
+        yield partial(SourceRow, split, where, values, partial(load, place) if own else None)
 
 
-def _line_rows(file: DataFile, split: Split) -> Iterator[SourceRow]:
+def _line_rows(file: DataFile, split: Split) -> Iterator[Callable[[], SourceRow]]:
     for number, line in enumerate(file.text().split("\n"), start=1):
-        where = f"The file {str(file)!r}, line {number}"
         if line.strip():
-            try:
-                yield SourceRow(split, where, mapping_in(parse_json(line), where))
-            except UnreadableDocument as error:
-                raise BadData(f"{where} {error}.", hint="Fetch the file again.") from error
+            yield partial(_line_row, line, split, f"The file {str(file)!r}, line {number}")
 
 
-def _repository_rows(task: TaskName, file: DataFile) -> Iterator[SourceRow]:
+def _line_row(line: str, split: Split, where: str) -> SourceRow:
+    try:
+        return SourceRow(split, where, mapping_in(parse_json(line), where))
+    except UnreadableDocument as error:
+        raise BadData(f"{where} {error}.", hint="Fetch the file again.") from error
+
+
+def _repository_rows(task: TaskName, file: DataFile) -> Iterator[Callable[[], SourceRow]]:
     where = f"The file {str(file)!r}"
-    parts = mapping_in(file.json(), where)
-    for name, rows in parts.items():
+    for name, rows in mapping_in(file.json(), where).items():
         if name not in _SPLIT_NAMES:
             raise BadData(f"{where} has the split {name!r}.", hint="It should have 'train', 'val' and 'test'.")
         for place, row in enumerate(list_in(rows, f"{where}, {name!r}")):
             here = f"{where}, {name!r}, item {place}"
-            yield SourceRow(_SPLIT_NAMES[name], here, _SHAPES[task](mapping_in(row, here), here))
+            yield partial(_repository_row, task, row, split=_SPLIT_NAMES[name], where=here)
+
+
+def _repository_row(task: TaskName, row: object, *, split: Split, where: str) -> SourceRow:
+    return SourceRow(split, where, _SHAPES[task](mapping_in(row, where), where))
 
 
 def _matching_shape(row: Mapping[str, Any], where: str) -> Mapping[str, Any]:
@@ -197,26 +220,26 @@ _SHAPES: Mapping[TaskName, Callable[[Mapping[str, Any], str], Mapping[str, Any]]
 }
 
 
-def _leaderboard_rows(task: TaskName, file: DataFile) -> Iterator[SourceRow]:
-    """The rows of the leaderboard. It hides contests: each picture stands for one, numbered -1, -2, … by its name."""
+def _leaderboard_rows(task: TaskName, file: DataFile) -> Iterator[Callable[[], SourceRow]]:
     where = f"The file {str(file)!r}"
-    rows = [mapping_in(row, f"{where}, item {place}") for place, row in enumerate(list_in(file.json(), where))]
-    names = sorted({str(row.get("image")) for row in rows})
-    numbers = {name: -place for place, name in enumerate(names, start=1)}
-    letters = LETTERS[: CHOICES[task]]
-    for place, row in enumerate(rows):
-        here, name = f"{where}, item {place}", str(row.get("image"))
-        choices = mapping_in(row.get("choices"), f"{here}, 'choices'")
-        if PurePosixPath(name).name != name or "\\" in name:
-            raise BadData(f"{here}: {name[:80]!r} is no name of a picture beside it.", hint=MEND)
-        if "".join(sorted(choices)) != letters:
-            raise BadData(f"{here}: the choices {', '.join(sorted(choices))[:80]!r} are not {letters}.", hint=MEND)
-        values = {
-            "contest_number": numbers[name],
-            "caption_choices": [choices[letter] for letter in letters],
-            "instance_id": row.get("instance_id"),
-        }
-        yield SourceRow("test", here, values, partial(_beside, file, name))
+    for place, row in enumerate(list_in(file.json(), where)):
+        yield partial(_leaderboard_row, task, row, file=file, where=f"{where}, item {place}")
+
+
+def _leaderboard_row(task: TaskName, form: object, *, file: DataFile, where: str) -> SourceRow:
+    """A row of the leaderboard. It hides the contest: the picture stands for it, by a number below zero of its name."""
+    row, letters = mapping_in(form, where), LETTERS[: CHOICES[task]]
+    name, choices = str(row.get("image")), mapping_in(row.get("choices"), f"{where}, 'choices'")
+    if PurePosixPath(name).name != name or "\\" in name:
+        raise BadData(f"{where}: {name[:80]!r} is no name of a picture beside it.", hint=MEND)
+    if "".join(sorted(choices)) != letters:
+        raise BadData(f"{where}: the choices {', '.join(sorted(choices))[:80]!r} are not {letters}.", hint=MEND)
+    values = {
+        "contest_number": -1 - stable_hash(name) % 10**12,
+        "caption_choices": [choices[letter] for letter in letters],
+        "instance_id": row.get("instance_id"),
+    }
+    return SourceRow("test", where, values, partial(_beside, file, name))
 
 
 def _beside(file: DataFile, name: str) -> Image | None:
@@ -262,7 +285,7 @@ class NewYorkerFiles:
                 annotations.setdefault(None if match[1] is None else int(match[1]), file)
             elif (part := _part(file, place)) is not None:
                 parts.append(part)
-            elif place[-1] == _PICTURE_ARCHIVE:
+            elif place[-1] == PICTURE_ARCHIVE:
                 archive = archive or file.path
         tasks, unread = _chosen(parts)
         if not tasks and not annotations:

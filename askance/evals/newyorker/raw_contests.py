@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from askance.documents import UnreadableDocument, parse_json, schema_violation
+from askance.documents import schema_violation
 from askance.errors import BadData
 from askance.evals.newyorker.crowd_ratings import CaptionFolder, clean_caption
-from askance.evals.suite.files import read_bytes
+from askance.evals.suite.files import DataFile
 from askance.evals.suite.shuffle import stable_hash
 
 if TYPE_CHECKING:
@@ -64,10 +64,10 @@ class JokeExplanation:
 class RawContests:
     """All that tasks are made of; captions stay on the disk until a contest is read."""
 
-    cartoons: Mapping[int, CartoonRecord]
+    cartoons: Mapping[int, CartoonRecord] = field(repr=False)
     """By contest, in order."""
-    captions: CaptionFolder
-    explanations: tuple[JokeExplanation, ...] = ()
+    captions: CaptionFolder = field(repr=False)
+    explanations: tuple[JokeExplanation, ...] = field(default=(), repr=False)
     digests: Mapping[str, str]
     """By name the sha256 of each file but those of captions."""
 
@@ -88,7 +88,7 @@ class RawContests:
             cartoons=_cartoons(annotations),
             captions=CaptionFolder.find(captions),
             explanations=() if explanations is None else _explanations(explanations),
-            digests={path.name: sha256(read_bytes(path)).hexdigest() for path in files},
+            digests={path.name: sha256(DataFile(path).read()).hexdigest() for path in files},
         )
 
 
@@ -123,10 +123,7 @@ def _explanations(path: Path) -> tuple[JokeExplanation, ...]:
 
 
 def _read(path: Path, schema: Path, name: str) -> Any:
-    try:
-        form = parse_json(read_bytes(path), finite=False)  # a finalist of contest 592 is NaN
-    except UnreadableDocument as error:
-        raise BadData(f"The file {str(path)!r} {error}.", hint="Fetch it again.") from error
+    form = DataFile(path).json(nan_is_null=True)  # a finalist of contest 592 is NaN
     if (wrong := schema_violation(form, schema, whole="the file")) is not None:
         raise BadData(f"The file {str(path)!r} has another shape: {wrong}.", hint=f"Name one such as {name!r}.")
     return form

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from askance.evals.negatives import AnnotationArtifacts
     from askance.evals.newyorker.caption_choice import CaptionChoice
     from askance.evals.newyorker.crowd_ratings import ContestCaptions
+    from askance.evals.newyorker.layout import TaskName
     from askance.evals.newyorker.raw_contests import CartoonRecord, JokeExplanation, RawContests
     from askance.models import Engine
     from askance.models.encoders.embedder import EmbedderLike
@@ -52,11 +53,10 @@ OFFICIAL = 3
 MANIFEST = "manifest.json"
 PICTURES = "all_contest_images"
 
-BuiltTask: TypeAlias = Literal["matching", "ranking", "explanation"]
 AuditedTask: TypeAlias = Literal["matching", "ranking"]
 AUDITED: tuple[AuditedTask, ...] = get_args(AuditedTask)
 
-_FILES: Mapping[BuiltTask, str] = {
+_FILES: Mapping[TaskName, str] = {
     "matching": "contest_matching_split={}_cleaned.json",
     "ranking": "quality_ranking_split={}_cleaned.json",
     "explanation": "explanation_generation_split={}_cleaned.json",
@@ -135,7 +135,7 @@ class ContestPart:
     ranking: tuple[RankingItem, ...]
     explanation: tuple[JokeExplanation, ...]
 
-    def forms(self, task: BuiltTask) -> list[JsonObject]:
+    def forms(self, task: TaskName) -> list[JsonObject]:
         """Its items of a task in the repository's shape."""
         if task == "matching":
             return [each.form(self.number) for each in self.matching]
@@ -198,13 +198,13 @@ def _turns(captions: Sequence[GoodCaption], count: int, *, seed: int, key: str) 
 class ConstructedTasks:
     """The tasks, and what is to be said of how they were made."""
 
-    parts: tuple[ContestPart, ...]
-    cartoons: Mapping[int, CartoonRecord]
+    parts: tuple[ContestPart, ...] = field(repr=False)
+    cartoons: Mapping[int, CartoonRecord] = field(repr=False)
     seed: int
     manifest: JsonObject
     """What they were made from, what was made, and what was left out."""
 
-    def counts(self, task: BuiltTask, fold: int) -> dict[SplitName, int]:
+    def counts(self, task: TaskName, fold: int) -> dict[SplitName, int]:
         """How many items each split of a fold has."""
         return {
             split: sum(len(self.parts[number].forms(task)) for number in numbers)
@@ -465,7 +465,7 @@ def text_alone(tasks: ConstructedTasks, *, train: bool = False) -> dict[AuditedT
         MissingExtra: scikit-learn, which trains, is not installed.
     """
     sets = {task: tasks.option_sets(task) for task in AUDITED}
-    return {task: find_artifacts(sets[task], seed=tasks.seed, train=train) for task in AUDITED if sets[task]}
+    return {task: find_artifacts(sets[task], train=train) for task in AUDITED if sets[task]}
 
 
 def wording_accuracy(sets: Sequence[OptionSet], artifacts: AnnotationArtifacts) -> float | None:

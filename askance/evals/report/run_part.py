@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, cast
 
+from askance.evals.metric import pooled_name
 from askance.evals.report.published_part import published_beside
 from askance.statistics import mean_estimate
 
@@ -454,8 +455,9 @@ def breakdowns_of(
 
 
 def _non_answers_are_zero(run: Run, answers: Sequence[SampleResult], column: str) -> bool:
-    """Whether the run's own figure counts every sample without a score as 0."""
-    figure = next((each for each in run.figures if each.metric == column), None)
+    """Whether the run's own figure, over all samples, counts every sample without a score as 0."""
+    figures = {each.metric: each for each in run.figures}
+    figure = figures.get(pooled_name(column), figures.get(column))
     if figure is None or figure.value is None or figure.convention != "wrong" or figure.samples != len(answers):
         return False
     return abs(sum(worth_of(answer, column) or 0.0 for answer in answers) / len(answers) - figure.value) < _ALIKE

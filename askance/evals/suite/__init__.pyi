@@ -5,6 +5,7 @@ from .context import SuiteContext as SuiteContext
 from .context import View as View
 from .context import chain_of as chain_of
 from .context import view_of as view_of
+from .files import Counted as Counted
 from .ranker import FusionSolver as FusionSolver
 from .ranker import OptionRanker as OptionRanker
 from .recorded_replies import RecordedReplies as RecordedReplies

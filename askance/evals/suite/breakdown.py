@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from askance.evals.metric import Metric, StratifiedMetric
+from askance.evals.metric import Metric, StratifiedMetric, pooled_name
 from askance.evals.sample import Sample, Score
 from askance.evals.suite.selection import FOLDS
 
@@ -90,7 +90,7 @@ def over_folds(scorer: Scorer, folds: Sequence[int], *names: str, count: int = F
         means[metric.name] = StratifiedMetric.over(metric, own, summary=f"{_said(metric)}, mean over folds")
         if not names or metric.name in names:
             summary = f"{_said(metric)}, over all samples"
-            pooled.append(replace(metric, name=f"{metric.name}, pooled", summary=summary, beside=True))
+            pooled.append(replace(metric, name=pooled_name(metric.name), summary=summary, beside=True))
             of_folds += own
     shown = (means.get(metric.name, metric) for metric in scorer.metrics)
     return replace(parts, metrics=(*shown, *pooled, *of_folds), notes=notes)

@@ -29,6 +29,15 @@ MAX_MARKS = 16_000_000
 Problems = list[BadData]
 """A list to which a reader adds errors of single records before it goes on; without it, it raises the first."""
 
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counted:
+    """How many of something were found, and how many are published."""
+
+    found: int
+    published: int
+
+
 _ANOTHER = "No file of the data set is like that."
 
 

@@ -1,5 +1,4 @@
 from .captioning import Captioning as Captioning
-from .data_check import Counted as Counted
 from .data_check import WhoopsReport as WhoopsReport
 from .data_check import check as check
 from .dataset import IMAGES as IMAGES

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from askance.amounts import many
 from askance.errors import BadData
-from askance.evals.suite.files import Problems, note
+from askance.evals.suite.files import Counted, Problems, note
 from askance.evals.whoops.dataset import IMAGES, QUESTIONS, TEXTS, Whoops, counted
 from askance.evals.whoops.identify import PAIRS, PAPER_PAIRS, read_pairs
 from askance.evals.whoops.images import LISTS
@@ -26,14 +26,6 @@ EACH = 5
 
 CATEGORIES = 26
 """Commonsense categories of the data (section 2.2)."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Counted:
-    """How many of something were found, and how many are published."""
-
-    found: int
-    published: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,17 +15,17 @@ Row = dict[str, Any]
 Votes = tuple[int, int, int]
 """Funny, somewhat funny, unfunny."""
 
-WORDS = (
-    "the a my your this that we I you they he she never always just still really please honey doctor dog cat fish bear "
-    "office table chair window money lunch meeting wife husband lawyer judge captain island rope phone said told think "
-    "know want need love hate see hear look made took gave left found lost again today tomorrow before after with "
-    "without under over inside outside because if when where how why what who not no yes maybe only even"
-).split()
+WORDS = """
+the a my your this that we they he she never always still really please honey doctor dog cat fish bear office
+table chair window money lunch meeting wife husband lawyer judge captain island rope phone said told think
+know want need love hate see hear look made took gave left found lost again today before after with without
+under inside outside because if when where how why what who not no yes maybe only even
+"""
 
 
 def caption(draw: Random) -> str:
     """A caption of 3 to 16 words."""
-    words = [draw.choice(WORDS) for _ in range(draw.randint(3, 16))]
+    words = [draw.choice(WORDS.split()) for _ in range(draw.randint(3, 16))]
     return f"{' '.join(words).capitalize()}{draw.choice('..?!')}"
 
 

@@ -22,7 +22,7 @@ from tests.evals.newyorker.raw_files import Votes, captions, rated, write_annota
 if TYPE_CHECKING:
     from askance.models.encoders.vectors import Half
 
-ODD_FINALISTS = {
+ODD_FINALISTS: dict[str, tuple[object, list[str]]] = {
     "three": (["“One.”", '"Two."', "Three. "], ["One.", "Two.", "Three."]),
     "unknown": ("UNKNOWN", []),
     "empty": ([], []),

@@ -22,7 +22,7 @@ CLEANED = {
     '"A doormat with no door".': "A doormat with no door.",
     '“Stop saying, "KAPOW!" every time.”': 'Stop saying, "KAPOW!" every time.',
     'My shrink said "sole searching".': 'My shrink said "sole searching".',
-    "'Amazon drone delivery,' you said. 'So convenient,' you said.": "'Amazon drone delivery,' you said. 'So convenient,' you said.",
+    "'Amazon,' you said. 'So convenient,' you said.": "'Amazon,' you said. 'So convenient,' you said.",
     "“Neither  the time--nor the\nplace, Doug… ”": "Neither the time—nor the place, Doug...",
     "Lily pad . . . lily plant . . .": "Lily pad... lily plant...",
     "'": "'",

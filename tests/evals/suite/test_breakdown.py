@@ -11,7 +11,9 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
+from askance.errors import Refused
 from askance.evals import Figure, Metric, Run, Sample, Score, Scorer, Task, compare, evaluate, mean
+from askance.evals.report.run_part import part_of
 from askance.evals.run import SampleResult
 from askance.evals.sample import Prediction
 from askance.evals.scorer import figures_of
@@ -244,15 +246,17 @@ class Contests(Task):
 
     name = "tests/contests"
     answers: list[int]
-    """Which answer each item gets."""
+    """Which answer each item gets; below 0 none."""
     fold: int | None = None
     """Only this fold."""
+    count: int = 40
+    """Items."""
 
     def samples(self) -> list[Sample]:
         """Two items a contest, four contests a fold."""
         return [
             each.sample
-            for place in range(40)
+            for place in range(self.count)
             for each in [result(place // 8, place // 2, place % 2, right=True)]
             if self.fold in (None, place // 8)
         ]
@@ -262,6 +266,8 @@ class Contests(Task):
 
         def solve(sample: Sample) -> int:
             place: int = 2 * sample.tags["contest"] + int(sample.id[-1])
+            if self.answers[place] < 0:
+                raise Refused("no")
             return self.answers[place]
 
         return solve
@@ -304,6 +310,17 @@ def test_runs_are_compared_by_means_over_folds_and_contests() -> None:
     assert first.comparison.verdict == "better"
     (asked,) = compare(easy, hard, metric="accuracy: fold 1")
     assert asked.comparison.n == 8
+
+
+def test_a_report_breaks_samples_down_by_fold_as_the_run_counts_them() -> None:
+    whole = run("a", [1, 0, 1, 1, -1] * 8, count=36)
+    (breakdown,) = [each for each in part_of(whole, name="a").breakdowns if each.name == "fold"]
+
+    assert breakdown.note == "mean of accuracy; samples without an answer count as 0"
+    assert [share.value for share in breakdown.shares] == [
+        whole.figure(f"accuracy: fold {fold}").value for fold in FOLDS
+    ]
+    assert [share.answered for share in breakdown.shares] == [7, 6, 7, 6, 3]
 
 
 def test_a_run_of_one_fold_is_compared_over_that_fold() -> None:

@@ -163,6 +163,24 @@ def test_server_and_engine_in_process_give_the_same_answers(
     assert [len(said[way][1].logprobs) for way in said] == [said[way][1].usage.output for way in said]
 
 
+GIVEN = ("The capital of France is Paris.", "“Soup” is a pun:\n\nthe fish – naïve – cooks.")
+WEIGHED = [
+    asked(text, *parts).weighing(given) for given in GIVEN for text, parts in (("What?", ()), ("Red?", (PICTURE,)))
+]
+
+
+def test_server_and_engine_in_process_find_a_text_as_likely(models: dict[str, VLLMModel]) -> None:
+    async def weighed(way: str) -> list[list[float]]:
+        found = [await live(lambda each=each: models[way].likelihood(each)) for each in WEIGHED]
+        return [[token["logprob"] for token in each.logprobs] for each in found]
+
+    here, there = (run_sync(weighed(way)) for way in ("server", "in process"))
+
+    assert [pytest.approx(each, abs=1e-3) for each in here] == there
+    assert len(here[0]) > 4
+    assert here[0] != here[1]
+
+
 @pytest.mark.parametrize("way", ["server", "in process"])
 def test_four_questions_about_a_picture_find_it_computed(
     way: str, models: dict[str, VLLMModel], tell: Callable[..., list[ChatResponse]]
