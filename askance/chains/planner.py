@@ -435,7 +435,8 @@ class ChainWalk:
         links, options = reading.links, reading.options if link.chooses else None
         asked: tuple[str, ...] = options or ()
         if link.name == reading.target.name:
-            asked += (reading.question or "", *(canonical_json(each.form()) for each in reading.examples))
+            asked += (reading.question,) if reading.question else ()
+            asked += tuple(canonical_json(each.form()) for each in reading.examples)
         given = tuple(
             (each, str(links[each].value)) for each in self._upstream[link.name] if each in links and links[each].given
         )

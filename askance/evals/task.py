@@ -95,6 +95,7 @@ class Task(BaseModel):
             super().__init__(**given)
         except ValidationError as error:
             raise self._refused(error) from error
+        self.check()
 
     if not TYPE_CHECKING:
 
@@ -112,6 +113,15 @@ class Task(BaseModel):
                 f"The task {cls.name!r} has an option called {hidden!r}, which every task has itself.",
                 hint="Give it another name, and write `Field(alias=…)` where it is to be called so all the same.",
             )
+
+    def check(self) -> None:
+        """Checks options that depend on each other; not called for a task that is made from a run.
+
+        Whoever overrides it calls `super().check()` first.
+
+        Raises:
+            UsageError: they do not go together.
+        """
 
     @abstractmethod
     def samples(self) -> Sequence[Sample]:

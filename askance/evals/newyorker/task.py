@@ -92,13 +92,13 @@ class CartoonTask(RepliesTask, ShotsTask, ModelTask):
     """Whether the answering model is asked to reason first (section B.7)."""
 
     @override
-    def model_post_init(self, context: Any, /) -> None:
+    def check(self) -> None:
         """Checks options that depend on each other.
 
         Raises:
             UsageError: examples are asked for where they cannot be shown.
         """
-        super().model_post_init(context)
+        super().check()
         if self.shots and self.step_by_step:
             raise UsageError(
                 "Examples show answers without reasoning, so a model cannot be asked to reason after them.",

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Generic, Literal, TypeAlias, TypeVar
 
 from pydantic import Field
 from typing_extensions import override
@@ -140,13 +140,13 @@ class ShotsTask(SuiteTask):
     """How they are drawn: for each sample by seed and fold, or as the authors' script does for a whole split."""
 
     @override
-    def model_post_init(self, context: Any, /) -> None:
+    def check(self) -> None:
         """Checks that the official drawing gets the whole split.
 
         Raises:
             UsageError: it is asked for with `limit` or `ids`.
         """
-        super().model_post_init(context)
+        super().check()
         part = next((name for name in ("limit", "ids") if getattr(self, name) is not None), None)
         if self.shots and self.shots_draw == "official" and part is not None:
             raise UsageError(

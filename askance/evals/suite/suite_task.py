@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from pydantic import Field
 from typing_extensions import override
@@ -85,13 +85,13 @@ class ModelTask(RoleTask):
     """What the answering model gets: the picture, `I`, or a description such as `UH`, `V+T` or `T_V`."""
 
     @override
-    def model_post_init(self, context: Any, /) -> None:
+    def check(self) -> None:
         """Checks the context.
 
         Raises:
             UsageError: the task has no such context.
         """
-        super().model_post_init(context)
+        super().check()
         _ = self.view
 
     @cached_property

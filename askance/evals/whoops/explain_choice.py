@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from pydantic import Field
 from typing_extensions import override
@@ -65,13 +65,13 @@ class ExplainChoice(WhoopsTask):
     """2 asks each sample again with its options the other way round."""
 
     @override
-    def model_post_init(self, context: Any, /) -> None:
+    def check(self) -> None:
         """Checks options that depend on each other.
 
         Raises:
             UsageError: there is no file of hard negatives, or no such context.
         """
-        super().model_post_init(context)
+        super().check()
         if self.negatives == "hard" and self.file is None:
             raise UsageError(
                 "Hard negatives are not part of the data set.",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shutil
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -11,18 +13,18 @@ from typing import Any
 import pytest
 
 from askance.chat import ChatRequest, ImagePart
-from askance.errors import UsageError
+from askance.errors import AskanceError, BadData, UsageError
 from askance.evals import Run, aevaluate, evaluate
 from askance.evals.analysis.rescore import rescore
-from askance.evals.newyorker import CartoonMatching, CartoonRanking, JokeExplanation
+from askance.evals.newyorker import CartoonMatching, CartoonRanking, JokeExplanation, NewYorker, submission_of
 from askance.evals.run_plan import plan_run
 from askance.evals.runner import SampleEpoch
 from askance.evals.suite.context import NOTHING
 from askance.images import Image
-from askance.models import Model
+from askance.models import Model, ScriptedScorer
 from askance.replay import MemoryStore
 from tests.evals.newyorker import cartoons
-from tests.evals.newyorker.cartoons import ANIMALS, CONTESTS
+from tests.evals.newyorker.cartoons import ANIMALS, CONTESTS, animal
 from tests.scripted import model_of, name_of, scripted
 
 FIELDS = ("location", "scene_description", "unusual", "entities")
@@ -164,3 +166,151 @@ def test_perplexity_goes_with_examples(data: Path, asked: Asked, tmp_path: Path)
 
     assert run.figure("BLEU-4").samples == 3
     assert run.figure("perplexity").value is None  # this model weighs nothing
+
+
+@pytest.mark.parametrize("context", ["I", "description-2", "socratic", "caption-only"])
+def test_examples_are_of_other_contests_of_the_training_part(data: Path, asked: Asked, context: str) -> None:
+    task = CartoonMatching(data=data, vlm=asked.model, context=context, fold=1, shots=2)
+    train = {split for split in CONTESTS if cartoons.split_of(split, 1) == "train"}
+    samples = task.samples()
+    evaluate(task)
+
+    assert len(samples) == 9
+    for sample in samples:
+        shown = [example.values["options"] for example in sample.inputs["examples"]]
+        of_train = [sum(animal(contest) in " ".join(options) for contest in train) for options in shown]
+        assert len(of_train) == 2
+        assert all(of_train)
+    for request in asked:
+        if name_of(request).startswith("match_caption"):
+            roles = [message.role for message in request.messages if message.role != "system"]
+            pictures = sum(isinstance(part, ImagePart) for message in request.messages for part in message.parts)
+            assert roles == ["user", "assistant"] * 2 + ["user"]
+            assert pictures == (3 if context == "I" else 0)
+            assert "place" in request.messages[-1].text.casefold() or context in {"I", "caption-only"}
+
+
+def test_examples_do_not_depend_on_what_else_is_asked(data: Path, asked: Asked) -> None:
+    def shown(**options: Any) -> dict[str, Any]:
+        task = CartoonRanking(data=data, llm=asked.model, context="description", shots=3, **options)
+        return {sample.id: sample.form()["inputs"]["examples"] for sample in task.samples()}
+
+    whole = shown()
+    part = shown(limit=7)
+
+    assert len(part) == 7
+    assert {name: whole[name] for name in part} == part
+    assert shown(fold=3).items() <= whole.items()
+    assert shown(seed=1) != whole
+
+
+async def test_a_run_with_examples_is_read_again_from_its_folder_alone(
+    data: Path, asked: Asked, tmp_path: Path
+) -> None:
+    run = await aevaluate(CartoonMatching(data=data, vlm=asked.model, fold=0, shots=2, orders=2), out=tmp_path / "run")
+    shutil.rmtree(data)
+    again = await rescore(Run.open(run.path), CartoonMatching, reread=True)
+
+    assert (again.reread, again.changed, again.kept) == (18, (), ())
+    assert again.run.figures == run.figures
+
+
+def test_two_orders_turn_the_captions_round(data: Path, asked: Asked, tmp_path: Path) -> None:
+    run = evaluate(CartoonRanking(data=data, llm=asked.model, context="caption-only", orders=2), out=tmp_path / "run")
+    found = figures(run)
+
+    assert len(run.answers) == 2 * len({answer.sample.group for answer in run.answers}) * 3
+    assert found["accuracy"] == 0.5  # it always says A
+    assert found["right in both orders"] == found["same answer in both orders"] == 0
+    assert found["first said"] == 1
+
+
+def test_an_encoder_ranks_by_the_editors_choice_and_by_the_crowds(data: Path) -> None:
+    scorer = ScriptedScorer(lambda _, text: float("joke 0" in text or "joke 1" in text), identity="fits")
+    run = evaluate(CartoonRanking(data=data, scorer=scorer, prefix="caption: "))
+    found = figures(run)
+
+    assert all(text.startswith("caption: ") for _, texts in scorer.asked for text in texts)
+    # jokes 0 and 1 are the editors', joke 2 is the crowd's, and the encoder finds neither caption of its pair better
+    assert (found["accuracy_ny"], found["accuracy_crowd"]) == (1, 0)
+    assert found["accuracy"] == pytest.approx(2 / 3)
+
+
+def test_letters_tell_a_model_that_says_one_from_chance(data: Path, asked: Asked) -> None:
+    found = figures(evaluate(CartoonMatching(data=data, llm=asked.model, context="caption-only")))
+    true = Counter(item.label for fold in range(5) for item in NewYorker.open(data).items("matching", fold=fold))
+
+    assert found["said A"] == 1
+    assert found["chance by letters"] == pytest.approx(true["A"] / true.total())
+    assert found["accuracy, pooled"] == found["chance by letters"]
+
+
+@pytest.mark.parametrize("reading", ["ours", "official", "leaderboard"])
+def test_recorded_replies_need_no_model_and_no_picture(tmp_path: Path, reading: Any) -> None:
+    data = cartoons.lines(tmp_path / "data", pictures=False)
+    items = [item for fold in range(5) for item in NewYorker.open(data).items("matching", fold=fold)]
+    rows = [{"instance_id": item.id, "response": f"It fits.\n\nAnswer: {item.label}"} for item in items]
+    file = tmp_path / "replies.jsonl"
+    file.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    run = evaluate(CartoonMatching(data=data, answers=file, reading=reading), out=tmp_path / "run")
+
+    assert figures(run)["accuracy"] == figures(run)["accuracy, official reading"] == 1
+    assert submission_of(run).answers == {item.id: item.label for item in items}
+
+
+def test_the_leaderboard_is_answered_without_figures(tmp_path: Path, asked: Asked) -> None:
+    data = cartoons.leaderboard(tmp_path / "data")
+    task = CartoonMatching(data=data, vlm=asked.model, fold="leaderboard")
+    run = evaluate(task, out=tmp_path / "run")
+
+    assert all(figure.value is None for figure in run.figures if figure.metric == "accuracy")
+    assert figures(run)["said A"] == 1
+    assert {*submission_of(run).answers.values()} == {"A"}
+
+
+def test_a_joke_is_explained_and_held_against_the_authors_words(data: Path, asked: Asked, tmp_path: Path) -> None:
+    task = JokeExplanation(data=data, llm=asked.model, context="description")
+    run = evaluate(task, out=tmp_path / "run")
+    sample = run.answers[0].sample
+
+    assert sample.target["references"][0].startswith("Real ")
+    assert sample.target["tokens"] == len(sample.target["references"][0].split()) + 3
+    assert "Caption: The " in task.question_of(sample).about
+    assert figures(run)["words"] == 4
+    assert all("has heard joke 0 before" in request.messages[-1].text for request in asked)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"shots": 2, "step_by_step": True}, "Examples show answers without reasoning"),
+        ({"shots": 2, "context": "T_V"}, "are not verbalized"),
+        ({"shots": 30}, "30 examples cannot be drawn from 9 contests of fold 0"),
+        ({"ids": ["nothing", "5"]}, "1 of 2 names in the list are those of no item, such as 'nothing'"),
+        ({"fold": "leaderboard"}, "no leaderboard"),
+        ({"scorer": ScriptedScorer(lambda image, text: 0.0)}, "A scorer ranks by the picture alone"),
+        ({"context": "gold-caption"}, "has no context 'gold-caption'"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused(data: Path, asked: Asked, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(AskanceError) as caught:
+        made: dict[str, Any] = {"data": data, "vlm": asked.model, **options}
+        CartoonMatching(**made).evaluation()
+
+    assert message in str(caught.value)
+    assert caught.value.hint
+
+
+def test_items_without_a_description_are_left_out_and_said(tmp_path: Path, asked: Asked) -> None:
+    data = cartoons.from_pixels(tmp_path / "data")
+    with pytest.raises(BadData, match="can be asked in the context 'description'"):
+        CartoonMatching(data=data, llm=asked.model, context="description").samples()
+
+
+def test_a_missing_cartoon_is_left_out_and_said(data: Path, asked: Asked) -> None:
+    gone = next(data.rglob(f"{CONTESTS[0]}.jp*g"))
+    gone.unlink()
+    task = CartoonMatching(data=data, vlm=asked.model)
+
+    assert len(task.samples()) == 3 * (len(CONTESTS) - 1)
+    assert "3 of 45 items are left out: no picture" in task.notes()
