@@ -87,7 +87,15 @@ _PARTS: Mapping[str, str] = {
     "": "\" ' [ ] { } < $ # ^ ~ \\ _",  # signs without a part of their own
 }
 _PART_OF = {word: part for part, words in _PARTS.items() for word in words.split()}
-_LETTERED_PARTS = {**dict.fromkeys(("funnier", "funniest", "stronger", "wins"), "+"), "overall": "f"}
+_LETTERED_PARTS = {
+    **dict.fromkeys(("funnier", "funniest", "stronger", "wins"), "+"),
+    **dict.fromkeys(("doubt", "doubtful"), "!"),
+    **dict.fromkeys(("winner", "ans"), "A"),
+    **dict.fromkeys(("lean", "vote"), "C"),
+    **dict.fromkeys(("overall", "towards"), "f"),
+    **dict.fromkeys(("considering", "comparing"), "w"),
+    "letter": "O",
+}
 """Words that are read only where options have letters."""
 
 _TOKEN = re.compile(r"\n|\d+(?:\.\d+)?|[^\W\d_]+(?:'[^\W\d_]+)*|[^\w\s]|_")
@@ -461,8 +469,12 @@ class _Lexer:
             return "T", named[0], named[1]
         word = self.words[place]
         if word[0].isdecimal():
+            if not self.alternatives.lettered:
+                return self._number(place)
+            if self._last in "\n:,N" and self.words[place + 1 : place + 2] in (["."], [")"]):
+                return "", 0, place + 2  # it counts letters
             part, value, after = self._number(place)
-            return ("w" if part == "N" and self.alternatives.lettered else part), value, after
+            return "w" if part == "N" else part, value, after
         if (lettered := self._letter(place)) is not None:
             return "N", lettered, place + 1
         if self.alternatives.lettered and word == "a" and self.found[place][0] == "A" and self._last not in "\n.?":
@@ -486,10 +498,11 @@ class _Lexer:
         before, behind = self.text[: token.start()], self.text[token.end() :]
         if _JOINED_BEFORE.search(before[-3:]) or _JOINED_BEHIND.match(behind):
             return None
+        of_text = known.named(self.words, place + 2)  # behind a period or a bracket
         if letter.islower():
-            stands = self._last in "\n:(" and letter != "i" and _ENDS.match(behind)
+            stands = self._last in "\n:(" and letter != "i" and (of_text or _ENDS.match(behind))
             return known.place_of(letter.upper()) if stands else None
-        if _UNTIL_IF.match(behind):
+        if _UNTIL_IF.match(behind) or _ASKED.match(behind) or (_INITIAL.match(behind) and not of_text):
             return None
         following = _NEXT_WORD.match(behind)
         if letter in "AI" and following and known.named(self.words, place + 1) is None:
@@ -547,14 +560,17 @@ class _Lexer:
 SHORT_NAME = 3
 """Tokens of a lettered option's text up to which it counts only where it stands by itself: prose may say it, too."""
 
-_JOINED_BEFORE = re.compile(r"[\d&+#@]\Z|\b[^\W\d_]\. ?\Z|\w\w-\Z")
+_JOINED_BEFORE = re.compile(r"[\d&+#@°]\Z|\b[^\W\d_]\. ?\Z|\w\w-\Z")
 """What makes the letter behind it a part of a word: "4B", "R&B", "U.S.A", "E. B. White", "vitamin-C"."""
-_JOINED_BEHIND = re.compile(r"[\d&+#@]|\. ?[A-Z](?:\.|\b(?! ))|\.[a-z]\b|-[^\W\d_]{2}")
-"""What makes the letter before it a part of a word: "B12", "A&W", "A+", "T.V", "E. B. White", "A-list"."""
+_JOINED_BEHIND = re.compile(r"[\d&+#@]|=\w|\. ?[A-Z](?:\.|\b(?! ))|\.[a-z]\b|-(?![A-Z]\b)[^\W\d_]")
+"""What makes the letter before it a part of a word: "B12", "A&W", "A+", "T.V", "E. B. White", "A-list", "E=mc2"."""
+_INITIAL = re.compile(r"\.[ \t]+[a-z]")
+"""What makes the letter before it an initial: "the agents A. and B. meet"."""
+_ASKED = re.compile(r"[\"')*]{0,3}\?")
 _UNTIL_IF = re.compile(r"\s*[,(-]?\s*(?:if|unless)\s+(?!i\b|we\b|you\b|forced\b|pressed\b)", re.IGNORECASE)
 """What makes a choice depend on something else: "B if the lizard is a guest"; but not "B if I had to choose"."""
 _NEGATED = re.compile(r"n't\b")
-_ENDS = re.compile(r"[^\w\n]{0,6}(?:\n|$)|[).:](?:\s|$)")
+_ENDS = re.compile(r"[^\w\n]{0,6}(?:\n|$)")
 _NEXT_WORD = re.compile(r"[ \t]+([^\W\d_]+)")
 _AFTER_A_WORDS = (
     "is was does would looks appears seems fits matches describes captures represents explains works applies conveys "
@@ -809,7 +825,8 @@ def _resolved(items: Sequence[_Item], alternatives: Alternatives, otherwise: int
         if len(both) < max(2, len(kept)) or [item.number for item in both] != [*range(1, len(both) + 1)]:
             raise _beside(alternatives)
         return tuple(item.other for item in both if item.other is not None)
-    if len(both) == len(items) == len(alternatives.names) > 2 and not said:
+    repeated = len(both) == len(items) == len(alternatives.names)
+    if repeated and not said and (len(items) > 2 or alternatives.lettered):
         return ()  # the options repeated
     numbers = {item.number for item in kept if item.number is not None}
     named = {item.other for item in kept if item.number is None}

@@ -27,6 +27,7 @@ from askance.images import Image
 from askance.models import Capabilities, Engine, Model, ScriptedModel, get_model
 from askance.nodes import Example, Node, Unreadable
 from askance.replay import MemoryStore
+from tests.agents.reply_table import FOLDER, styles_in
 from tests.scripted import ENFORCED, PICTURE, model_of
 
 CAPTIONS = (
@@ -368,6 +369,33 @@ UNREAD = {
 def test_letters_that_choose_nothing_are_not_read(text: str) -> None:
     with pytest.raises(Unreadable):
         read_answer(text, CAPTIONS, single=True, lettered=True)
+
+
+PROSE = {
+    "letter_five": (
+        "A little to the left, please.",
+        "I think we should see other planets.",
+        "Who invited the whale?",
+        "He only came for the free cheese.",
+        "It's not the heat, it's the humility.",
+    ),
+    "letter_pair": ("A little to the left, please.", "Who invited the whale?"),
+}
+
+
+@pytest.mark.parametrize("name", PROSE)
+def test_a_letter_in_prose_is_read_as_it_means_or_not_at_all(name: str) -> None:
+    wrong: list[tuple[str, str]] = []
+    for style in styles_in(FOLDER / f"{name}.txt"):
+        try:
+            (number,) = read_answer(style.text, PROSE[name], single=True, lettered=True)
+            found = str(number)
+        except Unreadable:
+            found = None
+        if found != style.label and (found is not None or (style.must and style.label is not None)):
+            wrong.append((style.text, f"{style.label}, and not {found}"))
+
+    assert wrong == []
 
 
 def test_a_pronoun_is_no_option_even_where_there_are_nine() -> None:

@@ -154,7 +154,7 @@ async def test_blame_and_reports_know_the_links_of_a_cartoon(tmp_path: Path) -> 
     blamed = [each.link for each in found.sums]
     assert blamed == ["narration", "unusual", "location", "entities", "description", "caption", "none"]
     assert {trial.link for trial in found.trials if trial.flips} == {"unusual"}
-    assert "unusual" in "\n".join(blame_text(found))
+    assert "\n7-1: UH\n7-2: UH" in "\n".join(blame_text(found))
     assert detail["verbalization"]["location"] == "a bar"
     assert detail["verbalization"]["entities"] == ["Godzilla"]
     assert "entities" in report_page(build_report([run]))
