@@ -495,16 +495,16 @@ class _Lexer:
             return known.place_of(letter)
         if len(letter) > 1 or known.place_of(letter.upper()) is None:
             return None
-        before, behind = self.text[: token.start()], self.text[token.end() :]
-        if _JOINED_BEFORE.search(before[-3:]) or _JOINED_BEHIND.match(behind):
+        text, end = self.text, token.end()
+        if _JOINED_BEFORE.search(text[max(0, token.start() - 7) : token.start()]) or _JOINED_BEHIND.match(text, end):
             return None
         of_text = known.named(self.words, place + 2)  # behind a period or a bracket
         if letter.islower():
-            stands = self._last in "\n:(" and letter != "i" and (of_text or _ENDS.match(behind))
+            stands = self._last in "\n:(" and letter != "i" and (of_text or _ENDS.match(text, end))
             return known.place_of(letter.upper()) if stands else None
-        if _UNTIL_IF.match(behind) or _ASKED.match(behind) or (_INITIAL.match(behind) and not of_text):
+        if _UNTIL_IF.match(text, end) or _ASKED.match(text, end) or (_INITIAL.match(text, end) and not of_text):
             return None
-        following = _NEXT_WORD.match(behind)
+        following = _NEXT_WORD.match(text, end)
         if letter in "AI" and following and known.named(self.words, place + 1) is None:
             is_word = letter == "I" or following[1].casefold() not in _AFTER_A
             return None if is_word else known.place_of(letter)
@@ -560,14 +560,14 @@ class _Lexer:
 SHORT_NAME = 3
 """Tokens of a lettered option's text up to which it counts only where it stands by itself: prose may say it, too."""
 
-_JOINED_BEFORE = re.compile(r"[\d&+#@°]\Z|\b[^\W\d_]\. ?\Z|\w\w-\Z")
-"""What makes the letter behind it a part of a word: "4B", "R&B", "U.S.A", "E. B. White", "vitamin-C"."""
+_JOINED_BEFORE = re.compile(r"(?:[\d&+#@°]|\b[^\W\d_]\. ?|\b(?:[DM]r|M[sr]s|Ms|Prof)\. |\w\w-)\Z")
+"""What makes the letter behind it a part of a word: "4B", "R&B", "U.S.A", "E. B. White", "Mr. B", "vitamin-C"."""
 _JOINED_BEHIND = re.compile(r"[\d&+#@]|=\w|\. ?[A-Z](?:\.|\b(?! ))|\.[a-z]\b|-(?![A-Z]\b)[^\W\d_]")
 """What makes the letter before it a part of a word: "B12", "A&W", "A+", "T.V", "E. B. White", "A-list", "E=mc2"."""
 _INITIAL = re.compile(r"\.[ \t]+[a-z]")
 """What makes the letter before it an initial: "the agents A. and B. meet"."""
 _ASKED = re.compile(r"[\"')*]{0,3}\?")
-_UNTIL_IF = re.compile(r"\s*[,(-]?\s*(?:if|unless)\s+(?!i\b|we\b|you\b|forced\b|pressed\b)", re.IGNORECASE)
+_UNTIL_IF = re.compile(r"\s{0,3}[,(-]?\s{0,3}(?:if|unless)\s+(?!i\b|we\b|you\b|forced\b|pressed\b)", re.IGNORECASE)
 """What makes a choice depend on something else: "B if the lizard is a guest"; but not "B if I had to choose"."""
 _NEGATED = re.compile(r"n't\b")
 _ENDS = re.compile(r"[^\w\n]{0,6}(?:\n|$)")

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import time
+from contextlib import suppress
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from askance.agents import (
     Choice,
@@ -339,6 +343,7 @@ READ = {
     "the text alone": ("All right, who ordered the calamari?", 2),
     "text that begins with a letter": ("B is for bankruptcy.", 5),
     "an article before": ("A man walks in.\nFinal Answer: C", 3),
+    "behind a sentence": ("It is set on a planet. A is the funniest one.", 1),
     "a pronoun before": ("I think it is C.", 3),
     "an A that is chosen": ("A is the funniest one.", 1),
     "JSON": ('{"answer": "B"}', 2),
@@ -404,6 +409,25 @@ def test_a_pronoun_is_no_option_even_where_there_are_nine() -> None:
     assert read_answer("Answer: I", nine, single=True, lettered=True) == (9,)
     with pytest.raises(Unreadable):
         read_answer("Answer: I think all are good", nine, single=True, lettered=True)
+
+
+@pytest.mark.parametrize(
+    "unit", ["A ", "A. ", "Answer: B, ", "(b)", "A is ", "B if ", "I ", "A-", "a\n", "Next! ", "1. B "]
+)
+def test_the_time_of_a_reading_grows_with_the_length(unit: str) -> None:
+    took: list[float] = []
+    for length in (10_000, 80_000):
+        began = time.process_time()
+        with suppress(Unreadable):
+            read_answer(unit * (length // len(unit)), CAPTIONS, single=True, lettered=True)
+        took.append(time.process_time() - began)
+    assert took[1] < 0.5 + 24 * took[0]  # 64 times where it grew with the square
+
+
+@given(st.text(alphabet="ABCDE abcde.,:?!()'\n1", max_size=40))
+def test_any_letters_are_read_or_unreadable(text: str) -> None:
+    with suppress(Unreadable):
+        assert 1 <= read_answer(text, CAPTIONS, single=True, lettered=True)[0] <= len(CAPTIONS)
 
 
 def test_what_is_wrong_is_said_in_letters() -> None:
