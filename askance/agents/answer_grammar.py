@@ -94,6 +94,26 @@ _LETTERED_PARTS = {
     **dict.fromkeys(("lean", "vote"), "C"),
     **dict.fromkeys(("overall", "towards"), "f"),
     **dict.fromkeys(("considering", "comparing"), "w"),
+    **dict.fromkeys(
+        (
+            "capture",
+            "captures",
+            "convey",
+            "conveys",
+            "describe",
+            "describes",
+            "explain",
+            "explains",
+            "interpret",
+            "interprets",
+            "represent",
+            "represents",
+            "stand",
+            "stands",
+        ),
+        "w",
+    ),
+    "form": "~",
     "letter": "O",
 }
 """Words that are read only where options have letters."""
@@ -294,8 +314,8 @@ def read_answer(text: str, options: Sequence[str], *, single: bool = False, lett
     """
     numbers = choices(text, _options(tuple(options), lettered), single=single)
     if not numbers:
-        form = "Answer: B" if lettered else "Answer: 3, 7"
-        raise Unreadable(f"no answer of the form `{form}` is given")
+        form = "`Answer: X`, with X a letter," if lettered else "`Answer: 3, 7`"
+        raise Unreadable(f"no answer of the form {form} is given")
     return check_numbers(numbers, len(options), single=single)
 
 
@@ -456,7 +476,8 @@ class _Lexer:
             if part:
                 self.letters.append(part)
                 values.append(value)
-        return _Shape(_counted("".join(self.letters), numbered=self.alternatives.numbered), tuple(values))
+        letters = _counted("".join(self.letters), numbered=self.alternatives.numbered)
+        return _Shape(_unlisted(letters, values) if self.alternatives.lettered else letters, tuple(values))
 
     @property
     def _last(self) -> str:
@@ -466,7 +487,7 @@ class _Lexer:
         """The letter of a token, its value, and the token after it."""
         named = self.alternatives.named(self.words, place)
         if named is not None and self._is_name(place, named[1]):
-            return "T", named[0], named[1]
+            return "T", named[0], self._after_name(named[1])
         word = self.words[place]
         if word[0].isdecimal():
             if not self.alternatives.lettered:
@@ -486,6 +507,13 @@ class _Lexer:
         if word in _ORDINALS:
             return "o", _ORDINALS.index(word) + 1, place + 1
         return self._sign(word), 0, place + 1
+
+    def _after_name(self, after: int) -> int:
+        """The token after a name; the period of a lettered option's text ends no sentence that goes on behind it."""
+        if self.alternatives.lettered and _GOES_ON.match(self.text, self.found[after - 1].end()):
+            while not self.words[after][0].isalnum():
+                after += 1
+        return after
 
     def _letter(self, place: int) -> int | None:
         """The alternative of a letter; None for a letter that is a word or a part of one."""
@@ -571,10 +599,11 @@ _UNTIL_IF = re.compile(r"\s{0,3}[,(-]?\s{0,3}(?:if|unless)\s+(?!i\b|we\b|you\b|f
 """What makes a choice depend on something else: "B if the lizard is a guest"; but not "B if I had to choose"."""
 _NEGATED = re.compile(r"n't\b")
 _ENDS = re.compile(r"[^\w\n]{0,6}(?:\n|$)")
+_GOES_ON = re.compile(r"[.!?]{1,3}[\"')\]]{0,3}[ \t]{1,3}[a-z]")
 _NEXT_WORD = re.compile(r"[ \t]+([^\W\d_]+)")
 _AFTER_A_WORDS = (
     "is was does would looks appears seems fits matches describes captures represents explains works applies conveys "
-    "stands wins because since and or but"
+    "wins because since and or but"
 )
 _AFTER_A = frozenset(_AFTER_A_WORDS.split())
 """Words before which an A is a letter; before others it may be the article."""
@@ -590,6 +619,27 @@ def _counted(letters: str, *, numbered: bool) -> str:
         letters = _ENUMERATED.sub(":", letters)
         return _COUNT.sub("n", _FREE.sub(lambda found: found[0].replace("N", "E"), letters))
     return _SCORE.sub("n", letters)
+
+
+_HEAD = re.compile(r"(?:^|(?<=\n))[fO(-]*(?P<letter>[NE])[).:-]+(?:(?P<text>T)|(?=[wfRSBCDA~F|+]))")
+"""A letter at the beginning of a line, before a text or a remark."""
+
+
+_SPOKEN_OF = re.compile(r"(?<=fO)N(?=[).:-]+[wfRSBCDA~F|+])")
+
+
+def _unlisted(letters: str, values: Sequence[float]) -> str:
+    """`letters` without options that are only gone through: several at beginnings of lines, or "the caption A: …"."""
+    letters = _SPOKEN_OF.sub("n", letters)
+    heads = [*_HEAD.finditer(letters)]
+    if len({values[head.start("letter")] for head in heads}) < 2:
+        return letters
+    marked = [*letters]
+    for head in heads:
+        marked[head.start("letter")] = "E"
+        if head["text"]:
+            marked[head.start("text")] = "w"
+    return "".join(marked)
 
 
 _ITEM = re.compile(

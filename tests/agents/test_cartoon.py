@@ -96,7 +96,7 @@ def test_the_letter_is_read_from_words() -> None:
 
 
 def test_a_letter_beyond_the_options_is_asked_again_and_said_so() -> None:
-    with pytest.raises(Exception, match=r"no answer of the form `Answer: B` is given"):
+    with pytest.raises(Exception, match=r"no answer of the form `Answer: X`, with X a letter, is given"):
         in_words(rank_captions, "Answer: C", {**FIVE, "options": CAPTIONS[:2]})
 
 
@@ -401,6 +401,23 @@ def test_a_letter_in_prose_is_read_as_it_means_or_not_at_all(name: str) -> None:
             wrong.append((style.text, f"{style.label}, and not {found}"))
 
     assert wrong == []
+
+
+WRITTEN = {  # in the words of a small model, of what it was asked, and of what was wrong with its reply
+    "a sentence goes on": "The caption `A: A little to the left, please.` is not a mission statement.",
+    "what stands where": "The caption `D: Next!` stands between a line `<<name code>` and a line `code>>`.",
+    "the form": "No answer of the form `Answer: B` is given.\n\nAn answer of the form `Answer: B` is given.",
+    "two in a row": 'The caption "A: A little to the left, please.\nB: All right, who ordered" is both funny and fun.',
+    "captions of its own": '- "A: Turns out so"\n- "B: All right, who ordered the calamari?"\n- "C: Your way of thinking"',
+    "a caption of its own": 'The caption "A: Whales, with all the marketing to the beak it is" is written in English.',
+    "what one says": "Caption B describes a party.",
+}
+
+
+@pytest.mark.parametrize("text", WRITTEN.values(), ids=WRITTEN)
+def test_what_only_speaks_of_captions_is_not_read(text: str) -> None:
+    with pytest.raises(Unreadable):
+        read_answer(text, CAPTIONS, single=True, lettered=True)
 
 
 def test_a_pronoun_is_no_option_even_where_there_are_nine() -> None:
