@@ -599,7 +599,7 @@ _UNTIL_IF = re.compile(r"\s{0,3}[,(-]?\s{0,3}(?:if|unless)\s+(?!i\b|we\b|you\b|f
 """What makes a choice depend on something else: "B if the lizard is a guest"; but not "B if I had to choose"."""
 _NEGATED = re.compile(r"n't\b")
 _ENDS = re.compile(r"[^\w\n]{0,6}(?:\n|$)")
-_GOES_ON = re.compile(r"[.!?]{1,3}[\"')\]]{0,3}[ \t]{1,3}[a-z]")
+_GOES_ON = re.compile(r"[.!?]{1,3}(?=[ \t\"')\]]{0,4}[ \t][a-z])")
 _NEXT_WORD = re.compile(r"[ \t]+([^\W\d_]+)")
 _AFTER_A_WORDS = (
     "is was does would looks appears seems fits matches describes captures represents explains works applies conveys "
