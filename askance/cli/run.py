@@ -334,7 +334,7 @@ def _run(asked: RunOptions, calls: Calls, *, ready: Callable[[], None]) -> int:
             if folder is not None:
                 folder.close()
         show.summary(run.counters)
-        if asked.chain == "brainstorm" and not asked.quiet:
+        if asked.chain == "brainstorm" and run.outcomes["answered"] and not asked.quiet:
             print(f"The captions are candidates that {chain.nodes[-1].model.id} wrote.", file=sys.stderr)
         if folder is not None and not asked.quiet:
             print(f"The run is in {folder.path}.", file=sys.stderr)
