@@ -408,7 +408,7 @@ WRITTEN = {  # in the words of a small model, of what it was asked, and of what 
     "what stands where": "The caption `D: Next!` stands between a line `<<name code>` and a line `code>>`.",
     "the form": "No answer of the form `Answer: B` is given.\n\nAn answer of the form `Answer: B` is given.",
     "two in a row": 'The caption "A: A little to the left, please.\nB: All right, who ordered" is both funny and fun.',
-    "captions of its own": '- "A: Turns out so"\n- "B: All right, who ordered the calamari?"\n- "C: Your way of thinking"',
+    "captions of its own": '- "A: Turns out so"\n- "B: All right, who ordered the calamari?"\n- "C: Your way"',
     "a caption of its own": 'The caption "A: Whales, with all the marketing to the beak it is" is written in English.',
     "what one says": "Caption B describes a party.",
 }
