@@ -69,7 +69,10 @@ CELLS: dict[str, tuple[Any, tuple[bytes | None, str]]] = {
 
 @pytest.mark.parametrize(("cell", "expected"), CELLS.values(), ids=CELLS)
 def test_a_cell_gives_bytes_and_name(cell: Any, expected: tuple[bytes | None, str]) -> None:
-    table: Any = SimpleNamespace(columns=("image",), cell=lambda column, row: cell)
+    def given(column: str, row: int) -> Any:
+        return cell
+
+    table: Any = SimpleNamespace(columns=("image",), cell=given)
 
     assert picture_cell(table, 0) == expected
     image = load_cell(table, 0)
