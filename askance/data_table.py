@@ -28,10 +28,11 @@ import math
 import os
 import stat
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from datetime import date, time
+from functools import cached_property
 from importlib import import_module
 from itertools import chain
 from pathlib import Path
@@ -152,7 +153,7 @@ def open_data_table(source: str | Path, *, offline: bool = False) -> DataTable:
         )
     _check_file(path)
     if suffix in ARROW_SUFFIXES:
-        return _ArrowTable(named, path.parent, _ArrowFiles([path]))
+        return _ArrowTable(named, path.parent, ArrowFiles([path]))
     return _JsonLines(path) if suffix in {".jsonl", ".ndjson"} else _CsvTable(path)
 
 
@@ -463,38 +464,128 @@ class _ArrowTable:
         return _numbered(self.source, found())
 
 
-@dataclass(frozen=True)
-class _ArrowFiles:
-    """Parquet files, and files in the formats of Arrow, of one table."""
+class ArrowFiles:
+    """Parquet files, or files in the formats of Arrow, that make one table; what nobody asks for is not read.
 
-    paths: Sequence[Path]
-    columns: tuple[str, ...] = field(init=False)
+    Args:
+        paths: of the files in order, at least one.
 
-    def __post_init__(self) -> None:
-        schema = self._schema(self.paths[0])
-        if any(_depth(kind) > DEEPEST_TYPE for kind in schema.types):
-            raise BadData(
-                f"{str(self.paths[0])!r} has a column nested deeper than {DEEPEST_TYPE} levels.",
-                hint="Write it as plain columns.",
-            )
-        object.__setattr__(self, "columns", tuple(schema.names))
+    Raises:
+        BadData: one cannot be read, has other columns than the first, or a column nested deeper than `DEEPEST_TYPE`.
+        MissingExtra: pyarrow is not installed.
+    """
+
+    def __init__(self, paths: Sequence[Path]) -> None:
+        self.paths = paths
+        schemas = [self._schema(path) for path in paths]
+        self.columns: tuple[str, ...] = tuple(schemas[0].names)
+        for path, schema in zip(paths, schemas, strict=True):
+            if any(_depth(kind) > DEEPEST_TYPE for kind in schema.types):
+                raise BadData(
+                    f"{str(path)!r} has a column nested deeper than {DEEPEST_TYPE} levels.",
+                    hint="Write it as plain columns.",
+                )
+            if {*schema.names} != {*self.columns}:
+                raise BadData(
+                    f"{str(path)!r} has other columns than {str(paths[0])!r}.", hint="Keep the files of one table."
+                )
+        self._held: tuple[tuple[int, int, str], Any] = (-1, -1, ""), None
+        """A column of the row group that a cell was read from last, since cells are mostly asked for in order."""
 
     def _schema(self, path: Path) -> Any:
-        try:
-            if path.suffix.lower() == ".parquet":
-                return _library("pyarrow.parquet", "arrow").read_schema(str(path))
-            return _arrow_reader(path).schema
-        except (_arrow().ArrowException, OSError, ValueError) as error:
-            raise _unreadable(str(path), error) from error
+        with _errors_of(path):
+            return _open_parquet(path).schema_arrow if _is_parquet(path) else _arrow_reader(path).schema
 
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
+        """Record batches of at most `BATCH` rows with these columns."""
         for path in self.paths:
-            yield from (_parquet_batches if path.suffix.lower() == ".parquet" else _arrow_batches)(path, columns)
+            with _errors_of(path):
+                yield from (_parquet_batches if _is_parquet(path) else _arrow_batches)(path, columns)
+
+    def rows(self, columns: Sequence[str]) -> list[dict[str, Any]]:
+        """All rows with these columns.
+
+        Raises:
+            BadData: they cannot be read, are more than `MOST_ROWS`, or hold lists of too many items.
+        """
+        found = list[dict[str, Any]]()
+        for batch in self.batches(columns):
+            if len(found) > MOST_ROWS or any(_items(each) > MOST_ITEMS for each in batch.columns):
+                raise BadData(
+                    f"{str(self.paths[0])!r} has more than {MOST_ROWS:,} rows, or lists of too many items.",
+                    hint="Is it the right file?",
+                )
+            found += batch.to_pylist()
+        return found
+
+    def cell(self, column: str, row: int) -> Any:
+        """One value as Python has it. Its column is read for the row group that it is in, and kept until the next.
+
+        Args:
+            column: its name.
+            row: its position in the whole table, from 0.
+
+        Raises:
+            BadData: it cannot be read, or the row group is larger than `MOST_GROUP`.
+        """
+        for number, groups in enumerate(self._groups):
+            for place, count in enumerate(groups):
+                if row < count:
+                    if self._held[0] != (number, place, column):
+                        self._held = (number, place, column), self._group(number, place, column)
+                    return self._held[1][row].as_py()
+                row -= count
+        raise IndexError(row)
+
+    @cached_property
+    def _groups(self) -> list[list[int]]:
+        """Of each file the rows of its row groups; those of a file of Arrow are one group, which is mapped."""
+        return [self._counts(path) for path in self.paths]
+
+    def _counts(self, path: Path) -> list[int]:
+        with _errors_of(path):
+            if not _is_parquet(path):
+                return [_arrow_reader(path).read_all().num_rows]
+            groups = _open_parquet(path).metadata
+            return [groups.row_group(place).num_rows for place in range(groups.num_row_groups)]
+
+    def _group(self, number: int, place: int, column: str) -> Any:
+        path = self.paths[number]
+        with _errors_of(path):
+            if not _is_parquet(path):
+                mapped = _arrow_reader(path).read_all().column(column)
+                mapped.validate(full=True)  # offsets as they stand in the file may lead anywhere
+                return mapped
+            file = _open_parquet(path)
+            _check_size(path, file.metadata.row_group(place), [column])
+            return file.read_row_group(place, columns=[column]).column(column)
+
+
+def _is_parquet(path: Path) -> bool:
+    return path.suffix.lower() == ".parquet"
+
+
+def _open_parquet(path: Path, **options: Any) -> Any:
+    return _library("pyarrow.parquet", "arrow").ParquetFile(str(path), memory_map=True, **options)
+
+
+@contextmanager
+def _errors_of(path: Path) -> Generator[None]:
+    """Raises what Arrow raises as errors over the file.
+
+    Raises:
+        BadData: it cannot be read.
+        MissingExtra: pyarrow is not installed.
+    """
+    arrow = _arrow()
+    try:
+        yield
+    except (arrow.ArrowException, OSError, ValueError, ArithmeticError) as error:
+        raise _unreadable(str(path), error) from error
 
 
 def _parquet_batches(path: Path, columns: Sequence[str]) -> Iterator[Any]:
-    library = _library("pyarrow.parquet", "arrow")
-    schema = library.read_metadata(str(path)).schema
+    schema = _open_parquet(path).metadata.schema
     leaves = (schema.column(at) for at in range(len(schema)))
     # A value that the file has once and many rows name stays one value in memory.
     once = [
@@ -504,20 +595,20 @@ def _parquet_batches(path: Path, columns: Sequence[str]) -> Iterator[Any]:
         and not leaf.max_repetition_level
         and leaf.path.partition(".")[0] in columns
     ]
-    with library.ParquetFile(str(path), memory_map=True, read_dictionary=once) as file:
+    with _open_parquet(path, read_dictionary=once) as file:
         for number in range(file.num_row_groups):
-            size = _unpacked(file.metadata.row_group(number), columns)
-            if size > MOST_GROUP:
-                raise BadData(
-                    f"{str(path)!r} has a row group of {size / 1e9:,.1f} GB.", hint="Write it with smaller row groups."
-                )
+            _check_size(path, file.metadata.row_group(number), columns)
         yield from file.iter_batches(batch_size=BATCH, columns=list(columns))
 
 
-def _unpacked(group: Any, columns: Sequence[str]) -> int:
-    """Bytes that the columns of a row group take, unpacked."""
+def _check_size(path: Path, group: Any, columns: Sequence[str]) -> None:
+    """Refuses a row group whose columns take more than `MOST_GROUP` bytes, unpacked."""
     parts = (group.column(number) for number in range(group.num_columns))
-    return sum(part.total_uncompressed_size for part in parts if part.path_in_schema.partition(".")[0] in columns)
+    size = sum(part.total_uncompressed_size for part in parts if part.path_in_schema.partition(".")[0] in columns)
+    if size > MOST_GROUP:
+        raise BadData(
+            f"{str(path)!r} has a row group of {size / 1e9:,.1f} GB.", hint="Write it with smaller row groups."
+        )
 
 
 def _arrow_batches(path: Path, columns: Sequence[str]) -> Iterator[Any]:
@@ -536,78 +627,6 @@ def _arrow_reader(path: Path) -> Any:
         return arrow.ipc.open_stream(arrow.memory_map(str(path)))
     except arrow.ArrowInvalid:
         return arrow.ipc.open_file(arrow.memory_map(str(path)))
-
-
-class ArrowFile:
-    """A Parquet or Arrow file, of which parts are read: it is mapped, and columns that nobody asks for are passed over.
-
-    Raises:
-        BadData: it cannot be read.
-        MissingExtra: pyarrow is not installed.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._packed = path.suffix.lower() == ".parquet"
-        self._file: Any = self._reading(lambda: _open_parquet(path) if self._packed else _arrow_reader(path).read_all())
-        self._group: tuple[tuple[str, int], Any] = ("", -1), None
-        """The row group of a column that was read last, since cells are mostly asked for in order."""
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Names of the columns."""
-        return tuple(self._file.schema_arrow.names if self._packed else self._file.column_names)
-
-    @property
-    def count(self) -> int:
-        """How many rows it has."""
-        return self._file.metadata.num_rows if self._packed else self._file.num_rows
-
-    def read(self, columns: Sequence[str]) -> Any:
-        """These columns as a `pyarrow.Table`."""
-        return self._reading(lambda: (self._file.read if self._packed else self._file.select)(list(columns)))
-
-    def cell(self, column: str, row: int) -> Any:
-        """One value as Python has it. Of a Parquet file the row group with it is read, and kept until the next."""
-        if not self._packed:
-            return self._reading(self._file.column(column)[row].as_py)
-        number = 0
-        while row >= (count := self._file.metadata.row_group(number).num_rows):
-            number, row = number + 1, row - count
-        if self._group[0] != (column, number):
-            size = _unpacked(self._file.metadata.row_group(number), [column])
-            if size > MOST_GROUP:
-                raise BadData(
-                    f"{str(self.path)!r} has a row group of {size / 1e9:,.1f} GB.",
-                    hint="Write it with smaller row groups.",
-                )
-            read = self._reading(lambda: self._file.read_row_group(number, columns=[column]))
-            self._group = (column, number), read
-        return self._group[1].column(column)[row].as_py()
-
-    def _reading(self, read: Callable[[], Any]) -> Any:
-        try:
-            return read()
-        except (_arrow().ArrowException, OSError, ValueError, KeyError) as error:
-            raise _unreadable(str(self.path), error) from error
-
-
-def _open_parquet(path: Path) -> Any:
-    return _library("pyarrow.parquet", "arrow").ParquetFile(str(path), memory_map=True)
-
-
-def concat_arrow(tables: Sequence[Any], source: str) -> Any:
-    """One `pyarrow.Table` of several.
-
-    Raises:
-        BadData: their columns are not the same.
-        MissingExtra: pyarrow is not installed.
-    """
-    arrow = _arrow()
-    try:
-        return arrow.concat_tables(tables)
-    except arrow.ArrowException as error:
-        raise _unreadable(source, error) from error
 
 
 def _items(cell: Any) -> int:
@@ -694,7 +713,7 @@ def _of_folder(source: str, folder: Path) -> DataTable:
             f"The folder {source!r} is no data set that `datasets` saved.",
             hint=f"`hf:{source}` has `datasets` load a folder of Parquet, CSV or picture files.",
         )
-    return _ArrowTable(source, folder, _ArrowFiles(_saved_files(folder)))
+    return _ArrowTable(source, folder, ArrowFiles(_saved_files(folder)))
 
 
 def _saved_files(folder: Path) -> list[Path]:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from askance import data_table
-from askance.data_table import as_list, names_data_table, open_data_table, picture_in
+from askance.data_table import ArrowFiles, as_list, names_data_table, open_data_table, picture_in
 from askance.errors import BadData, MissingExtra
 
 PICTURE = b"\x89PNG and so on"
@@ -29,8 +29,10 @@ def _arrow() -> Any:
     return pa
 
 
-def _parquet(path: Path, rows: Sequence[Mapping[str, Any]] = ROWS) -> Path:
-    _arrow().parquet.write_table(_arrow().Table.from_pylist([*rows]), path)
+def _parquet(path: Path, rows: Sequence[Mapping[str, Any]] = ROWS, *, group: int | None = None) -> Path:
+    _arrow().parquet.write_table(
+        _arrow().Table.from_pylist([*rows]), path, row_group_size=group, use_dictionary=not group
+    )
     return path
 
 
@@ -218,6 +220,60 @@ def test_an_arrow_file_with_offsets_beyond_its_data_is_refused(tmp_path: Path) -
     path.write_bytes(data.replace(offsets, b"".join(number.to_bytes(4, "little") for number in (0, 4, 1_000_000))))
     with pytest.raises(BadData, match="cannot be read as Arrow"):
         _rows(path)
+
+
+@pytest.mark.parametrize("write", [_parquet, _stream])
+def test_a_cell_is_found_in_whichever_file_it_is(write: Callable[[Path, Any], Path], tmp_path: Path) -> None:
+    suffix = "parquet" if write is _parquet else "arrow"
+    rows = [{"id": number, "picture": {"bytes": bytes([number]), "path": None}} for number in range(7)]
+    files = [write(tmp_path / f"{start}.{suffix}", rows[start : start + 3]) for start in (0, 3, 6)]
+    table = ArrowFiles(files)
+
+    for row in (6, 0, 1, 5, 2, 3, 4):
+        assert table.cell("picture", row)["bytes"] == bytes([row])
+    assert table.rows(["id"]) == [{"id": number} for number in range(7)]
+    with pytest.raises(IndexError):
+        table.cell("id", 7)
+
+
+def test_a_cell_is_read_with_its_row_group_and_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [{"id": number, "text": f"{number}" * 60_000} for number in range(4)]
+    table = ArrowFiles([_parquet(tmp_path / "t.parquet", rows, group=1)])
+    monkeypatch.setattr(data_table, "MOST_GROUP", 90_000)
+
+    assert [table.cell("text", row)[0] for row in (3, 1)] == ["3", "1"]
+    monkeypatch.setattr(data_table, "MOST_GROUP", 50_000)
+    assert table.cell("text", 1)[0] == "1", "it is held"
+    with pytest.raises(BadData, match=r"has a row group of .* GB. Write it with smaller row groups"):
+        table.cell("text", 2)
+
+
+def test_a_cell_of_an_arrow_file_with_offsets_beyond_its_data_is_refused(tmp_path: Path) -> None:
+    path = _stream(tmp_path / "t.arrow", [{"text": "abcd"}, {"text": "efgh"}])
+    offsets = b"".join(number.to_bytes(4, "little") for number in (0, 4, 8))
+    broken = b"".join(number.to_bytes(4, "little") for number in (0, 4, 1_000_000))
+    path.write_bytes(path.read_bytes().replace(offsets, broken))
+
+    with pytest.raises(BadData, match="cannot be read as Arrow"):
+        ArrowFiles([path]).cell("text", 1)
+
+
+def test_files_of_two_tables_are_refused(tmp_path: Path) -> None:
+    files = [_parquet(tmp_path / f"{name}.parquet", [{name: 1}]) for name in ("a", "b")]
+
+    with pytest.raises(BadData, match=r"b\.parquet' has other columns than .*a\.parquet'"):
+        ArrowFiles(files)
+
+
+def test_rows_and_items_without_end_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = ArrowFiles([_parquet(tmp_path / "t.parquet", [{"id": number, "many": [1] * 9} for number in range(200)])])
+    monkeypatch.setattr(data_table, "MOST_ITEMS", 500)
+    assert len(table.rows(["id"])) == 200
+    with pytest.raises(BadData, match="or lists of too many items"):
+        table.rows(["many"])
+    monkeypatch.setattr(data_table, "MOST_ROWS", 100)
+    with pytest.raises(BadData, match="has more than 100 rows"):
+        table.rows(["id"])
 
 
 def test_values_of_arrow_become_those_of_json(tmp_path: Path) -> None:

@@ -22,11 +22,12 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal, TypeAlias, cast, get_args
 
+from askance.data_table import ArrowFiles
 from askance.documents import UnreadableDocument, parse_json
 from askance.errors import BadData
 from askance.evals.newyorker.annotations import MEND, list_in, mapping_in
 from askance.evals.suite.files import DataFile, Problems, files_below, note
-from askance.evals.suite.pictures import PICTURE, ArrowTable, PictureFiles, load_picture
+from askance.evals.suite.pictures import PICTURE, PictureFiles, load_cell, load_picture
 from askance.evals.suite.shuffle import stable_hash
 from askance.images import Image
 
@@ -150,16 +151,11 @@ class TaskFiles:
 
 
 def _arrow_rows(files: tuple[DataFile, ...], split: Split) -> Iterator[Callable[[], SourceRow]]:
-    table = ArrowTable([file.path for file in files])
-
-    def load(place: int) -> Image | None:
-        data, name = table.picture(place)
-        return None if data is None else Image.from_bytes(data, name=PurePosixPath(name).name or None)
-
+    table = ArrowFiles([file.path for file in files])
     own = PICTURE in table.columns
-    for place, values in enumerate(table.rows(_COLUMNS)):
+    for place, values in enumerate(table.rows([name for name in table.columns if name in _COLUMNS])):
         where = f"The file {str(files[0])!r}, row {place}"
-        yield partial(SourceRow, split, where, values, partial(load, place) if own else None)
+        yield partial(SourceRow, split, where, values, partial(load_cell, table, place) if own else None)
 
 
 def _line_rows(file: DataFile, split: Split) -> Iterator[Callable[[], SourceRow]]:

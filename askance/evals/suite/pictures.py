@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import accumulate
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
-from askance.data_table import ArrowFile, concat_arrow
 from askance.errors import BadData, BadImage
 from askance.evals.suite.files import DataFile, files_below, is_picture
 from askance.images import SUFFIXES, Image
+
+if TYPE_CHECKING:
+    from askance.data_table import ArrowFiles
 
 PICTURE = "image"
 """The column with the picture: its bytes, and the name of its file."""
@@ -85,39 +85,16 @@ def load_picture(file: DataFile) -> Image:
         raise BadImage(error.message, hint="Unpack the archive, and look at the picture.") from error
 
 
-class ArrowTable:
-    """The rows of one or several Arrow files; pictures are read when they are needed.
+def picture_cell(table: ArrowFiles, row: int) -> tuple[bytes | None, str]:
+    """The bytes of a row's picture, None if there are none, and the name of its file."""
+    found: Any = table.cell(PICTURE, row) if PICTURE in table.columns else None
+    if not isinstance(found, dict):
+        return found, ""
+    parts = cast("Mapping[str, Any]", found)
+    return parts.get("bytes"), str(parts.get("path") or "")
 
-    Raises:
-        MissingExtra: pyarrow is not installed.
-        BadData: a file cannot be read.
-    """
 
-    def __init__(self, paths: Sequence[Path]) -> None:
-        self._files = [ArrowFile(path) for path in paths]
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Names of the columns."""
-        return self._files[0].columns
-
-    def rows(self, columns: Sequence[str]) -> list[Mapping[str, Any]]:
-        """The rows with those of `columns` that the table has."""
-        wanted = [name for name in self.columns if name in columns]
-        return concat_arrow([file.read(wanted) for file in self._files], str(self._files[0].path)).to_pylist()
-
-    def picture(self, place: int) -> tuple[bytes | None, str]:
-        """The bytes of a row's picture, None if there are none, and the name of its file."""
-        if PICTURE not in self.columns:
-            return None, ""
-        file, start = next(each for each in reversed(self._starts) if each[1] <= place)
-        found: Any = file.cell(PICTURE, place - start)
-        if found is None or isinstance(found, bytes):
-            return found, ""
-        parts: Mapping[str, Any] = found
-        return parts.get("bytes"), str(parts.get("path") or "")
-
-    @cached_property
-    def _starts(self) -> list[tuple[ArrowFile, int]]:
-        """Each file with the position of its first row."""
-        return list(zip(self._files, accumulate((file.count for file in self._files), initial=0), strict=False))
+def load_cell(table: ArrowFiles, row: int) -> Image | None:
+    """The picture of a row, held in memory; None if there is none."""
+    data, name = picture_cell(table, row)
+    return None if data is None else Image.from_bytes(data, name=PurePosixPath(name).name or None)

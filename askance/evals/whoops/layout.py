@@ -14,15 +14,18 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from askance.data_table import csv_fields
+from askance.data_table import ArrowFiles, csv_fields
 from askance.errors import BadData
 from askance.evals.suite.files import read_text
-from askance.evals.suite.pictures import ArrowTable, PictureFiles
+from askance.evals.suite.pictures import PictureFiles, load_cell, picture_cell
 from askance.evals.whoops.images import COLUMNS, id_of
-from askance.images import Image
+
+if TYPE_CHECKING:
+    from askance.images import Image
 
 ARCHIVE = "whoops_images.zip"
 FOLDER = "whoops_images"
@@ -156,21 +159,16 @@ def _records(path: Path) -> Iterator[tuple[int, Mapping[str, str]]]:
 
 
 def _of_arrow(files: tuple[Path, ...]) -> WhoopsRows:
-    table = ArrowTable(files)
-    rows = table.rows(COLUMNS)
+    table = ArrowFiles(files)
+    rows: list[Mapping[str, Any]] = [*table.rows([name for name in table.columns if name in COLUMNS])]
     first = str(files[0])
     if rows and not {"image_id", "file_name"} & {*table.columns}:
-        rows = [{**row, "file_name": table.picture(place)[1]} for place, row in enumerate(rows)]
-
-    def load(place: int) -> Image | None:
-        data, name = table.picture(place)
-        return None if data is None else Image.from_bytes(data, name=PurePosixPath(name).name or None)
-
+        rows = [{**row, "file_name": picture_cell(table, place)[1]} for place, row in enumerate(rows)]
     return WhoopsRows(
         layout="arrow",
         files=files,
         rows=tuple((f"The file {first!r}, row {place}", row) for place, row in enumerate(rows)),
-        load=load,
-        has_picture=lambda place: table.picture(place)[0] is not None,
+        load=partial(load_cell, table),
+        has_picture=lambda place: picture_cell(table, place)[0] is not None,
         columns=tuple(name for name in table.columns if name in COLUMNS),
     )
