@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 
 from askance.amounts import many
 from askance.errors import UsageError
+from askance.evals.newyorker.layout import LEADERBOARD
 from askance.evals.newyorker.reply_conventions import letters_of
 from askance.evals.run_folder import write_whole
 
@@ -122,7 +123,7 @@ def _check(run: Run) -> None:
 def _check_ids(run: Run, data: NewYorker) -> None:
     """Refuses a run that does not have all test items of its folds, or has others."""
     task = cast("TaskName", run.task.rpartition("/")[2])
-    folds = sorted({int(answer.sample.tags["fold"]) for answer in run.answers})
+    folds = sorted({int(answer.sample.tags.get("fold", LEADERBOARD)) for answer in run.answers})
     wanted = [item.id for fold in folds for item in data.items(task, fold=fold)]
     there = [answer.sample.id for answer in run.answers]
     lacking = sorted({*wanted} - {*there})

@@ -412,5 +412,10 @@ class RepliesTask(Task):
         found = super().evaluation()
         if self.replies is None:
             return found
+        if any(sample.tags.get("order", 1) != 1 for sample in found.samples):
+            raise UsageError(
+                "Recorded replies are to options in one order, and the task shows them in two.",
+                hint="Leave out `orders`, or give -T orders=1.",
+            )
         samples, notes = self.replies.with_replies(found.samples, left_out=self.ids_left_out())
         return replace(found, samples=samples, notes=(*found.notes, *notes))

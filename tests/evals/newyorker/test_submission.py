@@ -13,11 +13,12 @@ import pytest
 from askance.errors import BadData, StoreError, UsageError
 from askance.evals import Evaluation, Prediction, Run, Sample, evaluate
 from askance.evals.newyorker import LEADERBOARD, NewYorker, submission_of
+from askance.evals.newyorker.matching import CartoonMatching
 from askance.evals.scorer import right_or_wrong
 from askance.models import Engine
 from askance.replay import MemoryStore
 from tests.evals.newyorker import cartoons
-from tests.evals.newyorker.recorded import IDS, item
+from tests.evals.newyorker.recorded import IDS, as_json, item
 
 MATCHING, EXPLANATION = "newyorker/matching", "newyorker/explanation"
 CHOSEN = {name: [1 + place] for place, name in enumerate(IDS)}
@@ -129,7 +130,7 @@ def test_a_run_that_is_not_finished_is_refused(tmp_path: Path) -> None:
 def samples_of(folder: Path, fold: int) -> list[Sample]:
     """The test items of matching as samples."""
     return [
-        Sample(id=each.id, inputs={"options": list(each.choices)}, tags={"fold": fold})
+        Sample(id=each.id, inputs={"options": list(each.choices)}, tags={} if fold == LEADERBOARD else {"fold": fold})
         for each in NewYorker.open(folder).items("matching", fold=fold)
     ]
 
@@ -159,6 +160,51 @@ def test_the_leaderboard_has_a_fold_of_its_own(tmp_path: Path) -> None:
     run = made(tmp_path / "fold", samples=[replace(item(0), tags={"fold": 3})])
     with pytest.raises(BadData, match="no fold 3 of matching"):
         submission_of(run, data=NewYorker.open(folder))
+
+
+def choosing(folder: Path, letter: str, path: Path) -> Path:
+    """Recorded replies to all test items of matching in a folder, each with the same letter."""
+    data = NewYorker.open(folder)
+    folds = data.folds or (LEADERBOARD,)
+    return as_json(path, {each.id: f"Answer: {letter}" for fold in folds for each in data.items("matching", fold=fold)})
+
+
+def test_recorded_replies_become_a_submission(tmp_path: Path) -> None:
+    folder = cartoons.lines(tmp_path / "data", tasks=["matching"], pictures=False)
+    task = CartoonMatching(data=folder, answers=choosing(folder, "C", tmp_path / "r.json"), reading="official")
+    run = evaluate(task, out=tmp_path / "run", engine=Engine(records=MemoryStore()))
+    labels = {
+        row["instance_id"]: row["label"] for fold in range(5) for row in cartoons.hub_rows("matching", fold, "test")
+    }
+    share = [label == "C" for label in labels.values()].count(True) / len(labels)
+    assert run.figure("accuracy, pooled").value == pytest.approx(share)
+    found = submission_of(run, data=NewYorker.open(folder))
+    assert found.answers == dict.fromkeys(sorted(labels), "C")
+
+
+def test_the_leaderboard_is_answered_without_labels(tmp_path: Path) -> None:
+    folder = cartoons.leaderboard(tmp_path / "data")
+    path = choosing(folder, "B", tmp_path / "r.json")
+    task = CartoonMatching(data=folder, answers=path, fold="leaderboard", reading="official")
+    run = evaluate(task, out=tmp_path / "run", engine=Engine(records=MemoryStore()))
+    assert run.figure("accuracy").value is None
+    found = submission_of(run, data=NewYorker.open(folder))
+    assert [*found.answers.values()] == ["B"] * cartoons.LEADERBOARD_ITEMS
+
+
+def test_ids_of_our_own_are_no_submission(tmp_path: Path) -> None:
+    folder = cartoons.repository(tmp_path / "data")
+    task = CartoonMatching(data=folder, answers=choosing(folder, "A", tmp_path / "r.json"), fold=0)
+    run = evaluate(task, out=tmp_path / "run", engine=Engine(records=MemoryStore()))
+    with pytest.raises(UsageError, match="samples have ids that no official file has"):
+        submission_of(run)
+
+
+def test_recorded_replies_go_with_one_order(tmp_path: Path) -> None:
+    folder = cartoons.lines(tmp_path / "data", tasks=["matching"], pictures=False)
+    task = CartoonMatching(data=folder, answers=choosing(folder, "A", tmp_path / "r.json"), orders=2)
+    with pytest.raises(UsageError, match="in one order"):
+        task.evaluation()
 
 
 def test_a_file_that_cannot_be_written_leaves_the_old_one(tmp_path: Path) -> None:
