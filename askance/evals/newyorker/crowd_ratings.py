@@ -43,6 +43,8 @@ _COLUMNS = (
 )
 """By what they are, the columns of votes of each schema."""
 _QUOTED = re.compile(r'"([^"]*)"([.,!?]*)')
+_APOSTROPHE = re.compile(r'(?<=[A-Za-z])"(?=(?:t|s|re|ll|ve|d|m)\b)')
+"""A quote within a word, as some files of ratings have it: `He won"t`."""
 _MARKS = str.maketrans(
     {"“": '"', "”": '"', "„": '"', "«": '"', "»": '"', "‘": "'", "’": "'", "`": "'", "–": "—", "―": "—"}
 )
@@ -55,7 +57,7 @@ def clean_caption(text: str) -> str:
     the quotes would tell which caption won. So do curly apostrophes and kinds of dashes, which are made alike.
     """
     text = unicodedata.normalize("NFC", text).translate(_MARKS).replace("…", "...").replace("--", "—")
-    text = " ".join(text.split()).replace(". . .", "...").replace(" ...", "...")
+    text = " ".join(_APOSTROPHE.sub("'", text).split()).replace(". . .", "...").replace(" ...", "...")
     while (bare := _without_outer_quotes(text)) != text:
         text = bare
     return text

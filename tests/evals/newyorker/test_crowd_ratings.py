@@ -25,6 +25,7 @@ CLEANED = {
     "'Amazon,' you said. 'So convenient,' you said.": "'Amazon,' you said. 'So convenient,' you said.",
     "“Neither  the time--nor the\nplace, Doug… ”": "Neither the time—nor the place, Doug...",
     "Lily pad . . . lily plant . . .": "Lily pad... lily plant...",
+    'He won"t be smiling.': "He won't be smiling.",
     "'": "'",
     '""': "",
     "": "",
