@@ -94,7 +94,7 @@ class Metric:
         """`of_sums` for many sums at once, from shape (…, columns) to (…); NaN stands for no value."""
         import numpy as np
 
-        rows: list[list[float]] = sums.reshape(-1, len(self.columns)).tolist()
+        rows: list[list[float]] = sums.reshape(-1, sums.shape[-1]).tolist()
         found = [math.nan if self.of_sums is None else self.of_sums(row) for row in rows]
         return np.array(found, dtype=np.float64).reshape(sums.shape[:-1])
 
@@ -131,9 +131,10 @@ class StratifiedMetric(Metric):
         import numpy as np
 
         strata = np.array(self.strata_of(scores), dtype=np.int64)
-        matrix = np.zeros((len(strata), len(self.columns)))
-        for number, each in enumerate(self.strata):
-            matrix[strata == number] = each.matrix(scores)
+        parts = [each.matrix(scores) for each in self.strata]
+        matrix = np.zeros((len(strata), parts[0].shape[1]))
+        for number, part in enumerate(parts):
+            matrix[strata == number] = part
         return matrix
 
     @override

@@ -37,6 +37,7 @@ from askance.evals.suite.option_orders import (
     ORDER,
     PAIR,
     Orders,
+    PairMetric,
     both_right,
     order_metrics,
     order_values,
@@ -380,10 +381,10 @@ class CaptionTask(ConventionTask, CartoonTask):
 
     @override
     def scorer(self) -> Scorer:
-        both = Metric(
+        both = PairMetric(
             name="right in both orders",
             columns=(PAIR, ORDER, ACCURACY),
-            statistic=both_right,
+            of_pair=both_right,
             summary="share of items whose answers are right in both orders",
         )
         plain = Scorer(

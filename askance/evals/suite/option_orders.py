@@ -7,8 +7,11 @@ for the answer, so that the figures can be made from the scores alone.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from typing_extensions import override
 
 from askance.errors import UsageError
 from askance.evals.metric import Metric, mean
@@ -16,7 +19,7 @@ from askance.evals.suite.shuffle import ORDERS, stable_number
 
 if TYPE_CHECKING:
     from askance.evals.metric import Matrix
-    from askance.evals.sample import Sample
+    from askance.evals.sample import Sample, Score
 
 Orders: TypeAlias = Literal[1, 2]
 """In how many orders options are shown."""
@@ -67,51 +70,65 @@ def order_metrics(headline: str) -> tuple[Metric, ...]:
         headline: the column of the task's first metric.
     """
     return (
-        Metric(
+        PairMetric(
             name="same answer in both orders",
             columns=(PAIR, ORDER, ANSWER),
-            statistic=same_share,
+            of_pair=same_answer,
             summary="share of questions whose two answers choose the same options",
         ),
-        Metric(
+        PairMetric(
             name="difference between orders",
             columns=(PAIR, ORDER, headline),
-            statistic=mean_difference,
+            of_pair=difference,
             better="lower",
             summary=f"mean over questions of how far the two orders' {headline} are apart",
         ),
     )
 
 
-def same_share(matrix: Matrix) -> float:
-    """Share of pairs with equal answers, of a matrix with pair, order and answer; NaN without pairs."""
-    first, second = paired(matrix)
-    if not len(first):
-        return math.nan
-    return float(((first == second) | (first == ANY) | (second == ANY)).mean())
+def same_answer(first: Matrix, second: Matrix) -> Matrix:
+    """1 where two answers are equal, or one equals every other; else 0."""
+    return ((first == second) | (first == ANY) | (second == ANY)).astype(float)
 
 
-def mean_difference(matrix: Matrix) -> float:
-    """Mean absolute difference over pairs, of a matrix with pair, order and score; NaN without pairs."""
-    first, second = paired(matrix)
-    return float(abs(first - second).mean()) if len(first) else math.nan
+def difference(first: Matrix, second: Matrix) -> Matrix:
+    """How far two values are apart."""
+    return abs(first - second)
 
 
-def both_right(matrix: Matrix) -> float:
-    """Share of pairs that are right in both halves, of a matrix of pair, half (1 or 2) and right; NaN without pairs."""
-    first, second = paired(matrix)
-    return float((first * second).mean()) if len(first) else math.nan
+def both_right(first: Matrix, second: Matrix) -> Matrix:
+    """1 where both halves are right, 0 where one is wrong."""
+    return first * second
 
 
-def paired(matrix: Matrix) -> tuple[Matrix, Matrix]:
-    """The last column of a matrix of pair, order and value: in the first order, and in the second, row by row.
+def _mean_of_pairs(sums: Sequence[float]) -> float:
+    return sums[0] / sums[1] if sums[1] else math.nan
 
-    Rows without the other order are left out. A pair that the bootstrap drew twice is there twice.
+
+@dataclass(frozen=True, kw_only=True)
+class PairMetric(Metric):
+    """A mean over pairs of samples, such as the two orders of a question; a half without the other does not count.
+
+    Its columns are the pair, the half (1 or 2) and the value of a sample. The halves of a pair are in one cluster, so
+    pairs are made once, before clusters are drawn.
     """
-    one, two = (matrix[matrix[:, 1] == order] for order in ORDERS)
-    two = two[two[:, 0].argsort(kind="stable")]
-    places = two[:, 0].searchsorted(one[:, 0])
-    within = places < len(two)
-    one, places = one[within], places[within]
-    same = two[places, 0] == one[:, 0]
-    return one[same, 2], two[places[same], 2]
+
+    of_pair: Callable[[Matrix, Matrix], Matrix]
+    """From the values of the first halves and those of the second, shape (pairs,), to what is averaged."""
+    of_sums: Callable[[Sequence[float]], float] | None = _mean_of_pairs
+
+    @override
+    def matrix(self, scores: Sequence[Score]) -> Matrix:
+        """A row for each sample: what its pair gives and 1 if it is the first half of a whole pair, else 0 and 0."""
+        rows = super().matrix(scores)
+        one, two = ((rows[:, 1] == half).nonzero()[0] for half in ORDERS)
+        two = two[rows[two, 0].argsort(kind="stable")]
+        places = rows[two, 0].searchsorted(rows[one, 0])
+        within = places < len(two)
+        one, two = one[within], two[places[within]]
+        whole = rows[one, 0] == rows[two, 0]
+        one, two = one[whole], two[whole]
+        found = rows[:, :2] * 0
+        found[one, 0] = self.of_pair(rows[one, 2], rows[two, 2])
+        found[one, 1] = 1
+        return found

@@ -33,7 +33,7 @@ from askance.evals.scorer import Scorer
 from askance.evals.solver import ChainSolver
 from askance.evals.suite.context import GOLD
 from askance.evals.suite.files import read_text
-from askance.evals.suite.option_orders import both_right
+from askance.evals.suite.option_orders import PairMetric, both_right
 from askance.evals.suite.selection import FOLDS, fold_of, read_names
 from askance.evals.suite.shuffle import stable_number
 from askance.evals.whoops.dataset import Whoops
@@ -144,10 +144,10 @@ class Identify(WeirdTask):
             score=lambda sample, value: _scored(sample, str(value)),
             metrics=(
                 mean(_RIGHT, summary="share of images that are told rightly"),
-                Metric(
+                PairMetric(
                     name="both of a pair",
                     columns=(_PAIR, _KIND, _RIGHT),
-                    statistic=both_right,
+                    of_pair=both_right,
                     summary="share of pairs of which both images are told rightly",
                 ),
                 *(

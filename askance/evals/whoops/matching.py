@@ -27,7 +27,7 @@ from askance.evals.sample import Sample, Score
 from askance.evals.scorer import Scorer
 from askance.evals.solver import ChainSolver
 from askance.evals.suite.context import GOLD, PICTURE
-from askance.evals.suite.option_orders import Orders, both_right, sample_ids
+from askance.evals.suite.option_orders import Orders, PairMetric, both_right, sample_ids
 from askance.evals.suite.ranker import OptionRanker
 from askance.evals.suite.shuffle import option_order, stable_number
 from askance.evals.whoops.task import CONTEXTS, WhoopsTask
@@ -131,10 +131,10 @@ class CaptionMatching(WhoopsTask):
 
     @override
     def scorer(self) -> Scorer:
-        both = Metric(
+        both = PairMetric(
             name="right in both orders",
             columns=(_PAIR, _ORDER, RIGHT),
-            statistic=both_right,
+            of_pair=both_right,
             summary="share of pairs that are ranked rightly in both orders",
         )
         plain = Scorer(

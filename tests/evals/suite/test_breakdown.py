@@ -18,6 +18,7 @@ from askance.evals.run import SampleResult
 from askance.evals.sample import Prediction
 from askance.evals.scorer import figures_of
 from askance.evals.suite import by_tag, folds_of, over_folds
+from askance.evals.suite.option_orders import PairMetric, both_right
 from askance.evals.tables import table_of_runs
 
 FOLDS = range(5)
@@ -216,6 +217,32 @@ def test_a_tag_makes_figures_of_its_values() -> None:
 
     assert [*found] == ["accuracy", "by sums", "spread", "accuracy: #0", "accuracy: #3"]
     assert [found[name].value for name in ("accuracy", "accuracy: #0", "accuracy: #3")] == [0.75, 1.0, 0.0]
+
+
+def test_pairs_of_samples_have_means_over_folds_too() -> None:
+    source = np.random.default_rng(7)
+    metric = PairMetric(name="both", columns=("pair", "order", "accuracy"), of_pair=both_right)
+    scorer = over_folds(
+        replace(
+            SCORER,
+            score=lambda sample, value: Score(
+                values={**values_of(value).values, "pair": float(sample.tags["contest"]), "order": float(sample.id[-1])}
+            ),
+            metrics=(metric,),
+        ),
+        (0, 1),
+    )
+    results = [
+        result(int(contest > 9), contest, order, bool(source.random() < 0.6))
+        for contest in range(30)
+        for order in (1, 2)
+    ]
+    found = figures(results, scorer)
+
+    right = np.array([bool(each.prediction.value) for each in results]).reshape(30, 2).all(axis=1)
+    assert found["both"].value == pytest.approx((right[:10].mean() + right[10:].mean()) / 2)
+    assert found["both, pooled"].value == pytest.approx(right.mean())
+    assert found["both"].interval is not None
 
 
 def test_all_folds_of_a_whole_test_set_take_less_than_two_seconds(capsys: pytest.CaptureFixture[str]) -> None:
