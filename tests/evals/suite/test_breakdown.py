@@ -239,9 +239,10 @@ def test_pairs_of_samples_have_means_over_folds_too() -> None:
     ]
     found = figures(results, scorer)
 
-    right = np.array([bool(each.prediction.value) for each in results]).reshape(30, 2).all(axis=1)
-    assert found["both"].value == pytest.approx((right[:10].mean() + right[10:].mean()) / 2)
-    assert found["both, pooled"].value == pytest.approx(right.mean())
+    said = [each.prediction.value == 1 for each in results]
+    right = [first and second for first, second in zip(said[::2], said[1::2], strict=True)]
+    assert found["both"].value == pytest.approx((sum(right[:10]) / 10 + sum(right[10:]) / 20) / 2)
+    assert found["both, pooled"].value == pytest.approx(sum(right) / 30)
     assert found["both"].interval is not None
 
 
