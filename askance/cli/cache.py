@@ -14,6 +14,7 @@ from askance.cli.options import Records
 from askance.cli.process import OK, SOME
 
 if TYPE_CHECKING:
+    from askance.images.folder import PictureFolder
     from askance.replay import ValidRecords
 
 
@@ -73,9 +74,21 @@ def stats(store: Records = None) -> None:
         for name, number in getattr(found, title).items():
             dollars = f"{f'${saved.models[name]:,.4f}':>16}" if title == "models" and name in saved.models else ""
             print(printable(f"  {title:<10}{name or 'no date':<{names}}{number:>10,}{dollars}"))
+    pictures = [*_kept_pictures(records).kept()]
+    if pictures:
+        size = sum(each.size for each in pictures) / 1e6
+        print(f"  {'pictures':<10}{f'from the web and from tables, {size:.1f} MB':<{names}}{len(pictures):>10,}")
     saves = f"  Each replay of all of it saves ${saved.dollars:,.4f}{_besides(saved)}."
     print(filled(saves, width=terminal_width()))
     raise typer.Exit(_print_left_out(valid))
+
+
+def _kept_pictures(records: Any) -> PictureFolder:
+    """The folder of pictures beside the records."""
+    from askance.images.folder import PictureFolder
+    from askance.replay.store import PICTURES
+
+    return PictureFolder(records.folder / PICTURES)
 
 
 def _besides(saved: Any) -> str:
@@ -281,6 +294,9 @@ def prune(
     damaged: Annotated[
         bool, typer.Option("--damaged", help="Records that cannot be read, or are not what they claim to be.")
     ] = False,
+    pictures: Annotated[
+        bool, typer.Option("--pictures", help="In place of records: pictures from the web and tables, by --older-than.")
+    ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Count them, and take nothing out.")] = False,
     store: Records = None,
 ) -> None:
@@ -288,10 +304,44 @@ def prune(
     from askance.evals import keys_used
     from askance.replay import prune as take_out
 
+    if pictures:
+        _check_picture_prune(older_than, others=bool(model or unused_by or damaged))
+        with _open(store, read_only=dry_run) as records:
+            _prune_pictures(_kept_pictures(records), str(older_than), dry_run=dry_run)
+        return
     used = None if not unused_by else frozenset[str]().union(*map(keys_used, unused_by))
     with _open(store, read_only=dry_run) as records:
         gone = take_out(records, older_than=older_than, model=model, used=used, damaged=damaged, try_only=dry_run)
     print(f"{many(gone.records, 'record')}, {gone.size / 1e6:.1f} MB, {'would be' if dry_run else 'are'} taken out.")
+
+
+def _check_picture_prune(older_than: str | None, *, others: bool) -> None:
+    """Refuses to take out pictures by what only records have, or without an age.
+
+    Raises:
+        UsageError: so it is.
+    """
+    from askance.errors import UsageError
+
+    if others:
+        raise UsageError(
+            "Pictures have no model, no run and no form to go by.", hint="With `--pictures` give `--older-than` alone."
+        )
+    if older_than is None:
+        raise UsageError("Nothing says which pictures to take out.", hint="Give an age: `--pictures --older-than 30d`.")
+
+
+def _prune_pictures(folder: PictureFolder, older_than: str, *, dry_run: bool) -> None:
+    """Takes out the pictures that were fetched before a date; a replay that needs one says how to fetch it again."""
+    from askance.replay.maintenance import end_of_age
+    from askance.replay.record import record_time
+
+    end = end_of_age(older_than)
+    gone = [each for each in folder.kept() if record_time(each.at) < end]
+    if not dry_run:
+        folder.remove(gone)
+    size = sum(each.size for each in gone) / 1e6
+    print(f"{many(len(gone), 'picture')}, {size:.1f} MB, {'would be' if dry_run else 'are'} taken out.")
 
 
 def _records(path: Path) -> Any:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
+from stat import S_ISREG
 from typing import Literal
 
 from askance.errors import BadImage, UsageError
@@ -18,10 +21,21 @@ Fetch = Literal["missing", "always", "never"]
 
 
 @dataclass(frozen=True, slots=True)
+class KeptPicture:
+    """A picture of a folder."""
+
+    file: Path
+    size: int
+    """Bytes."""
+    at: datetime
+    """When it was fetched, UTC."""
+
+
+@dataclass(frozen=True, slots=True)
 class PictureFolder:
     """Pictures as files, each named by the sha256 of its address, or of its bytes where it has none, and by its format.
 
-    Nothing is ever taken out; deleting the folder costs no more than fetching the pictures again.
+    Deleting the folder, or some of its pictures, costs no more than fetching them again.
     """
 
     path: Path
@@ -52,6 +66,29 @@ class PictureFolder:
         """
         image = Image.from_bytes(data)
         return self._kept(image.sha256) or self._write(image.sha256, image)
+
+    def kept(self) -> Iterator[KeptPicture]:
+        """The pictures that are there, in the order of their names; none where there is no folder."""
+        for file in sorted(self.path.glob("[!.]*")):
+            with suppress(OSError):  # somebody else may take it out just now
+                found = file.lstat()
+                if S_ISREG(found.st_mode):
+                    yield KeptPicture(file, found.st_size, datetime.fromtimestamp(found.st_mtime, UTC))
+
+    def remove(self, pictures: Iterable[KeptPicture]) -> None:
+        """Takes pictures out.
+
+        Raises:
+            UsageError: the folder cannot be written.
+        """
+        for each in pictures:
+            try:
+                each.file.unlink(missing_ok=True)
+            except OSError as error:
+                raise UsageError(
+                    f"The picture {str(each.file)!r} cannot be taken out: {error.strerror}.",
+                    hint="Mend the rights of its folder.",
+                ) from error
 
     def _kept(self, name: str) -> Path | None:
         return next(self.path.glob(f"{name}*"), None)

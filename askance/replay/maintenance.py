@@ -351,7 +351,7 @@ def _remove(store: Store, keys: list[str], size: int, *, try_only: bool) -> Prun
 
 
 def _prune_filter(older_than: str | None, model: str | None, used: Collection[str] | None) -> Callable[[Record], bool]:
-    end = None if older_than is None else _end_of_age(older_than)
+    end = None if older_than is None else end_of_age(older_than)
     pattern = None if model is None else name_pattern(model)
     kept = None if used is None else frozenset(used)
     return lambda record: (
@@ -364,7 +364,7 @@ def _prune_filter(older_than: str | None, model: str | None, used: Collection[st
 _UNITS: Mapping[str, timedelta] = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
 
 
-def _end_of_age(text: str) -> str:
+def end_of_age(text: str) -> str:
     """The time of a date or an age, as records write it."""
     number, unit = text[:-1], text[-1:]
     if unit in _UNITS and number.isascii() and number.isdigit() and len(number) < 7:

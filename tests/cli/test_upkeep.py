@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from askance.chat import ChatResponse, Usage
+from askance.images.folder import PictureFolder
 from askance.replay import Cassette, Record, Store, database, export_cassette
 from tests.cli.command import Command
 from tests.replay.samples import record, request
@@ -171,3 +173,42 @@ def test_a_damaged_store_is_taken_in_without_what_is_damaged(
         "1 new, 0 known, 1 answered otherwise (kept as they were), 1 damaged (left where they are).\n",
     )
     assert f"`askance cache merge --skip-damaged {damaged}` takes the others into a store on a local disk" in told
+
+
+def test_pictures_from_the_web_are_counted_and_taken_out_by_age(askance: Command, own_place: Path) -> None:
+    with Store.open() as store:
+        store.put(record("one"))
+        folder = PictureFolder(store.folder / "pictures")
+    for number in range(3):
+        folder.of_bytes(f"picture {number}".encode())
+    for file in sorted(folder.path.glob("[!.]*"))[:2]:
+        os.utime(file, (0, 0))
+
+    counted = askance("cache", "stats").out
+    tried = askance("cache", "prune", "--pictures", "--older-than", "30d", "--dry-run")
+    done = askance("cache", "prune", "--pictures", "--older-than", "30d")
+
+    assert "  pictures  from the web and from tables, 0.0 MB" in counted
+    assert counted.splitlines()[0].endswith("1 record, 0.0 MB")
+    assert tried.out == "2 pictures, 0.0 MB, would be taken out.\n"
+    assert (done.code, done.out) == (0, "2 pictures, 0.0 MB, are taken out.\n")
+    assert len([*folder.kept()]) == 1
+    assert "1 record, " in askance("cache", "stats").out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((), "Nothing says which pictures to take out."),
+        (("--older-than", "1d", "--model", "x"), "Pictures have no model, no run and no form to go by."),
+        (("--older-than", "soon"), "'soon' is no date."),
+    ],
+    ids=["no age", "a model", "no date"],
+)
+def test_pictures_are_taken_out_by_age_alone(askance: Command, words: tuple[str, ...], message: str) -> None:
+    with Store.open() as store:
+        store.put(record("one"))
+
+    done = askance("cache", "prune", "--pictures", *words)
+
+    assert (done.code, done.err.splitlines()[0]) == (2, f"askance: {message}")

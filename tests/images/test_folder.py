@@ -94,3 +94,17 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "pictures").write_text("a file", encoding="utf-8")
     with pytest.raises(UsageError, match=r"cannot be kept in .*: File exists. Name another folder"):
         PictureFolder(tmp_path / "pictures").of_bytes(b"picture")
+
+
+def test_pictures_that_are_kept_are_listed_and_taken_out(tmp_path: Path, fetched: list[str]) -> None:
+    folder = PictureFolder(tmp_path / "pictures")
+    assert [*folder.kept()] == []
+    files = {folder.of_address(f"https://example.org/{name}") for name in "abc"}
+    (folder.path / "elsewhere").symlink_to(tmp_path / "outside")
+    kept = [*folder.kept()]
+
+    assert {each.file for each in kept} == files  # and neither the link nor `.gitignore`
+    assert {each.size for each in kept} == {each.file.stat().st_size for each in kept}
+    folder.remove(kept[:2])
+    folder.remove(kept[:2])
+    assert [each.file for each in folder.kept()] == [kept[2].file]
