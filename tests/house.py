@@ -374,7 +374,8 @@ def verbal(modules: Mapping[str, Module]) -> list[str]:
 
 NOUNS = {
     "captioning": "a task of WHOOPS! (section 4.2)",
-    "matching": "a task of WHOOPS! (section 4.2)",
+    "matching": "a task of WHOOPS! (section 4.2) and of the New Yorker paper (section 2.1)",
+    "ranking": "a task of the New Yorker paper (section 2.1, quality ranking)",
     "reading": "what a chain gives: `Reading` is the noun of its class",
     "resampling": "what statistics calls bootstrap and permutations together",
     "testing": "helpers for tests, as numpy and torch name theirs",

@@ -44,7 +44,7 @@ class CartoonRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JokeExplanation:
+class WrittenExplanation:
     """Why a caption is funny, in the words of a person."""
 
     contest: int
@@ -67,7 +67,7 @@ class RawContests:
     cartoons: Mapping[int, CartoonRecord] = field(repr=False)
     """By contest, in order."""
     captions: CaptionFolder = field(repr=False)
-    explanations: tuple[JokeExplanation, ...] = field(default=(), repr=False)
+    explanations: tuple[WrittenExplanation, ...] = field(default=(), repr=False)
     digests: Mapping[str, str]
     """By name the sha256 of each file but those of captions."""
 
@@ -108,10 +108,10 @@ def _cartoons(path: Path) -> dict[int, CartoonRecord]:
     return found
 
 
-def _explanations(path: Path) -> tuple[JokeExplanation, ...]:
+def _explanations(path: Path) -> tuple[WrittenExplanation, ...]:
     rows: Sequence[JsonObject] = _read(path, _EXPLANATIONS, "joke_explanations_flat.json")
     found = (
-        JokeExplanation(
+        WrittenExplanation(
             contest=row["contest_number"],
             caption=clean_caption(row["caption"]),
             text=row["explanation"],

@@ -7,6 +7,7 @@ paper's figures are means over the five, so `fold=all` is the default, and figur
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
@@ -216,9 +217,9 @@ class CartoonTask(RepliesTask, ShotsTask, ModelTask):
                 by_id.setdefault(item_id(sample), []).append(sample)
         return [sample for item in self.subset.items for sample in by_id[item.id]]
 
+    @abstractmethod
     def samples_of(self, item: Item) -> Iterator[Sample]:
         """The samples of an item: one, or one for each order of its captions."""
-        raise NotImplementedError
 
     def sample_of(self, item: Item, *, inputs: Mapping[str, Any], target: Mapping[str, Any]) -> Sample:
         """The sample of an item, with what the context gives of its cartoon.
@@ -268,9 +269,9 @@ class CartoonTask(RepliesTask, ShotsTask, ModelTask):
             description = lay_out(_fields(item.annotation, FIELDS.get(self.context, len(CARTOON_LINKS))))
         return Example(values={**self.asked(item), "description": description}, answer=item.label)
 
+    @abstractmethod
     def asked(self, item: Item) -> Mapping[str, Any]:
         """What is asked about the cartoon, by the names of the prompt's inputs."""
-        raise NotImplementedError
 
     # --- the chain ---
 
@@ -400,17 +401,17 @@ class CaptionTask(ConventionTask, CartoonTask):
         read = plain if self.replies is None else by_convention(plain, ACCURACY)
         return self.over_folds(read, *self.headlines)
 
+    @abstractmethod
     def metrics(self) -> Sequence[Metric]:
         """What is counted beside the accuracy."""
-        raise NotImplementedError
 
+    @abstractmethod
     def values_of(self, sample: Sample, *, right: float) -> Mapping[str, float]:
         """The values of an answer that is right, 1, or wrong, 0."""
-        raise NotImplementedError
 
+    @abstractmethod
     def values_said(self, sample: Sample, letter: str) -> Mapping[str, float]:
         """The values of an answer that says a letter, by the order in which the captions are shown."""
-        raise NotImplementedError
 
     def _score(self, sample: Sample, value: Any) -> Score:
         """The score of a choice: a list with one number, or an empty one for a tie of a scorer."""

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from askance.evals.newyorker.caption_choice import CaptionChoice
     from askance.evals.newyorker.crowd_ratings import ContestCaptions
     from askance.evals.newyorker.layout import TaskName
-    from askance.evals.newyorker.raw_contests import CartoonRecord, JokeExplanation, RawContests
+    from askance.evals.newyorker.raw_contests import CartoonRecord, RawContests, WrittenExplanation
     from askance.models import Engine
     from askance.models.encoders.embedder import EmbedderLike
 
@@ -133,7 +133,7 @@ class ContestPart:
     contests: tuple[int, ...]
     matching: tuple[MatchingItem, ...]
     ranking: tuple[RankingItem, ...]
-    explanation: tuple[JokeExplanation, ...]
+    explanation: tuple[WrittenExplanation, ...]
 
     def forms(self, task: TaskName) -> list[JsonObject]:
         """Its items of a task in the repository's shape."""
@@ -359,7 +359,7 @@ def _part(
     groups: Mapping[int, int],
     *,
     seed: int,
-    explanations: Sequence[JokeExplanation],
+    explanations: Sequence[WrittenExplanation],
 ) -> ContestPart:
     contests = tuple(each.contest for each in chosen)
     good = [each for choice in chosen for each in choice.good]

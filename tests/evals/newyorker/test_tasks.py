@@ -275,7 +275,7 @@ def test_a_joke_is_explained_and_held_against_the_authors_words(data: Path, aske
 
     assert sample.target["references"][0].startswith("Real ")
     assert sample.target["tokens"] == len(sample.target["references"][0].split()) + 3
-    assert "Caption: The " in task.question_of(sample).about
+    assert "caption: The " in task.question_of(sample).about
     assert figures(run)["words"] == 4
     assert all("has heard joke 0 before" in request.messages[-1].text for request in asked)
 
@@ -293,8 +293,8 @@ def test_a_joke_is_explained_and_held_against_the_authors_words(data: Path, aske
     ],
 )
 def test_what_cannot_be_asked_is_refused(data: Path, asked: Asked, options: dict[str, Any], message: str) -> None:
+    made: dict[str, Any] = {"data": data, "vlm": asked.model, **options}
     with pytest.raises(AskanceError) as caught:
-        made: dict[str, Any] = {"data": data, "vlm": asked.model, **options}
         CartoonMatching(**made).evaluation()
 
     assert message in str(caught.value)
