@@ -46,6 +46,8 @@ LEAST = 10
 """Fewest images that a classifier is trained on."""
 CHANCE = 0.5
 """Balanced accuracy of a guess: the mean of the shares of true and of wrong statements that are classified rightly."""
+UNDECIDED = 1e-9
+"""Probabilities this near to chance differ from it by rounding; such a statement is right as often as a guess."""
 SHOWN = 8
 """How many words are named for each class."""
 ORDERS = 4
@@ -262,9 +264,13 @@ def _accuracy(
     kind: NegativeKind | None = None,
     seed: int,
 ) -> TextOnlyAccuracy:
-    rows = [
-        [float(not one.wrong and chance < CHANCE), not one.wrong, float(one.wrong and chance > CHANCE), one.wrong]
+    right = [
+        0.5 if abs(chance - CHANCE) < UNDECIDED else float((chance > CHANCE) == one.wrong)
         for one, chance in zip(statements, probability, strict=True)
+    ]
+    rows = [
+        [share * (not one.wrong), not one.wrong, share * one.wrong, one.wrong]
+        for one, share in zip(statements, right, strict=True)
     ]
     clusters = [one.key for one in statements]
     true, all_true, wrong, all_wrong = (sum(column) for column in zip(*rows, strict=True))

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from askance.errors import BadData, BadImage, UsageError
 from askance.evals.negatives import HardNegative, OptionSet
-from askance.evals.negatives.annotation_artifacts import find_artifacts
+from askance.evals.negatives.annotation_artifacts import UNDECIDED, find_artifacts
 from askance.evals.newyorker.caption_choice import GoodCaption, choose_captions, official_finalists
 from askance.evals.newyorker.contest_parts import (
     CHOICES,
@@ -484,6 +484,6 @@ def wording_accuracy(sets: Sequence[OptionSet], artifacts: AnnotationArtifacts) 
     for each in sets:
         wrong = {text: artifacts.probability[each.key, text] for text in each.options}
         least = min(wrong.values())
-        best = [text for text, chance in wrong.items() if chance == least]
+        best = [text for text, chance in wrong.items() if chance - least < UNDECIDED]
         right += sum(text in each.true for text in best) / len(best)
     return right / len(sets)
