@@ -12,14 +12,13 @@ construct_tasks(raw, embedder="st:paraphrase-MiniLM-L6-v2", seed=0).write(Path("
 from __future__ import annotations
 
 import json
-import shutil
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
-from askance.errors import BadData, UsageError
+from askance.errors import BadData, BadImage, UsageError
 from askance.evals.negatives import HardNegative, OptionSet
 from askance.evals.negatives.annotation_artifacts import find_artifacts
 from askance.evals.newyorker.caption_choice import GoodCaption, choose_captions, official_finalists
@@ -33,7 +32,7 @@ from askance.evals.newyorker.contest_parts import (
     parts_of_fold,
 )
 from askance.evals.run_folder import write_whole
-from askance.evals.suite.files import files_below, is_picture
+from askance.evals.suite.pictures import PictureFiles
 from askance.evals.suite.shuffle import stable_hash
 from askance.models import get_embedder, run_sync
 from askance.models.encoders.search import TextVectors
@@ -223,7 +222,7 @@ class ConstructedTasks:
             pictures: folder with pictures that are named by their contest; those of the tasks are copied.
 
         Returns:
-            Contests without a picture; all where no folder is named.
+            Contests without a picture that can be read; all where no folder is named.
 
         Raises:
             UsageError: the folder holds something.
@@ -231,7 +230,7 @@ class ConstructedTasks:
             StoreError: a file cannot be written.
         """
         check_new(folder)
-        found = {} if pictures is None else _pictures(pictures)
+        found = PictureFiles({}) if pictures is None else _pictures(pictures)
         used = [contest for part in self.parts for contest in part.contests]
         for fold in range(PARTS):
             splits = parts_of_fold(fold)
@@ -246,10 +245,7 @@ class ConstructedTasks:
                 folder / "annotations_per_split" / f"split={fold}_newyorker_contest_annotations.json",
                 self._records(splits),
             )
-        for contest in sorted(set(used) & set(found)):
-            (folder / PICTURES).mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(found[contest], folder / PICTURES / f"{contest}{found[contest].suffix.lower()}")
-        missing = tuple(sorted(set(used) - set(found)))
+        missing = tuple(sorted(contest for contest in used if not _copied(contest, found, folder / PICTURES)))
         pictures_said = {"copied": len(used) - len(missing), "missing": ranges(missing)}
         _write(folder / MANIFEST, {**self.manifest, "pictures": pictures_said})
         return missing
@@ -279,15 +275,23 @@ def _write(path: Path, form: object) -> None:
     write_whole(path, json.dumps(form, ensure_ascii=False, indent=1) + "\n")
 
 
-def _pictures(folder: Path) -> dict[int, Path]:
-    """The pictures that are named by their contest."""
+def _pictures(folder: Path) -> PictureFiles:
     if not folder.is_dir():
         raise BadData(f"There is no folder {str(folder)!r}.", hint="Name the folder with 1.jpeg, 2.jpeg and so on.")
-    found: dict[int, Path] = {}
-    for path in files_below(folder, deepest=2, most=100_000, takes=is_picture):
-        if path.stem.isascii() and path.stem.isdigit():
-            found.setdefault(int(path.stem), path)
-    return found
+    return PictureFiles.scan(folder)
+
+
+def _copied(contest: int, pictures: PictureFiles, folder: Path) -> bool:
+    """Copies the picture of a contest; False where there is none, or a file that is no picture."""
+    try:
+        image = pictures.load(str(contest))
+        if image is None or not image.info:
+            return False
+    except BadImage:
+        return False
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{contest}{pictures.by_stem[str(contest)].path.suffix.lower()}").write_bytes(image.data)
+    return True
 
 
 def construct_tasks(

@@ -324,6 +324,7 @@ def test_pictures_are_copied_and_those_that_lack_are_named(raw: RawContests, tmp
     (tmp_path / "cartoons").mkdir()
     for name in ("1.png", "2.JPEG", "900.png", "cover.png"):
         (tmp_path / "cartoons" / name).write_bytes(png())
+    (tmp_path / "cartoons" / "3.png").write_bytes(b"no picture")
     missing = construct_tasks(raw).write(tmp_path / "mine", pictures=tmp_path / "cartoons")
 
     assert sorted(path.name for path in (tmp_path / "mine" / "all_contest_images").iterdir()) == ["1.png", "2.jpeg"]
