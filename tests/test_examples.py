@@ -59,9 +59,23 @@ def test_the_pack_is_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
     assert [run["again"] for run in found["runs"]] == [{"same": 7}] * 7
 
 
+def test_the_pack_of_captions_is_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["replay", str(EXAMPLES / "newyorker.pack"), "--rerun", "--json"])
+    found = json.loads(capsys.readouterr().out)
+
+    assert (ended.value.code, found["sound"], found["differing_tables"]) == (0, True, [])
+    assert [run["differences"] for run in found["runs"]] == [[]] * 6
+    assert [run["again"] for run in found["runs"]] == [{"same": 8}] * 4 + [{"same": 16}, {"same": 8}]
+
+
 def test_a_blind_model_says_the_same_of_another_picture() -> None:
     with open_pack(EXAMPLES / "demo.pack") as pack:
         runs = {run.path.name: run for run in pack.runs}
         for seen, swapped in (("arr-multi-image", "arr-multi-swapped"), ("mac-image", "mac-swapped")):
             (headline, *_) = compare(runs[seen], runs[swapped])
             assert headline.comparison.verdict == "tied"
+    with open_pack(EXAMPLES / "newyorker.pack") as pack:
+        runs = {run.path.name: run for run in pack.runs}
+        (headline, *_) = compare(runs["matching-image"], runs["matching-swapped"])
+        assert headline.comparison.verdict == "tied"

@@ -82,7 +82,7 @@ def test_what_a_file_takes_from_another_is_not_its_own() -> None:
 
 WRONG = {
     "near": ("pittads/mcc", r"There is no task 'pittads/mcc'\. Near it: pittads/mac"),
-    "far": ("captions", r"There is no task 'captions'\. .*A task of your own is named by its file"),
+    "far": ("zebra", r"There is no task 'zebra'\. .*A task of your own is named by its file"),
     "no file": ("gone.py", r"There is no file 'gone\.py'"),
     "no such task": ("one.py@other", r"has no task 'other'\. It has 'one\.py@own/one'"),
     "no python": ("broken.py", r"The file 'broken\.py' cannot be loaded: SyntaxError"),

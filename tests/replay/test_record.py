@@ -309,7 +309,8 @@ def test_all_that_a_chat_can_say_fits() -> None:
 def test_nothing_that_a_chat_can_say_is_left_out() -> None:
     asked = {field.name for field in fields(ChatRequest) if field.init and field.compare}
     answered = {field.name for field in fields(ChatResponse) if field.compare}
-    assert (FULL_REQUEST.canonical().keys(), FULL_RESPONSE.canonical().keys()) == (asked, answered)
+    request = replace(FULL_REQUEST, given="a text to be weighed")
+    assert (request.canonical().keys(), FULL_RESPONSE.canonical().keys()) == (asked, answered)
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS - {"chat"}))

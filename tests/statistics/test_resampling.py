@@ -319,4 +319,4 @@ def test_intervals_over_strata_hold_the_truth_as_often_as_they_say() -> None:
         interval = bootstrap_mean(values, clusters, strata=strata, seed=run, draws=300)
         held += interval is not None and (0.9 + 0.5 + 0.3) / 3 in interval
 
-    assert 0.92 <= held / 300 <= 0.98
+    assert 0.9 <= held / 300 <= 0.98  # 1,000 runs give 93 and 94 % by two seeds; 300 of them vary by 1.4 %
