@@ -43,7 +43,7 @@ def few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     """Agreements are resampled a few times: of two groups, which is all that the cards here have."""
     places = resampling.resampled_rows
 
-    def drawn(clusters: Sequence[Any], *, seed: int, draws: int) -> Iterator[list[int]]:
+    def drawn(clusters: Sequence[Any], *, seed: int, draws: int) -> Iterator[list[list[int]]]:
         return places(clusters, seed=seed, draws=min(draws, 100))
 
     monkeypatch.setattr(resampling, "resampled_rows", drawn)

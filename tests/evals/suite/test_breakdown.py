@@ -222,16 +222,12 @@ def test_a_tag_makes_figures_of_its_values() -> None:
 def test_pairs_of_samples_have_means_over_folds_too() -> None:
     source = np.random.default_rng(7)
     metric = PairMetric(name="both", columns=("pair", "order", "accuracy"), of_pair=both_right)
-    scorer = over_folds(
-        replace(
-            SCORER,
-            score=lambda sample, value: Score(
-                values={**values_of(value).values, "pair": float(sample.tags["contest"]), "order": float(sample.id[-1])}
-            ),
-            metrics=(metric,),
-        ),
-        (0, 1),
-    )
+
+    def score(sample: Sample, value: Any) -> Score:
+        pair = {"pair": float(sample.tags["contest"]), "order": float(sample.id[-1])}
+        return Score(values={**values_of(value).values, **pair})
+
+    scorer = over_folds(replace(SCORER, score=score, metrics=(metric,)), (0, 1))
     results = [
         result(int(contest > 9), contest, order, bool(source.random() < 0.6))
         for contest in range(30)
