@@ -558,6 +558,6 @@ def test_an_unknown_chain_names_the_known_ones(askance: Command) -> None:
     assert done.code == 2
     assert "There is no chain 'action-reasons'." in done.err
     assert (
-        "Choose one of verbalize, atypicality, action-reason, end-to-end, explain, identify, ask, brainstorm, or install"
+        "Choose one of verbalize, atypicality, action-reason, end-to-end, explain, identify, ask, brainstorm, or"
         in done.err
     )
