@@ -27,6 +27,7 @@ from askance.evals.newyorker.layout import (
     CHOICES,
     LEADERBOARD,
     LETTERS,
+    SPLITS,
     NewYorkerFiles,
     SourceRow,
     Split,
@@ -154,6 +155,8 @@ class NewYorker:
     def splits(self, task: TaskName, fold: int) -> Mapping[Split, tuple[Item, ...]]:
         """All items of one fold of a task, by split; a split without a file is left out.
 
+        A file of the repository holds all three splits, and some of them may be empty.
+
         Raises:
             BadData, MissingExtra: as `items`.
         """
@@ -232,7 +235,8 @@ class NewYorker:
         return f"The folder {str(self.folder)!r} has {wanted} of {task}; it has {there}."
 
     def _read(self, files: TaskFiles) -> Mapping[Split, tuple[Item, ...]]:
-        found: dict[Split, dict[str, Item]] = {}
+        in_one_file: Sequence[Split] = SPLITS if None in files.files else ()
+        found: dict[Split, dict[str, Item]] = {split: {} for split in in_one_file}
         for row in files.rows(self.problems):
             items = found.setdefault(row.split, {})
             try:

@@ -131,6 +131,10 @@ class CartoonTask(RepliesTask, ShotsTask, ModelTask):
             return (LEADERBOARD,)
         if self.fold != "all":
             return (self.fold,)
+        return [fold for fold in self._known_folds() if self.dataset.items(self.about, fold=fold)]
+
+    def _known_folds(self) -> Sequence[int]:
+        """The folds of the data; some may test nothing, where tasks were built from few contests."""
         return sorted(fold for task, fold in self.dataset.files.tasks if task == self.about and fold != LEADERBOARD)
 
     @override
@@ -149,7 +153,7 @@ class CartoonTask(RepliesTask, ShotsTask, ModelTask):
 
     @override
     def ids_left_out(self) -> Collection[str]:
-        known = {item.id for fold in self.dataset.folds for item in self.dataset.items(self.about, fold=fold)}
+        known = {item.id for fold in self._known_folds() for item in self.dataset.items(self.about, fold=fold)}
         return known - {item.id for item in self.subset.items}
 
     # --- the items ---

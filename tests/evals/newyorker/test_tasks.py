@@ -98,6 +98,24 @@ async def test_a_model_that_knows_the_cartoon_is_right_in_every_fold(data: Path,
     assert (await rescore(Run.open(run.path), CartoonMatching, reread=True)).run.figures == run.figures
 
 
+def test_folds_that_test_nothing_are_left_out_of_the_mean(asked: Asked, tmp_path: Path) -> None:
+    """Tasks that were built from few rated contests have such folds."""
+    folder = cartoons.repository(tmp_path / "data")
+    for fold in (0, 3):
+        file = folder / "tasks" / f"quality_ranking_split={fold}_cleaned.json"
+        file.write_text(json.dumps({**json.loads(file.read_text("utf-8")), "test": []}), "utf-8")
+    task = CartoonRanking(data=folder, llm=asked.model, context="description")
+    run = evaluate(task)
+    found = figures(run)
+
+    assert {answer.sample.tags["fold"] for answer in run.answers} == {1, 2, 4}
+    assert found["accuracy"] == pytest.approx(sum(found[f"accuracy: fold {fold}"] or 0 for fold in (1, 2, 4)) / 3)
+    assert "accuracy: fold 0" not in found
+    assert any("Folds 1, 2, 4 of 5, not comparable" in note for note in task.scorer().notes)
+    with pytest.raises(BadData, match="No item of ranking"):
+        CartoonRanking(data=folder, llm=asked.model, context="description", fold=3).samples()
+
+
 @pytest.mark.parametrize(("context", "count"), [("description", 4), ("description-1", 1), ("description-3", 3)])
 def test_a_context_shows_the_first_fields_of_what_people_wrote(
     data: Path, asked: Asked, context: str, count: int
