@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 def grid(
     context: typer.Context,
     calls: Calls,
-    file: Annotated[str, typer.Argument(metavar="GRID", help="A grid file; or one that ships: pittads, whoops.")],
+    file: Annotated[
+        str, typer.Argument(metavar="GRID", help="A grid file; or one that ships: pittads, whoops, newyorker.")
+    ],
     data: Annotated[Path | None, typer.Option(help="Folder of the data, for all runs.")] = None,
     table: Annotated[
         list[str] | None, typer.Option("--table", help="Only this table; may be repeated. By default all.")

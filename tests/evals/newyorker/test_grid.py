@@ -1,0 +1,124 @@
+"""The grid of the New Yorker suite that ships, whole, over a made-up data set and models whose answers are known."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+
+import pytest
+
+from askance.chat import ChatRequest
+from askance.evals.analysis.grid import GridRun, GridRunner, grid_tables, read_grid
+from askance.evals.catalog import find_task
+from askance.evals.published_figures import find_published_table
+from askance.evals.report.published_part import published_beside
+from askance.evals.tables import FORMATS, rendered
+from askance.models import Engine, Model, ScriptedModel, ScriptedScorer, get_model
+from askance.replay import MemoryStore
+from tests.evals.newyorker import cartoons
+from tests.scripted import ENFORCED, name_of
+
+GRID = read_grid("newyorker")
+
+
+def scripted(name: str, engine: Engine) -> Model:
+    """A model that says the first letter, and the same of every cartoon."""
+
+    def reply(request: ChatRequest) -> str:
+        answers: Mapping[str, object] = {
+            "location": {"location": "a bar"},
+            "scene_description": {"description": "An animal talks."},
+            "unusual": {"unusual": "It talks."},
+            "entities": {"entities": ["Duck"]},
+            "match": {"answer": "A"},
+            "rank": {"answer": "A"},
+            "explain": {"explanation": "It is a pun on the animal."},
+        }
+        asked = name_of(request)
+        found = dict(next(found for start, found in answers.items() if asked.startswith(start)))  # type: ignore[call-overload]
+        return json.dumps({"reasoning": "First.", **found} if asked.endswith("step_by_step") else found)
+
+    return get_model(ScriptedModel(reply, capabilities=ENFORCED, identity=name), engine=engine)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> GridRun:
+    folder, engine = tmp_path_factory.mktemp("grid"), Engine(records=MemoryStore())
+    runner = GridRunner(
+        GRID.with_models({name: name for name in GRID.models}),
+        out=folder / "runs",
+        engine=engine,
+        find=find_task,
+        options={"data": cartoons.lines(folder / "data")},
+    )
+    runner.models |= {name: scripted(name, engine) for name in GRID.models}
+    runner.models["CLIP"] = ScriptedScorer(lambda _, text: float("joke 0" in text), identity="CLIP")
+    return asyncio.run(runner.run())
+
+
+def test_every_cell_has_a_run(made: GridRun) -> None:
+    missing = [
+        (cell.table, cell.label, cell.head, found.reason)
+        for cell in made.grid.cells
+        if (found := made.found[cell.asked]).run is None
+    ]
+
+    assert missing == []
+    assert made.whole
+
+
+def test_figures_are_means_over_all_five_folds(made: GridRun) -> None:
+    for cell in made.grid.cells:
+        run = made.found[cell.asked].run
+        assert run is not None
+        if cell.head != "PPL":  # a script weighs no given text
+            figure = run.figure(cell.metric)
+            each = [run.figure(f"{cell.metric}: fold {fold}").value for fold in range(5)]
+            known = [value for value in each if value is not None]
+            assert figure.value == pytest.approx(sum(known) / len(known))
+            assert len(known) == 5
+
+
+def test_a_cell_has_the_context_and_the_examples_of_its_row(made: GridRun) -> None:
+    runs = {(cell.table, cell.label, cell.head): made.found[cell.asked].run for cell in made.grid.cells}
+    run = runs["table-2", "GPT-4 (5-shot)", "matching"]
+
+    assert run is not None
+    assert (run.options["context"], run.options["shots"], run.options["fold"]) == ("description", 5, "all")
+    assert all(len(answer.sample.inputs["examples"]) == 5 for answer in run.answers)
+    assert runs["table-2", "GPT-4 (5-shot)", "CrowdAcc"] is runs["table-2", "GPT-4 (5-shot)", "NYAcc"]
+
+
+def test_the_published_rows_are_there_and_fine_tuned_ones_are_not() -> None:
+    for spec in GRID.tables.values():
+        suite, _, number = (spec.published or "").partition("/")
+        table = find_published_table(suite, int(number))
+        asked = {row.published for row in spec.rows if row.published is not None}
+        assert [*spec.columns] == [*table.columns]
+        assert asked == {
+            row.names
+            for row in table.rows
+            if not any(word in " ".join(row.names) for word in ("T5", "finetuned", "Random", "people"))
+        }
+
+
+def test_published_figures_stand_beside_and_every_form_is_written(made: GridRun) -> None:
+    tables = grid_tables(made)
+
+    assert {row[0]: row[-3:] for row in tables["table-2"].rows}["GPT-4 (CoT)"] == (81.9, 66.2, 64.3)
+    assert {row[0]: row[-3:] for row in tables["table-5"].rows}["GPT-4 (CoT)"] == (3.42, 19.0, None)
+    assert any("fine-tuned" in note for note in tables["table-5"].notes)
+    for table in tables.values():
+        for form in FORMATS:
+            assert "nan" not in rendered(table, form).lower()
+
+
+def test_a_report_shows_figures_of_the_same_number_of_examples(made: GridRun) -> None:
+    runs = {(cell.table, cell.label, cell.head): made.found[cell.asked].run for cell in made.grid.cells}
+    run = runs["table-2", "GPT-3 (zero-shot)", "matching"]
+
+    assert run is not None
+    (beside,) = published_beside(run)
+    assert beside.heads == ("FD, GPT-3 (zero-shot)",)
+    assert beside.rows == (("accuracy", (0.516,)),)
