@@ -389,11 +389,11 @@ def test_a_child_that_lives_on_frees_what_its_dead_parent_held(run: Run, tmp_pat
     script = (
         "import os, sys, time\nfrom pathlib import Path\nfrom askance.replay.leases import StoreLeases\n"
         "own = StoreLeases(Path(sys.argv[1]))\nassert own.take(sys.argv[2])\n"
-        "child = os.fork()\nif not child: time.sleep(60)\nprint(child, flush=True)\nos._exit(0)\n"
+        "if not os.fork():\n    print(os.getpid(), flush=True)\n    time.sleep(60)\nos._exit(0)\n"
     )
     done = subprocess.Popen([sys.executable, "-c", script, str(tmp_path), KEY], stdout=subprocess.PIPE, text=True)
     assert done.stdout is not None
-    child = int(done.stdout.readline())
+    child = int(done.stdout.readline())  # it says so itself, once the fork has let go of what it inherited
     done.wait(20)
     done.stdout.close()
     try:
