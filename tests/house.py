@@ -37,7 +37,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("nodes", "workspace"),
     ("tools",),
     ("agents",),
-    ("chains",),
+    ("chains", "retrieval"),
     ("demo", "evals"),
     ("cli",),
     ("__main__",),
@@ -53,14 +53,18 @@ SUITES = tuple(f"{PACKAGE}.evals.{suite}" for suite in ("pittads", "whoops", "ne
 RUNNABLE_ROOMS = tuple(f"{PACKAGE}.{room}*" for room in ("nodes", "tools", "agents", "chains"))
 
 VENDORS: dict[str, tuple[str, ...]] = {
+    "Stemmer": ("askance.retrieval.bm25",),
     "PIL": ("askance.images*",),
     "aiohttp": ("askance.models.openai.transport",),
+    "bm25s": ("askance.retrieval.bm25",),
+    "chromadb": (),
     "datasets": ("askance.data_table", "askance.evals.exports.frames"),
     "diskcache": ("askance.replay*",),
     "filelock": ("askance.evals.run_folder", "askance.models.batch.job", "askance.models.encoders.vectors"),
     "huggingface_hub": ("askance.models.local.hub",),
     "httpx2": ("askance.models.*openai*",),
     "jinja2": ("askance.evals.report.html", "askance.prompts*"),
+    "lancedb": ("askance.retrieval.lance",),
     "langchain": ("askance.models.*langchain*",),
     "langchain_core": (
         "askance.models.*langchain*",
@@ -68,7 +72,7 @@ VENDORS: dict[str, tuple[str, ...]] = {
     ),
     "langchain_openai": ("askance.models.*langchain*",),
     "langsmith": ("askance.models.*langchain*", "askance.nodes*"),
-    "llama_index": (),
+    "llama_index": ("askance.retrieval.llama",),
     "llguidance": ("askance.models.local.sampler",),
     "mlflow": ("askance.evals.exports.mlflow_store",),
     "numpy": (
@@ -76,6 +80,7 @@ VENDORS: dict[str, tuple[str, ...]] = {
         "askance.evals.suite.shots",
         "askance.models.encoders.search",
         "askance.models.encoders.vectors",
+        "askance.retrieval.*",
         "askance.statistics*",
     ),
     "onnxruntime": (),
