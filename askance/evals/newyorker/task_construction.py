@@ -156,9 +156,8 @@ def matching_items(
     """
     items: list[MatchingItem] = []
     wrong = balanced_distractors(groups, seed=seed, key=key)
-    for right, places, turn in zip(
-        captions, wrong, _turns(captions, CHOICES["matching"], seed=seed, key=key), strict=True
-    ):
+    turns = _turns(captions, CHOICES["matching"], seed=seed, key=key)
+    for right, places, turn in zip(captions, wrong, turns, strict=True):
         hashes = {stable_hash(seed, right.contest, right.text, captions[place].text): place for place in places}
         others = [captions[hashes[each]] for each in sorted(hashes)]
         items.append(MatchingItem(right=right, choices=(*others[:turn], right, *others[turn:])))

@@ -59,9 +59,6 @@ class PictureFiles:
     def __contains__(self, stem: str) -> bool:
         return stem in self.by_stem
 
-    def __len__(self) -> int:
-        return len(self.by_stem)
-
     def load(self, stem: str) -> Image | None:
         """The picture of that name; one from the archive is held in memory.
 
