@@ -42,6 +42,7 @@ from askance.evals.suite.option_orders import (
     both_right,
     order_metrics,
     order_values,
+    question_id,
     sample_ids,
 )
 from askance.evals.suite.ranker import OptionRanker
@@ -218,7 +219,7 @@ class CartoonTask(RepliesTask, ShotsTask, ModelTask):
                     asked, self._pool(fold), example=self._example, group=lambda sample: sample.tags["contest"]
                 )
             for sample in asked:
-                by_id.setdefault(item_id(sample), []).append(sample)
+                by_id.setdefault(question_id(sample), []).append(sample)
         return [sample for item in self.subset.items for sample in by_id[item.id]]
 
     @abstractmethod
@@ -293,11 +294,6 @@ class CartoonTask(RepliesTask, ShotsTask, ModelTask):
         given = {*FIELDS, CAPTION_ONLY} & {self.context}
         links = [link.name for link in CARTOON_LINKS] if given else ()
         return chain_of(name, self, agent=made, subject=subject, target=target, needs=needs, given=links)
-
-
-def item_id(sample: Sample) -> str:
-    """The id of a sample's item, whatever the order of its captions."""
-    return sample.id.removesuffix(f"#{sample.tags.get('order')}")
 
 
 def _fields(annotation: CartoonAnnotation, count: int) -> dict[str, str]:
@@ -430,13 +426,13 @@ class CaptionTask(ConventionTask, CartoonTask):
         if not sample.target["true"]:
             return Score(values=said)
         right = float(numbers == sample.target["true"])
-        chosen = order_values(sample, texts_of(sample, numbers), pair=item_id(sample))
+        chosen = order_values(sample, texts_of(sample, numbers), pair=question_id(sample))
         return Score(values={**self._right(sample, right=right), **said, **chosen})
 
     def _bound(self, sample: Sample, *, right: float) -> Score:
         if not sample.target["true"]:
             return Score(values={})
-        chosen = order_values(sample, ANY if right else math.nan, pair=item_id(sample))
+        chosen = order_values(sample, ANY if right else math.nan, pair=question_id(sample))
         return Score(values={**self._right(sample, right=right), **chosen})
 
     def _right(self, sample: Sample, *, right: float) -> dict[str, float]:
