@@ -45,12 +45,11 @@ from askance.evals.suite.option_orders import (
     question_id,
     sample_ids,
 )
-from askance.evals.suite.ranker import OptionRanker
+from askance.evals.suite.ranker import OptionRanker, RankerTask
 from askance.evals.suite.recorded_replies import RepliesTask
 from askance.evals.suite.selection import Subset, read_names
 from askance.evals.suite.shots import Group, ShotPool, ShotsTask
 from askance.evals.suite.suite_task import ModelTask
-from askance.models import ScorerLike
 from askance.nodes import Example
 
 if TYPE_CHECKING:
@@ -59,6 +58,7 @@ if TYPE_CHECKING:
     from askance.evals.newyorker.dataset import CartoonAnnotation, Item
     from askance.evals.solver import Solver
     from askance.images import Image
+    from askance.models import ScorerLike
 
 FoldChoice: TypeAlias = Literal["all", "leaderboard", 0, 1, 2, 3, 4]
 
@@ -313,45 +313,38 @@ ACCURACY = "accuracy"
 """The share of items whose right caption is chosen."""
 
 
-class CaptionTask(ConventionTask, CartoonTask):
+class CaptionTask(RankerTask, ConventionTask, CartoonTask):
     """A task in which captions are chosen, by a model or by an encoder."""
 
-    instead_of_models = (*ConventionTask.instead_of_models, "scorer")
+    instead_of_models = (*ConventionTask.instead_of_models, *RankerTask.instead_of_models)
     agent: ClassVar[Callable[..., NodeLike]]
     """Makes the node that chooses, from a model."""
     headlines: ClassVar[tuple[str, ...]] = (ACCURACY,)
     """Figures of which those of each fold stand beside the mean."""
 
-    encoder: ScorerLike | None = Field(default=None, alias="scorer")
-    """How well a caption fits the cartoon; in place of the models."""
     prefix: str = ""
     """Text before each caption that a scorer gets, such as the one that an encoder was trained with."""
     orders: Orders = 1
     """2 asks again with the captions in reverse order."""
 
-    @cached_property
-    def ranker(self) -> OptionRanker | None:
-        """The encoder that takes the place of models.
+    @override
+    def check(self) -> None:
+        """Checks that a scorer is alone with the picture.
 
         Raises:
-            UsageError: models are given, too, or a context or examples, which an encoder cannot take.
+            UsageError: recorded replies, examples or reasoning are asked for beside it, or as `RankerTask`.
         """
-        if self.encoder is None:
-            return None
-        if self.models or self.context != PICTURE or self.shots or self.step_by_step:
+        super().check()
+        if self.encoder is not None and self.answers is not None:
             raise UsageError(
-                "A scorer ranks by the picture alone.", hint="Leave out the models, the context and the examples."
+                "Recorded replies and a scorer both take the place of models.", hint="Give `answers` or `scorer`."
             )
-        return OptionRanker(self.encoder, prefix=self.prefix, engine=self.engine)
+        if self.encoder is not None and (self.shots or self.step_by_step):
+            raise UsageError("A scorer ranks by the picture alone.", hint="Leave out the examples and `step_by_step`.")
 
     @override
-    def kept(self) -> JsonObject:
-        scorer = {} if self.ranker is None else {"scorer": self.ranker.scorer.form()}
-        return {**super().kept(), **scorer}
-
-    @override
-    def label(self) -> str:
-        return super().label() if self.ranker is None else f"{self.ranker.label} ({self.context})"
+    def ranker_of(self, encoder: ScorerLike) -> OptionRanker:
+        return OptionRanker(encoder, prefix=self.prefix, engine=self.engine)
 
     @override
     def asked(self, item: Item) -> Mapping[str, Any]:
