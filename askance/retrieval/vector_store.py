@@ -32,7 +32,10 @@ QUERIES = 64
 
 @runtime_checkable
 class VectorStore(Protocol):
-    """Holds one vector of the length 1 for each id, in 16 bits, and finds those nearest to a query."""
+    """Holds one vector of the length 1 for each id, in 16 bits, and finds those nearest to a query.
+
+    `verify()`, which gives what is wrong with the store in words, is optional.
+    """
 
     async def add(self, ids: Sequence[str], vectors: Sequence[Half]) -> None:
         """Holds the vectors, safe on the disk or with the server when this returns; an id that is there stays as it is.
