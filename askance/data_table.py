@@ -633,15 +633,13 @@ def _items(cell: Any) -> int:
     """Items of all lists in an array of one row."""
     kind, types = cell.type, _library("pyarrow.types", "arrow")
     if types.is_struct(kind):
-        return sum(_items(each) for each in (part for chunk in _chunks(cell) for part in chunk.flatten()))
+        return sum(_items(part) for chunk in _chunks(cell) for part in chunk.flatten())
     if not (types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind) or types.is_map(kind)):
         return 0
     found = sum(len(chunk.values if types.is_map(kind) else chunk.flatten()) for chunk in _chunks(cell))
-    return (
-        found
-        if found > MOST_ITEMS
-        else found + sum(_items(chunk.flatten()) for chunk in _chunks(cell) if not types.is_map(kind))
-    )
+    if found > MOST_ITEMS or types.is_map(kind):
+        return found
+    return found + sum(_items(chunk.flatten()) for chunk in _chunks(cell))
 
 
 def _chunks(cell: Any) -> Any:
@@ -734,8 +732,8 @@ def _saved_files(folder: Path) -> list[Path]:
             hint="Save it with `dataset.flatten_indices().save_to_disk(…)`.",
         )
     files = [folder / name for name in names]
-    there = [file.name == name and os.path.isfile(file) for name, file in zip(names, files, strict=True)]  # noqa: PTH113
-    bad = next((file for file, found in zip(files, there, strict=True) if not found), None)
+    pairs = zip(files, names, strict=True)
+    bad = next((file for file, name in pairs if file.name != name or not os.path.isfile(file)), None)  # noqa: PTH113
     if bad is not None or not files:
         raise BadData(f"The data set in {str(folder)!r} lacks {str(bad or 'its files')!r}.", hint="Save it again.")
     return files

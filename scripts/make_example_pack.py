@@ -12,10 +12,10 @@ import asyncio
 import csv
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import yaml
 
@@ -30,6 +30,12 @@ from askance.replay import MemoryStore
 
 if TYPE_CHECKING:
     from askance.atypicality import Relation
+
+LayOut: TypeAlias = Callable[[Path], None]
+MakeTasks: TypeAlias = Callable[[Path, Model], Mapping[str, Task | Evaluation]]
+
+SETTINGS: Mapping[str, Any] = {"max_tokens": 250, "extra": {"repetition_penalty": 1.3}}
+"""Of the model of this example."""
 
 CATEGORIES: Mapping[Relation, str] = {"TR1": "1", "TR2": "2", "OIO": "3", "OR": "8"}
 """How the data set numbers the relations."""
@@ -79,19 +85,27 @@ def tasks(data: Path, model: Model) -> dict[str, Task | Evaluation]:
     }
 
 
-async def run_all(spec: str, data: Path, out: Path) -> list[Run]:
+async def run_all(spec: str, data: Path, out: Path, tasks: MakeTasks, **settings: Any) -> list[Run]:
     """The runs, one after the other."""
     engine = Engine(records=MemoryStore())
-    model = get_model(spec, engine=engine, identity="smollm2-135m-blind", temperature=0, max_tokens=250,
-                      extra={"repetition_penalty": 1.3})  # fmt: skip
+    model = get_model(spec, engine=engine, identity="smollm2-135m-blind", temperature=0, **settings)
     return [await aevaluate(task, out=out / name, engine=engine) for name, task in tasks(data, model).items()]
 
 
-def main(spec: str, target: str) -> None:
+def make_pack(spec: str, target: str, lay_out: LayOut, tasks: MakeTasks, **settings: Any) -> None:
+    """Runs tasks over data that are laid out for them, writes the runs into one file, and prints their tables.
+
+    Args:
+        spec: of the model.
+        target: the file to write.
+        lay_out: writes the data into a folder.
+        tasks: gives the tasks, from that folder and the model, by the names of their run folders.
+        settings: of the model, beside its temperature of 0.
+    """
     with TemporaryDirectory() as place:
         folder = Path(place)
         lay_out(folder / "data")
-        runs = asyncio.run(run_all(spec, folder / "data", folder / "runs"))
+        runs = asyncio.run(run_all(spec, folder / "data", folder / "runs", tasks, **settings))
         made = write_pack(runs, Path(target))
         for name, text in task_tables(runs).items():
             if name.endswith(".md"):
@@ -100,4 +114,4 @@ def main(spec: str, target: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2])
+    make_pack(sys.argv[1], sys.argv[2], lay_out, tasks, **SETTINGS)

@@ -8,23 +8,22 @@ for this file. They are laid out as the data set is, in one fold. The answers ar
 
 from __future__ import annotations
 
-import asyncio
 import json
 import shutil
 import sys
 from hashlib import md5
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from make_example_pack import make_pack
 
 from askance.demo import PICTURES
-from askance.evals import Evaluation, Run, Task, aevaluate
-from askance.evals.analysis.pack import write_pack
 from askance.evals.controls import controlled
 from askance.evals.newyorker import CartoonMatching, CartoonRanking, JokeExplanation
-from askance.evals.tables import task_tables
-from askance.models import Engine, Model, get_model
-from askance.replay import MemoryStore
+
+if TYPE_CHECKING:
+    from askance.evals import Evaluation, Task
+    from askance.models import Model
 
 Row = dict[str, Any]
 
@@ -157,24 +156,5 @@ def tasks(data: Path, model: Model) -> dict[str, Task | Evaluation]:
     }
 
 
-async def run_all(spec: str, data: Path, out: Path) -> list[Run]:
-    """The runs, one after the other."""
-    engine = Engine(records=MemoryStore())
-    model = get_model(spec, engine=engine, identity="smollm2-135m-blind", temperature=0, max_tokens=150)
-    return [await aevaluate(task, out=out / name, engine=engine) for name, task in tasks(data, model).items()]
-
-
-def main(spec: str, target: str) -> None:
-    with TemporaryDirectory() as place:
-        folder = Path(place)
-        lay_out(folder / "data")
-        runs = asyncio.run(run_all(spec, folder / "data", folder / "runs"))
-        made = write_pack(runs, Path(target))
-        for name, text in task_tables(runs).items():
-            if name.endswith(".md"):
-                print(text)
-        print(f"{made.path}: manifest {made.digest}")
-
-
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2])
+    make_pack(sys.argv[1], sys.argv[2], lay_out, tasks, max_tokens=150)

@@ -305,9 +305,9 @@ def prune(
     from askance.replay import prune as take_out
 
     if pictures:
-        _check_picture_prune(older_than, others=bool(model or unused_by or damaged))
+        age = _age_of_pictures(older_than, others=bool(model or unused_by or damaged))
         with _open(store, read_only=dry_run) as records:
-            _prune_pictures(_kept_pictures(records), str(older_than), dry_run=dry_run)
+            _prune_pictures(_kept_pictures(records), age, dry_run=dry_run)
         return
     used = None if not unused_by else frozenset[str]().union(*map(keys_used, unused_by))
     with _open(store, read_only=dry_run) as records:
@@ -315,11 +315,11 @@ def prune(
     print(f"{many(gone.records, 'record')}, {gone.size / 1e6:.1f} MB, {'would be' if dry_run else 'are'} taken out.")
 
 
-def _check_picture_prune(older_than: str | None, *, others: bool) -> None:
-    """Refuses to take out pictures by what only records have, or without an age.
+def _age_of_pictures(older_than: str | None, *, others: bool) -> str:
+    """The age of the pictures to take out.
 
     Raises:
-        UsageError: so it is.
+        UsageError: there is none, or something that only records have is given.
     """
     from askance.errors import UsageError
 
@@ -329,6 +329,7 @@ def _check_picture_prune(older_than: str | None, *, others: bool) -> None:
         )
     if older_than is None:
         raise UsageError("Nothing says which pictures to take out.", hint="Give an age: `--pictures --older-than 30d`.")
+    return older_than
 
 
 def _prune_pictures(folder: PictureFolder, older_than: str, *, dry_run: bool) -> None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from askance.chat import JsonObject
     from askance.evals.newyorker import NewYorkerReport
     from askance.evals.pittads import DataReport, Dropped
+    from askance.evals.suite.files import Counted
     from askance.evals.whoops import WeirdImage, WhoopsReport
     from askance.evals.whoops.questions import QuestionMaker, QuestionSet
     from askance.models import Model
@@ -193,14 +194,17 @@ def _some(names: Sequence[str], *, all_: int | None = None) -> str:
     return ", ".join(names[:3]) + (" …" if count > len(names[:3]) else "")
 
 
+def _counted(counts: Iterable[tuple[str, Counted]], *, said: str = "") -> list[Row]:
+    return [(name, f"{count.found:,}", f"of {count.published:,}{said}") for name, count in counts]
+
+
 def weird_sections(report: WhoopsReport) -> Iterator[tuple[str, list[Row]]]:
     """The parts of a report on WHOOPS! as rows; those without any are left out."""
     parts = {
         "Files": [(report.layout, file) for file in report.files],
-        "Found" if report.listed is None else "Found for the list": [
-            (name, f"{count.found:,}", f"of {count.published:,} that are published")
-            for name, count in report.counts.items()
-        ],
+        "Found" if report.listed is None else "Found for the list": _counted(
+            report.counts.items(), said=" that are published"
+        ),
         "Commonsense categories": [(name, f"{count:,}") for name, count in report.categories.items()],
         "To know": [(text,) for text in report.notes],
         "To mend": [(text,) for text in report.problems],
@@ -218,21 +222,12 @@ def contest_sections(report: NewYorkerReport) -> Iterator[tuple[str, list[Row]]]
             (kind, task, "" if kind == "leaderboard" else f"fold {', '.join(folds)}")
             for (task, kind), folds in places.items()
         ],
-        "Found": [
-            (name, f"{count.found:,}", f"of {count.published:,} that are published")
-            for name, count in report.counts.items()
-        ],
-        "Items of a fold, means over the folds": [
-            (f"{task}, {split}", f"{count.found:,}", f"of {count.published:,}")
-            for task, splits in report.items.items()
-            for split, count in splits.items()
-        ],
-        "Items that fold 0 tests": [
-            (task, f"{count.found:,}", f"of {count.published:,}") for task, count in report.fold_0.items()
-        ],
-        "Items of the leaderboard": [
-            (task, f"{count.found:,}", f"of {count.published:,}") for task, count in report.leaderboard.items()
-        ],
+        "Found": _counted(report.counts.items(), said=" that are published"),
+        "Items of a fold, means over the folds": _counted(
+            (f"{task}, {split}", count) for task, splits in report.items.items() for split, count in splits.items()
+        ),
+        "Items that fold 0 tests": _counted(report.fold_0.items()),
+        "Items of the leaderboard": _counted(report.leaderboard.items()),
         "Captions of matching, in each split of each fold": [
             ("right once, wrong four times", f"{report.captions - report.unbalanced:,}", f"of {report.captions:,}")
         ]

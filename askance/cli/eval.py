@@ -147,6 +147,9 @@ class EvaluationOptions:
     context: Annotated[
         str | None, typer.Option(help="What the description is made of, for tasks that have one: T_V, V+T, IN, UH, …")
     ] = None
+    fold: Annotated[
+        str | None, typer.Option(help="Which fold of the data is run, for tasks that have folds: 0, 1, …, all.")
+    ] = None
     limit: Annotated[int | None, typer.Option(min=1, help="Run so many samples, the first ones of the task.")] = None
     ids: Annotated[Path | None, typer.Option(help="Run the samples of these ids: a file, one a line or JSON.")] = None
     seed: Annotated[int | None, typer.Option(help="Of all that is drawn; by default 0.")] = None
@@ -284,18 +287,20 @@ def _uses_configured(option: FieldInfo, asked: EvaluationOptions) -> bool:
 
 
 def _given_options(asked: EvaluationOptions, takes: Mapping[str, FieldInfo]) -> Mapping[str, Any]:
-    """The options of the task that `-T` names."""
+    """The options of the task that `-T` names, and `--fold`, which stands for `-T fold=…`."""
     from askance.errors import UsageError
     from askance.evals.task import kinds_of
 
-    found: dict[str, Any] = {}
+    given: dict[str, str] = {}
     for text in asked.option or ():
         name, equals, value = text.partition("=")
         name = name.strip().replace("-", "_")
         if not equals or not name:
             raise UsageError(f"{text!r} is no option of a task.", hint="Write `-T name=value`.")
-        found[name] = _value(value, kinds_of(takes[name]) if name in takes else ())
-    return found
+        given[name] = value
+    if asked.fold is not None and (other := given.setdefault("fold", asked.fold)) != asked.fold:
+        raise UsageError(f"`--fold {asked.fold}` and `-T fold={other}` are different.", hint="Give one of them.")
+    return {name: _value(text, kinds_of(takes[name]) if name in takes else ()) for name, text in given.items()}
 
 
 def _value(text: str, kinds: Collection[Any]) -> Any:

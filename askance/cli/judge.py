@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -17,10 +18,10 @@ if TYPE_CHECKING:
     from askance.agents import Judge
     from askance.agents.judge import EquivalenceJudge, PreferenceJudge
     from askance.chains import Plan
+    from askance.cli.progress import Progress
     from askance.cli.workspace import CommandWorkspace
     from askance.evals.judges import (
         AnswerPairs,
-        CardFigure,
         CorrectedRate,
         JudgeCard,
         Labels,
@@ -28,7 +29,9 @@ if TYPE_CHECKING:
         Votes,
     )
     from askance.evals.tables import Table
-    from askance.statistics import Interval
+    from askance.models import Model
+
+Made = TypeVar("Made")
 
 SHOWN = 20
 """Ids that are listed at most."""
@@ -95,12 +98,7 @@ def card(context_: typer.Context, asked: CardOptions, calls: PromptCalls) -> Non
         if calls.plan:
             print_plan(asyncio.run(_plan(asked, judges, labels)), work.engine, as_json=asked.as_json)
             return
-        try:
-            made = asyncio.run(_card(asked, judges, labels, work))
-        except KeyboardInterrupt:
-            print("Interrupted. The same command goes on: what is on record is not asked again.", file=sys.stderr)
-            raise typer.Exit(INTERRUPTED) from None
-        used_up = work.engine.budget is not None and work.engine.budget.used_up
+        made = _result(_card(asked, judges, labels, work))
     rate = None if run is None else corrected_rate(made, run, seed=asked.seed)
     if asked.as_json:
         print(json_text({**made.form(), **({} if rate is None else {"corrected": rate.form()})}))
@@ -110,14 +108,47 @@ def card(context_: typer.Context, asked: CardOptions, calls: PromptCalls) -> Non
         from askance.evals.report.card_page import card_page
 
         _write_page(asked.html, lambda: card_page(made, rate=rate, labels=labels))
-    unscored = any(pair.says is None for pair in made.labelled)
-    _end(work, made.counters, unscored=unscored, used_up=used_up)
+    _end(work, made.counters, unscored=any(pair.says is None for pair in made.labelled))
 
 
-def _end(work: CommandWorkspace, counters: Mapping[str, Any], *, unscored: bool, used_up: bool) -> None:
+def _result(asking: Coroutine[Any, Any, Made]) -> Made:
+    """What `asking` makes; an interrupt ends the command."""
+    import asyncio
+
+    try:
+        return asyncio.run(asking)
+    except KeyboardInterrupt:
+        print("Interrupted. The same command goes on: what is on record is not asked again.", file=sys.stderr)
+        raise typer.Exit(INTERRUPTED) from None
+
+
+@asynccontextmanager
+async def _progress(models: Sequence[Model], work: CommandWorkspace) -> AsyncGenerator[Progress]:
+    """The progress of asking the models of judges; these are closed after it.
+
+    Raises:
+        CannotStart: a model cannot be asked at all.
+    """
+    from askance.cli.progress import Progress, calls_state
+    from askance.errors import CallError
+
+    try:
+        for model in models:
+            await model.output_mode()
+        with Progress("pairs", state=calls_state(work.tally, work.engine)) as progress:
+            yield progress
+    except CallError as error:
+        raise CannotStart(error.message, hint=error.hint) from error
+    finally:
+        for model in models:
+            await model.aclose()
+
+
+def _end(work: CommandWorkspace, counters: Mapping[str, Any], *, unscored: bool) -> None:
     """Says what was asked, and ends the command."""
     print("\n".join([str(work.tally), *_counters(counters)]), file=sys.stderr)
-    if used_up and unscored:
+    budget = work.engine.budget
+    if unscored and budget is not None and budget.used_up:
         print("The budget is used up. The same command with a larger --budget asks for the rest.", file=sys.stderr)
     raise typer.Exit(SOME if unscored else OK)
 
@@ -193,35 +224,20 @@ def _together(judges: Sequence[EquivalenceJudge]) -> Judge:
 async def _card(
     asked: CardOptions, judges: Sequence[EquivalenceJudge], labels: Labels, work: CommandWorkspace
 ) -> JudgeCard:
-    """The card; its judges are closed after it.
-
-    Raises:
-        CannotStart: a model cannot be asked at all.
-    """
     from askance.agents.judge import QUESTION
-    from askance.cli.progress import Progress, calls_state
-    from askance.errors import CallError
     from askance.evals.judges import judge_card
 
-    try:
-        for each in judges:
-            await each.model.output_mode()
-        with Progress("pairs", state=calls_state(work.tally, work.engine)) as progress:
-            return await judge_card(
-                _together(judges),
-                labels,
-                draws=asked.draws,
-                swaps=asked.swaps,
-                question=asked.question or QUESTION,
-                seed=asked.seed,
-                room=lambda: work.engine.places,
-                on_progress=progress.update,
-            )
-    except CallError as error:
-        raise CannotStart(error.message, hint=error.hint) from error
-    finally:
-        for each in judges:
-            await each.model.aclose()
+    async with _progress([judge.model for judge in judges], work) as progress:
+        return await judge_card(
+            _together(judges),
+            labels,
+            draws=asked.draws,
+            swaps=asked.swaps,
+            question=asked.question or QUESTION,
+            seed=asked.seed,
+            room=lambda: work.engine.places,
+            on_progress=progress.update,
+        )
 
 
 def card_text(card: JudgeCard, rate: CorrectedRate | None) -> Iterator[str]:
@@ -257,10 +273,18 @@ def _counts(card: JudgeCard) -> str:
 
 
 def _figures(card: JudgeCard) -> Table:
-    from askance.evals.tables import Table
+    from askance.evals.tables import Table, shown_limits, shown_value
 
     level = next((100 * figure.interval.level for figure in card.figures if figure.interval), 95)
-    rows = tuple((figure.name, *_cells(figure), figure.pairs) for figure in card.figures)
+    rows = tuple(
+        (
+            figure.name,
+            shown_value(figure.value, percent=figure.share),
+            shown_limits(figure.interval, percent=figure.share),
+            figure.pairs,
+        )
+        for figure in card.figures
+    )
     return Table(columns=("figure", "value", f"{level:.0f} % interval", "pairs"), rows=rows)
 
 
@@ -273,27 +297,13 @@ def _verdicts(card: JudgeCard) -> Table:
 
 
 def _rates(rate: CorrectedRate) -> Table:
-    from askance.evals.tables import Table
+    from askance.evals.tables import Table, shown_limits, shown_value
 
     rows = tuple(
-        (name, _number(each.value, share=True), _between(each.interval, share=True), each.n)
+        (name, shown_value(each.value, percent=True), shown_limits(each.interval, percent=True), each.n)
         for name, each in rate.ways.items()
     )
     return Table(columns=("rate of the run", "value", "95 % interval", "answers"), rows=rows)
-
-
-def _cells(figure: CardFigure) -> tuple[str, str]:
-    return _number(figure.value, share=figure.share), _between(figure.interval, share=figure.share)
-
-
-def _number(value: float | None, *, share: bool) -> str:
-    from askance.evals.tables import shown_value
-
-    return shown_value(value, percent=share)
-
-
-def _between(interval: Interval | None, *, share: bool) -> str:
-    return "" if interval is None else f"{_number(interval.low, share=share)} to {_number(interval.high, share=share)}"
 
 
 # --- preferences ---
@@ -368,12 +378,7 @@ def prefer(
         if calls.plan:
             print_plan(asyncio.run(planned_preferences(judges, pairs)), work.engine, as_json=asked.as_json)
             return
-        try:
-            made = asyncio.run(_preferences(asked, judges, pairs, votes, work))
-        except KeyboardInterrupt:
-            print("Interrupted. The same command goes on: what is on record is not asked again.", file=sys.stderr)
-            raise typer.Exit(INTERRUPTED) from None
-        used_up = work.engine.budget is not None and work.engine.budget.used_up
+        made = _result(_preferences(asked, judges, pairs, votes, work))
     if asked.out is not None:
         write_whole(asked.out, json.dumps(made.form(), ensure_ascii=False) + "\n")
     print(json_text(made.form()) if asked.as_json else "\n".join(preferences_text(made)))
@@ -383,8 +388,7 @@ def prefer(
         from askance.evals.report.preference_page import preference_page
 
         _write_page(asked.html, lambda: preference_page(made, pairs))
-    unscored = any(value is None for pair in made.judged for value in pair.values)
-    _end(work, made.counters, unscored=unscored, used_up=used_up)
+    _end(work, made.counters, unscored=any(value is None for pair in made.judged for value in pair.values))
 
 
 def _preference_judges(asked: PreferOptions, work: CommandWorkspace) -> list[PreferenceJudge]:
@@ -400,32 +404,12 @@ async def _preferences(
     votes: Votes | None,
     work: CommandWorkspace,
 ) -> RunPreferences:
-    """The preferences; the judges are closed after it.
-
-    Raises:
-        CannotStart: a model cannot be asked at all.
-    """
-    from askance.cli.progress import Progress, calls_state
-    from askance.errors import CallError
     from askance.evals.judges import judge_preferences
 
-    try:
-        for each in judges:
-            await each.node.model.output_mode()
-        with Progress("pairs", state=calls_state(work.tally, work.engine)) as progress:
-            return await judge_preferences(
-                judges,
-                pairs,
-                votes=votes,
-                seed=asked.seed,
-                room=lambda: work.engine.places,
-                on_progress=progress.update,
-            )
-    except CallError as error:
-        raise CannotStart(error.message, hint=error.hint) from error
-    finally:
-        for each in judges:
-            await each.node.model.aclose()
+    async with _progress([judge.node.model for judge in judges], work) as progress:
+        return await judge_preferences(
+            judges, pairs, votes=votes, seed=asked.seed, room=lambda: work.engine.places, on_progress=progress.update
+        )
 
 
 def preferences_text(made: RunPreferences) -> Iterator[str]:

@@ -24,6 +24,17 @@ ScoreFunction: TypeAlias = Callable[[Sample, Any], "Score | Awaitable[Score]"]
 """Takes a sample and its answer (see `Scorer.takes`), and gives the score."""
 
 
+def map_score(found: Score | Awaitable[Score], change: Callable[[Score], Score]) -> Score | Awaitable[Score]:
+    """What a `ScoreFunction` gives, changed: at once, or when it is awaited."""
+    if isinstance(found, Score):
+        return change(found)
+
+    async def later() -> Score:
+        return change(await found)
+
+    return later()
+
+
 class Closes(Protocol):
     """An object that has to be closed."""
 

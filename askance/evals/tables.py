@@ -21,6 +21,7 @@ from askance.terminal import printable
 if TYPE_CHECKING:
     from askance.chat import JsonObject
     from askance.evals.run import Run
+    from askance.statistics import Interval
 
 
 Cell: TypeAlias = "Figure | str | int | float | None"
@@ -84,6 +85,13 @@ def shown_value(value: float | None, *, percent: bool) -> str:
     if value is None:
         return NONE
     return f"{100 * value:.2f}" if percent else f"{value:.3f}"
+
+
+def shown_limits(interval: Interval | None, *, percent: bool) -> str:
+    """An interval in a cell of its own: `58.11 to 66.29`; empty without one."""
+    if interval is None:
+        return ""
+    return " to ".join(shown_value(limit, percent=percent) for limit in (interval.low, interval.high))
 
 
 def shown_figure(figure: Figure) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from askance.errors import UsageError
 from askance.statistics.clusters import ClusterKey, ClusterSums, sum_by_cluster
 from askance.statistics.estimate import DRAWS, LEVEL, Estimate, Interval, two_sided_z
-from askance.statistics.resampling import percentile_interval, resampled_means
+from askance.statistics.resampling import mean_interval
 
 
 def wilson(successes: float, n: int, *, level: float = LEVEL) -> Interval:
@@ -170,9 +170,7 @@ def _interval(
     count = len(groups.sums)
     if not spread:
         return wilson(round(groups.mean * count, 9), count, level=level) if binary else None
-    if min(groups.strata) < 2:
-        return None
-    return percentile_interval(resampled_means(groups, seed=seed, draws=draws), level=level)
+    return mean_interval(groups, seed=seed, draws=draws, level=level)
 
 
 def _equal_means(groups: ClusterSums) -> bool:

@@ -100,12 +100,14 @@ def bootstrap_mean(
     Raises:
         UsageError: a value is not finite, or there are not as many clusters or strata given as rows.
     """
-    groups = sum_by_cluster(values, clusters, strata)
-    return (
-        None
-        if min(groups.strata) < 2
-        else percentile_interval(resampled_means(groups, seed=seed, draws=draws), level=level)
-    )
+    return mean_interval(sum_by_cluster(values, clusters, strata), seed=seed, draws=draws, level=level)
+
+
+def mean_interval(groups: ClusterSums, *, seed: int, draws: int, level: float) -> Interval | None:
+    """The interval of the mean of `groups`; None where there are fewer than two clusters, or a stratum has fewer."""
+    if min(groups.strata) < 2:
+        return None
+    return percentile_interval(resampled_means(groups, seed=seed, draws=draws), level=level)
 
 
 def bootstrap_totals(

@@ -367,6 +367,16 @@ REFUSED = {
         2,
         "askance: The task 'posters' takes no 'colour'.\n  → It takes data, vlm, llm, context.",
     ),
+    "no folds": (
+        ["posters.yaml", "--vlm", "openai:m@http://127.0.0.1:1/v1", "--fold", "all"],
+        2,
+        "askance: The task 'posters' takes no 'fold'.\n  → It takes data, vlm, llm, context.",
+    ),
+    "two folds": (
+        ["posters.yaml", "--fold", "all", "-T", "fold=0"],
+        2,
+        "askance: `--fold all` and `-T fold=0` are different.\n  → Give one of them.",
+    ),
     "no option": (["posters.yaml", "-T", "colour"], 2, "askance: 'colour' is no option of a task."),
     "unknown ids": (
         ["posters.yaml", "--vlm", "openai:m@http://127.0.0.1:1/v1", "--ids", "posters.yaml"],

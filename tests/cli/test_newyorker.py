@@ -1,4 +1,4 @@
-"""`askance newyorker`: the leaderboard's file, and tasks of your own."""
+"""`askance newyorker`: the leaderboard's file, and tasks of your own; `askance eval run --fold`."""
 
 from __future__ import annotations
 
@@ -7,12 +7,33 @@ from pathlib import Path
 
 import pytest
 
+from askance.evals import Run
 from askance.evals.newyorker import LEADERBOARD
 from tests.cli.command import Command
 from tests.evals.newyorker import cartoons
 from tests.evals.newyorker.raw_files import raw_contests
 from tests.evals.newyorker.recorded import IDS
 from tests.evals.newyorker.test_submission import CHOSEN, made, samples_of
+
+
+@pytest.mark.parametrize("fold", ["0", "all"])
+def test_a_fold_is_the_option_of_the_task(
+    fold: str, askance: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    cartoons.lines(Path("data"), tasks=("matching",))
+    rows = [row for each in cartoons.FOLDS for row in cartoons.hub_rows("matching", each, "test")]
+    Path("replies.json").write_text(json.dumps({row["instance_id"]: "Answer: A" for row in rows}), encoding="utf-8")
+    words = ("eval", "run", "newyorker/matching", "--data", "data", "-T", "answers=replies.json")
+    for number, given in enumerate([("--fold", fold), ("-T", f"fold={fold}"), ("--fold", fold, "-T", f"fold={fold}")]):
+        done = askance(*words, *given, "--out", str(number))
+        assert done.code == 0, done.err
+    runs = [Run.open(Path(str(number))) for number in range(3)]
+
+    asked = cartoons.hub_rows("matching", 0, "test") if fold == "0" else rows
+    assert {answer.sample.id for answer in runs[0].answers} == {row["instance_id"] for row in asked}
+    assert runs[0].options["fold"] == (0 if fold == "0" else "all")
+    assert runs[0].options == runs[1].options == runs[2].options
 
 
 def test_submit_writes_a_letter_for_each_id(askance: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

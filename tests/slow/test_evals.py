@@ -34,7 +34,8 @@ def runs(tmp_path_factory: pytest.TempPathFactory, vllm_switch: Any) -> dict[str
     server: Server = vllm_switch.on()
     folder, example = tmp_path_factory.mktemp("evals"), script()
     example.lay_out(folder / "data")
-    made = asyncio.run(example.run_all(f"openai:{server.model}@{server.url}", folder / "data", folder / "runs"))
+    spec = f"openai:{server.model}@{server.url}"
+    made = asyncio.run(example.run_all(spec, folder / "data", folder / "runs", example.tasks, **example.SETTINGS))
     return {run.path.name: run for run in made}
 
 

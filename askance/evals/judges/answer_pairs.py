@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from askance.agents import PositionVerdict, Preference
 from askance.amounts import many
@@ -25,11 +25,9 @@ REFERENCES = "references"
 """Name of what a run is held against where that is no run."""
 
 PairOutcome: TypeAlias = Literal["a", "b", "tie", "unscored", "no answer of a", "no answer of b", "no answers"]
-PAIR_OUTCOMES: tuple[PairOutcome, ...] = (
-    *("a", "b", "tie", "unscored"),
-    *("no answer of a", "no answer of b", "no answers"),
-)
+PAIR_OUTCOMES: tuple[PairOutcome, ...] = get_args(PairOutcome)
 """What becomes of a pair: a side wins, neither does, the judges give no preference, or there are not two answers."""
+SIDES: tuple[Literal["a"], Literal["b"]] = ("a", "b")
 
 
 def majority_of(values: Sequence[PreferenceValue | None]) -> PreferenceValue | None:
@@ -45,7 +43,11 @@ def majority_of(values: Sequence[PreferenceValue | None]) -> PreferenceValue | N
     return won or "tie"
 
 
-SIDES: tuple[Literal["a"], Literal["b"]] = ("a", "b")
+def _missing(a: object, b: object) -> PairOutcome | None:
+    """Which of two answers there are not; None where both are there."""
+    if a is not None and b is not None:
+        return None
+    return "no answers" if a is b else "no answer of a" if a is None else "no answer of b"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,9 +66,7 @@ class AnswerPair:
     @property
     def missing(self) -> PairOutcome | None:
         """Which answers there are not; None where both are there."""
-        if self.a is not None and self.b is not None:
-            return None
-        return "no answers" if self.a is self.b else "no answer of a" if self.a is None else "no answer of b"
+        return _missing(self.a, self.b)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -239,9 +239,7 @@ class PreferredPair:
     @property
     def missing(self) -> PairOutcome | None:
         """Which answers there are not; None where both are there."""
-        if self.a is not None and self.b is not None:
-            return None
-        return "no answers" if self.a is self.b else "no answer of a" if self.a is None else "no answer of b"
+        return _missing(self.a, self.b)
 
     @property
     def words(self) -> tuple[int, int]:

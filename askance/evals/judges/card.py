@@ -199,6 +199,11 @@ def read_card(path: str | Path) -> JudgeCard:
     return JudgeCard.from_form(form)
 
 
+def cut_reason(reason: str) -> str:
+    """The beginning of a judge's reason, which is what is kept of it."""
+    return reason.partition("\n")[0][:REASON]
+
+
 def digest_of_judge(canonical: Mapping[str, Any]) -> str:
     """Identifies a judge, 16 hex digits."""
     return key_of("judge", dict(canonical))[:16]
@@ -417,7 +422,7 @@ async def _ask(judge: Judge, label: Label, *, draws: int, swaps: bool, question:
         swapped=None if swapped is None else swapped.value,
         members=members,
         outcome=first.outcome,
-        reason="" if first.scored else first.reason.partition("\n")[0][:REASON],
+        reason="" if first.scored else cut_reason(first.reason),
     )
 
 

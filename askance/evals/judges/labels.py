@@ -304,8 +304,13 @@ def read_votes(path: str | Path) -> Votes:
         raters.add((name, rater))
         given = _several(row["votes"], where, such_as="A;B;A") if listed else [row.get("vote")]
         said.setdefault(name, []).extend(_choice(vote, where) for vote in given)
-        shown = {side: _text(row.get(side), side, where) for side in ("a", "b")}
-        texts.setdefault(name, {}).update({side: text for side, text in shown.items() if text})
+        for side in ("a", "b"):
+            text, seen = _text(row.get(side), side, where), texts.setdefault(name, {})
+            if text and seen.setdefault(side, text) != text:
+                raise BadData(
+                    f"The pair {name!r} has another text {side.upper()} in {where} than in a row before.",
+                    hint="Collect all votes on a pair on the same two texts.",
+                )
     empty = next((name for name, votes in said.items() if not any(votes)), None)
     if empty is not None:
         raise BadData(f"There is no vote on {empty!r} in {str(file)!r}.", hint="Leave out pairs that nobody voted on.")

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, aclosing
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +25,7 @@ from askance.concurrency import map_in_order
 from askance.documents import schema_violation
 from askance.errors import BadData, UsageError
 from askance.evals.judges.answer_pairs import PAIR_OUTCOMES, SIDES, AnswerDigest, PreferredPair, majority_of
-from askance.evals.judges.card import digest_of_judge, kept_counts
+from askance.evals.judges.card import cut_reason, digest_of_judge, kept_counts
 from askance.evals.judges.rates import PreferenceAgreement, PreferenceFigures, preference_figures
 from askance.evals.judges.verdicts import CardFigure, coefficient_figure, share_figure
 from askance.evals.suite.files import read_json
@@ -44,8 +43,6 @@ FORMAT = 1
 """Version of the JSON form."""
 _SCHEMA = Path(__file__).with_name("preference.schema.json")
 
-REASON = 200
-"""Characters of a judge's reason that are kept."""
 NAMED = 5
 """Pairs that a message names at most."""
 
@@ -373,7 +370,7 @@ def votes_by_pair(
 
 def _kept(said: PositionVerdict) -> PositionVerdict:
     """The verdict with the beginning of its reason, and without its calls."""
-    return said.model_copy(update={"reason": said.reason.partition("\n")[0][:REASON], "calls": ()})
+    return said.model_copy(update={"reason": cut_reason(said.reason), "calls": ()})
 
 
 async def judge_preferences(
@@ -402,7 +399,6 @@ async def judge_preferences(
     """
     check_judges(judges)
     by_pair, about_votes = votes_by_pair(pairs, votes)
-    done = count(1)
 
     async def one(pair: AnswerPair) -> PreferredPair:
         return replace(await _ask(judges, pair), votes=by_pair.get(pair.id, ()))
@@ -415,7 +411,7 @@ async def judge_preferences(
         async for pair in answered:
             found.append(pair)
             if on_progress is not None:
-                on_progress(next(done), len(pairs.pairs))
+                on_progress(len(found), len(pairs.pairs))
     return RunPreferences(
         task=pairs.task,
         names=pairs.names,

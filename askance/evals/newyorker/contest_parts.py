@@ -15,21 +15,21 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from askance.agents.negatives import normal
 from askance.errors import UsageError
+from askance.evals.newyorker.layout import CHOICES
 from askance.evals.suite.shuffle import stable_hash
 
 if TYPE_CHECKING:
     from askance.evals.newyorker.caption_choice import GoodCaption
 
 PARTS = 5
-CHOICES = 5
-"""Captions of an item of matching: the right one and four wrong ones."""
 ROUNDS = 20
 """Exchanges of distractors that are tried, for each place of a distractor."""
 
-SplitName: TypeAlias = Literal["train", "val", "test"]
+RepositorySplit: TypeAlias = Literal["train", "val", "test"]
+"""A split by its name in the files of the repository."""
 
 
-def parts_of_fold(fold: int) -> dict[SplitName, tuple[int, ...]]:
+def parts_of_fold(fold: int) -> dict[RepositorySplit, tuple[int, ...]]:
     """The parts of each split of a fold: one is tested, the next one validates, the others train."""
     order = [(fold + step) % PARTS for step in range(PARTS)]
     return {"train": tuple(order[2:]), "val": (order[1],), "test": (order[0],)}
@@ -74,15 +74,15 @@ def balanced_distractors(groups: Sequence[int], *, seed: int, key: str) -> list[
         UsageError: there are fewer than five times as many captions as the largest group has; then no plan exists,
             since every caption of that group would need four items of others.
     """
-    count, largest = len(groups), max(Counter(groups).values(), default=0)
-    if count < CHOICES * largest or not count:
+    choices, count, largest = CHOICES["matching"], len(groups), max(Counter(groups).values(), default=0)
+    if count < choices * largest or not count:
         raise UsageError(
             f"A part with {count} captions is too small: its largest contest, or group of contests that share a "
-            f"caption, has {largest}, and five captions of five contests need {CHOICES * max(1, largest)}.",
+            f"caption, has {largest}, and five captions of five contests need {choices * max(1, largest)}.",
             hint="Give the annotations and captions of more contests.",
         )
     circle = sorted(range(count), key=lambda place: (stable_hash(seed, key, groups[place]), groups[place], place))
-    steps = [round(step * count / CHOICES) for step in range(1, CHOICES)]
+    steps = [round(step * count / choices) for step in range(1, choices)]
     wrong = [[0] * len(steps) for _ in range(count)]
     for position, place in enumerate(circle):
         wrong[place] = [circle[(position + step) % count] for step in steps]
@@ -101,7 +101,9 @@ def balanced_distractors(groups: Sequence[int], *, seed: int, key: str) -> list[
     return [tuple(each) for each in wrong]
 
 
-def dealt(groups: Mapping[int, int], items: Mapping[int, Sequence[int]], *, seed: int) -> tuple[tuple[int, ...], ...]:
+def even_parts(
+    groups: Mapping[int, int], items: Mapping[int, Sequence[int]], *, seed: int
+) -> tuple[tuple[int, ...], ...]:
     """The contests of each of five parts: groups of contests, the largest first, each go to the smallest part.
 
     Args:

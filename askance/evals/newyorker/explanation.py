@@ -42,13 +42,13 @@ class JokeExplanation(PerplexityTask, CartoonTask):
     about = "explanation"
 
     @override
-    def model_post_init(self, context: Any, /) -> None:
+    def check(self) -> None:
         """Checks options that depend on each other.
 
         Raises:
             UsageError: recorded replies are to be weighed.
         """
-        super().model_post_init(context)
+        super().check()
         if self.perplexity and self.answers is not None:
             raise UsageError("Recorded replies have no perplexity.", hint="Leave out `answers` or `perplexity`.")
 
@@ -75,10 +75,10 @@ class JokeExplanation(PerplexityTask, CartoonTask):
             return self.replies.solver(read_explanation)
         subject = partial(joke_question, sees=self.view.picture)
         made = self.chain("explanation", agent=explain_joke, subject=subject, target=REPLY, needs=(CAPTION,))
-        return ChainSolver(self.weighing(made))
+        return ChainSolver(self.with_likelihood(made))
 
     @override
     def scorer(self) -> Scorer:
         plain = overlap_scorer(lambda sample: sample.target["references"][0])
-        weighed = self.weighed(plain, tokens=lambda sample: sample.target.get("tokens"))
-        return self.over_folds(weighed, *HEADLINES)
+        scorer = self.with_perplexity(plain, tokens=lambda sample: sample.target.get("tokens"))
+        return self.over_folds(scorer, *HEADLINES)

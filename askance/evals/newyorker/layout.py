@@ -66,8 +66,8 @@ _ANNOTATIONS = re.compile(r"all_newyorker_contest_annotations\.json|split=([0-4]
 _ARCHIVES = re.compile(
     rf"(?:{_CONFIG.pattern}|{_PUBLIC.pattern}|tasks|annotations_per_split|all_newyorker_contest_annotations(?:\.json)?)\.zip"
 )
-PICTURE_ARCHIVE = "all_contest_images.zip"
-_PICTURE_FOLDER = "all_contest_images"
+PICTURE_FOLDER = "all_contest_images"
+PICTURE_ARCHIVE = f"{PICTURE_FOLDER}.zip"
 
 _COLUMNS = (
     "contest_number",
@@ -287,7 +287,7 @@ class NewYorkerFiles:
         if not tasks and not annotations:
             raise BadData(f"The folder {str(folder)!r} holds nothing of the data set.", hint=_HINT)
         apart = [f"{task}_test_set_public" for task in TASKS]
-        pictures = PictureFiles.scan(folder, archive=archive, first=_PICTURE_FOLDER, apart=apart)
+        pictures = PictureFiles.scan(folder, archive=archive, first=PICTURE_FOLDER, apart=apart)
         return cls(folder=folder, tasks=tasks, annotations=annotations, pictures=pictures, unread=unread)
 
 

@@ -12,11 +12,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from askance.amounts import many
 from askance.errors import UsageError
-from askance.evals.newyorker.layout import LEADERBOARD
+from askance.evals.newyorker.layout import LEADERBOARD, TASKS
 from askance.evals.newyorker.reply_conventions import letters_of
 from askance.evals.run_folder import write_whole
 
@@ -25,13 +25,11 @@ if TYPE_CHECKING:
     from askance.evals.newyorker.layout import TaskName
     from askance.evals.run import Run, SampleResult
 
-CHOICES = ("newyorker/matching", "newyorker/ranking")
 EXPLANATION = "newyorker/explanation"
 
 Missing: TypeAlias = Literal["random", "last"]
 """What stands for a sample without an answer: a random option, as in `gpt4/`, or the last one, as in the authors'
 leaderboard script (E in matching, B in ranking)."""
-MISSING: tuple[Missing, ...] = get_args(Missing)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,10 +90,11 @@ def submission_of(
 
 def _check(run: Run) -> None:
     """Refuses a run whose answers are no submission."""
-    if run.task not in {*CHOICES, EXPLANATION}:
+    known = [f"newyorker/{task}" for task in TASKS]
+    if run.task not in known:
         raise UsageError(
             f"The run {str(run.path)!r} is of {run.task!r}, which the leaderboard does not have.",
-            hint=f"Name a run of {', '.join((*CHOICES, EXPLANATION))}.",
+            hint=f"Name a run of {', '.join(known)}.",
         )
     if run.finished is None or run.left:
         raise UsageError(f"The run {str(run.path)!r} is not finished.", hint="Finish it by the command that began it.")

@@ -42,14 +42,14 @@ from askance.evals.suite.option_orders import (
     both_right,
     order_metrics,
     order_values,
+    question_id,
     sample_ids,
 )
-from askance.evals.suite.ranker import OptionRanker
+from askance.evals.suite.ranker import OptionRanker, RankerTask
 from askance.evals.suite.recorded_replies import RepliesTask
 from askance.evals.suite.selection import Subset, read_names
 from askance.evals.suite.shots import Group, ShotPool, ShotsTask
 from askance.evals.suite.suite_task import ModelTask
-from askance.models import ScorerLike
 from askance.nodes import Example
 
 if TYPE_CHECKING:
@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from askance.evals.newyorker.dataset import CartoonAnnotation, Item
     from askance.evals.solver import Solver
     from askance.images import Image
+    from askance.models import ScorerLike
 
 FoldChoice: TypeAlias = Literal["all", "leaderboard", 0, 1, 2, 3, 4]
 
@@ -218,7 +219,7 @@ class CartoonTask(RepliesTask, ShotsTask, ModelTask):
                     asked, self._pool(fold), example=self._example, group=lambda sample: sample.tags["contest"]
                 )
             for sample in asked:
-                by_id.setdefault(item_id(sample), []).append(sample)
+                by_id.setdefault(question_id(sample), []).append(sample)
         return [sample for item in self.subset.items for sample in by_id[item.id]]
 
     @abstractmethod
@@ -295,11 +296,6 @@ class CartoonTask(RepliesTask, ShotsTask, ModelTask):
         return chain_of(name, self, agent=made, subject=subject, target=target, needs=needs, given=links)
 
 
-def item_id(sample: Sample) -> str:
-    """The id of a sample's item, whatever the order of its captions."""
-    return sample.id.removesuffix(f"#{sample.tags.get('order')}")
-
-
 def _fields(annotation: CartoonAnnotation, count: int) -> dict[str, str]:
     """The first fields of people's description, by the links of `CARTOON_LINKS`."""
     entities = ", ".join(annotation.entities)
@@ -317,45 +313,38 @@ ACCURACY = "accuracy"
 """The share of items whose right caption is chosen."""
 
 
-class CaptionTask(ConventionTask, CartoonTask):
+class CaptionTask(RankerTask, ConventionTask, CartoonTask):
     """A task in which captions are chosen, by a model or by an encoder."""
 
-    instead_of_models = (*ConventionTask.instead_of_models, "scorer")
+    instead_of_models = (*ConventionTask.instead_of_models, *RankerTask.instead_of_models)
     agent: ClassVar[Callable[..., NodeLike]]
     """Makes the node that chooses, from a model."""
     headlines: ClassVar[tuple[str, ...]] = (ACCURACY,)
     """Figures of which those of each fold stand beside the mean."""
 
-    encoder: ScorerLike | None = Field(default=None, alias="scorer")
-    """How well a caption fits the cartoon; in place of the models."""
     prefix: str = ""
     """Text before each caption that a scorer gets, such as the one that an encoder was trained with."""
     orders: Orders = 1
     """2 asks again with the captions in reverse order."""
 
-    @cached_property
-    def ranker(self) -> OptionRanker | None:
-        """The encoder that takes the place of models.
+    @override
+    def check(self) -> None:
+        """Checks that a scorer is alone with the picture.
 
         Raises:
-            UsageError: models are given, too, or a context or examples, which an encoder cannot take.
+            UsageError: recorded replies, examples or reasoning are asked for beside it, or as `RankerTask`.
         """
-        if self.encoder is None:
-            return None
-        if self.models or self.context != PICTURE or self.shots or self.step_by_step:
+        super().check()
+        if self.encoder is not None and self.answers is not None:
             raise UsageError(
-                "A scorer ranks by the picture alone.", hint="Leave out the models, the context and the examples."
+                "Recorded replies and a scorer both take the place of models.", hint="Give `answers` or `scorer`."
             )
-        return OptionRanker(self.encoder, prefix=self.prefix, engine=self.engine)
+        if self.encoder is not None and (self.shots or self.step_by_step):
+            raise UsageError("A scorer ranks by the picture alone.", hint="Leave out the examples and `step_by_step`.")
 
     @override
-    def kept(self) -> JsonObject:
-        scorer = {} if self.ranker is None else {"scorer": self.ranker.scorer.form()}
-        return {**super().kept(), **scorer}
-
-    @override
-    def label(self) -> str:
-        return super().label() if self.ranker is None else f"{self.ranker.label} ({self.context})"
+    def ranker_of(self, encoder: ScorerLike) -> OptionRanker:
+        return OptionRanker(encoder, prefix=self.prefix, engine=self.engine)
 
     @override
     def asked(self, item: Item) -> Mapping[str, Any]:
@@ -430,13 +419,13 @@ class CaptionTask(ConventionTask, CartoonTask):
         if not sample.target["true"]:
             return Score(values=said)
         right = float(numbers == sample.target["true"])
-        chosen = order_values(sample, texts_of(sample, numbers), pair=item_id(sample))
+        chosen = order_values(sample, texts_of(sample, numbers), pair=question_id(sample))
         return Score(values={**self._right(sample, right=right), **said, **chosen})
 
     def _bound(self, sample: Sample, *, right: float) -> Score:
         if not sample.target["true"]:
             return Score(values={})
-        chosen = order_values(sample, ANY if right else math.nan, pair=item_id(sample))
+        chosen = order_values(sample, ANY if right else math.nan, pair=question_id(sample))
         return Score(values={**self._right(sample, right=right), **chosen})
 
     def _right(self, sample: Sample, *, right: float) -> dict[str, float]:

@@ -23,14 +23,14 @@ from askance.evals.negatives import HardNegative, OptionSet
 from askance.evals.negatives.annotation_artifacts import UNDECIDED, find_artifacts
 from askance.evals.newyorker.caption_choice import GoodCaption, choose_captions, official_finalists
 from askance.evals.newyorker.contest_parts import (
-    CHOICES,
     PARTS,
-    SplitName,
+    RepositorySplit,
     balanced_distractors,
     contest_groups,
-    dealt,
+    even_parts,
     parts_of_fold,
 )
+from askance.evals.newyorker.layout import CHOICES, PICTURE_FOLDER
 from askance.evals.run_folder import write_whole
 from askance.evals.suite.pictures import PictureFiles
 from askance.evals.suite.shuffle import stable_hash
@@ -50,7 +50,6 @@ if TYPE_CHECKING:
 OFFICIAL = 3
 """Official finalists of a contest."""
 MANIFEST = "manifest.json"
-PICTURES = "all_contest_images"
 
 AuditedTask: TypeAlias = Literal["matching", "ranking"]
 AUDITED: tuple[AuditedTask, ...] = get_args(AuditedTask)
@@ -60,7 +59,6 @@ _FILES: Mapping[TaskName, str] = {
     "ranking": "quality_ranking_split={}_cleaned.json",
     "explanation": "explanation_generation_split={}_cleaned.json",
 }
-_RECORDS = "split={}_newyorker_contest_annotations.json"
 
 
 # --- items ---
@@ -74,13 +72,12 @@ class MatchingItem:
     choices: tuple[GoodCaption, ...]
     """In the order in which they are shown; one of them is `right`."""
 
-    def form(self, part: int) -> JsonObject:
+    def form(self) -> JsonObject:
         """The item in the repository's shape."""
         return {
             "choices": [{"clean_caption": each.text, "source": each.source} for each in self.choices],
             "contest_number": self.right.contest,
             "correct_idx": self.choices.index(self.right),
-            "split_idx_for_neg_match": part,
         }
 
     def option_set(self) -> OptionSet:
@@ -136,11 +133,8 @@ class ContestPart:
 
     def forms(self, task: TaskName) -> list[JsonObject]:
         """Its items of a task in the repository's shape."""
-        if task == "matching":
-            return [each.form(self.number) for each in self.matching]
-        if task == "ranking":
-            return [each.form() for each in self.ranking]
-        return [each.form() for each in self.explanation]
+        part = {"split_idx_for_neg_match": self.number} if task == "matching" else {}
+        return [{**each.form(), **part} for each in getattr(self, task)]
 
 
 # --- items of a part ---
@@ -162,7 +156,8 @@ def matching_items(
     """
     items: list[MatchingItem] = []
     wrong = balanced_distractors(groups, seed=seed, key=key)
-    for right, places, turn in zip(captions, wrong, _turns(captions, CHOICES, seed=seed, key=key), strict=True):
+    turns = _turns(captions, CHOICES["matching"], seed=seed, key=key)
+    for right, places, turn in zip(captions, wrong, turns, strict=True):
         hashes = {stable_hash(seed, right.contest, right.text, captions[place].text): place for place in places}
         others = [captions[hashes[each]] for each in sorted(hashes)]
         items.append(MatchingItem(right=right, choices=(*others[:turn], right, *others[turn:])))
@@ -178,7 +173,7 @@ def ranking_items(captions: Sequence[GoodCaption], okay: Sequence[str], *, seed:
         seed: of the order of the two.
         key: of the part.
     """
-    turns = _turns(captions, 2, seed=seed, key=key)
+    turns = _turns(captions, CHOICES["ranking"], seed=seed, key=key)
     triples = zip(captions, okay, turns, strict=True)
     return [RankingItem(winner=winner, okay=text, first=turn == 0) for winner, text, turn in triples]
 
@@ -203,10 +198,10 @@ class ConstructedTasks:
     manifest: JsonObject
     """What they were made from, what was made, and what was left out."""
 
-    def counts(self, task: TaskName, fold: int) -> dict[SplitName, int]:
+    def counts(self, task: TaskName, fold: int) -> dict[RepositorySplit, int]:
         """How many items each split of a fold has."""
         return {
-            split: sum(len(self.parts[number].forms(task)) for number in numbers)
+            split: sum(len(getattr(self.parts[number], task)) for number in numbers)
             for split, numbers in parts_of_fold(fold).items()
         }
 
@@ -245,12 +240,12 @@ class ConstructedTasks:
                 folder / "annotations_per_split" / f"split={fold}_newyorker_contest_annotations.json",
                 self._records(splits),
             )
-        missing = tuple(sorted(contest for contest in used if not _copied(contest, found, folder / PICTURES)))
+        missing = tuple(sorted(contest for contest in used if not _copied(contest, found, folder / PICTURE_FOLDER)))
         pictures_said = {"copied": len(used) - len(missing), "missing": ranges(missing)}
         _write(folder / MANIFEST, {**self.manifest, "pictures": pictures_said})
         return missing
 
-    def _records(self, splits: Mapping[SplitName, Sequence[int]]) -> JsonObject:
+    def _records(self, splits: Mapping[RepositorySplit, Sequence[int]]) -> JsonObject:
         """What is known of the cartoons of a fold: all that people wrote for training, one of each for the others."""
         forms = {
             contest: self.cartoons[contest].form if split == "train" else self.cartoons[contest].fixed(self.seed)
@@ -345,7 +340,7 @@ async def aconstruct_tasks(
     items = {contest: (len(choice.good), len(choice.okay), explained[contest]) for contest, choice in chosen.items()}
     parts = tuple(
         _part(number, [chosen[contest] for contest in contests], groups, seed=seed, explanations=raw.explanations)
-        for number, contests in enumerate(dealt(groups, items, seed=seed))
+        for number, contests in enumerate(even_parts(groups, items, seed=seed))
     )
     tasks = ConstructedTasks(parts=parts, cartoons=raw.cartoons, seed=seed, manifest={})
     how: JsonObject = {

@@ -10,7 +10,7 @@ from askance.evals.analysis.compare import shown_p
 from askance.evals.judges.rates import NEAR
 from askance.evals.report.elements import SHARES, Bars, Dot, Field, Intervals, Plot, Sortable
 from askance.evals.report.html import block, document
-from askance.evals.tables import NONE, Cell, Table, shown_value
+from askance.evals.tables import NONE, Cell, Table, shown_limits, shown_value
 
 if TYPE_CHECKING:
     from askance.agents import PreferenceValue
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         PreferredPair,
         RunPreferences,
     )
-    from askance.statistics import Estimate, Interval
+    from askance.statistics import Estimate
 
 OUTCOMES: Mapping[str, str] = {"a": "won by A", "b": "won by B", "tie": "tied"}
 """Outcomes of pairs as they are shown; the others are shown as they are."""
@@ -109,7 +109,7 @@ def agreement_table(who: str, found: PreferenceAgreement) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for name, each in found.rows.items():
         percent = each.measure == "pairwise agreement"
-        between = _between(each.interval, percent=percent)
+        between = shown_limits(each.interval, percent=percent)
         rows.append((name, shown_value(each.value, percent=percent), between, each.items))
     return Table(columns=(who, "value", "95 % interval", "pairs"), rows=tuple(rows))
 
@@ -130,7 +130,7 @@ def _people_row(name: str, figures: Sequence[CardFigure]) -> tuple[Cell, ...]:
     return (
         name,
         shown_value(agrees.value, percent=True),
-        _between(agrees.interval, percent=True),
+        shown_limits(agrees.interval, percent=True),
         agrees.pairs,
         *shown,
     )
@@ -153,13 +153,7 @@ def people_of(card: PreferenceCard) -> str:
 
 def _estimate_cells(each: Estimate) -> tuple[str, str, int]:
     interval = None if each.value is None else each.interval
-    return shown_value(each.value, percent=True), _between(interval, percent=True), each.n
-
-
-def _between(interval: Interval | None, *, percent: bool) -> str:
-    if interval is None:
-        return ""
-    return " to ".join(shown_value(limit, percent=percent) for limit in (interval.low, interval.high))
+    return shown_value(each.value, percent=True), shown_limits(interval, percent=True), each.n
 
 
 # --- the page ---

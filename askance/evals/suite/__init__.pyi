@@ -8,6 +8,7 @@ from .context import view_of as view_of
 from .files import Counted as Counted
 from .ranker import FusionSolver as FusionSolver
 from .ranker import OptionRanker as OptionRanker
+from .ranker import RankerTask as RankerTask
 from .recorded_replies import RecordedReplies as RecordedReplies
 from .recorded_replies import RecordedReply as RecordedReply
 from .recorded_replies import RepliesTask as RepliesTask

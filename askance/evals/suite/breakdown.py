@@ -12,11 +12,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from askance.evals.metric import Metric, StratifiedMetric, pooled_name
-from askance.evals.sample import Sample, Score
+from askance.evals.scorer import Scorer, map_score
 from askance.evals.suite.selection import FOLDS
 
 if TYPE_CHECKING:
-    from askance.evals.scorer import Scorer
+    from askance.evals.sample import Sample, Score
 
 
 def by_tag(scorer: Scorer, tag: str, values: Sequence[Any], *names: str, label: Callable[[Any], str] = str) -> Scorer:
@@ -41,25 +41,18 @@ def by_tag(scorer: Scorer, tag: str, values: Sequence[Any], *names: str, label: 
         own = {f"{name}: {part}": score.values[name] for name in columns if name in score.values}
         return replace(score, values={**score.values, **own})
 
-    async def later(found: Awaitable[Score], sample: Sample) -> Score:
-        return labelled(await found, sample)
-
     def score(sample: Sample, value: Any) -> Score | Awaitable[Score]:
-        found = scorer.score(sample, value)
-        return labelled(found, sample) if isinstance(found, Score) else later(found, sample)
+        return map_score(scorer.score(sample, value), lambda found: labelled(found, sample))
 
-    def if_wrong(sample: Sample) -> Score:
-        return labelled(scorer.if_wrong(sample), sample)
-
-    def if_right(sample: Sample) -> Score:
-        return labelled(scorer.if_right(sample), sample)
+    def bound(of: Callable[[Sample], Score]) -> Callable[[Sample], Score]:
+        return lambda sample: labelled(of(sample), sample)
 
     return replace(
         scorer,
         score=score,
         metrics=(*scorer.metrics, *(_part(metric, label(value)) for metric in apart for value in values)),
-        if_wrong=if_wrong,
-        if_right=if_right,
+        if_wrong=bound(scorer.if_wrong),
+        if_right=bound(scorer.if_right),
     )
 
 
@@ -84,9 +77,8 @@ def over_folds(scorer: Scorer, folds: Sequence[int], *names: str, count: int = F
     if len(folds) < 2:
         return replace(parts, metrics=scorer.metrics, notes=notes)
     means, pooled, of_folds = dict[str, Metric](), list[Metric](), list[Metric]()
-    for place, metric in enumerate(apart):
-        first = len(scorer.metrics) + place * len(folds)
-        own = [replace(each, beside=True) for each in parts.metrics[first : first + len(folds)]]
+    for metric in apart:
+        own = [replace(_part(metric, _fold_label(fold)), beside=True) for fold in folds]
         means[metric.name] = StratifiedMetric.over(metric, own, summary=f"{_said(metric)}, mean over folds")
         if not names or metric.name in names:
             summary = f"{_said(metric)}, over all samples"

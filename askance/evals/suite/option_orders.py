@@ -48,6 +48,11 @@ def sample_ids(key: str, *, orders: int) -> dict[int, str]:
     return {order: key if order == 1 else f"{key}#{order}" for order in range(1, orders + 1)}
 
 
+def question_id(sample: Sample) -> str:
+    """The id of a sample's question, which is that of its first order."""
+    return sample.id.removesuffix(f"#{sample.tags.get('order')}")
+
+
 def order_values(sample: Sample, chosen: Sequence[str] | float, *, pair: str | None = None) -> Mapping[str, float]:
     """The columns of a score for position bias, if options are shown in two orders: pair, order and answer.
 

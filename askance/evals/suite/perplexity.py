@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, cast
 from askance.chains import Chain, Link, Step
 from askance.errors import Skipped, UsageError
 from askance.evals.metric import Metric
-from askance.evals.sample import Prediction, Sample, Score
+from askance.evals.scorer import Scorer, map_score
 from askance.evals.task import Task
 from askance.models.likelihood import TextLikelihood
 from askance.nodes import Node, TextAnswer
@@ -30,7 +30,7 @@ from askance.nodes.likelihood import AnswerLikelihood, LikelihoodQuestion
 if TYPE_CHECKING:
     from askance.chains import Reading
     from askance.chat import JsonObject
-    from askance.evals.scorer import Scorer
+    from askance.evals.sample import Prediction, Sample, Score
 
 
 class Reference(TextAnswer):
@@ -108,17 +108,13 @@ def with_perplexity(scorer: Scorer, *, tokens: Callable[[Sample], int | None]) -
     """
 
     def score(sample: Sample, prediction: Prediction) -> Score | Awaitable[Score]:
-        found = scorer.score(sample, prediction.value)
-        return _with_values(found, sample, prediction) if isinstance(found, Score) else later(found, sample, prediction)
-
-    async def later(found: Awaitable[Score], sample: Sample, prediction: Prediction) -> Score:
-        return _with_values(await found, sample, prediction)
-
-    def _with_values(found: Score, sample: Sample, prediction: Prediction) -> Score:
         link: Mapping[str, Any] = prediction.links.get(LIKELIHOOD.name) or {}
         values = likelihood_values(link, tokens(sample))
         missing = {} if values else {LIKELIHOOD.name: str(link.get("reason") or "not asked")}
-        return replace(found, values={**found.values, **values}, notes={**found.notes, **missing})
+        return map_score(
+            scorer.score(sample, prediction.value),
+            lambda found: replace(found, values={**found.values, **values}, notes={**found.notes, **missing}),
+        )
 
     return replace(
         scorer,
@@ -145,7 +141,7 @@ class PerplexityTask(Task):
     perplexity: bool = False
     """Whether the answering model is also asked how likely it finds each reference; a further call for each sample."""
 
-    def weighing(self, chain: Chain) -> Chain:
+    def with_likelihood(self, chain: Chain) -> Chain:
         """`chain`, with the likelihood of the reference where it is wanted."""
         return with_likelihood(chain) if self.perplexity else chain
 
@@ -153,6 +149,6 @@ class PerplexityTask(Task):
         """What a sample's inputs get for its reference; empty where nothing is weighed."""
         return {REFERENCE.name: text} if self.perplexity and text.strip() else {}
 
-    def weighed(self, scorer: Scorer, *, tokens: Callable[[Sample], int | None]) -> Scorer:
-        """`scorer`, with perplexity where it is wanted; see `with_perplexity`."""
+    def with_perplexity(self, scorer: Scorer, *, tokens: Callable[[Sample], int | None]) -> Scorer:
+        """`scorer`, with the two perplexities where they are wanted; `tokens` as of the function of this name."""
         return with_perplexity(scorer, tokens=tokens) if self.perplexity else scorer

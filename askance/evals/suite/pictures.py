@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from askance.errors import BadData, BadImage
 from askance.evals.suite.files import DataFile, files_below, is_picture
-from askance.images import SUFFIXES, Image
+from askance.images import Image
 
 if TYPE_CHECKING:
     from askance.data_table import ArrowFiles
@@ -53,14 +53,11 @@ class PictureFiles:
         for path in sorted(files, key=lambda path: (path.parent.name != first, len(path.parts), str(path))):
             by_stem.setdefault(path.stem, DataFile(path))
         packed = () if archive is None else DataFile(archive).members()
-        wanted = {file.stem: file for file in packed if PurePosixPath(file.member).suffix.lower() in SUFFIXES}
+        wanted = {file.stem: file for file in packed if is_picture(file.member)}
         return cls(wanted | by_stem)
 
     def __contains__(self, stem: str) -> bool:
         return stem in self.by_stem
-
-    def __len__(self) -> int:
-        return len(self.by_stem)
 
     def load(self, stem: str) -> Image | None:
         """The picture of that name; one from the archive is held in memory.

@@ -15,8 +15,12 @@ itself, because dual encoders read few tokens; `texts="joined"` makes one text o
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from math import fsum
 from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from pydantic import Field
+from typing_extensions import override
 
 from askance.chains import DESCRIPTION, Chain
 from askance.chains.output_line import line_of
@@ -24,13 +28,15 @@ from askance.errors import UsageError
 from askance.evals.baselines import COUNT, options_of
 from askance.evals.sample import Prediction
 from askance.evals.solver import given_of
-from askance.models import cosine, get_embedder, get_scorer
+from askance.evals.suite.context import PICTURE
+from askance.evals.suite.suite_task import ModelTask
+from askance.models import ScorerLike, cosine, get_embedder, get_scorer
 
 if TYPE_CHECKING:
     from askance.chains import Planner, Reading
     from askance.chat import JsonObject
     from askance.evals.sample import Sample
-    from askance.models import EmbedderLike, Engine, Model, ScorerLike
+    from askance.models import EmbedderLike, Engine, Model
 
 FusionContext = Literal["I", "I+T", "I+T+V", "I+T+V+IN+UH", "I+T_V"]
 """What options are compared with: the picture, and beside it scene text, objects, narration, what is unusual, or the
@@ -301,3 +307,40 @@ class OptionRanker:
     def _texts(self, sample: Sample) -> list[str]:
         """What is held against the picture: the options, each with the prefix."""
         return [self.prefix + option for option in options_of(sample)]
+
+
+class RankerTask(ModelTask):
+    """A task of choice in which an encoder may take the place of models."""
+
+    instead_of_models = ("scorer",)
+
+    encoder: ScorerLike | None = Field(default=None, alias="scorer")
+    """How well a caption fits the picture; in place of the models."""
+
+    @override
+    def check(self) -> None:
+        """Checks that a scorer is alone with the picture.
+
+        Raises:
+            UsageError: models are given, too, or a context other than the picture.
+        """
+        super().check()
+        if self.encoder is not None and (self.models or self.context != PICTURE):
+            raise UsageError("A scorer ranks by the picture alone.", hint="Leave out the models and the context.")
+
+    @cached_property
+    def ranker(self) -> OptionRanker | None:
+        """The ranker that takes the place of models; it is made once."""
+        return None if self.encoder is None else self.ranker_of(self.encoder)
+
+    def ranker_of(self, encoder: ScorerLike) -> OptionRanker:
+        """The ranker by an encoder."""
+        return OptionRanker(encoder, engine=self.engine)
+
+    @override
+    def kept(self) -> JsonObject:
+        return super().kept() if self.ranker is None else {**super().kept(), "scorer": self.ranker.scorer.form()}
+
+    @override
+    def label(self) -> str:
+        return super().label() if self.ranker is None else f"{self.ranker.label} ({self.context})"

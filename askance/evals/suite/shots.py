@@ -20,6 +20,7 @@ from typing_extensions import override
 from askance.amounts import many
 from askance.errors import BadData, UsageError
 from askance.evals.sample import EXAMPLES, Sample
+from askance.evals.suite.option_orders import question_id
 from askance.evals.suite.shuffle import random_order, stable_hash
 from askance.evals.suite.suite_task import SuiteTask
 
@@ -178,17 +179,12 @@ class ShotsTask(SuiteTask):
         asked = list(samples)
         if not self.shots:
             return asked
-        groups = {_key(sample): group(sample) for sample in asked}
+        groups = {question_id(sample): group(sample) for sample in asked}
         if self.shots_draw == "official":
             drawn = pool.draw_official(groups, count=self.shots)
         else:
             drawn = {key: pool.draw(key, own, count=self.shots, seed=self.seed) for key, own in groups.items()}
         return [
-            replace(sample, inputs={**sample.inputs, EXAMPLES: [example(row) for row in drawn[_key(sample)]]})
+            replace(sample, inputs={**sample.inputs, EXAMPLES: [example(row) for row in drawn[question_id(sample)]]})
             for sample in asked
         ]
-
-
-def _key(sample: Sample) -> str:
-    """The id of a sample without the order of its options."""
-    return sample.id.removesuffix(f"#{sample.tags.get('order')}")

@@ -27,13 +27,13 @@ from askance.evals.metric import Metric, mean
 from askance.evals.sample import Sample, Score
 from askance.evals.scorer import Scorer
 
-ORDERS = (1, 2, 3, 4)
+NGRAMS = (1, 2, 3, 4)
 """Lengths of n-grams."""
 
 COUNTS = (
     "words",
     "reference words",
-    *(f"{kind} {n}-grams" for kind in ("right", "all") for n in ORDERS),
+    *(f"{kind} {n}-grams" for kind in ("right", "all") for n in NGRAMS),
 )
 """Columns of a score for BLEU: lengths, right n-grams, and all n-grams."""
 
@@ -57,7 +57,7 @@ class BleuConvention:
         Raises:
             MissingExtra: sacrebleu is not installed.
         """
-        whole = _sacrebleu().BLEU(tokenize="none", smooth_method=self.smoothing, force=True)
+        whole = load_sacrebleu().BLEU(tokenize="none", smooth_method=self.smoothing, force=True)
         found = whole.corpus_score([self.tokens(said)], [[self.tokens(text)] for text in references])
         numbers = (found.sys_len, found.ref_len, *found.counts, *found.totals)
         return dict(zip(COUNTS, map(float, numbers), strict=True))
@@ -131,7 +131,7 @@ def overlap_scorer(reference: Callable[[Sample], str] = lambda sample: str(sampl
     Raises:
         MissingExtra: a package is not installed.
     """
-    _sacrebleu()
+    load_sacrebleu()
     _rouge()
     return Scorer(
         score=lambda sample, value: Score(values=overlap_values(str(value), reference(sample))),
@@ -163,15 +163,6 @@ def _without_length(values: Mapping[str, float]) -> dict[str, float]:
 # --- the packages ---
 
 
-def need_sacrebleu() -> None:
-    """Checks that the package for BLEU is installed, before a model is asked.
-
-    Raises:
-        MissingExtra: it is not.
-    """
-    _sacrebleu()
-
-
 def missing_package(name: str, figure: str) -> MissingExtra:
     """The error for a figure whose package is not installed."""
     return MissingExtra(
@@ -179,7 +170,12 @@ def missing_package(name: str, figure: str) -> MissingExtra:
     )
 
 
-def _sacrebleu() -> Any:
+def load_sacrebleu() -> Any:
+    """The package for BLEU.
+
+    Raises:
+        MissingExtra: it is not installed.
+    """
     try:
         return import_module("sacrebleu")
     except ImportError as error:
@@ -188,7 +184,7 @@ def _sacrebleu() -> Any:
 
 @cache
 def _tokenizer() -> Callable[[str], str]:
-    _sacrebleu()
+    load_sacrebleu()
     return import_module("sacrebleu.tokenizers.tokenizer_13a").Tokenizer13a()
 
 

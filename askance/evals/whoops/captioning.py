@@ -28,7 +28,7 @@ from askance.evals.sample import Sample, Score
 from askance.evals.scorer import Scorer
 from askance.evals.solver import ChainSolver
 from askance.evals.suite.context import CAPTION, GOLD
-from askance.evals.suite.text_overlap import COUNTS, ORDERS, PLAIN_WORDS, missing_package, need_sacrebleu, plain_words
+from askance.evals.suite.text_overlap import COUNTS, NGRAMS, PLAIN_WORDS, load_sacrebleu, missing_package, plain_words
 from askance.evals.whoops.task import CONTEXTS, WhoopsTask
 from askance.tools import caption
 
@@ -55,7 +55,7 @@ class Captioning(WhoopsTask):
 
     @override
     def samples(self) -> Sequence[Sample]:
-        need_sacrebleu()
+        load_sacrebleu()
         _pycocoevalcap()
         return [self.sample_of(entry, target=list(entry.captions)) for entry in self.subset.items]
 
@@ -66,7 +66,7 @@ class Captioning(WhoopsTask):
 
     @override
     def scorer(self) -> Scorer:
-        need_sacrebleu()
+        load_sacrebleu()
         _pycocoevalcap()
 
         def score(sample: Sample, value: Any) -> Score:
@@ -123,7 +123,7 @@ def cider(captions: Sequence[tuple[str, Sequence[str]]]) -> list[float]:
     """
     if not captions:
         return []
-    scorer: Any = _pycocoevalcap().CiderScorer(n=len(ORDERS), sigma=6.0)
+    scorer: Any = _pycocoevalcap().CiderScorer(n=len(NGRAMS), sigma=6.0)
     for said, references in captions:
         scorer += (said, list(references))
     if not any(words for _, references in captions for words in references):

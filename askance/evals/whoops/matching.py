@@ -13,10 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
-from pydantic import Field
 from typing_extensions import override
 
 from askance.agents import choose_caption
@@ -26,12 +25,11 @@ from askance.evals.metric import Metric, mean
 from askance.evals.sample import Sample, Score
 from askance.evals.scorer import Scorer
 from askance.evals.solver import ChainSolver
-from askance.evals.suite.context import GOLD, PICTURE
+from askance.evals.suite.context import GOLD
 from askance.evals.suite.option_orders import Orders, PairMetric, both_right, sample_ids
-from askance.evals.suite.ranker import OptionRanker
+from askance.evals.suite.ranker import RankerTask
 from askance.evals.suite.shuffle import option_order, stable_number
 from askance.evals.whoops.task import CONTEXTS, WhoopsTask
-from askance.models import ScorerLike
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
@@ -51,33 +49,17 @@ NOTES = (
 )
 
 
-class CaptionMatching(WhoopsTask):
+class CaptionMatching(RankerTask, WhoopsTask):
     """Which of two captions tells what is weird about an image."""
 
     name = "whoops/matching"
-    instead_of_models = ("scorer",)
     needs = ("captions", "underspecified")
     contexts = tuple(each for each in CONTEXTS if each != GOLD)
 
-    encoder: ScorerLike | None = Field(default=None, alias="scorer")
-    """How well a caption fits the picture; in place of the models."""
     pairs: Pairs = "all"
     """All captions with all, the selected caption with all, or those at the same place of both lists."""
     orders: Orders | None = None
     """2 asks again with the captions in each other's place, which is the default for models."""
-
-    @cached_property
-    def ranker(self) -> OptionRanker | None:
-        """The ranker that takes the place of models; it is made once.
-
-        Raises:
-            UsageError: models are given, too, or a context other than the picture.
-        """
-        if self.encoder is None:
-            return None
-        if self.vlm is not None or self.llm is not None or self.context != PICTURE:
-            raise UsageError("A scorer ranks by the picture alone.", hint="Leave out the models and the context.")
-        return OptionRanker(self.encoder, engine=self.engine)
 
     @property
     def times(self) -> Orders:
@@ -86,12 +68,7 @@ class CaptionMatching(WhoopsTask):
 
     @override
     def kept(self) -> JsonObject:
-        scorer = {} if self.ranker is None else {"scorer": self.ranker.scorer.form()}
-        return {**super().kept(), "orders": self.times, **scorer}
-
-    @override
-    def label(self) -> str:
-        return super().label() if self.ranker is None else f"{self.ranker.label} ({self.context})"
+        return {**super().kept(), "orders": self.times}
 
     @override
     def samples(self) -> Sequence[Sample]:

@@ -386,6 +386,7 @@ BAD_VOTES: dict[str, tuple[str, str, str]] = {
     "a pair twice": ("votes.csv", "id,votes\nc0,A;B\nc0,A;A\n", "'c0' stands twice, also in line 3"),
     "a rater twice": ("votes.csv", "id,rater,vote\nc0,x,A\nc0,x,B\n", "'x' votes twice on 'c0'"),
     "unknown ids": ("votes.json", '[{"id": "d0", "vote": "A"}, {"id": "d1", "vote": "A"}]', "2 ids .* 'd0', 'd1'"),
+    "two texts": ("votes.csv", "id,vote,a\nc0,A,other\nc0,A,red\n", "'c0' has another text A in line 3"),
     "another text": ("votes.csv", "id,vote,a\nc0,A,other\n", "on 'c0' are on another text A"),
     "no pair that is judged": ("votes.csv", "id,vote\nc5,A\n", "No vote in 'votes.csv' is on a pair that is judged"),
     "no list": ("votes.json", '{"id": "c0"}', "holds no list"),

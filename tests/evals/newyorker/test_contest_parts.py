@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from askance.errors import UsageError
 from askance.evals.newyorker.caption_choice import GoodCaption
-from askance.evals.newyorker.contest_parts import balanced_distractors, contest_groups, dealt, parts_of_fold
+from askance.evals.newyorker.contest_parts import balanced_distractors, contest_groups, even_parts, parts_of_fold
 
 
 @st.composite
@@ -63,7 +63,7 @@ def test_contests_that_share_a_caption_are_one_group() -> None:
 def test_parts_share_no_contest_and_are_of_like_size(sizes: list[tuple[int, int]], seed: int) -> None:
     contests = dict(enumerate(sizes, start=500))
     groups = {contest: contest - contest % 3 for contest in contests}
-    parts = dealt(groups, contests, seed=seed)
+    parts = even_parts(groups, contests, seed=seed)
 
     assert sorted(contest for part in parts for contest in part) == [*contests]
     homes = {(groups[contest], number) for number, part in enumerate(parts) for contest in part}
@@ -74,7 +74,7 @@ def test_parts_share_no_contest_and_are_of_like_size(sizes: list[tuple[int, int]
 
 def test_contests_of_one_kind_are_spread_over_all_parts() -> None:
     kinds = {contest: (3, contest % 2, contest % 4 == 1) for contest in range(100)}
-    parts = dealt({contest: contest for contest in kinds}, kinds, seed=7)
+    parts = even_parts({contest: contest for contest in kinds}, kinds, seed=7)
 
     assert [Counter(kinds[contest] for contest in part) for part in parts] == [
         Counter({(3, 0, False): 10, (3, 1, False): 5, (3, 1, True): 5})

@@ -4,22 +4,32 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections import Counter
 from collections.abc import Mapping
 
 import pytest
 
-from askance.chat import ChatRequest
-from askance.evals.analysis.grid import GridRun, GridRunner, grid_tables, read_grid
+from askance.chat import ChatRequest, ChatResponse
+from askance.evals.analysis.grid import GridPlan, GridRun, GridRunner, grid_tables, read_grid
 from askance.evals.catalog import find_task
 from askance.evals.published_figures import find_published_table
 from askance.evals.report.published_part import published_beside
 from askance.evals.tables import FORMATS, rendered
 from askance.models import Engine, Model, ScriptedModel, ScriptedScorer, get_model
-from askance.replay import MemoryStore
+from askance.replay import MemoryStore, RecordKind
 from tests.evals.newyorker import cartoons
 from tests.scripted import ENFORCED, name_of
 
 GRID = read_grid("newyorker")
+KINDS: tuple[RecordKind, ...] = ("chat", "embed", "score")
+
+
+class Weighing(ScriptedModel):
+    """Answers as told, and finds each word of a given text half as likely as it is long."""
+
+    async def likelihood(self, request: ChatRequest) -> ChatResponse:
+        words = (request.given or "").split()
+        return ChatResponse(logprobs=tuple({"token": word, "logprob": -len(word) / 2} for word in words))
 
 
 def scripted(name: str, engine: Engine) -> Model:
@@ -39,11 +49,12 @@ def scripted(name: str, engine: Engine) -> Model:
         found = dict(next(found for start, found in answers.items() if asked.startswith(start)))  # type: ignore[call-overload]
         return json.dumps({"reasoning": "First.", **found} if asked.endswith("step_by_step") else found)
 
-    return get_model(ScriptedModel(reply, capabilities=ENFORCED, identity=name), engine=engine)
+    return get_model(Weighing(reply, capabilities=ENFORCED, identity=name), engine=engine)
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> GridRun:
+def runner(tmp_path_factory: pytest.TempPathFactory) -> GridRunner:
+    """The whole grid, ready to be run."""
     folder, engine = tmp_path_factory.mktemp("grid"), Engine(records=MemoryStore())
     runner = GridRunner(
         GRID.with_models({name: name for name in GRID.models}),
@@ -54,6 +65,18 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> GridRun:
     )
     runner.models |= {name: scripted(name, engine) for name in GRID.models}
     runner.models["CLIP"] = ScriptedScorer(lambda _, text: float("joke 0" in text), identity="CLIP")
+    return runner
+
+
+@pytest.fixture(scope="module")
+def planned(runner: GridRunner) -> GridPlan:
+    """What it would ask, before anything is on record."""
+    return asyncio.run(runner.plan())
+
+
+@pytest.fixture(scope="module")
+def made(runner: GridRunner, planned: GridPlan) -> GridRun:  # planned first
+    """The whole grid, run once."""
     return asyncio.run(runner.run())
 
 
@@ -72,7 +95,7 @@ def test_figures_are_means_over_all_five_folds(made: GridRun) -> None:
     for cell in made.grid.cells:
         run = made.found[cell.asked].run
         assert run is not None
-        if cell.head != "PPL":  # a script weighs no given text
+        if cell.head != "PPL" or cell.options.get("perplexity"):
             figure = run.figure(cell.metric)
             each = [run.figure(f"{cell.metric}: fold {fold}").value for fold in range(5)]
             known = [value for value in each if value is not None]
@@ -101,6 +124,29 @@ def test_the_published_rows_are_there_and_fine_tuned_ones_are_not() -> None:
             for row in table.rows
             if not any(word in " ".join(row.names) for word in ("T5", "finetuned", "Random", "people"))
         }
+
+
+def test_calls_that_tables_share_are_made_once(made: GridRun) -> None:
+    cells = [*made.grid.cells]
+    by_place = {(cell.table, cell.label, cell.head): cell.asked for cell in cells}
+
+    assert len(made.runs) == len({cell.asked for cell in cells}) < len(cells) / 2
+    for head in ("matching", "CrowdAcc", "NYAcc"):
+        assert by_place["table-4", "text-davinci-002", head] == by_place["table-2", "GPT-3 (5-shot)", head]
+    for head in ("BLEU-4", "ROUGE-L", "PPL"):
+        assert by_place["table-4", "text-davinci-002", head] == by_place["table-5", "GPT-3 (5-shot)", head]
+
+
+def test_the_plan_is_what_the_grid_then_asks(planned: GridPlan, made: GridRun) -> None:
+    records = {record.key: record for run in made.runs for kind in KINDS for record in run.records.of_kind(kind)}
+    links = planned.plan.links
+    calls: Counter[tuple[str, str]] = Counter()
+    for link in links:
+        calls[str(link.model), "score" if link.link in {"scores", "likelihood"} else "chat"] += link.calls
+
+    assert (planned.runs, planned.plan.hits, planned.left_out) == (len(made.runs), 0, ())
+    assert calls == Counter((record.model, record.kind) for record in records.values())
+    assert {link.link for link in links if link.computed} == {"scores"}
 
 
 def test_published_figures_stand_beside_and_every_form_is_written(made: GridRun) -> None:

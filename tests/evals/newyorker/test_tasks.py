@@ -307,6 +307,14 @@ def test_a_joke_is_explained_and_held_against_the_authors_words(data: Path, aske
         ({"ids": ["nothing", "5"]}, "1 of 2 names in the list are those of no item, such as 'nothing'"),
         ({"fold": "leaderboard"}, "no leaderboard"),
         ({"scorer": ScriptedScorer(lambda image, text: 0.0)}, "A scorer ranks by the picture alone"),
+        (
+            {"vlm": None, "answers": Path("replies.jsonl"), "scorer": ScriptedScorer(lambda image, text: 0.0)},
+            "Recorded replies and a scorer both take the place of models",
+        ),
+        (
+            {"vlm": None, "shots": 1, "scorer": ScriptedScorer(lambda image, text: 0.0)},
+            "A scorer ranks by the picture alone",
+        ),
         ({"context": "gold-caption"}, "has no context 'gold-caption'"),
     ],
 )

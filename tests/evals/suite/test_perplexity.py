@@ -86,12 +86,12 @@ class Jokes(PerplexityTask):
         assert self.llm is not None
         node = explain_joke(get_model(self.llm))
         step = Step(link=REPLY, node=node, needs=(DESCRIPTION,), subject=joke)
-        return ChainSolver(self.weighing(Chain("jokes", target=REPLY, steps=[step], mode=node.model.mode)))
+        return ChainSolver(self.with_likelihood(Chain("jokes", target=REPLY, steps=[step], mode=node.model.mode)))
 
     @override
     def scorer(self) -> Scorer:
         plain = overlap_scorer(lambda sample: sample.target["text"])
-        return self.weighed(plain, tokens=lambda sample: sample.target["tokens"])
+        return self.with_perplexity(plain, tokens=lambda sample: sample.target["tokens"])
 
 
 def model(backend: ScriptedModel, **fields: Any) -> Model:
