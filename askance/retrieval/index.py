@@ -33,6 +33,8 @@ from askance.models.encoders.embedder import get_embedder
 from askance.models.encoders.vectors import FOLDER as VECTORS
 from askance.models.encoders.vectors import half
 from askance.models.loop import run_sync
+from askance.retrieval import bm25
+from askance.retrieval.bm25 import Bm25
 from askance.retrieval.entries import (
     JUNK,
     NO_BECAUSE,
@@ -308,18 +310,23 @@ class Index:
         return self._stores[str(space)]
 
     @cached_property
-    def bm25(self) -> Any:
+    def bm25(self) -> Bm25:
         """The search by words.
 
         Raises:
             UsageError: only the form is known.
-            StoreError: the index has none; or a file of it is missing, or was changed.
-            MissingExtra: a package for retrieval is not installed.
+            StoreError: one of its files, or that of the entries, is missing or was changed.
+            MissingExtra: bm25s or PyStemmer is not installed.
         """
-        for name in self._files:
-            if name.startswith(f"{WORDS}/"):
-                self._there(name)
-        return load("askance.retrieval.bm25:Bm25").open(self._path / WORDS)
+        name = f"{WORDS}/{bm25.DESCRIPTION}"
+        self._there(name)
+        ids = [entry.id for entry in self.entries]
+        return Bm25.open(self._path / WORDS, ids, digest=self._files[name]["sha256"])
+
+    @property
+    def bm25_settings(self) -> JsonObject:
+        """What decides the results of the search by words beside the texts."""
+        return self._form["bm25"]
 
     # --- what it holds, and whether it is sound ---
 
@@ -392,8 +399,7 @@ class Index:
                 continue
             if lacking:
                 yield f"The vectors of {space} lack {len(lacking):,} of {len(wanted):,} texts."
-            if isinstance(store, ExactVectors):
-                yield from store.verify()
+            yield from getattr(store, "verify", tuple[str])()
 
     @property
     def _path(self) -> Path:
@@ -451,6 +457,7 @@ class _Build:
         self.texts = {entry.id: entry.text for entry in entries if entry.text.strip()}
         """Those that have a vector, by id."""
         self._spaces: dict[str, Space] = {}
+        self._bm25: JsonObject = {}
 
     def check(self) -> bool:
         """Whether the entries are in the folder already; takes in the embedders of a finished index.
@@ -483,6 +490,13 @@ class _Build:
         """Writes the entries, and makes the search by words."""
         if not self.check():
             _write(self.folder / STATEMENTS, entry_lines(self.entries))
+        ids = [entry.id for entry in self.entries]
+        try:
+            words = Bm25.open(self.folder / WORDS, ids)
+        except StoreError:  # there is none, or it was not finished
+            words = Bm25.build(ids, [entry.text for entry in self.entries])
+            words.save(self.folder / WORDS)
+        self._bm25 = words.settings.form()
 
     def store_of(self, embedder: RecordedEmbedder, store: Literal["file", "lance"] | VectorStore) -> VectorStore:
         """The store for the vectors of `embedder`.
@@ -548,7 +562,7 @@ class _Build:
             "digest": digest_of(entry.id for entry in self.entries),
             "count": len(self.entries),
             "spaces": [space.form() for _, space in sorted(self._spaces.items())],
-            "bm25": None,
+            "bm25": self._bm25,
             "files": {n: {"bytes": path.stat().st_size, "sha256": _digest(path)} for n, path in files.items()},
         }
         text = json.dumps(form, ensure_ascii=False, indent=2, sort_keys=True) + "\n"
@@ -588,7 +602,7 @@ def _make_folder(folder: Path) -> None:
 def _store_in(folder: Path, about: JsonObject, kind: Literal["file", "lance"]) -> VectorStore:
     if kind == "file":
         return ExactVectors(folder, about)
-    made: VectorStore = load("askance.retrieval.lance:LanceVectors")(folder / LANCE, about)
+    made: VectorStore = load("askance.retrieval.lance:LanceVectors")(folder, about)
     return made
 
 
