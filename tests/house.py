@@ -60,7 +60,12 @@ VENDORS: dict[str, tuple[str, ...]] = {
     "chromadb": (),
     "datasets": ("askance.data_table", "askance.evals.exports.frames"),
     "diskcache": ("askance.replay*",),
-    "filelock": ("askance.evals.run_folder", "askance.models.batch.job", "askance.models.encoders.vectors"),
+    "filelock": (
+        "askance.evals.run_folder",
+        "askance.models.batch.job",
+        "askance.models.encoders.vectors",
+        "askance.retrieval.index",
+    ),
     "huggingface_hub": ("askance.models.local.hub",),
     "httpx2": ("askance.models.*openai*",),
     "jinja2": ("askance.evals.report.html", "askance.prompts*"),

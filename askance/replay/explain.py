@@ -56,6 +56,13 @@ _TITLES = {
     "tools": "the tools",
     "extra": "the provider's extra fields",
     "draw": "the number of the draw",
+    "index": "the texts of the index",
+    "query": "the query",
+    "image": "the picture",
+    "how": "how it is searched",
+    "settings": "the settings of the search",
+    "among": "the texts that it is searched among",
+    "k": "how many hits are wanted",
 }
 """Parts of a request, in the order in which a person would look for a difference."""
 
@@ -213,7 +220,9 @@ def _request_title(key: str, request: Mapping[str, Any]) -> str:
 
 
 def _texts(request: Mapping[str, Any]) -> Iterator[str]:
-    """The texts of the messages; the system's, which many requests share, come last."""
+    """The query of a search, or the texts of the messages; the system's, which many requests share, come last."""
+    if query := request.get("query"):
+        yield str(query)
     messages: Sequence[JsonObject] = request.get("messages", ())
     for message in sorted(messages, key=lambda message: message.get("role") == "system"):
         yield from (str(part["text"]) for part in message.get("parts", ()) if part.get("text"))
@@ -319,7 +328,9 @@ def _all_parts(request: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     """The parts of all messages; of a request without messages, its own fields."""
     messages = request.get("messages")
     if not isinstance(messages, list):
-        yield {"sha256": request.get("sha256", ""), "text": " ".join(map(str, request.values()))}
+        picture = request.get("image")
+        shown: Mapping[str, Any] = cast("Mapping[str, Any]", picture) if isinstance(picture, Mapping) else request
+        yield {"sha256": shown.get("sha256", ""), "text": " ".join(map(str, request.values()))}
         return
     for message in cast("list[Mapping[str, Any]]", messages):
         yield from message.get("parts", ())

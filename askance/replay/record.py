@@ -23,7 +23,7 @@ from askance.terminal import printable
 if TYPE_CHECKING:
     from askance.replay.leases import Leases
 
-RecordKind = Literal["chat", "ocr", "endpoint", "embed", "score"]
+RecordKind = Literal["chat", "ocr", "endpoint", "embed", "score", "search"]
 KINDS: frozenset[str] = frozenset(get_args(RecordKind))
 
 Mode = Literal["live", "auto", "replay", "refresh"]

@@ -1,1 +1,10 @@
 from .entries import IndexEntry as IndexEntry
+from .entries import entry_id as entry_id
+from .entries import merge_entries as merge_entries
+from .index import Index as Index
+from .index import IndexLike as IndexLike
+from .index import IndexStats as IndexStats
+from .index import NearTwins as NearTwins
+from .index import Space as Space
+from .vector_store import ExactVectors as ExactVectors
+from .vector_store import VectorStore as VectorStore

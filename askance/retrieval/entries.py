@@ -2,9 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from askance.documents import MAX_SHOWN, UnreadableDocument, parse_json
+from askance.errors import StoreError, UsageError
+
+if TYPE_CHECKING:
+    from askance.chat import JsonObject
+
+STATEMENTS = "statements.jsonl"
+"""File of an index with its entries, one a line."""
+
+MOST_BYTES = 2_000_000_000
+"""Most bytes of such a file."""
+MOST_LINE = 1_000_000
+"""Most bytes of one line."""
+MOST_ENTRIES = 10_000_000
+"""Most entries of an index."""
+
+JUNK = "junk"
+"""Mark of a text that says nothing: `n/a`, less than two words, or the instructions for annotators."""
+NO_BECAUSE = "no because"
+"""Mark of a text that gives no reason: it lacks the word `because`."""
+
+_DAMAGED = "Delete the folder, and build the index again."
+_WORD = re.compile(r"[^\W_]+")
+_EMPTY_WORDS = frozenset({"a", "n", "na", "none", "nothing", "null", "nan", "unknown"})
+"""A text of these alone is junk: `n/a`, `N / A`, `none`."""
+_INSTRUCTIONS = re.compile(
+    r"according to (?:this|the) ad\W*\?|what should (?:i|you) do\b|\(if it is an? \w+ ad\)", re.IGNORECASE
+)
+"""Pieces of what the annotators of the ads were asked, some of which stand among the statements."""
+_BECAUSE = re.compile(r"\bbecause\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,9 +53,14 @@ class IndexEntry:
     images: tuple[str, ...] = ()
     """Ids of the images that it is true of; none for a text that is only to be told from true ones."""
     split: str = ""
-    """Of the data set: `train`, `test`, or empty where it has none."""
+    """Of the data set: `train`, `test`, `test+train` where it is in both, or empty where it has none."""
     marks: tuple[str, ...] = ()
     """What is noticed about the text: `junk`, `no because`."""
+
+    @classmethod
+    def of(cls, text: str, images: Sequence[str] = (), split: str = "") -> IndexEntry:
+        """The entry of a text, with its id and its marks."""
+        return cls(entry_id(text), text, tuple(images), split, marks_of(text))
 
 
 def entry_id(text: str) -> str:
@@ -31,3 +71,121 @@ def entry_id(text: str) -> str:
 def digest_of(ids: Iterable[str]) -> str:
     """The digest of entries by their ids, in order."""
     return sha256("\n".join(ids).encode()).hexdigest()
+
+
+def marks_of(text: str) -> tuple[str, ...]:
+    """What is noticed about a text: `junk`, `no because`."""
+    words = _WORD.findall(text.lower())
+    junk = len(words) < 2 or _EMPTY_WORDS.issuperset(words) or _INSTRUCTIONS.search(text) is not None
+    return (*((JUNK,) if junk else ()), *(() if _BECAUSE.search(text) else (NO_BECAUSE,)))
+
+
+def merge_entries(rows: Iterable[IndexEntry]) -> list[IndexEntry]:
+    """One entry for each distinct text, by id; images, splits and marks of equal texts come together.
+
+    Raises:
+        UsageError: an id is not that of its text, or two texts have one id.
+    """
+    merged: dict[str, IndexEntry] = {}
+    for row in rows:
+        if row.id != entry_id(row.text):
+            raise UsageError(
+                f"The entry {row.id[:MAX_SHOWN]!r} has the id of another text than {row.text[:60]!r}.",
+                hint="Make entries with `IndexEntry.of(text, images)`.",
+            )
+        there = merged.get(row.id)
+        merged[row.id] = row if there is None else _merged(there, row)
+    return [merged[key] for key in sorted(merged)]
+
+
+def _merged(one: IndexEntry, other: IndexEntry) -> IndexEntry:
+    if one.text != other.text:
+        raise UsageError(
+            f"Two texts have the id {one.id!r}: {one.text[:60]!r} and {other.text[:60]!r}.",
+            hint="Leave one of them out.",
+        )
+    splits = {*one.split.split("+"), *other.split.split("+")} - {""}
+    marks = dict.fromkeys((*one.marks, *other.marks))
+    images = dict.fromkeys((*one.images, *other.images))
+    return IndexEntry(one.id, one.text, tuple(images), "+".join(sorted(splits)), tuple(marks))
+
+
+# --- statements.jsonl ---
+
+
+def entry_lines(entries: Iterable[IndexEntry]) -> Iterator[bytes]:
+    """The lines of `statements.jsonl`. Half a surrogate pair, as a file may hold, is written as JSON's escape."""
+    for entry in entries:
+        form = {
+            "id": entry.id,
+            "text": entry.text,
+            "images": list(entry.images),
+            "split": entry.split,
+            "marks": list(entry.marks),
+        }
+        yield json.dumps(form, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"
+
+
+def read_entries(path: Path) -> tuple[list[IndexEntry], str]:
+    """The entries in a `statements.jsonl`, and the sha256 of the file.
+
+    Raises:
+        StoreError: the file is missing or cannot be read, is too large, or has a line that is no entry; an id is not
+            that of its text; or the entries do not stand by id, each once.
+    """
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            raise _refused(path, f"it is larger than {MOST_BYTES:,} bytes")
+        with path.open("rb") as file:
+            return _read(path, file)
+    except OSError as error:
+        raise StoreError(f"The entries {str(path)!r} cannot be read: {error.strerror}.", hint=_DAMAGED) from error
+
+
+def _read(path: Path, file: BinaryIO) -> tuple[list[IndexEntry], str]:
+    digest, entries, last = sha256(), list[IndexEntry](), ""
+    while line := file.readline(MOST_LINE + 1):
+        digest.update(line)
+        number = len(entries) + 1
+        if len(line) > MOST_LINE:
+            raise _refused(path, f"line {number:,} is longer than {MOST_LINE:,} bytes")
+        if number > MOST_ENTRIES:
+            raise _refused(path, f"it has more than {MOST_ENTRIES:,} lines")
+        try:
+            entry = _entry(parse_json(line, unique=True))
+        except UnreadableDocument as error:
+            raise _refused(path, f"line {number:,} {error}") from error
+        if entry.id <= last:
+            raise _refused(path, f"line {number:,} does not stand where its id belongs")
+        entries.append(entry)
+        last = entry.id
+    return entries, digest.hexdigest()
+
+
+def _entry(form: Any) -> IndexEntry:
+    """The entry in a line.
+
+    Raises:
+        UnreadableDocument: it holds none.
+    """
+    try:
+        found: JsonObject = dict(form)
+        name, text, split = (_text(found.pop(field)) for field in ("id", "text", "split"))
+        images, marks = (tuple(map(_text, found.pop(field))) for field in ("images", "marks"))
+    except (KeyError, TypeError, ValueError) as error:
+        raise UnreadableDocument("is no entry of an index") from error
+    if found:
+        raise UnreadableDocument(f"has an unknown field {next(iter(found))[:MAX_SHOWN]!r}")
+    if name != entry_id(text):
+        raise UnreadableDocument(f"has a text that is not that of the id {name[:MAX_SHOWN]!r}")
+    return IndexEntry(name, text, images, split, marks)
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def _refused(path: Path, why: str) -> StoreError:
+    return StoreError(f"The entries {str(path)!r} cannot be used: {why}.", hint=_DAMAGED)

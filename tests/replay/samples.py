@@ -26,3 +26,19 @@ def picture_request(digest: str = DIGEST, text: str = "Name the objects.") -> Js
     image = {"type": "image", "sha256": digest, "policy": {"name": "clean", "version": 1}}
     form["messages"][1]["parts"].insert(0, image)
     return form
+
+
+def search_request(query: str = "a cup made of bricks", *, index: str = DIGEST, k: int = 2) -> JsonObject:
+    return {
+        "how": "bm25",
+        "index": {"sha256": index, "count": 9},
+        "model": {"name": "bm25"},
+        "settings": {"k1": 1.5},
+        "query": query,
+        "k": k,
+    }
+
+
+def search(query: str = "a cup made of bricks", *, index: str = DIGEST) -> Record:
+    response = {"ids": ["01" * 8, "02" * 8], "scores": [2.5, 1.0], "texts": ["a brick", "a cup"]}
+    return Record.make("search", search_request(query, index=index), response, at=AT)

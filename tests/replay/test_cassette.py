@@ -24,7 +24,7 @@ from askance.replay import (
     read_pictures,
 )
 from askance.replay import cassette as cassette_module
-from tests.replay.samples import AT, picture_request, record, request
+from tests.replay.samples import AT, picture_request, record, request, search
 
 GIF = bytes.fromhex("47494638396101000100800000000000ffffff2c00000000010001000002024401003b")
 GIF_DIGEST = sha256(GIF).hexdigest()
@@ -168,8 +168,24 @@ def rekeyed(**fields: Any) -> JsonObject:
     return Record.make("chat", request() | fields, record().response).canonical()
 
 
+def searched(**fields: Any) -> JsonObject:
+    return Record.make("search", search().request | fields, search().response).canonical()
+
+
+def found(**fields: Any) -> JsonObject:
+    return search().canonical() | {"response": search().response | fields}
+
+
 def image(**fields: Any) -> JsonObject:
     return {"image": {"sha256": GIF_DIGEST, "media_type": "image/gif", "base64": "R0lG"} | fields}
+
+
+def test_searches_are_exchanged(tmp_path: Path) -> None:
+    export_cassette(MemoryStore([search(), record()]), tmp_path / "one.jsonl")
+    with Store.open(tmp_path / "store") as store:
+        import_cassette(tmp_path / "one.jsonl", store)
+        assert [*store] == by_key(search(), record())
+        assert [*store.of_kind("search")] == [search()]
 
 
 DEEP = '{"a":' * 200 + "1" + "}" * 200
@@ -189,7 +205,7 @@ BROKEN: dict[str, tuple[object, str]] = {
     "deep": (DEEP, "it is nested deeper than 100 levels."),
     "endless": ("[" * 200_000, "it is nested deeper than 100 levels."),
     "empty": ({}, "the record: 'kind' is a required property."),
-    "kind": (changed(kind="song"), "kind: 'song' is not one of ['chat', 'ocr', 'endpoint', 'embed', 'score']."),
+    "kind": (changed(kind="song"), "kind: 'song' is not one of ['chat', 'ocr', 'endpoint', 'embed', 'score', 'search']."),
     "extra-field": (changed(path="/x"), "the record: Additional properties are not allowed ('path' was unexpected)."),
     "key-form": (changed(key="../../x"), "key: '../../x' does not match '^[0-9a-f]{64}$'."),
     "key": (changed(key="0" * 64), "The key '000000000000' is not that of the request beside it, "),
@@ -202,6 +218,13 @@ BROKEN: dict[str, tuple[object, str]] = {
     "usage": (answered(usage={"money": 1}), "response.usage: 'money' is not one of"),
     "refusal": (answered(refusal={}), "response.refusal: {} is not of type 'string'."),
     "escape": (answered(text=["\x1b[2J"]), r"response.text: ['\x1b[2J'] is not of type 'string'."),
+    "search-k": (searched(k=0), "request.k: 0 is less than the minimum of 1."),
+    "search-how": (searched(how=1), "request.how: 1 is not of type 'string'."),
+    "search-index": (searched(index="/x"), "request.index: '/x' is not of type 'object'."),
+    "search-field": (searched(folder="/x"), "request: Additional properties are not allowed ('folder' was unexpected)."),
+    "search-places": (found(places=[1]), "response: Additional properties are not allowed ('places' was unexpected)."),
+    "search-ids": (found(ids=[7]), "response.ids[0]: 7 is not of type 'string'."),
+    "search-scores": (found(scores=["high"]), "response.scores[0]: 'high' is not of type 'number'."),
     "at": (changed(at="yesterday"), "at: 'yesterday' does not match"),
     "image-key": (changed(images={"x.jpg": {"sent": "0" * 64}}), "images: 'x.jpg' does not match '^[0-9a-f]{64}$'."),
     "image-digest": (image(), f"the bytes of picture {GIF_DIGEST[:12]!r} have another digest."),

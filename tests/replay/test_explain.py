@@ -9,7 +9,7 @@ from askance.errors import ReplayMiss
 from askance.replay import MemoryStore, Record, Store, differences, explain_miss
 from askance.replay import explain as explain_module
 from askance.replay.explain import nearest_key
-from tests.replay.samples import DIGEST, picture_request, record, request
+from tests.replay.samples import DIGEST, picture_request, record, request, search, search_request
 
 LONG = "Look at the picture. Name up to five objects that it shows. Write one a line. Write nothing else, no numbers."
 
@@ -39,6 +39,27 @@ def test_a_miss_names_the_nearest_and_shows_the_first_difference() -> None:
         "  Write one a line.\n"
         "  Write nothing else, no numbers."
     )
+
+
+def test_a_search_in_another_index_names_the_index() -> None:
+    store = MemoryStore([search(), search("a dog in the rain"), record()])
+    error = explain_miss(search_request(index="cd" * 32), "search", store)
+    assert error.nearest == search().key
+    assert error.message == (
+        f"No search answer is on record for {error.key[:12]} (bm25, 'a cup made of bricks'): "
+        f"the nearest, {search().key[:12]} (bm25, 'a cup made of bricks'), differs in the texts of the index."
+    )
+    assert f'-  "sha256": "{DIGEST}"' in error.diff
+
+
+def test_a_search_by_a_picture_is_near_to_others_by_it() -> None:
+    pictures = [{"sha256": digest * 32} for digest in ("ab", "cd")]
+    first, second = ({"how": "image", "image": picture, "k": 9} for picture in pictures)
+    records = [Record.make("search", form, {"ids": [], "scores": [], "texts": []}) for form in (first, second)]
+    for form, recorded in zip((first, second), records, strict=True):
+        error = explain_miss({**form, "k": 8}, "search", MemoryStore(records))
+        assert error.nearest == recorded.key
+        assert "differs in how many hits are wanted." in error.message
 
 
 def test_a_miss_without_records_says_where_it_looked() -> None:

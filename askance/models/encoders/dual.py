@@ -45,7 +45,7 @@ Scale = Literal["cosine", "logits", "sigmoid"]
 Long = Literal["mean", "max", "refuse"]
 Frame = Literal["whole", "padded"]
 
-VectorStore: TypeAlias = "VectorFile | MemoryVectors"
+KeptVectors: TypeAlias = "VectorFile | MemoryVectors"
 Item = TypeVar("Item")
 Encoded: TypeAlias = "Half | AskanceError"
 
@@ -59,7 +59,7 @@ class _DualBase:
     def __init__(self, source: str, local: Local | None, long: Long) -> None:
         self._encoder: SharedEncoder = shared_encoder(source, local or Local(batch=BATCH))
         self._long: Long = long
-        self._store: VectorStore = MemoryVectors()
+        self._store: KeptVectors = MemoryVectors()
 
     @property
     def id(self) -> ModelId:
@@ -252,7 +252,7 @@ class EncodeJob:
     """A text that fits or a picture, to be encoded, and where its vector is kept."""
 
     key: str
-    store: VectorStore
+    store: KeptVectors
     text: str = ""
     draw: Callable[[], tuple[Picture, ...]] | None = None
 
@@ -299,12 +299,12 @@ class SharedEncoder:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="askance-encode")
         self._queue: PerLoop[_Queue] = PerLoop(lambda: _Queue(BatchCollector(self._outcomes, self._thread)))
 
-    def text_job(self, text: str, store: VectorStore) -> EncodeJob:
+    def text_job(self, text: str, store: KeptVectors) -> EncodeJob:
         """The job of a text that fits."""
         key = key_of("embed", {"model": self.id.canonical(), "tower": "text", "text": text})
         return EncodeJob(key=key, store=store, text=text)
 
-    def picture_job(self, image: Image, view: RegionView, store: VectorStore, *, padded: bool) -> EncodeJob:
+    def picture_job(self, image: Image, view: RegionView, store: KeptVectors, *, padded: bool) -> EncodeJob:
         """The job of a picture, or of a view of it.
 
         Raises:
@@ -368,7 +368,7 @@ class SharedEncoder:
             outcomes |= {mine[key]: each for key, each in found.items()}
         return [outcomes[job] for job in jobs]
 
-    def _encode(self, jobs: Sequence[EncodeJob], store: VectorStore) -> dict[str, Encoded]:
+    def _encode(self, jobs: Sequence[EncodeJob], store: KeptVectors) -> dict[str, Encoded]:
         if not jobs:
             return {}
         texts = [job for job in jobs if job.draw is None]

@@ -24,7 +24,7 @@ from askance.errors import BadRecord, ModelError, UsageError
 from askance.images import WHOLE_IMAGE, Image, RegionView
 from askance.models.encoders.embedder import get_embedder
 from askance.models.encoders.scorer import get_scorer
-from askance.models.encoders.vectors import MemoryVectors, VectorFile, half
+from askance.models.encoders.vectors import BLOCK, MemoryVectors, VectorFile, half, same_size
 from askance.replay import DAMAGED_HINT
 
 if TYPE_CHECKING:
@@ -38,9 +38,6 @@ if TYPE_CHECKING:
 
     Numbers = NDArray[np.float64]
     Places = NDArray[np.int64]
-
-BLOCK = 4096
-"""Candidates that are compared at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,11 +221,7 @@ class Nearest:
         if not block:
             return
         rows, lengths = _rows(block)
-        if rows.shape[1] != self._asked.shape[1]:
-            raise UsageError(
-                f"Vectors of {rows.shape[1]} and of {self._asked.shape[1]} numbers cannot be compared.",
-                hint="Make them by one encoder.",
-            )
+        same_size(rows.shape[1], self._asked.shape[1])
         found: Numbers = np.clip((self._asked @ rows.T) / np.outer(self._lengths, lengths), -1, 1)
         here = np.broadcast_to(np.arange(self._count, self._count + len(block)), found.shape)
         scores, places = np.hstack([self._scores, found]), np.hstack([self._places, here])

@@ -20,7 +20,7 @@ import math
 import os
 import struct
 from base64 import b64decode, b64encode
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from operator import mul
 from pathlib import Path
@@ -28,6 +28,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeAlias
 from zlib import crc32
 
+from askance.documents import parse_json
 from askance.errors import BadRecord, ModelError, StoreError, UsageError
 from askance.replay import DAMAGED_HINT
 
@@ -86,12 +87,21 @@ def cosine(one: Sequence[float], other: Sequence[float]) -> float:
     Raises:
         UsageError: they are not of one size.
     """
-    if len(one) != len(other):
-        raise UsageError(
-            f"Vectors of {len(one)} and of {len(other)} numbers cannot be compared.", hint="Make them by one encoder."
-        )
+    same_size(len(one), len(other))
     lengths = math.hypot(*one) * math.hypot(*other)
     return max(-1.0, min(1.0, sum(map(mul, one, other)) / lengths)) if lengths else 0.0
+
+
+def same_size(one: int, other: int) -> None:
+    """Refuses to compare vectors of `one` and of `other` numbers where those differ.
+
+    Raises:
+        UsageError: they differ.
+    """
+    if one != other:
+        raise UsageError(
+            f"Vectors of {one} and of {other} numbers cannot be compared.", hint="Make them by one encoder."
+        )
 
 
 # --- in files: rows of 16 bits ---
@@ -100,10 +110,13 @@ FOLDER = "vectors"
 """In the store's folder."""
 
 MAGIC = b"askance vectors 1 "
-_KEY, _SUM = 32, 4
+KEY, _SUM = 32, 4
 """Bytes of a row before its numbers."""
 _ALIGNED = 64
 _LONGEST_HEADER = 100_000
+
+BLOCK = 4096
+"""Vectors that are looked at at a time."""
 _log = logging.getLogger("askance")
 
 
@@ -134,14 +147,44 @@ class VectorFile:
             self._look()
             return {key: self._row(key) for key in dict.fromkeys(keys) if bytes.fromhex(key) in self._places}
 
+    def keys(self) -> list[str]:
+        """The keys of all rows that are here, in their order.
+
+        Raises:
+            StoreError: the file is none of vectors.
+        """
+        with self._lock:
+            self._look()
+            return [key.hex() for key in self._places]
+
+    def matrix(self, keys: Sequence[str]) -> NDArray[np.float32]:
+        """The vectors of `keys`, all of which are here, as the rows of one matrix; 32 bits hold those of 16 exactly.
+
+        Raises:
+            KeyError: a key is not here.
+            StoreError: the file is none of vectors, or one of the rows is damaged.
+        """
+        import numpy as np
+
+        with self._lock:
+            self._look()
+            places = np.fromiter((self._places[bytes.fromhex(key)] for key in keys), dtype=np.int64, count=len(keys))
+            matrix = np.empty((len(keys), self._size), dtype=np.float32)
+            for start in range(0, len(keys), BLOCK):
+                some = places[start : start + BLOCK]
+                rows = self._rows[some]
+                self._check(rows, some)
+                matrix[start : start + BLOCK] = rows["vector"]
+            return matrix
+
     def keep(self, vectors: Mapping[str, Half]) -> None:
-        """Writes the vectors that are not here yet, on the disk when this returns; warns once where that fails.
+        """As `write`; warns once where the disk fails.
 
         Raises:
             StoreError: the file is none of vectors, or of vectors of another size.
         """
         try:
-            self._keep(vectors)
+            self.write(vectors)
         except OSError as error:
             if not self._told:
                 self._told = True
@@ -161,7 +204,13 @@ class VectorFile:
                 except StoreError as error:
                     yield str(error)
 
-    def _keep(self, vectors: Mapping[str, Half]) -> None:
+    def write(self, vectors: Mapping[str, Half]) -> None:
+        """Writes the vectors that are not here yet, on the disk when this returns.
+
+        Raises:
+            StoreError: the file is none of vectors, or of vectors of another size.
+            OSError: they cannot be written.
+        """
         if not vectors:
             return
         from filelock import FileLock
@@ -208,7 +257,7 @@ class VectorFile:
         count = (state.st_size - self._start) // self._step
         if count == self._count:
             return
-        row = np.dtype([("key", f"V{_KEY}"), ("sum", "<u4"), ("vector", "<f2", (self._size,))])
+        row = np.dtype([("key", f"V{KEY}"), ("sum", "<u4"), ("vector", "<f2", (self._size,))])
         self._rows = np.memmap(self.path, dtype=row, mode="r", offset=self._start, shape=(count,))
         added: list[bytes] = self._rows["key"][self._count :].tolist()
         self._places.update(zip(added, range(self._count, count), strict=True))
@@ -221,15 +270,23 @@ class VectorFile:
             raise _damaged(self.path, "it does not begin as one") from None
         if about != self.about:
             raise _damaged(self.path, "it is another encoder's")
-        self._step = _KEY + _SUM + 2 * self._size
+        self._step = KEY + _SUM + 2 * self._size
 
     def _row(self, key: str) -> Half:
         place = self._places[bytes.fromhex(key)]
-        row = self._rows[place]
-        vector: Half = row["vector"].copy()
-        if int(row["sum"]) != crc32(bytes.fromhex(key) + vector.tobytes()):
-            raise _damaged(self.path, f"the checksum of row {place:,} does not fit")
+        row = self._rows[place : place + 1]
+        self._check(row, (place,))
+        vector: Half = row["vector"][0].copy()
         return vector
+
+    def _check(self, rows: Any, places: Iterable[int]) -> None:
+        """Raises StoreError where the checksum of one of `rows`, which stand at `places`, does not fit."""
+        data = memoryview(rows.tobytes())
+        sums: list[int] = rows["sum"].tolist()
+        for start, place, checksum in zip(range(0, len(data), self._step), places, sums, strict=True):
+            vector = data[start + KEY + _SUM : start + self._step]
+            if checksum != crc32(vector, crc32(data[start : start + KEY])):
+                raise _damaged(self.path, f"the checksum of row {place:,} does not fit")
 
 
 class MemoryVectors:
@@ -252,11 +309,14 @@ class MemoryVectors:
 
 
 def half(vector: Any) -> Half:
-    """`vector`, numbers of any kind, at the length 1 and in 16 bits."""
+    """`vector`, numbers of any kind, at the length 1 and in 16 bits; one that is so but for rounding stays as it is."""
     import numpy as np
 
     found = np.asarray(vector, dtype=np.float64)
     length = float(np.sqrt((found * found).sum()))
+    # Rounding to 16 bits changes a number by a part of 2⁻¹¹ at most, and so the length.
+    if abs(length - 1) < 2**-10 and bool((found == found.astype("<f2")).all()):
+        return found.astype("<f2")
     return (found / length if length else found).astype("<f2")
 
 
@@ -304,7 +364,7 @@ def _header(path: Path) -> tuple[str, int, int]:
     with path.open("rb") as file:
         first = file.read(_LONGEST_HEADER).partition(b"\n")[0]
     try:
-        said: JsonObject = json.loads(first.removeprefix(MAGIC)) if first.startswith(MAGIC) else {}
+        said: JsonObject = parse_json(first.removeprefix(MAGIC)) if first.startswith(MAGIC) else {}
         size, about = int(said["size"]), json.dumps(said["encoder"], sort_keys=True)
     except (KeyError, TypeError) as error:
         raise ValueError(str(error)) from error

@@ -1,0 +1,712 @@
+"""An index of texts in a folder: its entries, their vectors by one embedder or several, and the search by words.
+
+```
+index.json        what decides the results of a search, and the digests of the other files; written last, and whole
+statements.jsonl  one entry a line, by id
+vectors/          16-bit rows, one file an embedder
+bm25/             the search by words
+lock              held while the index is built
+```
+
+A build that was stopped, even by kill -9, goes on where it was: vectors are on the disk after each block. The folder
+may come from a stranger: files are read within limits, links are refused, and no file in it names code.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import file_digest, sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
+
+from askance.documents import MAX_SHOWN, UnreadableDocument, parse_json, schema_violation
+from askance.errors import StoreError, UsageError
+from askance.models.backend import load
+from askance.models.encoders.embedder import get_embedder
+from askance.models.encoders.vectors import FOLDER as VECTORS
+from askance.models.encoders.vectors import half
+from askance.models.loop import run_sync
+from askance.retrieval.entries import (
+    JUNK,
+    NO_BECAUSE,
+    STATEMENTS,
+    IndexEntry,
+    digest_of,
+    entry_lines,
+    merge_entries,
+    read_entries,
+)
+from askance.retrieval.vector_store import ExactVectors, VectorStore
+
+if TYPE_CHECKING:
+    from askance.chat import JsonObject
+    from askance.models.encoders.embedder import EmbedderLike, RecordedEmbedder
+    from askance.models.encoders.vectors import Half
+    from askance.models.engine import Engine
+
+INDEX = "index.json"
+"""File of an index that describes it."""
+WORDS = "bm25"
+"""Folder of the search by words."""
+LANCE = "lance"
+"""Folder of LanceDB."""
+
+FORMAT = 1
+"""Of `index.json`, as this version writes it."""
+MOST_BYTES = 50_000_000
+"""Most bytes of `index.json`."""
+BLOCK = 1024
+"""Texts that are embedded at a time: what a killed build loses at most."""
+_SCHEMA = Path(__file__).with_name("index.schema.json")
+_LOCK = "lock"
+_WAIT = 0.2
+"""Seconds until a build looks again whether the one before it has ended."""
+_AGAIN = "Build the index again from its data, in another folder or in this one once it is empty."
+
+StoreKind: TypeAlias = Literal["file", "lance", "own"]
+"""Where vectors are: in files of ours, in LanceDB, or in a store that is named again when the index is opened."""
+
+if TYPE_CHECKING:
+    IndexLike: TypeAlias = "str | os.PathLike[str] | Index | Mapping[str, Any]"
+else:
+    IndexLike = Any
+"""A folder, an `Index`, or what `Index.form` gave, which answers from records alone."""
+
+Progress: TypeAlias = Callable[[int, int], None]
+"""Told after each block how many texts are embedded, and of how many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """The vectors of one embedder in an index."""
+
+    embedder: JsonObject
+    """Everything but the text that decides a vector: what `get_embedder` takes."""
+    size: int
+    """Numbers of a vector."""
+    store: StoreKind = "file"
+
+    def form(self) -> JsonObject:
+        """As `index.json` has it."""
+        return {"embedder": self.embedder, "size": self.size, "store": self.store}
+
+    def __str__(self) -> str:
+        return json.dumps(self.embedder, ensure_ascii=False, sort_keys=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexStats:
+    """What is counted of an index's entries."""
+
+    entries: int
+    merged: int
+    """Statements that became one with an equal one of another image."""
+    without_image: int
+    """Entries that are true of no image."""
+    junk: int
+    no_because: int
+    splits: Mapping[str, int]
+    """Entries by split."""
+
+
+@dataclass(frozen=True, slots=True)
+class NearTwins:
+    """Entries that say nearly the same of different images: each is a right answer that counts as wrong."""
+
+    pairs: int
+    entries: int
+    """Entries that are in one of the pairs."""
+
+
+class Index:
+    """An index of texts. `Index.build` makes one, `Index.open` opens one."""
+
+    def __init__(self, form: Mapping[str, Any], folder: Path | None, store: VectorStore | None) -> None:
+        self._form = dict(form)
+        self.folder = folder
+        """None where only the form is known."""
+        self._store = store
+        self._stores: dict[str, VectorStore] = {}
+
+    # --- building ---
+
+    @classmethod
+    async def build(
+        cls,
+        folder: str | os.PathLike[str],
+        entries: Iterable[IndexEntry],
+        *,
+        embedder: EmbedderLike | None = None,
+        store: Literal["file", "lance"] | VectorStore = "file",
+        engine: Engine | None = None,
+        progress: Progress | None = None,
+    ) -> Index:
+        """Builds an index, goes on with one that was begun, or adds another embedder's vectors to one that is there.
+
+        What is there is not made again. Builds of one folder take turns.
+
+        Args:
+            folder: made where it is missing.
+            entries: equal texts are merged; a blank text has no vector.
+            embedder: makes the vectors; without one texts are found by their words alone.
+            store: where the vectors are kept.
+            engine: whose settings are used; vectors of entries are kept in the index, not on record.
+            progress: told after each block of texts.
+
+        Raises:
+            UsageError: there are no entries; the folder holds an index of others, or something else; the embedder has
+                no identity; or the mode is `replay` and there is something to embed.
+            StoreError: the folder cannot be written, or one of its files is damaged.
+            CallError: the embedder failed.
+            MissingExtra: a package for retrieval is not installed.
+        """
+        rows = merge_entries(entries)
+        if not rows:
+            raise UsageError("There are no entries for an index.", hint="Give one or more texts.")
+        recorded = None if embedder is None else _identified(get_embedder(embedder, engine=engine))
+        path = Path(folder)
+        async with _turn(path):
+            build = _Build(path, rows)
+            await asyncio.to_thread(build.begin)
+            if recorded is not None:
+                await build.embed(recorded, store, progress)
+            await asyncio.to_thread(build.finish)
+        return cls.open(path, store=None if isinstance(store, str) else store)
+
+    @classmethod
+    async def plan(
+        cls,
+        folder: str | os.PathLike[str],
+        entries: Iterable[IndexEntry],
+        *,
+        embedder: EmbedderLike,
+        store: Literal["file", "lance"] | VectorStore = "file",
+        engine: Engine | None = None,
+    ) -> int:
+        """How many texts `build` would embed; nothing is written.
+
+        Raises:
+            UsageError, StoreError: as for `build`.
+        """
+        build = _Build(Path(folder), merge_entries(entries))
+        if not build.folder.is_dir():
+            return len(build.texts)
+        build.check()
+        kept = build.store_of(_identified(get_embedder(embedder, engine=engine)), store)
+        return len(await kept.lacking(list(build.texts)))
+
+    # --- opening ---
+
+    @classmethod
+    def open(cls, source: IndexLike, *, store: VectorStore | None = None) -> Index:
+        """The index in a folder, or the one of which a form is known.
+
+        Only `index.json` is read now. A folder that has nothing else opens too, as does a form: both answer from
+        records, and a search that is not on record fails.
+
+        Args:
+            source: see `IndexLike`.
+            store: the store that was given to `build`, where that was an object.
+
+        Raises:
+            UsageError: there is no index, or it was not finished, or the form is none.
+            StoreError: `index.json` cannot be read, is damaged, or was written by a newer version.
+        """
+        if isinstance(source, Index):
+            return source if store is None else cls(source._form, source.folder, store)
+        if isinstance(source, Mapping):
+            return cls(_checked(source, "The form of an index"), None, store)
+        path = Path(source)
+        folder = path.parent if path.name == INDEX and path.is_file() else path
+        return cls(_read_description(folder), folder, store)
+
+    @property
+    def digest(self) -> str:
+        """Sha256 over the ids of the entries in order: two indexes with one digest hold the same texts."""
+        return self._form["digest"]
+
+    @property
+    def count(self) -> int:
+        """How many entries there are."""
+        return self._form["count"]
+
+    @cached_property
+    def spaces(self) -> tuple[Space, ...]:
+        """One for each embedder whose vectors are here."""
+        return tuple(Space(**form) for form in self._form["spaces"])
+
+    def form(self) -> JsonObject:
+        """Everything that decides the results of a search, as JSON; `Index.open` takes it."""
+        return {name: value for name, value in self._form.items() if name != "files"}
+
+    @cached_property
+    def entries(self) -> list[IndexEntry]:
+        """All entries, by id.
+
+        Raises:
+            UsageError: only the form is known.
+            StoreError: their file is missing, or was changed.
+        """
+        entries, digest = read_entries(self._there(STATEMENTS))
+        if digest != self._files[STATEMENTS]["sha256"] or digest_of(entry.id for entry in entries) != self.digest:
+            raise _changed(self._path / STATEMENTS)
+        return entries
+
+    @cached_property
+    def by_id(self) -> Mapping[str, IndexEntry]:
+        """Entries by their ids.
+
+        Raises:
+            UsageError, StoreError: as for `entries`.
+        """
+        return {entry.id: entry for entry in self.entries}
+
+    def space(self, embedder: EmbedderLike | None = None, *, engine: Engine | None = None) -> Space:
+        """The vectors of an embedder; without one, those of the only embedder.
+
+        Raises:
+            UsageError: the index has none of it, or, where none is named, several.
+        """
+        if embedder is None:
+            if len(self.spaces) == 1:
+                return self.spaces[0]
+            has = f"vectors of {len(self.spaces)} embedders" if self.spaces else "no vectors"
+            raise UsageError(f"The index {self} has {has}, and none is named.", hint=self._choice())
+        wanted = get_embedder(embedder, engine=engine).form()
+        found = next((space for space in self.spaces if space.embedder == wanted), None)
+        if found is None:
+            shown = json.dumps(wanted, ensure_ascii=False, sort_keys=True)
+            raise UsageError(f"The index {self} has no vectors of the embedder {shown}.", hint=self._choice())
+        return found
+
+    def vectors(self, space: Space) -> VectorStore:
+        """Where the vectors of a space are.
+
+        Raises:
+            UsageError: only the form is known; or they are in a store that was not given to `open`.
+            StoreError: their file is missing, or was changed.
+        """
+        if space.store == "own":
+            if self._store is None:
+                raise UsageError(
+                    f"The vectors of {space} are in a store that the index {self} does not name.",
+                    hint="Give it as it was given to the build: `Index.open(folder, store=…)`, or `--store`.",
+                )
+            return self._store
+        if str(space) not in self._stores:
+            made = _store_in(self._path, space.embedder, space.store)
+            if isinstance(made, ExactVectors):
+                self._there(f"{VECTORS}/{made.file.path.name}")
+            self._stores[str(space)] = made
+        return self._stores[str(space)]
+
+    @cached_property
+    def bm25(self) -> Any:
+        """The search by words.
+
+        Raises:
+            UsageError: only the form is known.
+            StoreError: the index has none; or a file of it is missing, or was changed.
+            MissingExtra: a package for retrieval is not installed.
+        """
+        for name in self._files:
+            if name.startswith(f"{WORDS}/"):
+                self._there(name)
+        return load("askance.retrieval.bm25:Bm25").open(self._path / WORDS)
+
+    # --- what it holds, and whether it is sound ---
+
+    def stats(self) -> IndexStats:
+        """What is counted of the entries.
+
+        Raises:
+            UsageError, StoreError: as for `entries`.
+        """
+        entries = self.entries
+        return IndexStats(
+            entries=len(entries),
+            merged=sum(max(0, len(entry.images) - 1) for entry in entries),
+            without_image=sum(not entry.images for entry in entries),
+            junk=sum(JUNK in entry.marks for entry in entries),
+            no_because=sum(NO_BECAUSE in entry.marks for entry in entries),
+            splits=dict(sorted(Counter(entry.split for entry in entries).items())),
+        )
+
+    async def near_twins(self, space: Space, *, above: float = 0.95) -> NearTwins:
+        """Pairs of entries whose vectors have a cosine above a bound, and that are true of no image in common.
+
+        All pairs are compared, a block at a time: 200,000 entries take minutes.
+
+        Raises:
+            UsageError: the vectors are in no file of ours.
+            StoreError: as for `entries` and `vectors`.
+        """
+        store = self.vectors(space)
+        if not isinstance(store, ExactVectors):
+            raise UsageError(
+                f"Near-twins are counted in files of vectors, and those of {space} are elsewhere.",
+                hint='Build the index with `store="file"`.',
+            )
+        return await asyncio.to_thread(self._near_twins, store, above)
+
+    def _near_twins(self, store: ExactVectors, above: float) -> NearTwins:
+        images = {entry.id: frozenset(entry.images) for entry in self.entries if entry.images}
+        pairs, entries = 0, set[str]()
+        for one, other in store.pairs_above(above):
+            if one in images and other in images and images[one].isdisjoint(images[other]):
+                pairs += 1
+                entries.update((one, other))
+        return NearTwins(pairs, len(entries))
+
+    def verify(self) -> Iterator[str]:
+        """What is wrong with the index, in words; nothing is, as a rule. All of its files are read.
+
+        Raises:
+            UsageError: only the form is known.
+        """
+        for name, said in self._files.items():
+            try:
+                path = self._there(name)
+                if _digest(path) != said["sha256"]:
+                    raise _changed(path)
+            except StoreError as error:
+                yield str(error)
+        try:
+            wanted = [entry.id for entry in self.entries if entry.text.strip()]
+        except StoreError as error:
+            yield str(error)
+            return
+        for space in self.spaces:
+            try:
+                store = self.vectors(space)
+                lacking = run_sync(store.lacking(wanted))
+            except (StoreError, UsageError) as error:
+                yield str(error)
+                continue
+            if lacking:
+                yield f"The vectors of {space} lack {len(lacking):,} of {len(wanted):,} texts."
+            if isinstance(store, ExactVectors):
+                yield from store.verify()
+
+    @property
+    def _path(self) -> Path:
+        if self.folder is None:
+            raise UsageError(
+                f"The index {self} is known by its form alone, and a record is lacking.",
+                hint="Give the folder of the index, or replay with the records of the run.",
+            )
+        return self.folder
+
+    @property
+    def _files(self) -> Mapping[str, Mapping[str, Any]]:
+        return self._form["files"] if self._path else {}
+
+    def _there(self, name: str) -> Path:
+        """The path of one of the index's files, which has the size that `index.json` says.
+
+        Raises:
+            StoreError: it is missing, or has another size.
+        """
+        path = self._path / name
+        said = self._files.get(name)
+        if said is None or not path.is_file():
+            raise StoreError(
+                f"The index {str(self._path)!r} lacks its file {name!r}.",
+                hint="Run the same build again, which makes what is missing; a replay needs `index.json` alone.",
+            )
+        if path.stat().st_size != said["bytes"]:
+            raise _changed(path)
+        return path
+
+    def _choice(self) -> str:
+        if not self.spaces:
+            return "Build it with an embedder: `askance index build FOLDER --embedder SPEC` adds its vectors."
+        return f"It has: {'; '.join(map(str, self.spaces))}. A build with another embedder adds its vectors."
+
+    def __str__(self) -> str:
+        return self.digest[:12] if self.folder is None else repr(str(self.folder))
+
+    def __repr__(self) -> str:
+        return f"Index({self}, {self.count:,} entries)"
+
+
+class _Build:
+    """One build of a folder.
+
+    Args:
+        folder: of the index.
+        entries: merged.
+    """
+
+    def __init__(self, folder: Path, entries: Sequence[IndexEntry]) -> None:
+        self.folder = folder
+        self.entries = entries
+        self.texts = {entry.id: entry.text for entry in entries if entry.text.strip()}
+        """Those that have a vector, by id."""
+        self._spaces: dict[str, Space] = {}
+
+    def check(self) -> bool:
+        """Whether the entries are in the folder already; takes in the embedders of a finished index.
+
+        Raises:
+            UsageError: the folder holds other entries, or something that is no index.
+            StoreError: a file of it is damaged.
+        """
+        _refuse_links(self.folder)
+        path = self.folder / STATEMENTS
+        if (self.folder / INDEX).exists():
+            there = Index.open(self.folder)
+            if there.digest != digest_of(entry.id for entry in self.entries):
+                raise _others(self.folder)
+            self._spaces = {str(space): space for space in there.spaces}
+        elif not path.exists() and (strange := _stranger_in(self.folder)):
+            raise UsageError(
+                f"The folder {str(self.folder)!r} holds {strange!r}, and no index.", hint="Name a new folder."
+            )
+        if not path.exists():
+            return False
+        digest = sha256()
+        for line in entry_lines(self.entries):
+            digest.update(line)
+        if _digest(path) != digest.hexdigest():
+            raise _others(self.folder)
+        return True
+
+    def begin(self) -> None:
+        """Writes the entries, and makes the search by words."""
+        if not self.check():
+            _write(self.folder / STATEMENTS, entry_lines(self.entries))
+
+    def store_of(self, embedder: RecordedEmbedder, store: Literal["file", "lance"] | VectorStore) -> VectorStore:
+        """The store for the vectors of `embedder`.
+
+        Raises:
+            UsageError: they are in another one already; or two embedders would share an object.
+        """
+        form = embedder.form()
+        kind: StoreKind = store if isinstance(store, str) else "own"
+        for there in self._spaces.values():
+            if there.embedder == form and there.store != kind:
+                raise UsageError(
+                    f"The index {str(self.folder)!r} has the vectors of {there} in the store {there.store!r}.",
+                    hint="Take that store, or another folder.",
+                )
+            if there.embedder != form and there.store == kind == "own":
+                raise UsageError(
+                    f"The index {str(self.folder)!r} has the vectors of {there} in a store of your own, and one index "
+                    "takes one such store.",
+                    hint='Take `store="file"` for the second embedder, or another folder.',
+                )
+        return store if not isinstance(store, str) else _store_in(self.folder, form, store)
+
+    async def embed(
+        self, embedder: RecordedEmbedder, store: Literal["file", "lance"] | VectorStore, progress: Progress | None
+    ) -> None:
+        """Embeds the texts that have no vector yet, a block at a time."""
+        kept = self.store_of(embedder, store)
+        lacking = await kept.lacking(list(self.texts))
+        if lacking and embedder.engine.mode == "replay":
+            raise UsageError(
+                f"{len(lacking):,} texts of the index {str(self.folder)!r} have no vectors, and a replay makes none.",
+                hint="Build the index in another mode; to replay a run, its records and `index.json` are enough.",
+            )
+        size, done = 0, len(self.texts) - len(lacking)
+        for start in range(0, len(lacking), BLOCK):
+            ids = lacking[start : start + BLOCK]
+            vectors = await self._vectors(embedder, ids)
+            await kept.add(ids, vectors)
+            size, done = len(vectors[0]), done + len(ids)
+            if progress is not None:
+                progress(done, len(self.texts))
+        form = embedder.form()
+        space = Space(form, size, store if isinstance(store, str) else "own")
+        if not size:
+            known = self._spaces.get(str(space))
+            size = known.size if known else len((await self._vectors(embedder, list(self.texts)[:1]))[0])
+        self._spaces[str(space)] = Space(form, size, space.store)
+
+    async def _vectors(self, embedder: RecordedEmbedder, ids: Sequence[str]) -> list[Half]:
+        made = await embedder.fresh([self.texts[each] for each in ids])
+        return [half(vector) for vector in made]
+
+    def finish(self) -> None:
+        """Writes `index.json`."""
+        paths = [self.folder / STATEMENTS, *(self.folder / WORDS).glob("*")]
+        for space in self._spaces.values():
+            store = _store_in(self.folder, space.embedder, space.store) if space.store == "file" else None
+            paths += [store.file.path] if isinstance(store, ExactVectors) else []
+        files = {path.relative_to(self.folder).as_posix(): path for path in paths}
+        form = {
+            "format": FORMAT,
+            "digest": digest_of(entry.id for entry in self.entries),
+            "count": len(self.entries),
+            "spaces": [space.form() for _, space in sorted(self._spaces.items())],
+            "bm25": None,
+            "files": {n: {"bytes": path.stat().st_size, "sha256": _digest(path)} for n, path in files.items()},
+        }
+        text = json.dumps(form, ensure_ascii=False, indent=2, sort_keys=True) + "\n"
+        _write(self.folder / INDEX, [text.encode("utf-8", "backslashreplace")])
+
+
+@asynccontextmanager
+async def _turn(folder: Path) -> AsyncGenerator[None]:
+    """Holds the lock of an index while it is built; waits for another build.
+
+    Raises:
+        StoreError: the folder cannot be written.
+    """
+    from filelock import FileLock, Timeout
+
+    lock = FileLock(folder / _LOCK, blocking=False, thread_local=False)
+    try:
+        await asyncio.to_thread(_make_folder, folder)
+        while True:
+            with suppress(Timeout):
+                lock.acquire()
+                break
+            await asyncio.sleep(_WAIT)
+    except OSError as error:
+        raise _unwritable(folder, error) from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _make_folder(folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    _refuse_links(folder)
+
+
+def _store_in(folder: Path, about: JsonObject, kind: Literal["file", "lance"]) -> VectorStore:
+    if kind == "file":
+        return ExactVectors(folder, about)
+    made: VectorStore = load("askance.retrieval.lance:LanceVectors")(folder / LANCE, about)
+    return made
+
+
+def _identified(embedder: RecordedEmbedder) -> RecordedEmbedder:
+    if embedder.stored:
+        return embedder
+    raise UsageError(
+        f"Nothing tells the vectors of {str(embedder.id)!r} from another embedder's, so that no index can keep them.",
+        hint='Give it a name of its own: `get_embedder(embedder, identity="…")`.',
+    )
+
+
+# --- files ---
+
+
+def _read_description(folder: Path) -> JsonObject:
+    path = folder / INDEX
+    if not path.is_file():
+        begun = (folder / STATEMENTS).is_file()
+        raise UsageError(
+            f"The index {str(folder)!r} was not finished." if begun else f"{str(folder)!r} holds no index.",
+            hint="Run the same build again: it goes on where it was."
+            if begun
+            else "Make one: `askance index build FOLDER`.",
+        )
+    _refuse_links(folder)
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            raise UnreadableDocument(f"is larger than {MOST_BYTES:,} bytes")
+        found = parse_json(path.read_bytes(), unique=True)
+    except UnreadableDocument as error:
+        raise StoreError(f"{str(path)!r} describes no index: it {error}.", hint=_AGAIN) from error
+    except OSError as error:
+        raise StoreError(f"{str(path)!r} cannot be read: {error.strerror}.", hint="Check who may read it.") from error
+    form = _checked(found, repr(str(path)))
+    if STATEMENTS not in form.get("files", {}):
+        raise StoreError(f"{str(path)!r} describes no index: it names no {STATEMENTS!r}.", hint=_AGAIN)
+    for name in form["files"]:
+        if not _is_inside(name):
+            raise StoreError(f"{str(path)!r} names a file outside of its folder: {name[:MAX_SHOWN]!r}.", hint=_AGAIN)
+    return form
+
+
+def _checked(form: Any, what: str) -> JsonObject:
+    """The form of an index, held against its schema.
+
+    Raises:
+        StoreError: it is none, or of a newer version.
+    """
+    said = cast("Mapping[str, Any]", form).get("format") if isinstance(form, Mapping) else None
+    if isinstance(said, int) and said > FORMAT:
+        raise StoreError(
+            f"{what} has the format {said}, which a newer version of askance wrote; this one knows {FORMAT}.",
+            hint="Upgrade askance, or build the index again.",
+        )
+    plain = dict(cast("Mapping[str, Any]", form)) if isinstance(form, Mapping) else form
+    if (wrong := schema_violation(plain, _SCHEMA)) is not None:
+        raise StoreError(f"{what} describes no index: {wrong}.", hint=_AGAIN)
+    return plain
+
+
+def _is_inside(name: str) -> bool:
+    parts = name.split("/")
+    return len(parts) <= 2 and "\\" not in name and "\0" not in name and not {"", ".", ".."} & set(parts)
+
+
+def _refuse_links(folder: Path) -> None:
+    for path in (folder / INDEX, *(each for part in (".", VECTORS, WORDS) for each in (folder / part).glob("*"))):
+        if path.is_symlink():
+            raise UsageError(
+                f"{str(path)!r} is a symbolic link.", hint="Put the file itself there, or remove the link."
+            )
+
+
+def _stranger_in(folder: Path) -> str | None:
+    """The name of something in a folder that no index has; None where there is nothing."""
+    ours = {_LOCK, VECTORS, WORDS, LANCE, f"{STATEMENTS}.part", f"{INDEX}.part"}
+    return next((path.name for path in sorted(folder.glob("*")) if path.name not in ours), None)
+
+
+def _digest(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise StoreError(f"{str(path)!r} cannot be read: {error.strerror}.", hint="Check who may read it.") from error
+
+
+def _write(path: Path, lines: Iterable[bytes]) -> None:
+    """Writes a file whole or not at all.
+
+    Raises:
+        StoreError: it cannot be written.
+    """
+    part = path.with_name(f"{path.name}.part")
+    try:
+        with part.open("wb") as file:
+            file.writelines(lines)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    except OSError as error:
+        raise _unwritable(path.parent, error) from error
+
+
+def _unwritable(folder: Path, error: OSError) -> StoreError:
+    return StoreError(f"The index {str(folder)!r} cannot be written: {error.strerror}.", hint="Name another folder.")
+
+
+def _changed(path: Path) -> StoreError:
+    return StoreError(
+        f"{str(path)!r} was changed since the index was built.",
+        hint="Put the file back, or delete it and run the same build again.",
+    )
+
+
+def _others(folder: Path) -> UsageError:
+    return UsageError(
+        f"The folder {str(folder)!r} has an index of other entries.",
+        hint="Name another folder, or delete this one.",
+    )
