@@ -1,3 +1,5 @@
+from .bm25 import Bm25 as Bm25
+from .bm25 import Bm25Settings as Bm25Settings
 from .entries import IndexEntry as IndexEntry
 from .entries import entry_id as entry_id
 from .entries import merge_entries as merge_entries

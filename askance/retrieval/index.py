@@ -33,6 +33,7 @@ from askance.models.encoders.embedder import get_embedder
 from askance.models.encoders.vectors import FOLDER as VECTORS
 from askance.models.encoders.vectors import half
 from askance.models.loop import run_sync
+from askance.retrieval.bm25 import DESCRIPTION, Bm25, Bm25Settings
 from askance.retrieval.entries import (
     JUNK,
     NO_BECAUSE,
@@ -55,6 +56,7 @@ INDEX = "index.json"
 """File of an index that describes it."""
 WORDS = "bm25"
 """Folder of the search by words."""
+_WORDS = f"{WORDS}/{DESCRIPTION}"
 LANCE = "lance"
 """Folder of LanceDB."""
 
@@ -307,19 +309,22 @@ class Index:
             self._stores[str(space)] = made
         return self._stores[str(space)]
 
+    @property
+    def bm25_settings(self) -> JsonObject | None:
+        """What decides the scores of the search by words; None where the index has no such search."""
+        return self._form.get("bm25")
+
     @cached_property
-    def bm25(self) -> Any:
+    def bm25(self) -> Bm25:
         """The search by words.
 
         Raises:
             UsageError: only the form is known.
             StoreError: the index has none; or a file of it is missing, or was changed.
-            MissingExtra: a package for retrieval is not installed.
         """
-        for name in self._files:
-            if name.startswith(f"{WORDS}/"):
-                self._there(name)
-        return load("askance.retrieval.bm25:Bm25").open(self._path / WORDS)
+        self._there(_WORDS)
+        ids = [entry.id for entry in self.entries]
+        return Bm25.open(self._path / WORDS, ids, digest=self._files[_WORDS]["sha256"])
 
     # --- what it holds, and whether it is sound ---
 
@@ -483,6 +488,10 @@ class _Build:
         """Writes the entries, and makes the search by words."""
         if not self.check():
             _write(self.folder / STATEMENTS, entry_lines(self.entries))
+        if not (self.folder / _WORDS).is_file():
+            Bm25.build([entry.id for entry in self.entries], [entry.text for entry in self.entries]).save(
+                self.folder / WORDS
+            )
 
     def store_of(self, embedder: RecordedEmbedder, store: Literal["file", "lance"] | VectorStore) -> VectorStore:
         """The store for the vectors of `embedder`.
@@ -548,7 +557,7 @@ class _Build:
             "digest": digest_of(entry.id for entry in self.entries),
             "count": len(self.entries),
             "spaces": [space.form() for _, space in sorted(self._spaces.items())],
-            "bm25": None,
+            "bm25": Bm25Settings().form(),
             "files": {n: {"bytes": path.stat().st_size, "sha256": _digest(path)} for n, path in files.items()},
         }
         text = json.dumps(form, ensure_ascii=False, indent=2, sort_keys=True) + "\n"

@@ -28,8 +28,6 @@ Scored: TypeAlias = tuple[str, float]
 
 QUERIES = 64
 """Queries that are compared at a time."""
-_LONGEST = 2.0
-"""No vector of a query is longer: they have the length 1 but for rounding."""
 
 
 @runtime_checkable
@@ -166,14 +164,14 @@ class ExactVectors:
         same_size(len(vectors[0]), there.rows.shape[1])
         few = len(places) * 4 < len(there.ids)
         rows, lengths = (there.rows[places], there.lengths[places]) if few else (there.rows, there.lengths)
-        bound = _LONGEST * _bound(there.rows.shape[1])
         found: list[list[Scored]] = []
         for start in range(0, len(vectors), QUERIES):
             queries = np.stack(vectors[start : start + QUERIES])
             near = (queries.astype(np.float32) @ rows.T) / lengths
             near = near if few or among is None else near[:, places]
             for query, row in zip(queries, near, strict=True):
-                best = _candidates(row, k, bound=bound)
+                length = float(np.sqrt((query.astype(np.float64) ** 2).sum()))
+                best = _candidates(row, k, bound=_bound(len(query)) * length)
                 found.append(_scored(there, places[best], query)[:k])
         return found
 

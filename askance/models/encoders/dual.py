@@ -1,4 +1,4 @@
-"""`clip:`: dual encoders, such as CLIP and SigLIP, as a scorer of pictures with texts and as an embedder of texts.
+"""`clip:`: dual encoders, such as CLIP and SigLIP, as a scorer of pictures with texts and as an embedder of both.
 
     clip:FOLDER?scale=cosine&long=mean&frame=whole&device=auto&dtype=auto&batch=32
 
@@ -56,9 +56,10 @@ PICTURES = 256
 class _DualBase:
     """What the scorer and the embedder have in common: the encoder, long texts, and where vectors are kept."""
 
-    def __init__(self, source: str, local: Local | None, long: Long) -> None:
+    def __init__(self, source: str, local: Local | None, *, long: Long, frame: Frame) -> None:
         self._encoder: SharedEncoder = shared_encoder(source, local or Local(batch=BATCH))
         self._long: Long = long
+        self._frame: Frame = frame
         self._store: KeptVectors = MemoryVectors()
 
     @property
@@ -98,6 +99,9 @@ class _DualBase:
             )
         return [[self._encoder.text_job(part, self._store) for part in parts] for parts in split]
 
+    def _picture_job(self, image: Image, view: RegionView) -> EncodeJob:
+        return self._encoder.picture_job(image, view, self._store, padded=self._frame == "padded")
+
     async def _vectors(self, jobs: Sequence[Sequence[EncodeJob]]) -> list[list[Half]]:
         vectors = iter(await self._encoder.vectors([job for some in jobs for job in some]))
         return [[next(vectors) for _ in some] for some in jobs]
@@ -128,7 +132,7 @@ class DualEncoder(_DualBase):
         long: Long = "mean",
         frame: Frame = "whole",
     ) -> None:
-        super().__init__(source, local, long)
+        super().__init__(source, local, long=long, frame=frame)
         if scale == "sigmoid" and self._encoder.kind not in SIGLIP_KINDS:
             raise ConfigError(
                 f"The model {self._encoder.spec!r} is of the kind {self._encoder.kind!r}, which gives no probability "
@@ -136,7 +140,6 @@ class DualEncoder(_DualBase):
                 hint="Take `scale=cosine` or `scale=logits`; `sigmoid` is SigLIP's.",
             )
         self._scale: Scale = scale
-        self._frame: Frame = frame
         self.parameters: JsonObject = {"scale": scale, "long": long, "frame": frame}
 
     async def score(self, image: Image, texts: Sequence[str]) -> list[float]:
@@ -159,7 +162,7 @@ class DualEncoder(_DualBase):
             UsageError: a box lies outside the picture.
         """
         jobs = await self._jobs_of(texts)
-        seen = [self._encoder.picture_job(image, view, self._store, padded=self._frame == "padded")]
+        seen = [self._picture_job(image, view)]
         (picture,), *read = await self._vectors([seen, *jobs])
         cosines = [self._cosine(picture, parts) for parts in read]
         if self._scale == "cosine":
@@ -177,13 +180,14 @@ class DualEncoder(_DualBase):
         return f"DualEncoder({self._encoder.spec!r})"
 
 
-class DualTexts(_DualBase):
-    """The text tower of a dual encoder, as an embedder.
+class DualEmbedder(_DualBase):
+    """A dual encoder as an embedder of texts and pictures; the scorer's cosine is that of its vectors.
 
     Args:
         source: as for `DualEncoder`.
         local: how it is run; by default 32 at a time.
         long: `mean` or `refuse`; there is no vector of the part that fits best.
+        frame: whether pictures are padded to squares.
 
     Raises:
         ConfigError: as for `DualEncoder`.
@@ -193,14 +197,15 @@ class DualTexts(_DualBase):
     keeps = True
     """It keeps vectors itself."""
 
-    def __init__(self, source: str, *, local: Local | None = None, long: Long = "mean") -> None:
-        super().__init__(source, local, long)
+    def __init__(self, source: str, *, local: Local | None = None, long: Long = "mean", frame: Frame = "whole") -> None:
+        super().__init__(source, local, long=long, frame=frame)
         if long == "max":
             raise ConfigError(
                 f"The embedder {self._encoder.spec!r} gives one vector a text, and `long=max` would need several.",
                 hint="Take `long=mean`.",
             )
-        self.parameters: JsonObject = {"long": long, "normalized": True}
+        framed = {} if frame == "whole" else {"frame": frame}
+        self.parameters: JsonObject = {"long": long, "normalized": True, **framed}
 
     async def embed(self, texts: Sequence[str]) -> list[list[float]]:
         """A vector for each text, of the length 1 but for rounding to 16 bits.
@@ -210,8 +215,18 @@ class DualTexts(_DualBase):
         """
         return [mean_of(parts).tolist() for parts in await self._vectors(await self._jobs_of(texts))]
 
+    async def embed_image(self, image: Image) -> list[float]:
+        """The vector of a picture, of the length 1 but for rounding to 16 bits.
+
+        Raises:
+            BadImage: the picture cannot be used.
+            UsageError, MissingExtra, ConfigError, ModelError, StoreError: as for `DualEncoder.score`.
+        """
+        ((vector,),) = await self._vectors([[self._picture_job(image, WHOLE_IMAGE)]])
+        return vector.tolist()
+
     def __repr__(self) -> str:
-        return f"DualTexts({self._encoder.spec!r})"
+        return f"DualEmbedder({self._encoder.spec!r})"
 
 
 def dual_encoder(rest: str) -> DualEncoder:
@@ -229,15 +244,15 @@ def dual_encoder(rest: str) -> DualEncoder:
     return DualEncoder(source, local=local, **said)
 
 
-def dual_texts(rest: str) -> DualTexts:
+def dual_embedder(rest: str) -> DualEmbedder:
     """The embedder that the rest of a spec behind `clip:` describes.
 
     Raises:
-        ConfigError: an unknown setting, or as for `DualTexts`.
+        ConfigError: an unknown setting, or as for `DualEmbedder`.
     """
-    own = {"long": one_of("mean", "max", "refuse")}
+    own = {"long": one_of("mean", "max", "refuse"), "frame": one_of("whole", "padded")}
     source, local, said = settings_in(rest, provider="clip", local=Local(batch=BATCH), own=own)
-    return DualTexts(source, local=local, **said)
+    return DualEmbedder(source, local=local, **said)
 
 
 def _sigmoid(logit: float) -> float:

@@ -1,12 +1,12 @@
-"""Embedders: texts to vectors. Every vector is on record (kind `embed`), one record a text.
+"""Embedders: texts to vectors, and pictures where an embedder takes them. Every vector is on record (kind `embed`).
 
 The key of a record is made of the embedder's identity, of what else decides its vectors (pooling, normalization) and of
-the text. A replay needs neither the weights nor the package that runs them.
+the text, or of the digest of the picture's file. A replay needs neither the weights nor the package that runs them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeAlias, runtime_checkable
 
@@ -18,7 +18,7 @@ from askance.models.encoders.vectors import Vector, packed, unpacked
 from askance.models.engine import Engine, default_engine
 
 PROVIDERS: Mapping[str, str] = {
-    "clip": "askance.models.encoders.dual:dual_texts",
+    "clip": "askance.models.encoders.dual:dual_embedder",
     "st": "askance.models.encoders.sentence:SentenceEncoder",
 }
 """By provider of a spec: the class or function that makes the embedder from the part behind the colon."""
@@ -36,6 +36,7 @@ class Embedder(Protocol):
       are neither recorded nor replayed. It is known without loading weights;
     - `parameters`, JSON values, are what else decides its vectors;
     - `normalized` says whether every vector has the length 1;
+    - `async embed_image(image)` gives the vector of a picture, to be compared with those of texts;
     - `keep_in(folder)` is told, before it is asked, where arrays of numbers can be kept beside the records; None where
       nothing may be read or kept;
     - `async aclose()` closes it.
@@ -47,6 +48,8 @@ class Embedder(Protocol):
 
 
 if TYPE_CHECKING:
+    from askance.images import Image
+
     EmbedderLike: TypeAlias = "str | Embedder | RecordedEmbedder | Mapping[str, Any]"
 else:
     EmbedderLike = Annotated[Any, "an embedder"]  # a field of a task may have this type, and pydantic reads it
@@ -78,20 +81,33 @@ class RecordedEmbedder(RecordedModel):
         self._embedder = embedder
 
     def form(self) -> JsonObject:
-        """Everything but the text that decides a vector, as JSON: `get_embedder` takes it for its records."""
+        """Everything but text or picture that decides a vector, as JSON: `get_embedder` takes it for its records."""
         return {"model": self.id.canonical(), **self.parameters}
 
-    def request(self, text: str) -> JsonObject:
-        """What is asked for one text, in canonical form."""
-        return {**self.form(), "text": text}
+    def request(self, subject: str | Image) -> JsonObject:
+        """What is asked for one text or picture, in canonical form.
 
-    def keys(self, texts: Sequence[str]) -> tuple[str, ...]:
-        """Keys of the records of `texts`, each once; none where nothing is recorded."""
-        return tuple(dict.fromkeys(key_of("embed", self.request(text)) for text in texts)) if self.stored else ()
+        Raises:
+            BadImage: the picture's file cannot be read.
+        """
+        asked = {"text": subject} if isinstance(subject, str) else {"image": {"sha256": subject.sha256}}
+        return {**self.form(), **asked}
 
-    def lacking(self, texts: Sequence[str]) -> frozenset[str]:
-        """Keys of the vectors that are not on record."""
-        return self._responses.lacking([self.request(text) for text in texts])
+    def keys(self, subjects: Sequence[str | Image]) -> tuple[str, ...]:
+        """Keys of the records of texts and pictures, each once; none where nothing is recorded.
+
+        Raises:
+            BadImage: a picture's file cannot be read.
+        """
+        return tuple(dict.fromkeys(key_of("embed", self.request(each)) for each in subjects)) if self.stored else ()
+
+    def lacking(self, subjects: Sequence[str | Image]) -> frozenset[str]:
+        """Keys of the vectors that are not on record.
+
+        Raises:
+            BadImage: a picture's file cannot be read.
+        """
+        return self._responses.lacking([self.request(each) for each in subjects])
 
     async def embed(self, texts: Sequence[str]) -> list[Vector]:
         """A vector for each text, in their order; those that are missing are made together, equal texts once.
@@ -108,6 +124,31 @@ class RecordedEmbedder(RecordedModel):
 
         found = await self._responses.get(forms, make)
         return [unpacked(response, key=key_of("embed", form)) for form, response in zip(forms, found, strict=True)]
+
+    async def embed_image(self, image: Image) -> Vector:
+        """The vector of a picture, to be compared with those of texts.
+
+        Raises:
+            BadImage: the picture cannot be used.
+            UsageError: the embedder takes no pictures.
+            ReplayMiss: the mode is `replay` and the picture is not on record.
+            CallError: the embedder gave something else than a vector, or a record is damaged.
+        """
+        form = self.request(image)
+
+        async def make(places: Sequence[int]) -> list[JsonObject]:  # noqa: ARG001  # there is one
+            method: Callable[[Image], Awaitable[Sequence[float]]] | None
+            method = getattr(self._embedder, "embed_image", None)
+            if method is None:
+                raise UsageError(
+                    f"The embedder {str(self.id)!r} takes no pictures.",
+                    hint="Give one that does: `clip:FOLDER`, or an object with `async def embed_image(image)`.",
+                )
+            self._responses.lend_folder(self._embedder)
+            return [packed(await method(image), by=str(self.id))]
+
+        (found,) = await self._responses.get([form], make)
+        return unpacked(found, key=key_of("embed", form))
 
     async def fresh(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
         """What the embedder itself gives, unrecorded: for thousands of texts, which are not recorded one by one.
@@ -202,6 +243,13 @@ class _RecordsAlone:
             hint="Name the embedder itself: a spec, or an object.",
         )
 
+    async def embed_image(self, image: Image) -> Sequence[float]:
+        raise UsageError(
+            f"The embedder {str(self._model)!r} is known by its records alone, and they lack the picture "
+            f"{image.name!r}.",
+            hint="Name the embedder itself: a spec, or an object.",
+        )
+
 
 class ScriptedEmbedder:
     """An embedder whose vectors a function makes, for tests.
@@ -211,6 +259,7 @@ class ScriptedEmbedder:
         identity: the name that its vectors are filed under; None neither records nor replays them, for nothing tells
             them from those of another script.
         normalized: whether every vector has the length 1; None does not say.
+        image: from a picture to its vector; without it pictures are refused.
     """
 
     def __init__(
@@ -219,6 +268,7 @@ class ScriptedEmbedder:
         *,
         identity: str | None = None,
         normalized: bool | None = None,
+        image: Callable[[Image], Sequence[float]] | None = None,
     ) -> None:
         self.id = ModelId("scripted", identity or "scripted", name=identity)
         self.stored = identity is not None
@@ -226,11 +276,20 @@ class ScriptedEmbedder:
         self.normalized = normalized
         self.asked: list[tuple[str, ...]] = []
         """The texts of each call, in order."""
+        self.shown: list[str] = []
+        """The names of the pictures that were embedded, in order."""
         self._vector = vector
+        self._image = image
 
     async def embed(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
         self.asked.append(tuple(texts))
         return [self._vector(text) for text in texts]
+
+    async def embed_image(self, image: Image) -> Sequence[float]:
+        self.shown.append(image.name)
+        if self._image is None:
+            raise UsageError("This script has no vectors of pictures.", hint="Give one: `image=`.")
+        return self._image(image)
 
     def __repr__(self) -> str:
         return f"ScriptedEmbedder(identity={self.id.name!r}, asked={len(self.asked)})"

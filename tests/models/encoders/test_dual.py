@@ -19,6 +19,7 @@ from askance.images.pixels import pad_to_square
 from askance.models import Engine, RecordedScorer, best_texts, get_embedder, get_scorer, nearest_texts
 from askance.models.encoders.dual import DualEncoder
 from askance.models.encoders.towers import Towers, parts_of
+from askance.models.encoders.vectors import cosine_of, half
 from askance.replay import MemoryStore, Store
 from tests.models.encoders.conftest import Folders
 from tests.models.encoders.test_sentence import spoil
@@ -134,6 +135,22 @@ async def test_a_replay_loads_nothing_and_knows_the_picture_by_its_digest(
     asked = get_scorer(f"clip:{live.id.model}", engine=Engine(records=MemoryStore()))
     with pytest.raises(UsageError, match=r"by the digest of its weights alone\. Name its folder: `clip:FOLDER`\.$"):
         await asked.score(IMAGES[0], TEXTS)
+
+
+@pytest.mark.parametrize("frame", ["", "?frame=padded"])
+async def test_the_cosine_of_picture_and_text_is_the_score(duals: Folders, encoded: Counter[str], frame: str) -> None:
+    records, folder = MemoryStore(), duals("siglip")
+    embedder = get_embedder(f"clip:{folder}{frame}", engine=Engine(records=records))
+    scores = await scorer_of(folder, frame).score(IMAGES[0], TEXTS)
+
+    picture, texts = await embedder.embed_image(IMAGES[0]), await embedder.embed(TEXTS)
+
+    assert [cosine_of(half(picture), half(text)) for text in texts] == scores
+    assert ("frame" in embedder.form()) == bool(frame)  # where nothing is said of it, keys stay as they were
+    encoded.clear()
+    replayed = get_embedder(embedder.form(), engine=Engine(records=records, mode="replay"))
+    assert await replayed.embed_image(Image.from_digest(IMAGES[0].sha256)) == picture
+    assert not encoded
 
 
 async def test_long_texts_are_read_in_parts(duals: Folders) -> None:

@@ -9,6 +9,7 @@ import struct
 import subprocess
 import sys
 from collections.abc import Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 from unittest.mock import MagicMock
@@ -17,6 +18,7 @@ import pytest
 
 from askance.chat import key_of
 from askance.errors import BadRecord, ConfigError, MissingExtra, ModelError, ReplayMiss, UsageError
+from askance.images import Image
 from askance.models import Engine, ScriptedEmbedder, collect_keys, cosine, get_embedder
 from askance.models.encoders.sentence import SentenceEncoder
 from askance.models.encoders.vectors import packed
@@ -155,6 +157,56 @@ async def test_what_an_embedder_is_made_of_enters_the_key() -> None:
     await get_embedder(cut, engine=over(records)).embed(["a cup"])
 
     assert len(records) == 2
+
+
+def picture(text: str = "red") -> Image:
+    return Image.from_digest(sha256(text.encode()).hexdigest())
+
+
+async def test_a_picture_has_a_record_by_the_digest_of_its_file() -> None:
+    records, image = MemoryStore(), picture()
+    script = ScriptedEmbedder(VECTORS.__getitem__, identity="table", image=lambda _: (0.6, 0.8))
+    embedder = get_embedder(script, engine=over(records))
+
+    assert embedder.lacking([image, "a cup"]) == {*embedder.keys([image]), *embedder.keys(["a cup"])}
+    with collect_keys() as noted:
+        vector = await embedder.embed_image(image)
+    assert vector == await embedder.embed_image(image)
+    replayed = get_embedder(embedder.form(), engine=over(records, "replay"))
+
+    assert vector == await replayed.embed_image(image) == struct.unpack("<2f", struct.pack("<2f", 0.6, 0.8))
+    assert len(script.shown) == 1
+    assert not script.asked
+    (record,) = records
+    assert (record.kind, record.request) == ("embed", {"model": {"name": "table"}, "image": {"sha256": image.sha256}})
+    assert (record.key,) == embedder.keys([image]) == tuple(noted)
+    assert embedder.lacking([image, "a cup"]) == {*embedder.keys(["a cup"])}
+    with pytest.raises(ReplayMiss, match="No embed answer is on record"):
+        await replayed.embed_image(picture("blue"))
+
+
+class TextsAlone:
+    id = "texts"
+
+    async def embed(self, texts: Sequence[str]) -> list[list[float]]:
+        return [[1.0] for _ in texts]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (TextsAlone(), r"^The embedder 'texts' takes no pictures\. Give one that does: `clip:FOLDER`"),
+        (scripted(), r"^This script has no vectors of pictures\. Give one: `image=`\.$"),
+        (
+            {"model": {"name": "table"}},
+            r"^The embedder 'table' is known by its records alone, and they lack the picture",
+        ),
+    ],
+    ids=["texts alone", "script", "form"],
+)
+async def test_an_embedder_without_pictures_says_so(given: Any, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        await get_embedder(given, engine=over(MemoryStore())).embed_image(picture())
 
 
 async def test_a_form_is_enough_for_the_records() -> None:

@@ -181,6 +181,39 @@ def test_memory_forgets_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
     assert set(vectors.find([key(1), key(2), key(3)])) == {key(2), key(3)}
 
 
+def test_many_rows_come_as_one_matrix_in_the_order_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("askance.models.encoders.vectors.BLOCK", 2)
+    file = kept(tmp_path, 3, 1, 2, 5, 4)
+
+    assert file.keys() == [key(number) for number in (3, 1, 2, 5, 4)]
+    matrix = file.matrix([key(5), key(1), key(3)])
+
+    assert matrix.dtype == "float32"
+    assert matrix.tolist() == [read(file, number)[key(number)] for number in (5, 1, 3)]
+    assert file.matrix([]).shape == (0, 3)
+    with pytest.raises(KeyError):
+        file.matrix([key(1), key(9)])
+
+
+def test_a_damaged_row_is_in_no_matrix(tmp_path: Path) -> None:
+    file = kept(tmp_path, 1, 2, 3)
+    data = bytearray(file.path.read_bytes())
+    data[-1] ^= 1
+    file.path.write_bytes(data)
+
+    assert len(VectorFile(tmp_path, ABOUT).matrix([key(1), key(2)])) == 2
+    with pytest.raises(StoreError, match=r"the checksum of row 2 does not fit"):
+        VectorFile(tmp_path, ABOUT).matrix([key(1), key(3)])
+
+
+def test_what_is_in_16_bits_already_stays_as_it_is() -> None:
+    draw = np.random.default_rng(7)
+    for size in (3, 384, 768):
+        once = half(draw.normal(size=size))
+        assert half(once).tolist() == half(once.tolist()).tolist() == once.tolist()
+    assert half([0.5, 0.5]).tolist() == [float(np.float16(0.5**0.5))] * 2
+
+
 def test_cosine_and_mean_are_worked_out_from_16_bits() -> None:
     one, other = half([3.0, 4.0]), half([4.0, 3.0])
 
