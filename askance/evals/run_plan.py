@@ -47,7 +47,7 @@ class Plannable(Protocol):
         """The chain's input for a sample."""
         ...
 
-    def plan(self, sample: Sample, reading: Reading, planner: Planner) -> None:
+    async def plan(self, sample: Sample, reading: Reading, planner: Planner) -> None:
         """Counts what is computed beside the calls of the chain, without computing it.
 
         Args:
@@ -95,7 +95,7 @@ async def plan_runs(work: Iterable[Work], engine: Engine) -> Plan:
             for each in sample_epochs:
                 reading = await walk.read(solver.given(each.sample), draw=each.epoch)
                 if isinstance(solver, Plannable):
-                    solver.plan(each.sample, reading, planner)
+                    await solver.plan(each.sample, reading, planner)
                 else:
                     await count(solver, reading, each.sample, epoch=each.epoch)
     return judges.numbered(planner.plan())
