@@ -56,6 +56,12 @@ def vllm_python() -> Path:
 
 
 @pytest.fixture(scope="session")
+def retrieval_python() -> Path:
+    """A Python with torch, llama-index and chromadb, and askance with its extras `local` and `retrieval`."""
+    return environments.environment("retrieval", environments.RETRIEVAL)
+
+
+@pytest.fixture(scope="session")
 def installed_python() -> Path:
     """A Python with askance and what reads its exports, notebooks and pictures with text."""
     return environments.environment("installed", environments.INSTALLED)
@@ -119,3 +125,13 @@ def transformers(local_python: Path, models: Path, tmp_path_factory: pytest.Temp
     log = tmp_path_factory.mktemp("transformers") / "log.txt"
     with servers.transformers_server(local_python, models / "blind-vlm", log=log) as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def chroma_switch(retrieval_python: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Switch]:
+    """Chroma, off at first; it comes back at the same address, with what it held."""
+    folder, port = tmp_path_factory.mktemp("chroma"), servers.free_port()
+    log = folder / "log.txt"
+    switch = Switch(lambda: servers.chroma_server(retrieval_python, folder / "held", log=log, port=port))
+    yield switch
+    switch.off()
