@@ -298,7 +298,7 @@ class _Runner:
                     # A solver that counts no calls may have made one for any answer.
                     self._reached |= prediction.answered and prediction.meta.get("calls", 1) > 0
                     answer = SampleResult(sample=each.sample, epoch=each.epoch, prediction=prediction)
-                    await self._take(self._folder.add(line_of_answer(answer)))
+                    await self._take(self._folder.add(line_of_answer(answer), prediction.ranking))
             await self._count(until=0)
         finally:
             for task in self._scored:
@@ -313,7 +313,7 @@ class _Runner:
 
         A judge is slow, so up to `SIDE_BY_SIDE` answers are scored at the same time. They are counted in order.
         """
-        answer = answer_of(line)
+        answer = answer_of(line, self._folder.path)
         own = self._samples.get(answer.sample.id, answer.sample)
         # The sample of the task is used. If its JSON form differs from it (a tuple, say), the written sample is scored.
         sample = own if own.form() == line["sample"] else replace(answer.sample, image=own.image)

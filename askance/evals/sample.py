@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from askance.errors import BadImage, UsageError
+from askance.evals.ranking import Ranking
 from askance.images import Image
 from askance.nodes import Example
 
@@ -141,6 +143,8 @@ class Prediction:
     """By link of the chain, as JSON: its outcome, and the `calls` (keys of records) that it rests on."""
     trace: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """How it came about, as JSON, such as the verbalization."""
+    ranking: Ranking | None = None
+    """All that was ranked, where that is more than a value should hold; a run keeps it in a file of its own."""
     meta: Mapping[str, Any] = field(default_factory=dict[str, Any], compare=False)
     """What differs when a run is repeated: calls, seconds, tokens, cost."""
 
@@ -150,25 +154,32 @@ class Prediction:
         return self.outcome == "answered"
 
     def form(self) -> JsonObject:
-        """The prediction as JSON."""
+        """The prediction as JSON; of a ranking its digest and the number of its ids."""
         return {
             "outcome": self.outcome,
             "reason": self.reason,
             "value": self.value,
             "links": dict(self.links),
             "trace": dict(self.trace),
+            **({} if self.ranking is None else {"ranking": self.ranking.form()}),
             "meta": dict(self.meta),
         }
 
     @classmethod
-    def from_form(cls, form: Mapping[str, Any]) -> Prediction:
-        """The prediction in `form`."""
+    def from_form(cls, form: Mapping[str, Any], folder: Path) -> Prediction:
+        """The prediction in `form`; its ranking lies in `folder`, that of the run, and is read when it is asked for.
+
+        Raises:
+            UsageError: the form of the ranking is none.
+        """
+        ranking: Mapping[str, Any] | None = form.get("ranking")
         return cls(
             outcome=form["outcome"],
             value=form["value"],
             reason=form["reason"],
             links=form["links"],
             trace=form["trace"],
+            ranking=None if ranking is None else Ranking.kept(folder, ranking),
             meta=form.get("meta", {}),
         )
 
