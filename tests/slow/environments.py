@@ -148,10 +148,10 @@ def digest(*paths: Path) -> str:
     return hashlib.sha256(b"\n".join(path.read_bytes() for path in paths)).hexdigest()
 
 
-def checked(command: Sequence[str], *, seconds: float = 900) -> str:
-    """What `command` prints; where it fails, the test is `unavailable` with the last lines of its output."""
+def checked(command: Sequence[str], *, seconds: float = 900, folder: Path | None = None) -> str:
+    """What `command` prints in `folder`; where it fails, the test is `unavailable` with the end of its output."""
     done = subprocess.run(
-        command, capture_output=True, text=True, timeout=seconds, stdin=subprocess.DEVNULL, check=False
+        command, cwd=folder, capture_output=True, text=True, timeout=seconds, stdin=subprocess.DEVNULL, check=False
     )
     if done.returncode:
         said = "\n".join((done.stdout + done.stderr).strip().splitlines()[-12:])

@@ -1,4 +1,6 @@
-"""Makes an untrained encoder of static vectors: `python make_static.py FOLDER`, where sentence-transformers is.
+"""Makes an untrained encoder of static vectors in `FOLDER/static`: `python make_static.py FOLDER`.
+
+It runs where sentence-transformers is.
 
 The vector of a text is the mean over those of its pieces, which are drawn at random: like texts have like vectors, and
 thousands are embedded in a second. It has as many numbers as that of all-MiniLM-L6-v2.
@@ -44,4 +46,4 @@ def make(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    make(Path(sys.argv[1]))
+    make(Path(sys.argv[1]) / "static")
