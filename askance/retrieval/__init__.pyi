@@ -3,6 +3,7 @@ from .bm25 import Bm25Settings as Bm25Settings
 from .entries import IndexEntry as IndexEntry
 from .entries import entry_id as entry_id
 from .entries import merge_entries as merge_entries
+from .entries import table_entries as table_entries
 from .index import Index as Index
 from .index import IndexLike as IndexLike
 from .index import IndexStats as IndexStats
