@@ -33,7 +33,8 @@ from askance.models.encoders.embedder import get_embedder
 from askance.models.encoders.vectors import FOLDER as VECTORS
 from askance.models.encoders.vectors import half
 from askance.models.loop import run_sync
-from askance.retrieval.bm25 import DESCRIPTION, Bm25, Bm25Settings
+from askance.retrieval import bm25
+from askance.retrieval.bm25 import Bm25
 from askance.retrieval.entries import (
     JUNK,
     NO_BECAUSE,
@@ -56,7 +57,6 @@ INDEX = "index.json"
 """File of an index that describes it."""
 WORDS = "bm25"
 """Folder of the search by words."""
-_WORDS = f"{WORDS}/{DESCRIPTION}"
 LANCE = "lance"
 """Folder of LanceDB."""
 
@@ -309,22 +309,27 @@ class Index:
             self._stores[str(space)] = made
         return self._stores[str(space)]
 
-    @property
-    def bm25_settings(self) -> JsonObject | None:
-        """What decides the scores of the search by words; None where the index has no such search."""
-        return self._form.get("bm25")
-
     @cached_property
     def bm25(self) -> Bm25:
         """The search by words.
 
         Raises:
             UsageError: only the form is known.
-            StoreError: the index has none; or a file of it is missing, or was changed.
+            StoreError: one of its files, or that of the entries, is missing or was changed.
+            MissingExtra: bm25s or PyStemmer is not installed.
         """
-        self._there(_WORDS)
+        return self._open_bm25()
+
+    def _open_bm25(self) -> Bm25:
+        name = f"{WORDS}/{bm25.DESCRIPTION}"
+        self._there(name)
         ids = [entry.id for entry in self.entries]
-        return Bm25.open(self._path / WORDS, ids, digest=self._files[_WORDS]["sha256"])
+        return Bm25.open(self._path / WORDS, ids, digest=self._files[name]["sha256"])
+
+    @property
+    def bm25_settings(self) -> JsonObject:
+        """What decides the results of the search by words beside the texts."""
+        return self._form["bm25"]
 
     # --- what it holds, and whether it is sound ---
 
@@ -375,6 +380,7 @@ class Index:
 
         Raises:
             UsageError: only the form is known.
+            MissingExtra: a package for retrieval is not installed.
         """
         for name, said in self._files.items():
             try:
@@ -385,6 +391,7 @@ class Index:
                 yield str(error)
         try:
             wanted = [entry.id for entry in self.entries if entry.text.strip()]
+            self._open_bm25()
         except StoreError as error:
             yield str(error)
             return
@@ -397,8 +404,7 @@ class Index:
                 continue
             if lacking:
                 yield f"The vectors of {space} lack {len(lacking):,} of {len(wanted):,} texts."
-            if isinstance(store, ExactVectors):
-                yield from store.verify()
+            yield from getattr(store, "verify", tuple[str])()
 
     @property
     def _path(self) -> Path:
@@ -456,6 +462,7 @@ class _Build:
         self.texts = {entry.id: entry.text for entry in entries if entry.text.strip()}
         """Those that have a vector, by id."""
         self._spaces: dict[str, Space] = {}
+        self._bm25: JsonObject = {}
 
     def check(self) -> bool:
         """Whether the entries are in the folder already; takes in the embedders of a finished index.
@@ -488,10 +495,13 @@ class _Build:
         """Writes the entries, and makes the search by words."""
         if not self.check():
             _write(self.folder / STATEMENTS, entry_lines(self.entries))
-        if not (self.folder / _WORDS).is_file():
-            Bm25.build([entry.id for entry in self.entries], [entry.text for entry in self.entries]).save(
-                self.folder / WORDS
-            )
+        ids = [entry.id for entry in self.entries]
+        try:
+            words = Bm25.open(self.folder / WORDS, ids)
+        except StoreError:  # there is none, or it was not finished
+            words = Bm25.build(ids, [entry.text for entry in self.entries])
+            words.save(self.folder / WORDS)
+        self._bm25 = words.settings.form()
 
     def store_of(self, embedder: RecordedEmbedder, store: Literal["file", "lance"] | VectorStore) -> VectorStore:
         """The store for the vectors of `embedder`.
@@ -547,7 +557,7 @@ class _Build:
 
     def finish(self) -> None:
         """Writes `index.json`."""
-        paths = [self.folder / STATEMENTS, *(self.folder / WORDS).glob("*")]
+        paths = [self.folder / STATEMENTS, self.folder / WORDS / bm25.DESCRIPTION]
         for space in self._spaces.values():
             store = _store_in(self.folder, space.embedder, space.store) if space.store == "file" else None
             paths += [store.file.path] if isinstance(store, ExactVectors) else []
@@ -557,7 +567,7 @@ class _Build:
             "digest": digest_of(entry.id for entry in self.entries),
             "count": len(self.entries),
             "spaces": [space.form() for _, space in sorted(self._spaces.items())],
-            "bm25": Bm25Settings().form(),
+            "bm25": self._bm25,
             "files": {n: {"bytes": path.stat().st_size, "sha256": _digest(path)} for n, path in files.items()},
         }
         text = json.dumps(form, ensure_ascii=False, indent=2, sort_keys=True) + "\n"
@@ -597,7 +607,7 @@ def _make_folder(folder: Path) -> None:
 def _store_in(folder: Path, about: JsonObject, kind: Literal["file", "lance"]) -> VectorStore:
     if kind == "file":
         return ExactVectors(folder, about)
-    made: VectorStore = load("askance.retrieval.lance:LanceVectors")(folder / LANCE, about)
+    made: VectorStore = load("askance.retrieval.lance:LanceVectors")(folder, about)
     return made
 
 
