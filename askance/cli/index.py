@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from askance.retrieval import (
         Index,
         IndexEntry,
-        IndexRetriever,
         NearTwins,
         RetrievalHit,
         RetrievalQuery,
@@ -59,7 +58,7 @@ StoreOption = Annotated[
 
 
 @dataclass(frozen=True, kw_only=True)
-class BuildOptions:
+class IndexBuildOptions:
     """The options of one `askance index build`; None is not given."""
 
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder of the index; it is made.")]
@@ -108,7 +107,7 @@ class BuildOptions:
 
 @app.command(epilog=HELP)
 @spelled_out
-def build(context_: typer.Context, asked: BuildOptions) -> None:
+def build(context_: typer.Context, asked: IndexBuildOptions) -> None:
     """Build an index of texts; the same command goes on with one that was interrupted.
 
     Each distinct text is one entry, with all images that it is true of. Another --embedder adds its vectors to an
@@ -132,7 +131,7 @@ def build(context_: typer.Context, asked: BuildOptions) -> None:
     _print_built(found, notes, as_json=asked.as_json)
 
 
-def _check_build(asked: BuildOptions) -> None:
+def _check_build(asked: IndexBuildOptions) -> None:
     """Refuses options that would change nothing."""
     if asked.data is None and (asked.split is not None or asked.negatives):
         flag = "--split" if asked.split is not None else "--negatives"
@@ -147,7 +146,7 @@ def _check_build(asked: BuildOptions) -> None:
         )
 
 
-def _rows(asked: BuildOptions) -> tuple[list[IndexEntry], list[str]]:
+def _rows(asked: IndexBuildOptions) -> tuple[list[IndexEntry], list[str]]:
     """The rows of the index, and what is to be said of them."""
     from askance.retrieval import Index, table_entries
 
@@ -225,7 +224,7 @@ def _store(name: str | None) -> Literal["file", "lance"] | VectorStore:
 
 
 def _print_plan(
-    asked: BuildOptions, rows: Sequence[IndexEntry], store: Literal["file", "lance"] | VectorStore, work: Workspace
+    asked: IndexBuildOptions, rows: Sequence[IndexEntry], store: Literal["file", "lance"] | VectorStore, work: Workspace
 ) -> None:
     """Prints how many texts would be in the index, and how many vectors would be made."""
     import asyncio
@@ -246,7 +245,7 @@ def _print_plan(
 
 
 def _built(
-    asked: BuildOptions,
+    asked: IndexBuildOptions,
     rows: Sequence[IndexEntry],
     store: Literal["file", "lance"] | VectorStore,
     work: Workspace,
@@ -304,7 +303,7 @@ def _stats_notes(merged: int, junk: int) -> Iterator[str]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SearchOptions:
+class IndexSearchOptions:
     """The options of one `askance index search` beside those of its calls; None is not given."""
 
     folder: Folder
@@ -339,7 +338,7 @@ class SearchOptions:
 
 @app.command(epilog=HELP)
 @spelled_out
-def search(context_: typer.Context, asked: SearchOptions, calls: PromptCalls) -> None:
+def search(context_: typer.Context, asked: IndexSearchOptions, calls: PromptCalls) -> None:
     """Find the texts of an index that fit a text or a picture best. Every search is on record.
 
     A picture is searched by itself, in an index with vectors of clip:, or by what --vlm and --llm say of it.
@@ -356,14 +355,22 @@ DEPTH = 100
 class _Search:
     """One search, and what is printed about it."""
 
-    def __init__(self, asked: SearchOptions, work: CommandWorkspace) -> None:
-        from askance.retrieval import Index
+    def __init__(self, asked: IndexSearchOptions, work: CommandWorkspace) -> None:
+        from askance.retrieval import Index, IndexRetriever
 
         self._asked = asked
         self._work = work
         own = None if asked.vector_store is None else _store(asked.vector_store)
         self._index = Index.open(asked.folder, store=own if not isinstance(own, str) else None)
         self._picture = _picture(asked.query)
+        self._retriever = IndexRetriever(
+            self._index,
+            how=asked.how,
+            k=max(asked.k, DEPTH),
+            embedder=asked.embedder,
+            encoder=asked.encoder,
+            engine=work.engine,
+        )
         self._chain = self._describing_chain()
 
     def run(self, *, plan: bool) -> int:
@@ -389,15 +396,20 @@ class _Search:
         """
         asked = self._asked
         named = [flag for flag in ("vlm", "llm", "context") if getattr(asked, flag) is not None]
-        if self._picture is None:
+        ways = self._retriever.ways
+        if self._picture is None or ways == ("image",):
             if named:
+                why = (
+                    f"{asked.query[:60]!r} is no file of one"
+                    if self._picture is None
+                    else "this one is searched by itself"
+                )
                 raise UsageError(
-                    f"`--{named[0]}` puts a picture into words, and {asked.query[:60]!r} is no file of one.",
-                    hint="Leave it out, or name a picture.",
+                    f"`--{named[0]}` puts a picture into words, and {why}.",
+                    hint="Leave it out, or name a picture and a `--how` with words.",
                 )
             return None
-        ways = {*asked.how.split("+")}
-        if ways == {"image"} or (ways == {"hybrid"} and not named and self._index.spaces):
+        if asked.how == "hybrid" and "image" in ways and not named:
             return None
         vlm = asked.vlm or self._work.default_model("vlm")
         if vlm is None:
@@ -430,7 +442,7 @@ class _Search:
             with planner.counting():
                 said = (await walk.read({"image": self._picture})).value(DESCRIPTION)
             texts, waiting = ((str(said),), 0) if said is not None else ((), 1)
-        self._retriever().plan(planner, self._query(texts), waiting=waiting)
+        self._retriever.plan(planner, self._query(texts), waiting=waiting)
         found = planner.plan(1)
         print_plan(found, self._work.engine, as_json=self._asked.as_json)
         return SOME if found.unusable else OK
@@ -449,7 +461,14 @@ class _Search:
                 return SOME
             texts = (str(reading.require(DESCRIPTION)),)
         query = self._query(texts)
-        hits = await self._retriever().search(query)
+        self._retriever.keys(query)  # refuses what cannot be searched by, before an encoder is looked for
+        try:
+            hits = await self._retriever.search(query)
+        except UsageError as error:
+            if self._asked.embedder is not None or self._asked.encoder is not None:
+                raise
+            hint = "Here: --embedder st:FOLDER, and --encoder clip:FOLDER for a picture, as the index was built with."
+            raise UsageError(error.message, hint=hint) from error
         self._print(query, hits[: self._asked.k])
         return OK
 
@@ -462,19 +481,6 @@ class _Search:
         from askance.retrieval import RetrievalQuery
 
         return RetrievalQuery(texts, image=self._picture)
-
-    def _retriever(self) -> IndexRetriever | RecordedRetriever:
-        from askance.retrieval import retriever
-
-        asked = self._asked
-        return retriever(
-            self._index,
-            how=asked.how,
-            k=max(asked.k, DEPTH),
-            embedder=asked.embedder,
-            encoder=asked.encoder,
-            engine=self._work.engine,
-        )
 
     def _print(self, query: RetrievalQuery, hits: Sequence[RetrievalHit]) -> None:
         """Prints the hits, and on stderr what was searched by where models said it, and the calls."""
@@ -618,12 +624,12 @@ def _stats_text(found: Index, twins: Mapping[str, NearTwins]) -> Iterator[str]:
     if not found.spaces:
         yield "Vectors: none; texts are found by their words."
     else:
-        rows = [("Vectors", "numbers", "kept in", "near-twins")]
-        for space in found.spaces:
-            counted = twins.get(_space_name(space))
-            shown = "–" if counted is None else f"{many(counted.pairs, 'pair')} of {many(counted.entries, 'text')}"
-            rows.append((f"  {_space_name(space)}", f"{space.size:,}", space.store, shown))
+        rows = [("Vectors", "numbers", "kept in")]
+        rows += [(f"  {_space_name(space)}", f"{space.size:,}", space.store) for space in found.spaces]
         yield from aligned(rows, left=(0, 2), width=terminal_width())
+    for name, counted in twins.items():
+        yield ""
+        yield f"Near-twins by {name}: {many(counted.pairs, 'pair')} of {many(counted.entries, 'text')}"
     yield ""
     rows = [("Size", ""), *((f"  {name}", _size(size)) for name, size in _sizes(found).items())]
     yield from aligned(rows, width=terminal_width())
