@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from askance.workspace import Workspace
 
 app = typer.Typer(
-    help="An index of texts: build it, search it by texts or pictures, see what is in it.",
+    help="An index of texts: build it, search it, see what is in it.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -148,7 +148,9 @@ def _check_build(asked: IndexBuildOptions) -> None:
 
 def _rows(asked: IndexBuildOptions) -> tuple[list[IndexEntry], list[str]]:
     """The rows of the index, and what is to be said of them."""
+    from askance.cli.inputs import columns_named
     from askance.retrieval import Index, table_entries
+    from askance.retrieval.entries import COLUMNS
 
     rows: list[IndexEntry] = []
     notes: list[str] = []
@@ -167,7 +169,7 @@ def _rows(asked: IndexBuildOptions) -> tuple[list[IndexEntry], list[str]]:
             notes.append(
                 f"{many(count, 'image')} left out: {reason}. `--split train,test` takes the test part as well."
             )
-    columns = _columns(asked.column or ())
+    columns = columns_named(asked.column or (), COLUMNS)
     for source in asked.texts or ():
         rows += table_entries(source, columns)
     if asked.data is None and not asked.texts:
@@ -175,25 +177,6 @@ def _rows(asked: IndexBuildOptions) -> tuple[list[IndexEntry], list[str]]:
             raise UsageError("No texts are named for the index.", hint="Give --data DIR or --texts FILE.")
         rows += Index.open(asked.folder).entries
     return rows, notes
-
-
-def _columns(texts: Sequence[str]) -> Mapping[str, str]:
-    """The columns that `--column NAME=COLUMN` names.
-
-    Raises:
-        UsageError: a text is no such pair, or stands twice.
-    """
-    found: dict[str, str] = {}
-    for text in texts:
-        name, _, column = text.partition("=")
-        if not name or not column:
-            raise UsageError(
-                f"`--column {text}` names no column.", hint="Write text=COLUMN, image=COLUMN or split=COLUMN."
-            )
-        if name in found:
-            raise UsageError(f"`--column {name}=…` stands twice.", hint="Leave one of the two out.")
-        found[name] = column
-    return found
 
 
 def _store(name: str | None) -> Literal["file", "lance"] | VectorStore:

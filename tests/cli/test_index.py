@@ -131,7 +131,7 @@ BAD_BUILDS: dict[str, tuple[list[str], str]] = {
     "column of no table": (["--column", "text=words"], "goes with --texts"),
     "no column": (["--texts", "claims.csv", "--column", "words"], "names no column"),
     "a column twice": (["--texts", "claims.csv", "--column", "text=a", "--column", "text=b"], "stands twice"),
-    "another thing": (["--texts", "claims.csv", "--column", "words=text"], "No 'words' is taken"),
+    "another thing": (["--texts", "claims.csv", "--column", "words=text"], "names no column"),
     "a split of a table": (["--texts", "claims.csv", "--split", "train"], "goes with --data"),
     "negatives of a table": (["--texts", "claims.csv", "--negatives", "n.json"], "goes with --data"),
     "no such folder": (["--data", "nowhere"], "no data folder 'nowhere'"),
