@@ -44,12 +44,10 @@ def index() -> None:
 
 
 Folder = Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder of the index.")]
-StoreOption = Annotated[
+OwnStore = Annotated[
     str | None,
     typer.Option(
-        metavar="file|lance|FILE.py:NAME",
-        help="Where the vectors are: file (the default), a file that is searched whole; lance, for more than fits into "
-        "memory; or a store of your own.",
+        metavar="FILE.py:NAME", help="A store of your own that the index was built with: its vectors lie there."
     ),
 ]
 
@@ -99,7 +97,14 @@ class IndexBuildOptions:
             help="Makes the vectors: st:FOLDER, or clip:FOLDER, whose pictures find texts. Without it: words alone."
         ),
     ] = None
-    vector_store: StoreOption = None
+    vector_store: Annotated[
+        str | None,
+        typer.Option(
+            metavar="file|lance|FILE.py:NAME",
+            help="Where the vectors are kept: file (the default), a file that is searched whole; lance, for more than "
+            "fits into memory; or a store of your own.",
+        ),
+    ] = None
     plan: Plan = False
     store: Records = None
     as_json: AsJson = False
@@ -185,13 +190,20 @@ def _store(name: str | None) -> Literal["file", "lance"] | VectorStore:
     Raises:
         UsageError: there is none, or the object that a file names is none.
     """
+    if name is None or name == "file":
+        return "file"
+    return "lance" if name == "lance" else _own_store(name)
+
+
+def _own_store(name: str) -> VectorStore:
+    """The store that a file of the user's names.
+
+    Raises:
+        UsageError: it cannot be loaded, or is none.
+    """
     from askance.python_file import is_python, load_object
     from askance.retrieval import VectorStore
 
-    if name is None or name == "file":
-        return "file"
-    if name == "lance":
-        return "lance"
     if not is_python(name):
         raise UsageError(
             f"There is no store of vectors {name!r}.", hint="Choose file or lance, or name your own: mine.py:STORE."
@@ -315,7 +327,7 @@ class IndexSearchOptions:
         str | None, typer.Option(help="Makes the vector of the words: a spec that the index was built with.")
     ] = None
     encoder: Annotated[str | None, typer.Option(help="Makes that of the picture, likewise: clip:FOLDER.")] = None
-    vector_store: StoreOption = None
+    vector_store: OwnStore = None
     as_json: AsJson = False
 
 
@@ -343,8 +355,8 @@ class _Search:
 
         self._asked = asked
         self._work = work
-        own = None if asked.vector_store is None else _store(asked.vector_store)
-        self._index = Index.open(asked.folder, store=own if not isinstance(own, str) else None)
+        own = None if asked.vector_store is None else _own_store(asked.vector_store)
+        self._index = Index.open(asked.folder, store=own)
         self._picture = _picture(asked.query)
         self._retriever = IndexRetriever(
             self._index,
@@ -559,7 +571,7 @@ def stats(
             "200,000.",
         ),
     ] = False,
-    vector_store: StoreOption = None,
+    vector_store: OwnStore = None,
     as_json: AsJson = False,
 ) -> None:
     """Say what is in an index, and check its files; exit code 1 where one is damaged or was changed."""
@@ -569,8 +581,7 @@ def stats(
     from askance.retrieval import Index
     from askance.terminal import json_text, printable
 
-    own = _store(vector_store)
-    found = Index.open(folder, store=None if isinstance(own, str) else own)
+    found = Index.open(folder, store=None if vector_store is None else _own_store(vector_store))
     problems = list(found.verify())
     twins: Mapping[str, NearTwins] = asyncio.run(_near_twins(found)) if near_twins else {}
     if as_json:
