@@ -359,7 +359,29 @@ async def test_a_replay_embeds_nothing(folder: Path) -> None:
     assert not script.asked
 
 
-# --- a store of one's own ---
+# --- other stores ---
+
+
+async def test_vectors_may_be_in_tables_of_lancedb(tmp_path: Path) -> None:
+    pytest.importorskip("lancedb")
+    folder, script = tmp_path / "lance", embedder()
+    exact, text = await build(tmp_path / "exact"), rows()[3].text
+    await build(folder, store="lance")
+    index = await build(folder, store="lance", embedder=embedder("two"))
+    await build(folder, store="lance", embedder=script)
+
+    assert not script.asked
+    assert index.form()["spaces"][0] == {**exact.form()["spaces"][0], "store": "lance"}
+    assert await nearest(Index.open(folder), text) == await nearest(exact, text)
+    assert await nearest(index, text, "two") != await nearest(index, text)
+    assert list(Index.open(folder).verify()) == []
+    table = next((folder / "lance").iterdir())
+    (table / "link").symlink_to(tmp_path)
+    with pytest.raises(UsageError, match="is a symbolic link"):
+        Index.open(folder)
+    shutil.rmtree(table)
+    (message,) = Index.open(folder).verify()
+    assert message.endswith("lack 20 of 20 texts.")
 
 
 class Table:
