@@ -233,7 +233,7 @@ def _print_plan(
         planned = Index.plan(asked.folder, entries, embedder=asked.embedder, store=store, engine=work.engine)
         missing = asyncio.run(planned)
     if asked.as_json:
-        print(json_text({"index": str(asked.folder), "texts": len(entries), "vectors": missing}))
+        print(json_text({"index": str(asked.folder), "entries": len(entries), "vectors": missing}))
         return
     made = f"{many(missing, 'vector')} to be made by {asked.embedder}" if asked.embedder else "no vectors"
     print(printable(f"{asked.folder}: {many(len(entries), 'text')}, {made}."))
@@ -456,14 +456,7 @@ class _Search:
                 return SOME
             texts = (str(reading.require(DESCRIPTION)),)
         query = self._query(texts)
-        self._retriever.keys(query)  # refuses what cannot be searched by, before an encoder is looked for
-        try:
-            hits = await self._retriever.search(query)
-        except UsageError as error:
-            if self._asked.embedder is not None or self._asked.encoder is not None:
-                raise
-            hint = "Here: --embedder st:FOLDER, and --encoder clip:FOLDER for a picture, as the index was built with."
-            raise UsageError(error.message, hint=hint) from error
+        hits = await self._retriever.search(query)
         self._print(query, hits[: self._asked.k])
         return OK
 
@@ -585,7 +578,7 @@ def stats(
     problems = list(found.verify())
     twins: Mapping[str, NearTwins] = asyncio.run(_near_twins(found)) if near_twins else {}
     if as_json:
-        counted = {name: {"pairs": each.pairs, "texts": each.entries} for name, each in twins.items()}
+        counted = {name: {"pairs": each.pairs, "entries": each.entries} for name, each in twins.items()}
         print(json_text({**_description(found), "near_twins": counted or None, "problems": problems}))
     else:
         print(printable("\n".join(_stats_text(found, twins))))
@@ -655,7 +648,7 @@ def _description(found: Index) -> JsonObject:
     return {
         "index": str(found.folder),
         "digest": found.digest,
-        "texts": stats.entries,
+        "entries": stats.entries,
         "images": _images(found),
         "without_image": stats.without_image,
         "merged": stats.merged,
