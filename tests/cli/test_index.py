@@ -265,7 +265,7 @@ def test_an_encoder_that_has_to_be_named_is_asked_for(askance: Command, index: s
     done = askance("index", "search", index, "a cup")
 
     assert done.code == 2
-    assert "--embedder" in done.err
+    assert "or `--embedder`." in done.err
 
 
 def test_a_picture_of_which_nothing_was_said_is_not_searched_by(askance: Command, index: str) -> None:
