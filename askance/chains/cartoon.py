@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from askance.agents import CandidateCaption, Joke, Subject, brainstorm_caption
 from askance.chains.chain import Chain, Step
-from askance.chains.link import DESCRIPTION, NARRATION, TEXTS, UNUSUAL, Link, names_of, write_names
+from askance.chains.link import DESCRIPTION, NARRATION, UNUSUAL, Link, names_link
 from askance.chains.reading import Reading, picture
 from askance.errors import Skipped, UsageError
 from askance.models import get_model
@@ -26,13 +26,9 @@ if TYPE_CHECKING:
     from askance.prompts import PromptLibrary
 
 
-def _read_entities(given: Any) -> Entities:
-    return Entities(names=names_of(given))
-
-
 LOCATION = Link("location", Location)
 CAPTION = Link("caption", Caption)
-ENTITIES = Link("entities", Entities, read=_read_entities, schema=TEXTS, write=write_names, answer=str)
+ENTITIES = names_link("entities", Entities)
 
 CARTOON_LINKS: tuple[Link[Any], ...] = (LOCATION, NARRATION, UNUSUAL, ENTITIES)
 """The four fields of a cartoon's description, in their order."""

@@ -23,12 +23,13 @@ from askance.errors import UsageError
 from askance.nodes import Result, TextAnswer
 from askance.nodes import given as given_result
 from askance.nodes.answer import faults
-from askance.tools import Narration, Objects, SceneText, Unusual
+from askance.tools import Names, Narration, Objects, SceneText, Unusual
 
 if TYPE_CHECKING:
     from askance.chat import Json, JsonObject
 
 V = TypeVar("V")
+Named = TypeVar("Named", bound=Names)
 
 TYPICAL_BYTES = 300
 """Bytes of the texts of a call, as a plan takes them where they are not known yet and nothing like it is on record."""
@@ -180,19 +181,13 @@ def check_pickle(part: object, what: str) -> None:
         )
 
 
-def names_of(given: Any) -> tuple[str, ...]:
-    """The names in a list, or in a text with commas between them."""
-    names = [name.strip() for name in given.split(",")] if isinstance(given, str) else list(given)
-    return tuple(name for name in names if name)
+def names_link(name: str, kind: type[Named], *, short: str = "") -> Link[Named]:
+    """A link whose value is made of names; they are given as a list, or as a text with commas between them."""
+    return Link(name, kind, read=kind.of, schema=_TEXTS, write=_write_names, answer=str, short=short)
 
 
-def write_names(value: Any) -> Json:
-    """The names of a value that is a list of names."""
+def _write_names(value: Names) -> Json:
     return list(value.names)
-
-
-def _read_objects(given: Any) -> Objects:
-    return Objects(names=names_of(given))
 
 
 def _read_scene_text(given: Any) -> SceneText:
@@ -229,15 +224,14 @@ def _read_choice(given: Any) -> Choice:
     return Choice(numbers=tuple(given))
 
 
-TEXTS: JsonObject = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
-"""JSON Schema of a list of texts, or of one text that stands for it."""
+_TEXTS: JsonObject = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
 
-OBJECTS = Link("objects", Objects, read=_read_objects, schema=TEXTS, write=write_names, answer=str, short="V")
+OBJECTS = names_link("objects", Objects, short="V")
 SCENE_TEXT = Link(
     "scene_text",
     SceneText,
     read=_read_scene_text,
-    schema=TEXTS,
+    schema=_TEXTS,
     write=_write_lines,
     answer=str,
     show=_show_lines,

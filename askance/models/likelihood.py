@@ -14,15 +14,15 @@ the token that ends a turn is not part of the text.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import fsum
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from askance.chat import ChatResponse, Usage
-from askance.errors import MalformedReply
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from askance.chat import JsonObject
 
 
@@ -78,30 +78,3 @@ def end_of_prompt(prompt: Sequence[tuple[str, float] | None], given: str) -> tup
         start -= 1
     tokens = cast("Sequence[tuple[str, float]]", prompt[start:])
     return tuple({"token": text, "logprob": logprob} for text, logprob in tokens)
-
-
-def prompt_logprobs(found: object) -> list[tuple[str, float] | None] | None:
-    """The tokens of a prompt in a reply of vLLM, for `end_of_prompt`; None where the reply has none.
-
-    Each is a mapping from the token's number to its `logprob` and `decoded_token`. Where likelier tokens stand beside
-    the token itself, it is the first.
-
-    Raises:
-        MalformedReply: the reply has another shape.
-    """
-    if not isinstance(found, list):
-        return None
-    return [_first(entry) for entry in cast("list[object]", found)]
-
-
-def _first(entry: object) -> tuple[str, float] | None:
-    if entry is None:
-        return None
-    if isinstance(entry, Mapping) and entry:
-        token = next(iter(cast("Mapping[Any, object]", entry).values()))
-        if isinstance(token, Mapping):
-            known = cast("Mapping[str, object]", token)
-            text, logprob = known.get("decoded_token"), known.get("logprob")
-            if isinstance(text, str) and isinstance(logprob, (int, float)) and not isinstance(logprob, bool):
-                return text, float(logprob)
-    raise MalformedReply("its log-probabilities of the prompt are none")

@@ -111,14 +111,9 @@ def _example(given: Any) -> Example:
 
 def _no_example(given: object, why: str) -> UsageError:
     return UsageError(
-        f"{_short(given)} cannot be shown as an example: {why}.",
+        f"{repr(given)[:80]} cannot be shown as an example: {why}.",
         hint="Give each example `values`, and where it has them `answer` and `image`.",
     )
-
-
-def _short(given: object) -> str:
-    shown = repr(given)
-    return shown if len(shown) <= 80 else f"{shown[:79]}…"
 
 
 def _as_json(value: ExampleValue) -> Json:

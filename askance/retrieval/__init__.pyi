@@ -3,11 +3,13 @@ from .bm25 import Bm25Settings as Bm25Settings
 from .entries import IndexEntry as IndexEntry
 from .entries import entry_id as entry_id
 from .entries import merge_entries as merge_entries
+from .entries import table_entries as table_entries
 from .index import Index as Index
 from .index import IndexLike as IndexLike
 from .index import IndexStats as IndexStats
 from .index import NearTwins as NearTwins
 from .index import Space as Space
+from .rerank import ListwiseReranker as ListwiseReranker
 from .retriever import IndexRetriever as IndexRetriever
 from .retriever import RecordedRetriever as RecordedRetriever
 from .retriever import RetrievalHit as RetrievalHit

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from askance.data_table import DataRow, as_list, open_data_table
 from askance.documents import MAX_SHOWN, UnreadableDocument, parse_json
-from askance.errors import StoreError, UsageError
+from askance.errors import BadData, StoreError, UsageError
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
@@ -108,6 +109,59 @@ def _merged(one: IndexEntry, other: IndexEntry) -> IndexEntry:
     marks = dict.fromkeys((*one.marks, *other.marks))
     images = dict.fromkeys((*one.images, *other.images))
     return IndexEntry(one.id, one.text, tuple(images), "+".join(sorted(splits)), tuple(marks))
+
+
+# --- any table ---
+
+COLUMNS = ("text", "image", "split")
+"""What can be taken from the columns of a table of texts."""
+
+
+def table_entries(
+    source: str | Path, columns: Mapping[str, str] | None = None, *, offline: bool = False
+) -> Iterator[IndexEntry]:
+    """The texts of a table, row by row, as `merge_entries` takes them.
+
+    Args:
+        source: a CSV file, JSON lines, Parquet, Arrow, or a data set of Hugging Face (`askance.data_table`).
+        columns: what its columns of `text`, `image` and `split` are called; those that are not named here go by these
+            names, and only that of the text has to be there. A cell may hold a list of texts, or of images.
+        offline: whether a data set of the hub is taken from this machine alone.
+
+    Raises:
+        BadData: the table cannot be read, or lacks a column; a row has no text, or something else in its place.
+        UsageError: something else is to be taken from a column.
+        MissingExtra: what reads the table is not installed.
+    """
+    named = columns or {}
+    if unknown := sorted({*named} - {*COLUMNS}):
+        raise UsageError(f"No {unknown[0]!r} is taken from a table of texts.", hint=f"Name {', '.join(COLUMNS)}.")
+    table = open_data_table(source, offline=offline)
+    wanted = {"text": "text", **{name: name for name in COLUMNS if name in table.columns}, **named}
+    for row in table.rows(wanted):
+        texts, images, split = (_cell_texts(row, name) for name in COLUMNS)
+        if not texts:
+            raise BadData(f"{row.where}: it has no text.", hint="Take the row out, or give it one.")
+        if len(split) > 1:
+            raise BadData(f"{row.where}: it is of {len(split)} splits.", hint="Give a row one split, or none.")
+        yield from (IndexEntry.of(text, images, "".join(split)) for text in texts)
+
+
+def _cell_texts(row: DataRow, name: str) -> list[str]:
+    """The texts in a cell: one, several where it holds a list, or none where it is empty.
+
+    Raises:
+        BadData: it holds something else.
+    """
+    value = row.get(name)
+    several = as_list(value)
+    texts: list[Any] = several if several is not None else [] if value is None else [value]
+    if wrong := [text for text in texts if isinstance(text, bool) or not isinstance(text, (str, int))]:
+        raise BadData(
+            f"{row.where}: its {name} is {str(wrong[0])[:60]!r}, which is no text.",
+            hint="A cell holds a text, or a JSON list of texts.",
+        )
+    return list(map(str, texts))
 
 
 # --- statements.jsonl ---

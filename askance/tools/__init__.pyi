@@ -6,6 +6,7 @@ from .vision import Caption as Caption
 from .vision import Entities as Entities
 from .vision import ImageTool as ImageTool
 from .vision import Location as Location
+from .vision import Names as Names
 from .vision import Narration as Narration
 from .vision import Objects as Objects
 from .vision import SceneText as SceneText

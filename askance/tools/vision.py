@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, cast
 
 from typing_extensions import override
 
@@ -54,13 +54,23 @@ NO_TEXT = "NO TXT"
 """What the paper's protocol answers where a picture holds no text (Listing 2)."""
 
 
-class Objects(TypedAnswer):
-    """The main objects in a picture, most important first: at most five names, each once; none where there are none."""
+class Names(TypedAnswer):
+    """Names of what is in a picture."""
 
     names: Texts
 
     def __str__(self) -> str:
         return ", ".join(self.names)
+
+    @classmethod
+    def of(cls, given: Any) -> Self:
+        """The names in a list, or in a text with commas between them."""
+        names = [name.strip() for name in given.split(",")] if isinstance(given, str) else list(given)
+        return cls(names=tuple(name for name in names if name))
+
+
+class Objects(Names):
+    """The main objects in a picture, most important first: at most five names, each once; none where there are none."""
 
 
 class SceneText(TypedAnswer):
@@ -91,13 +101,8 @@ class Location(TextAnswer):
     """Where a picture takes place."""
 
 
-class Entities(TypedAnswer):
+class Entities(Names):
     """Persons, things and ideas in a picture, by their names: at most ten, each once; none where there are none."""
-
-    names: Texts
-
-    def __str__(self) -> str:
-        return ", ".join(self.names)
 
 
 class ImageTool(Node[Image, Out]):

@@ -56,8 +56,7 @@ def model(reply: Any, capabilities: Capabilities | None = ENFORCED, **settings: 
 
 
 def in_words(node: Any, reply: str, given: Any, **options: Any) -> Any:
-    script = ScriptedModel([reply, reply], identity="scripted")
-    return node(get_model(script, engine=Engine(records=MemoryStore()), protocol="paper"), **options).invoke(given)
+    return node(model(reply, None, protocol="paper")[0], **options).invoke(given)
 
 
 # --- letters ---
@@ -195,15 +194,7 @@ async def test_an_examples_picture_stands_before_its_question() -> None:
 
 
 def test_examples_in_words_are_in_the_form_that_is_read() -> None:
-    asked: list[ChatRequest] = []
-
-    def answer(request: ChatRequest) -> str:
-        asked.append(request)
-        return "Answer: A"
-
-    words = get_model(
-        ScriptedModel(answer, identity="scripted"), engine=Engine(records=MemoryStore()), protocol="paper"
-    )
+    words, asked = model("Answer: A", None, protocol="paper")
     steps = Example(values={**OTHER, "reasoning": "Three is odd."}, answer="C")
 
     rank_captions(words, step_by_step=True).invoke({**FIVE, "examples": [steps]})

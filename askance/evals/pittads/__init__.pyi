@@ -17,6 +17,8 @@ from .dataset import Ad as Ad
 from .dataset import PittAds as PittAds
 from .descriptions import Descriptions as Descriptions
 from .descriptions import read_descriptions as read_descriptions
+from .index_entries import ActionReasons as ActionReasons
+from .index_entries import index_entries as index_entries
 from .layout import Pictures as Pictures
 from .layout import has_statements as has_statements
 from .layout import statements_in as statements_in

@@ -21,6 +21,7 @@ from askance.evals.suite.image_keys import base_name, full_key, key_order, shard
 Part: TypeAlias = Literal[
     "statements",
     "test statements",
+    "test truths",
     "release A statements",
     "actions",
     "reasons",
@@ -44,6 +45,7 @@ STATEMENTS = "train/QA_Combined_Action_Reason_train.json"
 _NAMES: Mapping[Part, re.Pattern[str]] = {
     "statements": re.compile(r"QA_Combined_Action_Reason_train\.json"),
     "test statements": re.compile(r"QA_Combined_Action_Reason_test\.json"),
+    "test truths": re.compile(r"test_right\.json"),
     "release A statements": re.compile(r"QA_Combined_Action_Reason\.json"),
     "actions": re.compile(r"QA_Action\.json"),
     "reasons": re.compile(r"QA_Reason\.json"),
@@ -93,6 +95,11 @@ class Layout:
                     found.setdefault(part, []).append(path)
         order = {part: sorted(found[part], key=lambda path: (len(path.parts), str(path))) for part in found}
         return cls(folder, {part: tuple(order[part]) for part in PARTS if part in order})
+
+    @staticmethod
+    def names(part: Part, path: Path) -> bool:
+        """Whether a file has the name of this part."""
+        return _NAMES[part].fullmatch(path.name) is not None
 
     def first(self, *parts: Part) -> Path | None:
         """The first file of the first of the parts that has any."""

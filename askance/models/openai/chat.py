@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from askance.chat import ChatResponse, ImagePart, TextPart, ToolCall, Usage
-from askance.errors import ConfigError
+from askance.errors import ConfigError, MalformedReply
 from askance.models.replies import clean_text, count, finish_of, first, items, mapping, part_of, split_thinking
 
 if TYPE_CHECKING:
@@ -189,6 +189,20 @@ def logprobs(found: object) -> tuple[JsonObject, ...]:
     return tuple(_token(mapping(token, "log-probability")) for token in items(found, "log-probabilities"))
 
 
+def prompt_logprobs(found: object) -> list[tuple[str, float] | None] | None:
+    """Each token of the prompt with its log-probability, as vLLM's server gives them; None where there are none.
+
+    Each is a mapping from the token's number to its `logprob` and `decoded_token`. Where likelier tokens stand beside
+    the token itself, it is the first.
+
+    Raises:
+        MalformedReply: they have another shape.
+    """
+    if not isinstance(found, list):
+        return None
+    return [None if token is None else _prompt_token(token) for token in cast("list[object]", found)]
+
+
 def content_text(content: object) -> str:
     """The text of a message, whether it is a string, a list of parts, or none."""
     if not isinstance(content, list):
@@ -223,6 +237,14 @@ def _token(token: Mapping[str, Any]) -> JsonObject:
     if top:
         form["top"] = {clean_text(other.get("token")): _logprob(other.get("logprob")) for other in top}
     return form
+
+
+def _prompt_token(found: object) -> tuple[str, float]:
+    token = next(iter(mapping(found, "log-probability").values()), None)
+    text, logprob = part_of(token, "decoded_token"), part_of(token, "logprob")
+    if not isinstance(text, str) or not isinstance(logprob, (int, float)):
+        raise MalformedReply("The reply has a token of the prompt without its text or its log-probability.")
+    return clean_text(text), _logprob(logprob)
 
 
 def _logprob(value: object) -> float:
