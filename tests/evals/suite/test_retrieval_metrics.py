@@ -379,7 +379,7 @@ class Planned:
     def given(self, sample: Sample) -> dict[str, Any]:
         return {"name": sample.id, "description": "a cup"}
 
-    def plan(self, sample: Sample, reading: Any, planner: Planner) -> None:
+    async def plan(self, sample: Sample, reading: Any, planner: Planner) -> None:
         pass
 
     async def ainvoke(self, sample: Sample, /, config: Any = None) -> Prediction:
