@@ -3,7 +3,7 @@
 ```
 index.json        what decides the results of a search, and the digests of the other files; written last, and whole
 statements.jsonl  one entry a line, by id
-vectors/          16-bit rows, one file an embedder
+vectors/          16-bit rows, one file an embedder; or lance/, with a table an embedder
 bm25/             the search by words
 lock              held while the index is built
 ```
@@ -28,7 +28,6 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from askance.documents import MAX_SHOWN, UnreadableDocument, parse_json, schema_violation
 from askance.errors import StoreError, UsageError
-from askance.models.backend import load
 from askance.models.encoders.embedder import get_embedder
 from askance.models.encoders.vectors import FOLDER as VECTORS
 from askance.models.encoders.vectors import half
@@ -45,6 +44,7 @@ from askance.retrieval.entries import (
     merge_entries,
     read_entries,
 )
+from askance.retrieval.lance import LanceVectors
 from askance.retrieval.vector_store import ExactVectors, VectorStore
 
 if TYPE_CHECKING:
@@ -299,7 +299,7 @@ class Index:
             if self._store is None:
                 raise UsageError(
                     f"The vectors of {space} are in a store that the index {self} does not name.",
-                    hint="Give it as it was given to the build: `Index.open(folder, store=…)`, or `--store`.",
+                    hint="Give it as it was given to the build: `Index.open(folder, store=…)`, or `--vector-store`.",
                 )
             return self._store
         if str(space) not in self._stores:
@@ -318,6 +318,9 @@ class Index:
             StoreError: one of its files, or that of the entries, is missing or was changed.
             MissingExtra: bm25s or PyStemmer is not installed.
         """
+        return self._open_bm25()
+
+    def _open_bm25(self) -> Bm25:
         name = f"{WORDS}/{bm25.DESCRIPTION}"
         self._there(name)
         ids = [entry.id for entry in self.entries]
@@ -377,6 +380,7 @@ class Index:
 
         Raises:
             UsageError: only the form is known.
+            MissingExtra: a package for retrieval is not installed.
         """
         for name, said in self._files.items():
             try:
@@ -387,6 +391,7 @@ class Index:
                 yield str(error)
         try:
             wanted = [entry.id for entry in self.entries if entry.text.strip()]
+            self._open_bm25()
         except StoreError as error:
             yield str(error)
             return
@@ -552,7 +557,7 @@ class _Build:
 
     def finish(self) -> None:
         """Writes `index.json`."""
-        paths = [self.folder / STATEMENTS, *(self.folder / WORDS).glob("*")]
+        paths = [self.folder / STATEMENTS, self.folder / WORDS / bm25.DESCRIPTION]
         for space in self._spaces.values():
             store = _store_in(self.folder, space.embedder, space.store) if space.store == "file" else None
             paths += [store.file.path] if isinstance(store, ExactVectors) else []
@@ -602,8 +607,7 @@ def _make_folder(folder: Path) -> None:
 def _store_in(folder: Path, about: JsonObject, kind: Literal["file", "lance"]) -> VectorStore:
     if kind == "file":
         return ExactVectors(folder, about)
-    made: VectorStore = load("askance.retrieval.lance:LanceVectors")(folder, about)
-    return made
+    return LanceVectors(folder / LANCE, about)
 
 
 def _identified(embedder: RecordedEmbedder) -> RecordedEmbedder:
@@ -670,7 +674,8 @@ def _is_inside(name: str) -> bool:
 
 
 def _refuse_links(folder: Path) -> None:
-    for path in (folder / INDEX, *(each for part in (".", VECTORS, WORDS) for each in (folder / part).glob("*"))):
+    parts = (VECTORS, WORDS, LANCE)
+    for path in (*folder.glob("*"), *(each for part in parts for each in (folder / part).rglob("*"))):
         if path.is_symlink():
             raise UsageError(
                 f"{str(path)!r} is a symbolic link.", hint="Put the file itself there, or remove the link."

@@ -226,7 +226,8 @@ def _described(form: Mapping[str, Any], engine: Engine) -> RecordedEmbedder:
 
 
 def _named(model: ModelId) -> Embedder:
-    if model.name is not None or model.provider not in PROVIDERS:
+    # Settings are no part of an identity: in a form, which may be a stranger's, they could have code run.
+    if model.name is not None or model.provider not in PROVIDERS or "?" in model.model:
         return _RecordsAlone(model)
     return load(PROVIDERS[model.provider])(model.model)
 
