@@ -311,7 +311,7 @@ class Index:
             if self._store is None:
                 raise UsageError(
                     f"The vectors of {space} are in a store that the index {self} does not name.",
-                    hint="Give it as it was given to the build: `Index.open(folder, store=…)`, or `--store`.",
+                    hint="Give it as it was given to the build: `Index.open(folder, store=…)`, or `--vector-store`.",
                 )
             return self._store
         if str(space) not in self._stores:
