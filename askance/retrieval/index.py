@@ -82,7 +82,7 @@ else:
 """A folder, an `Index`, or what `Index.form` gave, which answers from records alone."""
 
 Progress: TypeAlias = Callable[[int, int], None]
-"""Told after each block how many texts are embedded, and of how many."""
+"""Told at first and after each block how many texts are embedded, and of how many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +160,7 @@ class Index:
             embedder: makes the vectors; without one texts are found by their words alone.
             store: where the vectors are kept.
             engine: whose settings are used; vectors of entries are kept in the index, not on record.
-            progress: told after each block of texts.
+            progress: told at first, and after each block of texts.
 
         Raises:
             UsageError: there are no entries; the folder holds an index of others, or something else; the embedder has
@@ -352,7 +352,8 @@ class Index:
     async def near_twins(self, space: Space, *, above: float = 0.95) -> NearTwins:
         """Pairs of entries whose vectors have a cosine above a bound, and that are true of no image in common.
 
-        All pairs are compared, a block at a time: 200,000 entries take minutes.
+        All pairs are compared, a block at a time: 40,000 entries took 35 s on two busy cores, and time grows with the
+        square of their number.
 
         Raises:
             UsageError: the vectors are in no file of ours.
@@ -537,6 +538,8 @@ class _Build:
                 hint="Build the index in another mode; to replay a run, its records and `index.json` are enough.",
             )
         size, done = 0, len(self.texts) - len(lacking)
+        if progress is not None:
+            progress(done, len(self.texts))
         for start in range(0, len(lacking), BLOCK):
             ids = lacking[start : start + BLOCK]
             vectors = await self._vectors(embedder, ids)
