@@ -574,7 +574,7 @@ def stats(
     from askance.terminal import json_text, printable
 
     found = Index.open(folder, store=None if vector_store is None else _own_store(vector_store))
-    problems = list(found.verify())
+    problems = list(dict.fromkeys(found.verify()))
     twins: Mapping[str, NearTwins] = asyncio.run(_near_twins(found)) if near_twins and not problems else {}
     try:
         counts = _description(found)
