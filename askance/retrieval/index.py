@@ -352,7 +352,8 @@ class Index:
     async def near_twins(self, space: Space, *, above: float = 0.95) -> NearTwins:
         """Pairs of entries whose vectors have a cosine above a bound, and that are true of no image in common.
 
-        All pairs are compared, a block at a time: 200,000 entries take minutes.
+        All pairs are compared, a block at a time: 40,000 entries took 35 s on two busy cores, and time grows with the
+        square of their number.
 
         Raises:
             UsageError: the vectors are in no file of ours.

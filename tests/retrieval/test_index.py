@@ -661,3 +661,19 @@ async def test_a_header_of_vectors_that_is_made_to_harm(folder: Path) -> None:
         path.write_bytes((b"askance vectors 1 " + header + b"\n").ljust(size, b"\0"))
         with pytest.raises(AskanceError, match=r"cannot be used: it (does not begin as one|is another encoder's)"):
             await nearest(Index.open(folder), "x")
+
+
+# --- what it costs ---
+
+
+def test_memory_and_time_stay_near_those_of_plain_numpy() -> None:
+    """A smaller run of the benchmark, whose figures for 200,000 entries stand in `docs/performance.md`."""
+    command = [sys.executable, str(ROOT / "benchmarks" / "retrieval.py"), "--entries", "4000", "--rounds", "5"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300, cwd=ROOT)
+    rows = [line.strip("| ").split(" | ") for line in done.stdout.splitlines()[4:]]
+    found = {name: (float(seconds), float(megabytes)) for name, seconds, _, megabytes, _ in rows}
+
+    assert {"build, index", "search, index", "search, words", "first search, index"} < found.keys()
+    for name in ("build", "search"):
+        assert found[f"{name}, index"][1] < found[f"{name}, numpy"][1] + 150, done.stdout
+    assert found["search, index"][0] < 0.1
