@@ -662,6 +662,17 @@ async def test_a_store_that_is_no_place_for_an_index_is_named() -> None:
     with pytest.raises(UsageError, match="The 0 best"):
         await LlamaVectorStore(cabinet).search([half([1.0, 0.0])], 0)
 
+    class Drawer(Cabinet):
+        """Looks at no filter."""
+
+        def query(self, query: VectorStoreQuery, **kwargs: Any) -> VectorStoreQueryResult:
+            return super().query(VectorStoreQuery(query.query_embedding, query.similarity_top_k))
+
+    drawer = LlamaVectorStore(Drawer())
+    await drawer.add(["0" * 16, "1" * 16], [half([1.0, 0.0]), half([0.0, 1.0])])
+    with pytest.raises(StoreError, match="finds others than those that it is to choose among"):
+        await drawer.search([half([1.0, 0.0])], 1, ["1" * 16])
+
 
 # --- what it costs ---
 
