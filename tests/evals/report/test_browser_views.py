@@ -235,18 +235,24 @@ def test_the_card_of_a_judge_has_no_samples_and_a_drawing_with_words(
         assert seen.page.get_attribute("#figures th:nth-child(2)", "aria-sort") == "descending"
 
 
-def test_hits_are_listed_with_those_that_are_true(browser: Browser, tmp_path: Path) -> None:
+def hits_page(folder: Path) -> Path:
+    """Two samples with three hits of four, one of which is true, and a true entry that is not found."""
     names = ["e0", "e1", "e2"]
     value = [{"id": name, "text": text, "score": 1.0} for name, text in zip(names, HOSTILE, strict=False)]
 
     def ranked(_: Sample) -> Prediction:
         return Prediction(outcome="answered", value=value, ranking=Ranking([*names, "e3"], [1.0] * 4))
 
-    sample = Sample(id="a", target={"true": ["e1", "e9"], "texts": [HOSTILE[1], HOSTILE[3]]})
-    task = Evaluation(name="tests/hits", samples=[sample], solver=ranked, scorer=retrieval_scorer())
-    run = evaluate(task, out=tmp_path / "run")
-    write_page(tmp_path / "page.html", lambda _: report_page(build_report([run])))
-    with opened(browser, tmp_path / "page.html", "#sample=a") as seen:
+    target = {"true": ["e1", "e9"], "texts": [HOSTILE[1], HOSTILE[3]]}
+    samples = [Sample(id=name, target=target) for name in ("a", "b")]
+    task = Evaluation(name="tests/hits", samples=samples, solver=ranked, scorer=retrieval_scorer())
+    run = evaluate(task, out=folder / "run")
+    write_page(folder / "hits.html", lambda _: report_page(build_report([run])))
+    return folder / "hits.html"
+
+
+def test_hits_are_listed_with_those_that_are_true(browser: Browser, tmp_path: Path) -> None:
+    with opened(browser, hits_page(tmp_path), "#sample=a") as seen:
         assert seen.texts("ol[aria-label=Hits] .words") == [*HOSTILE[:3]]
         assert seen.texts("ol[aria-label=Hits] .flags") == ["", "✓ true", ""]
         assert seen.texts("ol[aria-label^=True] .n") == ["2", "–"]

@@ -43,7 +43,7 @@ function options(one) {
 }
 
 /** The true entries with their ranks, and the first hits of a ranking. */
-function hitList(one) {
+function hitList(one, heading) {
   const truths = (one.truths || []).map(({ text, rank }) => h("li", {},
     h("span", { class: "n" }, rank === undefined ? "–" : rank.toLocaleString("en")), h("span", { class: "words" }, text),
     h("span", { class: "flags" }, rank === undefined ? h("span", { class: "flag no" }, "not found") : null)));
@@ -56,12 +56,12 @@ function hitList(one) {
   });
   const more = one.ranked > hits.length ? h("p", { class: "note" }, `The first ${hits.length} of ${one.ranked.toLocaleString("en")}.`) : null;
   return h("div", {},
-    truths.length ? [h("h3", {}, "True, with their ranks"), h("ol", { class: "options", "aria-label": "True, with their ranks" }, truths)] : null,
-    h("h3", {}, "Hits"), h("ol", { class: "options", "aria-label": "Hits" }, hits), more);
+    truths.length ? [h(heading, {}, "True, with their ranks"), h("ol", { class: "options", "aria-label": "True, with their ranks" }, truths)] : null,
+    h(heading, {}, "Hits"), h("ol", { class: "options", "aria-label": "Hits" }, hits), more);
 }
 
-function freeAnswer(one) {
-  if (one.hits) return hitList(one);
+function freeAnswer(one, heading = "h2") {
+  if (one.hits) return hitList(one, heading);
   const lines = [];
   if (one.value !== undefined) lines.push(["Answer", json(one.value)]);
   if (one.target !== undefined) lines.push(["True", json(one.target)]);
