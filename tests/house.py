@@ -92,7 +92,7 @@ VENDORS: dict[str, tuple[str, ...]] = {
     "openai": ("askance.models.*openai*",),
     "pandas": ("askance.evals.exports.frames",),
     "polars": ("askance.evals.exports.frames",),
-    "pyarrow": ("askance.data_table", "askance.evals.exports.frames"),
+    "pyarrow": ("askance.data_table", "askance.evals.exports.frames", "askance.retrieval.lance"),
     "pycocoevalcap": ("askance.evals.whoops.captioning",),
     "pydantic": ("askance.evals*", "askance.models.*langchain*", *RUNNABLE_ROOMS),
     "rapidocr": ("askance.tools.*ocr*",),

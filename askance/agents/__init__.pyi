@@ -40,6 +40,9 @@ from .explain import explain_from_description as explain_from_description
 from .explain import explain_from_picture as explain_from_picture
 from .explain import identify_from_description as identify_from_description
 from .explain import identify_from_picture as identify_from_picture
+from .guess import Guesses as Guesses
+from .guess import GuessQuestion as GuessQuestion
+from .guess import guess_action_reasons as guess_action_reasons
 from .judge import EquivalenceQuestion as EquivalenceQuestion
 from .judge import JudgeForm as JudgeForm
 from .judge import Panel as Panel

@@ -15,6 +15,7 @@ from .metric import Figure as Figure
 from .metric import Metric as Metric
 from .metric import MissingAnswerPolicy as MissingAnswerPolicy
 from .metric import mean as mean
+from .ranking import Ranking as Ranking
 from .run import Run as Run
 from .run import SampleResult as SampleResult
 from .run_folder import RunFolder as RunFolder

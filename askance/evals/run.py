@@ -233,7 +233,7 @@ class Run:
     def _unscored(self) -> Iterator[SampleResult]:
         """The answers without their scores, in the order of the lines."""
         if not self.of_pictures:
-            yield from map(answer_of, lines_of(self.path / SAMPLES, SampleLine))
+            yield from (answer_of(line, self.path) for line in lines_of(self.path / SAMPLES, SampleLine))
             return
         options: Mapping[str, Any] = self.configuration.get("samples", {})
         for line in lines_of(self.path / SAMPLES, PictureLine):
@@ -369,15 +369,19 @@ def line_of_answer(answer: SampleResult) -> JsonObject:
     }
 
 
-def answer_of(line: Mapping[str, Any]) -> SampleResult:
+def answer_of(line: Mapping[str, Any], folder: Path) -> SampleResult:
     """The result in a line of `samples.jsonl`.
+
+    Args:
+        line: its content.
+        folder: of the run, with the rankings.
 
     Raises:
         UsageError: the line is malformed.
     """
     try:
         sample = Sample.from_form(line["sample"])
-        return SampleResult(sample=sample, epoch=int(line["epoch"]), prediction=Prediction.from_form(line))
+        return SampleResult(sample=sample, epoch=int(line["epoch"]), prediction=Prediction.from_form(line, folder))
     except (KeyError, TypeError, ValueError) as error:
         raise UsageError(
             f"This is no line of a run: {str(line)[:80]!r}.", hint="Give a line of a run's `samples.jsonl`."

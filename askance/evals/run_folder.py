@@ -1,8 +1,9 @@
 """Writing a run's folder: `RunFolder` holds its lock, adds a line for each sample, and ends it with totals and records.
 
-`run.json` holds the configuration and the totals, `samples.jsonl` one line for each sample, `calls.jsonl` the records
-as a cassette. The same command finds the folder again and finishes the run. If the last line was cut off, it is dropped
-and its sample is asked again. `askance.evals.run` reads folders; `askance.evals.run_format` names and checks the files.
+`run.json` holds the configuration and the totals, `samples.jsonl` one line for each sample, `rankings` what was ranked
+for it, `calls.jsonl` the records as a cassette. The same command finds the folder again and finishes the run. If the
+last line was cut off, it is dropped and its sample is asked again. `askance.evals.run` reads folders;
+`askance.evals.run_format` names and checks the files.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import IO, TYPE_CHECKING, Any, cast
 from askance import __version__
 from askance.chat import JsonObject, key_of
 from askance.errors import StoreError, UsageError
+from askance.evals.ranking import Ranking, place_of_ranking
 from askance.evals.run_format import (
     CALLS,
     COUNTERS,
@@ -25,6 +27,7 @@ from askance.evals.run_format import (
     FORMAT,
     LOCK,
     PROMPTS,
+    RANKINGS,
     READ_BY,
     SAMPLES,
     SEAL,
@@ -85,17 +88,19 @@ class RunFolder:
             places: dict[str, int] = {}
             for place, line in self._lines():
                 with suppress(KeyError):  # a line that lacks its name is none of this run
-                    if line["outcome"] == "answered" and (keeps is None or keeps(line)):
+                    kept = line["outcome"] == "answered" and (keeps is None or keeps(line))
+                    if kept and _has_ranking(line, path):
                         places[name(line)] = place
             self._samples = self._rewritten(Lines(path / SAMPLES, places))
         except BaseException:
             self._lock.release()
             raise
 
-    def add(self, line: Mapping[str, Any]) -> JsonObject:
-        """Writes the line of a sample to the disk; returns it as it will be read."""
+    def add(self, line: Mapping[str, Any], ranking: Ranking | None = None) -> JsonObject:
+        """Writes the line of a sample to the disk, and its ranking before it; returns the line as it will be read."""
         text = json.dumps(line, ensure_ascii=False)
         if self._name(line) not in self.finished:
+            keep_ranking(self.path, ranking)
             with writing_to(self.path / SAMPLES):
                 self._write(self._samples, text)
             self._added = True
@@ -289,6 +294,25 @@ class Lines(Mapping[str, JsonObject]):
         return len(self._places)
 
 
+def keep_ranking(folder: Path, ranking: Ranking | None) -> None:
+    """Writes a ranking into the folder of its run, if there is one.
+
+    Raises:
+        StoreError: it cannot be written.
+    """
+    if ranking is not None:
+        write_whole(folder / place_of_ranking(ranking.digest), ranking.text)
+
+
+def _has_ranking(line: Mapping[str, Any], folder: Path) -> bool:
+    """Whether the ranking of a line can be read; a line without one lacks nothing."""
+    form: Any = line.get("ranking")
+    try:
+        return form is None or Ranking.kept(folder, form).whole
+    except (UsageError, AttributeError):  # somebody wrote the line
+        return False
+
+
 def records_of(folder: Path) -> Records:
     """The records of a run; their file is read when one of them is first looked up.
 
@@ -334,7 +358,7 @@ def _describe(folder: Path, content: Mapping[str, Any]) -> None:
 def _locked(path: Path) -> FileLock:
     from filelock import FileLock, Timeout
 
-    for file in (*path.glob("*"), *(path / PROMPTS).glob("*")):
+    for file in (*path.glob("*"), *(path / PROMPTS).glob("*"), *(path / RANKINGS).glob("*")):
         if file.is_symlink():  # what is written to it would be written elsewhere
             raise UsageError(f"{str(file)!r} is a symbolic link.", hint="Remove it, or give another folder.")
     lock = FileLock(path / LOCK, blocking=False, thread_local=False)

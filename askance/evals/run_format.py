@@ -30,6 +30,8 @@ PROMPTS = "prompts"
 """Folder with the prompt files of the run."""
 LARGEST_PROMPT = 1 << 20
 """Most bytes of a prompt file that is shown."""
+RANKINGS = "rankings"
+"""Folder with the rankings of the run; see `askance.evals.ranking`."""
 SEAL = ".seal"
 """The seal of `calls.jsonl`; see `askance.evals.seal`."""
 LOCK = ".lock"
@@ -45,6 +47,12 @@ LARGEST_DESCRIPTION = 64 << 20
 """Most bytes of a `run.json`."""
 LONGEST_LINE = 64 << 20
 """Most bytes of a line of a run's files."""
+MOST_RANKED = 100_000
+"""Most ids of a ranking."""
+LONGEST_RANKED_ID = 200
+"""Most characters of an id in a ranking."""
+LARGEST_RANKING = 64 << 20
+"""Most bytes of a ranking's file."""
 
 _MEND = "Take the file from a copy, or run the evaluation again with another `--out`."
 
@@ -204,6 +212,11 @@ class _TraceForm(TypedDict):
     statement: NotRequired[JsonObject | None]
 
 
+class _RankingForm(TypedDict):
+    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+    count: Annotated[int, Field(ge=0, le=MOST_RANKED)]
+
+
 class SampleLine(TypedDict):
     """A line of `samples.jsonl`."""
 
@@ -215,6 +228,7 @@ class SampleLine(TypedDict):
     reason: str | None
     value: Any
     trace: _TraceForm
+    ranking: NotRequired[_RankingForm]
     meta: NotRequired[_MetaForm]
 
 
@@ -355,7 +369,7 @@ def check_files(path: Path) -> None:
     Raises:
         UsageError: the folder holds something else.
     """
-    inside = path / PROMPTS
-    for file in chain(*(each.iterdir() for each in (path, inside) if each.is_dir() and not each.is_symlink())):
+    folders = (path, path / PROMPTS, path / RANKINGS)
+    for file in chain(*(each.iterdir() for each in folders if each.is_dir() and not each.is_symlink())):
         if file.exists() and not (file.is_file() or file.is_dir()):
             raise UsageError(f"{str(file)!r} is no regular file.", hint="Remove it, or give another folder.")

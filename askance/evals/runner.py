@@ -24,7 +24,7 @@ from askance.evals.evaluation import Evaluation
 from askance.evals.run import Run, SampleResult, answer_of, line_of_answer, name_of_line
 from askance.evals.run_folder import RunFolder
 from askance.evals.run_format import BATCHES, PROMPTS, SCORES
-from askance.evals.sample import Prediction, Sample
+from askance.evals.sample import EXAMPLES, Prediction, Sample
 from askance.evals.scorer import Scorer, figures_of, scored, unscored_note, write_scores
 from askance.evals.solver import ChainSolver, form_of, plain, solved
 from askance.models import Engine, run_sync, use_draw
@@ -298,7 +298,7 @@ class _Runner:
                     # A solver that counts no calls may have made one for any answer.
                     self._reached |= prediction.answered and prediction.meta.get("calls", 1) > 0
                     answer = SampleResult(sample=each.sample, epoch=each.epoch, prediction=prediction)
-                    await self._take(self._folder.add(line_of_answer(answer)))
+                    await self._take(self._folder.add(line_of_answer(answer), prediction.ranking))
             await self._count(until=0)
         finally:
             for task in self._scored:
@@ -313,7 +313,7 @@ class _Runner:
 
         A judge is slow, so up to `SIDE_BY_SIDE` answers are scored at the same time. They are counted in order.
         """
-        answer = answer_of(line)
+        answer = answer_of(line, self._folder.path)
         own = self._samples.get(answer.sample.id, answer.sample)
         # The sample of the task is used. If its JSON form differs from it (a tuple, say), the written sample is scored.
         sample = own if own.form() == line["sample"] else replace(answer.sample, image=own.image)
@@ -368,18 +368,26 @@ def configuration_of(task: Evaluation, *, epochs: int) -> JsonObject:
         "task": task.name,
         "options": dict(task.options),
         "models": {role: model.form() for role, model in task.models.items()},
-        "solver": form_of(task.solver),
+        "solver": _solver_form(task),
         "samples": {"count": len(task.samples), "digest": _digest(task.samples)},
         "epochs": epochs,
     }
 
 
+def _solver_form(task: Evaluation) -> JsonObject:
+    form = form_of(task.solver)
+    if isinstance(task.solver, ChainSolver) and any(sample.inputs.get(EXAMPLES) for sample in task.samples):
+        return {**form, "example_turns": dict(task.solver.example_turns)}
+    return form
+
+
 def _digest(samples: Sequence[Sample]) -> str:
-    """`key_of("samples", {"samples": [...]})` of all forms, ordered by id, with one form in memory at a time."""
+    """`key_of("samples", {"samples": [...]})` of all forms without traces, by id, with one form in memory at a time."""
     digest = sha256(b'samples\n{"samples":[')
     for number, sample in enumerate(sorted(samples, key=lambda sample: sample.id)):
         form = sample.form()
         _check_json(form)
+        form.pop("trace", None)
         digest.update(f"{',' if number else ''}{canonical_json(form)}".encode("utf-8", "surrogatepass"))
     digest.update(b"]}")
     return digest.hexdigest()

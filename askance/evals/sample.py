@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from askance.errors import BadImage, UsageError
+from askance.evals.ranking import Ranking
 from askance.images import Image
 from askance.nodes import Example
 
@@ -37,6 +39,8 @@ class Sample:
     of a task that share a picture are one group."""
     tags: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Facts to break figures down by, as JSON values."""
+    trace: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """How the sample came to be asked so, as JSON: which examples were chosen, and how. It decides nothing."""
 
     @property
     def cluster(self) -> str:
@@ -52,6 +56,7 @@ class Sample:
             "inputs": self.inputs_form(),
             "target": self.target,
             "tags": dict(self.tags),
+            **({"trace": dict(self.trace)} if self.trace else {}),
         }
 
     def inputs_form(self) -> JsonObject:
@@ -63,9 +68,11 @@ class Sample:
         return inputs
 
     def question(self) -> JsonObject:
-        """The sample as JSON without a reply that it carries: equal for samples that ask the same."""
+        """The sample as JSON without trace, examples and recorded reply: equal for samples that ask the same."""
         form = self.form()
-        return {**form, "inputs": {name: value for name, value in form["inputs"].items() if name != RECORDED}}
+        form.pop("trace", None)
+        inputs = {name: value for name, value in form["inputs"].items() if name not in {RECORDED, EXAMPLES}}
+        return {**form, "inputs": inputs}
 
     @classmethod
     def from_form(cls, form: Mapping[str, Any]) -> Sample:
@@ -82,6 +89,7 @@ class Sample:
                 target=form["target"],
                 group=str(form["group"]),
                 tags=dict(form["tags"]),
+                trace=dict(form.get("trace", {})),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise UsageError(
@@ -102,7 +110,7 @@ class SampleQuestion:
 
 def grouped_by_picture(samples: Sequence[Sample]) -> Sequence[Sample]:
     """`samples`, with those that share a picture and name no group put into one group, named by its digest."""
-    pictures = [_digest(each.image) if each.image is not None and not each.group else None for each in samples]
+    pictures = [picture_digest(each.image) if each.image is not None and not each.group else None for each in samples]
     shared = {picture for picture, count in Counter(pictures).items() if picture is not None and count > 1}
     if not shared:
         return samples
@@ -112,7 +120,8 @@ def grouped_by_picture(samples: Sequence[Sample]) -> Sequence[Sample]:
     ]
 
 
-def _digest(image: Image) -> str | None:
+def picture_digest(image: Image) -> str | None:
+    """The digest of a picture; None if its file cannot be read."""
     try:
         return image.sha256
     except BadImage:
@@ -141,6 +150,8 @@ class Prediction:
     """By link of the chain, as JSON: its outcome, and the `calls` (keys of records) that it rests on."""
     trace: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """How it came about, as JSON, such as the verbalization."""
+    ranking: Ranking | None = None
+    """All that was ranked, where that is more than a value should hold; a run keeps it in a file of its own."""
     meta: Mapping[str, Any] = field(default_factory=dict[str, Any], compare=False)
     """What differs when a run is repeated: calls, seconds, tokens, cost."""
 
@@ -150,25 +161,32 @@ class Prediction:
         return self.outcome == "answered"
 
     def form(self) -> JsonObject:
-        """The prediction as JSON."""
+        """The prediction as JSON; of a ranking its digest and the number of its ids."""
         return {
             "outcome": self.outcome,
             "reason": self.reason,
             "value": self.value,
             "links": dict(self.links),
             "trace": dict(self.trace),
+            **({} if self.ranking is None else {"ranking": self.ranking.form()}),
             "meta": dict(self.meta),
         }
 
     @classmethod
-    def from_form(cls, form: Mapping[str, Any]) -> Prediction:
-        """The prediction in `form`."""
+    def from_form(cls, form: Mapping[str, Any], folder: Path) -> Prediction:
+        """The prediction in `form`; its ranking lies in `folder`, that of the run, and is read when it is asked for.
+
+        Raises:
+            UsageError: the form of the ranking is none.
+        """
+        ranking: Mapping[str, Any] | None = form.get("ranking")
         return cls(
             outcome=form["outcome"],
             value=form["value"],
             reason=form["reason"],
             links=form["links"],
             trace=form["trace"],
+            ranking=None if ranking is None else Ranking.kept(folder, ranking),
             meta=form.get("meta", {}),
         )
 

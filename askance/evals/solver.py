@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from askance.chains import Chain
     from askance.chat import Json, JsonObject, Outcome
     from askance.evals.sample import Sample
+    from askance.nodes import Node
 
 
 class RunnableLike(Protocol):
@@ -66,18 +67,35 @@ class ChainSolver:
     @property
     def prompts(self) -> Mapping[str, str]:
         """The text of the prompt files in use, by file name."""
-        used = {prompt.path for node in self.chain.nodes for prompt in node.prompts_in_use}
-        return {path.name: path.read_text(encoding="utf-8") for path in sorted(used)}
+        return prompt_files(self.chain.nodes)
+
+    @property
+    def example_turns(self) -> Mapping[str, str]:
+        """Digests of the prompt files in use that can show examples, by file name; what examples look like."""
+        used = [prompt for node in self.chain.nodes for prompt in node.prompts_in_use]
+        return {prompt.path.name: prompt.example_digest for prompt in used if prompt.example_digest is not None}
 
     def form(self) -> JsonObject:
-        """Everything that decides the answers: the chain's links, its models and prompts."""
-        nodes = self.chain.nodes
+        """Everything that decides the answers but examples: the chain's links, its models and prompts."""
         return {
             "chain": self.chain.get_name(),
             "links": [step.link.name for step in self.chain.steps],
-            "models": {node.name: node.model.form() for node in nodes},
-            "prompts": {prompt.path.name: prompt.digest for node in nodes for prompt in node.prompts_in_use},
+            **nodes_form(self.chain.nodes),
         }
+
+
+def prompt_files(nodes: Iterable[Node[Any, Any]]) -> Mapping[str, str]:
+    """The text of the prompt files that nodes use, by file name."""
+    used = {prompt.path for node in nodes for prompt in node.prompts_in_use}
+    return {path.name: path.read_text(encoding="utf-8") for path in sorted(used)}
+
+
+def nodes_form(nodes: Sequence[Node[Any, Any]]) -> JsonObject:
+    """What decides the answers of nodes: their models, and the digests of their prompts."""
+    return {
+        "models": {node.name: node.model.form() for node in nodes},
+        "prompts": {prompt.path.name: prompt.digest for node in nodes for prompt in node.prompts_in_use},
+    }
 
 
 def given_of(sample: Sample) -> Mapping[str, Any]:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from askance.errors import UsageError
-from askance.evals import Prediction, Sample, Score
+from askance.evals import Prediction, Ranking, Sample, Score
 from askance.images import Image
 from tests.scripted import PICTURE
 
@@ -49,11 +49,15 @@ def test_a_picture_that_cannot_be_read_has_no_digest() -> None:
     assert Sample.from_form(form).image is None
 
 
-@given(st.sampled_from(["answered", "refused"]), values, maps)
-def test_a_prediction_survives_its_form(outcome: Any, value: Any, trace: dict[str, Any]) -> None:
-    prediction = Prediction(outcome=outcome, value=value, reason="so", trace=trace, links={"a": {"calls": []}})
+rankings = st.none() | st.builds(Ranking, st.just(["a", "b"]), st.tuples(*[st.floats(-1, 1)] * 2))
 
-    assert Prediction.from_form(again(prediction.form())) == prediction
+
+@given(st.sampled_from(["answered", "refused"]), values, maps, rankings)
+def test_a_prediction_survives_its_form(outcome: Any, value: Any, trace: dict[str, Any], ranking: Any) -> None:
+    links: dict[str, Any] = {"a": {"calls": []}}
+    prediction = Prediction(outcome=outcome, value=value, reason="so", trace=trace, links=links, ranking=ranking)
+
+    assert Prediction.from_form(again(prediction.form()), Path("run")) == prediction
 
 
 def test_what_changes_from_run_to_run_makes_no_prediction_another() -> None:

@@ -144,6 +144,9 @@ CASES: dict[str, Asking] = {
     },
     "brainstorm": node(agents.brainstorm_caption, CARTOON["description"]),
     "brainstorm, second draw": node(agents.brainstorm_caption, CARTOON["description"], draw=1),
+    "guess_action_reasons": node(agents.guess_action_reasons, SAID),
+    "guess_action_reasons with a statement": node(agents.guess_action_reasons, WORDS),
+    "guess_action_reasons, one": node(agents.guess_action_reasons, SAID, count=1),
     "classify_atypicality": node(agents.classify_atypicality, SAID),
     "classify_from_picture": node(agents.classify_from_picture, PICTURE),
     **{

@@ -101,6 +101,7 @@ NODES: dict[str, tuple[Callable[..., Any], Any, dict[str, Any]]] = {
     "ask_about_picture with labels": (agents.ask_about_picture, PICTURE, {"labels": ["red", "blue"]}),
     "ask_about_picture, several": (agents.ask_about_picture, PICTURE, {"labels": ["red", "blue"], "several": True}),
     "find_candidates": (agents.find_candidates, "A cat sits on a cup.", {}),
+    "guess_action_reasons": (agents.guess_action_reasons, "A cup stands on a wall.", {}),
     "write_question": (agents.write_question, {"caption": "A cat.", "answer": "a cat"}, {}),
     "write_negative, two": (agents.write_negative, "I should drink tea.", {"kind": "action", "count": 2}),
     "judge_equivalence": (agents.judge_equivalence, PAIR, {}),

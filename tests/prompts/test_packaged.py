@@ -56,6 +56,7 @@ INPUTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "explain_joke": (("description", "caption"), ("step_by_step",)),
     "explain_joke_from_picture": (("caption",), ("step_by_step",)),
     "brainstorm": (("description",), ()),
+    "guess_action_reasons": (("description",), ("statement", "count")),
     "reask": (("error",), ()),
 }
 FAMILIES = {"classify_atypicality", "detect_statement", "choose_action_reason", "choose_action_reasons"}

@@ -29,9 +29,9 @@ from askance.concurrency import map_in_order
 from askance.errors import OverBudget, UsageError
 from askance.evals.analysis.trial import Place, PlannedTrial, Trial, Trials, place_of
 from askance.evals.metric import Figure, Scored, figure, mean
-from askance.evals.run_folder import amending, write_lines
+from askance.evals.run_folder import amending, keep_ranking, write_lines
 from askance.evals.run_format import BLAMES, TRIALS
-from askance.evals.run_plan import JudgePlan
+from askance.evals.run_plan import JudgePlan, predicted
 from askance.evals.runner import models_of, stop_if_hopeless
 from askance.evals.sample import Score
 from askance.evals.solver import plain, solved
@@ -259,7 +259,8 @@ async def plan_blame(trials: Trials) -> Plan:
     with judges.counting(trials.scoring) as count:
         for trial in trials:
             reading = await walk.read(trial.given, draw=trial.answer.epoch)
-            await count(trials.solver, reading, trial.answer.sample, epoch=trial.answer.epoch)
+            sample = trial.answer.sample
+            await count(await predicted(trials.solver, reading, sample), sample, epoch=trial.answer.epoch)
     return judges.numbered(planner.plan())
 
 
@@ -341,6 +342,7 @@ async def _make(
                         stop_if_hopeless(now.links, calls=calls, reason=now.reason)
                     reached |= now.answered and calls > 0
                     made[trial.key] = trials.line(trial, now)
+                    keep_ranking(run.path, now.ranking)
                     _write_line(lines, made[trial.key])
                     done += 1
                     if on_trial is not None:

@@ -15,6 +15,7 @@ import zipfile
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
@@ -24,11 +25,13 @@ from typing import TYPE_CHECKING, Any, Literal
 from askance import __version__
 from askance.documents import Archive, UnreadableDocument, parse_json, schema_violation
 from askance.errors import StoreError, UsageError
+from askance.evals.ranking import place_of_ranking
 from askance.evals.run import Run
-from askance.evals.run_format import CALLS, DESCRIPTION, PROMPTS, SAMPLES, SCORES
+from askance.evals.run_format import CALLS, DESCRIPTION, PROMPTS, RANKINGS, SAMPLES, SCORES
 from askance.evals.tables import task_tables
 
 if TYPE_CHECKING:
+    from askance.evals.ranking import Ranking
     from askance.images import Image
 
 
@@ -48,7 +51,7 @@ MOST_BYTES_OF_TEXT = 16_000_000
 """Most that any other file may hold: the manifest, its signature, a table, a schema."""
 
 _SHAPE = re.compile(
-    rf"runs/[\w.-]+/({DESCRIPTION}|{SAMPLES}|{SCORES}|{CALLS}|{PROMPTS}/[\w.-]+)"
+    rf"runs/[\w.-]+/({DESCRIPTION}|{SAMPLES}|{SCORES}|{CALLS}|{PROMPTS}/[\w.-]+|{RANKINGS}/[0-9a-f]{{64}}\.json)"
     r"|tables/[\w.-]+|schemas/[\w.-]+|images/[0-9a-f]{64}",
     re.ASCII,
 )
@@ -142,6 +145,19 @@ def _sources(runs: Sequence[Run]) -> Iterator[tuple[str, Callable[[], bytes]]]:
             yield f"runs/{name}/{file}", (run.path / file).read_bytes
         for prompt in sorted((run.path / PROMPTS).glob("*")):
             yield f"runs/{name}/{PROMPTS}/{prompt.name}", prompt.read_bytes
+        for ranking in (answer.prediction.ranking for answer in run.answers):
+            if ranking is not None:
+                yield f"runs/{name}/{place_of_ranking(ranking.digest)}", partial(_ranking, run.path, ranking)
+
+
+def _ranking(folder: Path, ranking: Ranking) -> bytes:
+    """The content of a ranking's file.
+
+    Raises:
+        UsageError: it is missing, or was changed.
+    """
+    _ = ranking.ids
+    return (folder / place_of_ranking(ranking.digest)).read_bytes()
 
 
 def _add(file: zipfile.ZipFile, name: str, content: bytes) -> str:

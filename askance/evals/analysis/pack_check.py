@@ -126,7 +126,7 @@ def _task(run: Run, own: Mapping[str, type[Task]]) -> type[Task]:
 
 async def _checked(run: Run, tasks: Mapping[str, type[Task]], *, again: bool) -> tuple[Run, Run, RunCheck]:
     """The run with its own answers scored anew, the run with its answers read anew, and the check."""
-    differences = list(_records(run))
+    differences = [*_records(run), *_rankings(run)]
     results: Counter[RerunOutcome] = Counter()
     changed: list[str] = []
     own = read = run
@@ -244,6 +244,14 @@ def _records(run: Run) -> Iterator[str]:
     if missing:
         examples = ", ".join(map(repr, missing[:SHOWN]))
         yield f"{len(missing)} samples rest on records that are not in {CALLS}, such as {examples}"
+
+
+def _rankings(run: Run) -> Iterator[str]:
+    """What is wrong with the rankings: files that are missing or do not have the digest of their name."""
+    kept = ((answer.sample.id, answer.prediction.ranking) for answer in run.answers)
+    broken = [name for name, ranking in kept if ranking is not None and not ranking.whole]
+    if broken:
+        yield f"the rankings of {len(broken)} samples are missing or were changed, such as {_such_as(broken)}"
 
 
 def _scores(was: Sequence[SampleResult], now: Sequence[SampleResult]) -> Iterator[str]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from askance.concurrency import map_in_order
 from askance.errors import UsageError
 from askance.evals.run import Run, line_of_answer
-from askance.evals.run_folder import amending, links_of_today, write_lines
+from askance.evals.run_folder import amending, keep_ranking, links_of_today, write_lines
 from askance.evals.run_format import PROMPTS, READ_BY, SAMPLES, SCORES
 from askance.evals.scorer import figures_of, scored, unscored_note, write_scores
 from askance.evals.solver import solved
@@ -207,6 +207,9 @@ async def rescore(
         found = await read_again(run, task) if reread else Reread(answers=run.answers)
         changed, kept = found.of("different"), found.of("asked anew", "unrecorded")
         if changed:
+            for answer in found.answers:
+                if answer.sample.id in changed:
+                    keep_ranking(run.path, answer.prediction.ranking)
             write_lines(run.path / SAMPLES, (line_of_answer(answer) for answer in found.answers))
         now = run.scored(found.answers, run.figures)
         answers, figures = await rescored(now, task, convention=convention)

@@ -370,7 +370,7 @@ class Trials:
     async def made(self, line: Mapping[str, Any]) -> Trial:
         """The trial in a line of `blame.jsonl`, with its answer scored."""
         was = self._answers[line["id"], line["epoch"]]
-        now = await scored(replace(was, prediction=Prediction.from_form(line), score=None), self.scoring)
+        now = await scored(replace(was, prediction=Prediction.from_form(line, self.run.path), score=None), self.scoring)
         worth, right = self._worth(now.score), self._worth(bounds_of(was.sample, self.scoring)[1])
         return Trial(
             answer=was,

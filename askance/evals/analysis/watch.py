@@ -286,7 +286,7 @@ class Watcher:
     async def _score(self, lines: list[JsonObject], scoring: Scorer) -> None:
         """Scores answers; where a model would have to judge them, nothing is scored before the end."""
         try:
-            answers = [await scored(answer_of(line), scoring) for line in lines]
+            answers = [await scored(answer_of(line, self.path), scoring) for line in lines]
         except (CallError, UsageError):
             self._scoring = None
             return

@@ -71,6 +71,8 @@ def _row(answer: SampleResult) -> Iterator[tuple[str, Json]]:
     yield "outcome", prediction.outcome
     yield "reason", prediction.reason
     yield "value", prediction.value
+    if prediction.ranking is not None:
+        yield from ((f"ranking.{name}", value) for name, value in prediction.ranking.form().items())
     yield "target", sample.target
     yield "options", sample.inputs.get("options")
     score = answer.score
@@ -146,12 +148,14 @@ def write_csv(run: Run, path: Path) -> None:
 
 
 def write_jsonl(run: Run, path: Path) -> None:
-    """Writes a line for each answer: the sample, the prediction with its links, and the score."""
+    """Writes a line for each answer: the sample, the prediction with its links and whole ranking, and the score."""
     with _replacing(path) as file:
         for answer in run.answers:
             score = None if answer.score is None else answer.score.form()
             form = {"id": answer.sample.id, "epoch": answer.epoch, "sample": answer.sample.form()}
-            line = finite({**form, **answer.prediction.form(), "score": score})
+            ranking = answer.prediction.ranking
+            ranked = {} if ranking is None else {"ranking": {"ids": [*ranking.ids], "scores": [*ranking.scores]}}
+            line = finite({**form, **answer.prediction.form(), **ranked, "score": score})
             file.write(json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n")
     _part(path).replace(path)
 

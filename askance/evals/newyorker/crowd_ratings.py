@@ -23,6 +23,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
+from itertools import pairwise
 from pathlib import Path
 
 from askance.agents.negatives import normal
@@ -139,7 +140,7 @@ class CaptionFolder:
         """The files in `folder` and up to two levels below.
 
         Raises:
-            BadData: there is no such folder, or no file of captions in it.
+            BadData: there is no such folder, no file of captions in it, or one file twice.
         """
         if not folder.is_dir():
             raise BadData(
@@ -159,6 +160,13 @@ class CaptionFolder:
                 hint="Their names begin with the number of a contest: 510_summary_LilUCB.csv, 12.txt.",
             )
         files = {contest: tuple(sorted(found[contest], key=lambda path: path.name)) for contest in sorted(found)}
+        for one, other in (pair for paths in files.values() for pair in pairwise(paths)):
+            if one.name == other.name:
+                raise BadData(
+                    f"The file {one.name!r} stands in {str(one.parent)!r} and in {str(other.parent)!r}, and its votes "
+                    "would count twice.",
+                    hint="Take one of the two out of the folder.",
+                )
         return cls(folder=folder, files=files, nameless=tuple(sorted(nameless)))
 
     def read(self, contest: int) -> ContestCaptions:

@@ -70,30 +70,17 @@ CHANCES = ("p@1", "p@2", "p@3", "acc@1", "acc@2", "mean of five", "accuracy")
 """Figures whose exact chance is noted."""
 
 
-class OptionsTask(AdsTask):
-    """A task over ads in which options are chosen."""
+class StatementsTask(AdsTask):
+    """A task over action-reasons, which may stand in a file that is named."""
 
-    needs = ("options", "true")
-
-    orders: Orders = 1
-    """2 asks each sample again with its options the other way round."""
     qa: Path | None = None
     """File of statements and options; by default the data set's own."""
     negatives: Negatives = "easy"
     """Wrong options: easy ones of the data set, or hard ones of `askance negatives generate`."""
 
-    @property
-    def one_true(self) -> bool:
-        """Whether only one of the true statements is among the options."""
-        return False
-
     @override
     def opened(self, **more: Any) -> PittAds:
         return super().opened(qa=self.qa, negatives=self.negatives, **more)
-
-    @override
-    def usable(self) -> Mapping[str, Callable[[Ad], bool]]:
-        return {"without a true and a wrong option": lambda ad: len({text in ad.true for text in shown_of(ad)}) == 2}
 
     @override
     def kept(self) -> JsonObject:
@@ -101,6 +88,24 @@ class OptionsTask(AdsTask):
         if self.negatives == "easy":
             del kept["negatives"]
         return kept if self.qa is None else {**kept, "qa": Path(self.qa).name}
+
+
+class OptionsTask(StatementsTask):
+    """A task over ads in which options are chosen."""
+
+    needs = ("options", "true")
+
+    orders: Orders = 1
+    """2 asks each sample again with its options the other way round."""
+
+    @property
+    def one_true(self) -> bool:
+        """Whether only one of the true statements is among the options."""
+        return False
+
+    @override
+    def usable(self) -> Mapping[str, Callable[[Ad], bool]]:
+        return WITH_OPTIONS
 
     @cached_property
     def asked(self) -> tuple[Sample, ...]:
@@ -330,9 +335,12 @@ class ArrClip(DescribedTask, ModeTask):
         return {**super().kept(), "scorer": self.fusion.scorer.form(), "embedder": embedder}
 
 
-def shown_of(ad: Ad) -> list[str]:
-    """The options that can be shown, which are not blank."""
-    return [text for text in ad.options if text.strip()]
+def _has_options(ad: Ad) -> bool:
+    return len({text in ad.true for text in ad.options if text.strip()}) == 2
+
+
+WITH_OPTIONS: Mapping[str, Callable[[Ad], bool]] = {"without a true and a wrong option": _has_options}
+"""The condition of tasks that show options, by the words for ads that do not meet it."""
 
 
 def kinds_of(data: PittAds) -> KindsOf:

@@ -198,10 +198,32 @@ def chain_of(
     shown += [STATEMENT] if view.statement is not None else []
     node = agent(task.answering, sees=view.picture)
     answer = Step(link=target, node=node, needs=(*shown, *needs), subject=subject)
-    steps = _pruned([*_described(task), answer], target, given)
+    return context_chain(name, task, target=target, steps=(answer,), given=given)
+
+
+def context_chain(
+    name: str,
+    task: ModelTask,
+    *,
+    target: Link[Any],
+    steps: Iterable[Step] = (),
+    beside: Collection[Link[Any]] = (),
+    given: Collection[str] = (),
+) -> Chain:
+    """The chain that fills in what the context of a task says of a picture, as far as it is needed.
+
+    Args:
+        name: of the chain.
+        task: has the context and the models.
+        target: the link that the chain is after.
+        steps: further steps, which need what the context says.
+        beside: links that are wanted beside the target.
+        given: links that every sample brings; they, and steps that only they need, are left out.
+    """
+    kept = _pruned([*_described(task), *steps], (target, *beside), given)
     if task.vlm is None:
-        steps = [step for step in steps if step.link.name not in TOOLS]
-    return Chain(name, target=target, steps=steps, mode=task.see.mode)
+        kept = [step for step in kept if step.link.name not in TOOLS]
+    return Chain(name, target=target, steps=kept, mode=task.see.mode)
 
 
 def _described(task: ModelTask) -> list[Step]:
@@ -226,10 +248,10 @@ def _in_t_v(reading: Reading) -> StatementQuestion:
     return StatementQuestion(description=reading.require(DESCRIPTION).text, objects=reading.require(OBJECTS).names)
 
 
-def _pruned(steps: Iterable[Step], target: Link[Any], given: Collection[str]) -> list[Step]:
-    """The steps that the target needs if the links `given` are known."""
+def _pruned(steps: Iterable[Step], wanted: Iterable[Link[Any]], given: Collection[str]) -> list[Step]:
+    """The steps that the links `wanted` need if the links `given` are known."""
     by_link = {step.link: step for step in steps}
-    kept, waiting = set[Link[Any]](), [target]
+    kept, waiting = set[Link[Any]](), [*wanted]
     while waiting:
         link = waiting.pop()
         if link in by_link and link.name not in given and link not in kept:

@@ -27,7 +27,7 @@ from askance.chains.output_line import line_of
 from askance.errors import UsageError
 from askance.evals.baselines import COUNT, options_of
 from askance.evals.sample import Prediction
-from askance.evals.solver import given_of
+from askance.evals.solver import given_of, nodes_form
 from askance.evals.suite.context import PICTURE
 from askance.evals.suite.suite_task import ModelTask
 from askance.models import ScorerLike, cosine, get_embedder, get_scorer
@@ -114,7 +114,6 @@ class FusionSolver:
 
     def form(self) -> JsonObject:
         """Everything that decides the answers."""
-        nodes = self.chain.nodes
         return {
             "fusion": self.context,
             "scorer": self.scorer.form(),
@@ -122,15 +121,14 @@ class FusionSolver:
             "texts": self.texts,
             "weight": self.weight,
             "count": self.count,
-            "models": {node.name: node.model.form() for node in nodes},
-            "prompts": {prompt.path.name: prompt.digest for node in nodes for prompt in node.prompts_in_use},
+            **nodes_form(self.chain.nodes),
         }
 
     def given(self, sample: Sample) -> Mapping[str, Any]:
         """The input of the chain that makes the texts."""
         return given_of(sample)
 
-    def plan(self, sample: Sample, reading: Reading, planner: Planner) -> None:
+    async def plan(self, sample: Sample, reading: Reading, planner: Planner) -> None:
         """Counts the scores and vectors that an answer needs, without computing them.
 
         Args:
@@ -167,7 +165,7 @@ class FusionSolver:
             return Prediction(outcome="failed", reason="there is no picture")
         reading = await self.chain.ainvoke({**given_of(sample)}, config)
         line = line_of(reading)
-        missing = _missing(reading, self.parts)
+        missing = why_missing(reading, self.parts)
         if missing is not None:
             return Prediction(outcome="skipped", reason=missing, links=line["links"], meta=line["meta"])
         fits = await self.scorer.score(sample.image, options)
@@ -218,8 +216,8 @@ def ranked(scores: Sequence[float]) -> list[int]:
     return sorted(range(1, len(scores) + 1), key=lambda number: -scores[number - 1])
 
 
-def _missing(reading: Reading, parts: Sequence[str]) -> str | None:
-    """Why a text is missing; None if none is."""
+def why_missing(reading: Reading, parts: Sequence[str]) -> str | None:
+    """Why the text of one of the links `parts` is missing; None if none is."""
     for part in parts:
         if not _is_missing(reading, part):
             continue
@@ -275,7 +273,7 @@ class OptionRanker:
         """The input of the chain without steps."""
         return given_of(sample)
 
-    def plan(self, sample: Sample, reading: Reading, planner: Planner) -> None:  # noqa: ARG002  # the chain has no steps
+    async def plan(self, sample: Sample, reading: Reading, planner: Planner) -> None:  # noqa: ARG002  # the chain has no steps
         """Counts the scores that a ranking needs, without computing them.
 
         Raises:

@@ -341,7 +341,7 @@ class RecordedReplies:
         """The input of the chain without steps."""
         return {"name": sample.id}
 
-    def plan(self, sample: Sample, reading: Reading, planner: Planner) -> None:
+    async def plan(self, sample: Sample, reading: Reading, planner: Planner) -> None:
         """Counts nothing: nothing is asked."""
 
     async def ainvoke(self, sample: Sample, /, config: Any = None) -> Prediction:  # noqa: ARG002  # as of a Runnable

@@ -139,3 +139,11 @@ def test_a_folder_without_captions_says_what_it_should_hold(tmp_path: Path) -> N
         CaptionFolder.find(tmp_path)
     with pytest.raises(BadData, match="There is no folder"):
         CaptionFolder.find(tmp_path / "gone")
+
+
+def test_one_file_in_two_folders_is_refused_and_not_counted_twice(tmp_path: Path) -> None:
+    for place in ("a", "b"):
+        (tmp_path / place).mkdir()
+        (tmp_path / place / "12.txt").write_text("A caption.\n", encoding="utf-8")
+    with pytest.raises(BadData, match=r"'12\.txt'.*count twice"):
+        CaptionFolder.find(tmp_path)
