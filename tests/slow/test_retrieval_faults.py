@@ -176,7 +176,7 @@ def test_a_store_at_a_server_that_is_dead(lab: Lab, chroma_switch: Switch) -> No
     chroma_switch.on()
     assert hits(lab.works(*search)) == found
     chroma_switch.off()
-    assert hits(lab.works(*search, "--replay")) == found
+    assert hits(lab.works(*search[:-2], "--replay")) == found  # the records are enough
 
 
 # --- queries ---
