@@ -643,8 +643,8 @@ class CallCounter:
         return Range.around(text_tokens(round(known + self.typical_bytes)).expected)
 
 
-_LOCAL_PROVIDERS = frozenset({"scripted", *embedder.PROVIDERS, *scorer.PROVIDERS})
-"""Providers whose scores and vectors are computed on this machine, at no price."""
+_LOCAL_PROVIDERS = frozenset({"index", "scripted", *embedder.PROVIDERS, *scorer.PROVIDERS})
+"""Providers whose scores, vectors and searches are computed on this machine, at no price."""
 
 
 def _limit(node: Node[Any, Any]) -> int:

@@ -9,5 +9,13 @@ from .index import IndexLike as IndexLike
 from .index import IndexStats as IndexStats
 from .index import NearTwins as NearTwins
 from .index import Space as Space
+from .retriever import IndexRetriever as IndexRetriever
+from .retriever import RecordedRetriever as RecordedRetriever
+from .retriever import RetrievalHit as RetrievalHit
+from .retriever import RetrievalQuery as RetrievalQuery
+from .retriever import Retriever as Retriever
+from .retriever import SearchRecords as SearchRecords
+from .retriever import reciprocal_rank_fusion as reciprocal_rank_fusion
+from .retriever import retriever as retriever
 from .vector_store import ExactVectors as ExactVectors
 from .vector_store import VectorStore as VectorStore

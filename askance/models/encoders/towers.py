@@ -187,10 +187,11 @@ def parts_of(text: str, fits: Callable[[str], bool]) -> tuple[str, ...]:
     """
     if fits(text):
         return (text,)
-    return tuple(_together(_sentences(text), fits, smaller=_by_words))
+    return tuple(_together(sentences_of(text), fits, smaller=_by_words))
 
 
-def _sentences(text: str) -> list[str]:
+def sentences_of(text: str) -> list[str]:
+    """The sentences and lines of a text, without the space around them; none of a blank text."""
     cuts = [0, *(found.end() for found in _SENTENCES.finditer(text)), len(text)]
     pieces = (text[start:end].strip() for start, end in pairwise(cuts))
     return [piece for piece in pieces if piece]
