@@ -205,3 +205,16 @@ def _number(value: Any) -> float:
         return math.nan if isinstance(value, (str, bytes, bool)) else float(value)
     except (TypeError, ValueError, OverflowError):
         return math.nan
+
+
+def texts_of_hits(value: Any) -> dict[str, str] | None:
+    """The texts of the hits that a prediction's value lists, by id, the best first; None where it lists none.
+
+    Args:
+        value: a list of objects with `id` and `text`, as of a solver that retrieves; strangers may have written it.
+    """
+    hits = cast("list[Any]", value) if isinstance(value, list) else []
+    forms = [cast("Mapping[str, Any]", each) for each in hits if isinstance(each, Mapping)]
+    pairs = [(form.get("id"), form.get("text")) for form in forms]
+    found = {name: text for name, text in pairs if isinstance(name, str) and isinstance(text, str)}
+    return found if found and len(found) == len(hits) else None

@@ -94,16 +94,23 @@ async def plan_runs(work: Iterable[Work], engine: Engine) -> Plan:
                 reading = await walk.read(solver.given(each.sample), draw=each.epoch)
                 if isinstance(solver, Plannable):
                     await solver.plan(each.sample, reading, planner)
+                    await count(None, each.sample, epoch=each.epoch)
                 else:
-                    await count(solver, reading, each.sample, epoch=each.epoch)
+                    await count(await predicted(solver, reading, each.sample), each.sample, epoch=each.epoch)
     return judges.numbered(planner.plan())
 
 
 class CountJudged(Protocol):
     """Counts the calls of judges for one answer."""
 
-    async def __call__(self, solver: ChainSolver, reading: Reading, sample: Sample, *, epoch: int) -> None:
-        """Counts the judges' calls: exactly if the answer is on record, else as many as the scorer says."""
+    async def __call__(self, prediction: Prediction | None, sample: Sample, *, epoch: int) -> None:
+        """Counts the judges' calls: exactly if the answer is on record, else as many as the scorer says.
+
+        Args:
+            prediction: the answer; None where it is not known.
+            sample: that it answers.
+            epoch: of the sample.
+        """
         ...
 
 
@@ -129,12 +136,12 @@ class JudgePlan:
         self._judges |= dict.fromkeys(names)
         counters = [self._planner.counter(name, judge) for name, judge in zip(names, scorer.judges, strict=True)]
 
-        async def count(solver: ChainSolver, reading: Reading, sample: Sample, *, epoch: int) -> None:
+        async def count(prediction: Prediction | None, sample: Sample, *, epoch: int) -> None:
             if not counters:
                 return
-            prediction = await _predicted(solver, reading, sample)
-            await scored(SampleResult(sample=sample, epoch=epoch, prediction=prediction), scorer)
-            if _waits(prediction):
+            if prediction is not None:
+                await scored(SampleResult(sample=sample, epoch=epoch, prediction=prediction), scorer)
+            if prediction is None or _waits(prediction):
                 counts = scorer.questions(sample)
                 each = [counts] * len(counters) if isinstance(counts, int) else counts
                 for counter, questions in dict(sorted(zip(counters, each, strict=True), key=itemgetter(1))).items():
@@ -155,7 +162,9 @@ class JudgePlan:
         return replace(plan, links=(*(line for line in plan.links if line.link not in names), *judging))
 
 
-async def _predicted(solver: ChainSolver, reading: Reading, sample: Sample) -> Prediction:
+async def predicted(solver: ChainSolver, reading: Reading, sample: Sample) -> Prediction:
+    """The answer that a reading gives; one that waits for a call which is not on record has no answer."""
+
     async def read(sample: Sample) -> Prediction:
         return solver.prediction(reading, sample)
 

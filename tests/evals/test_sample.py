@@ -54,7 +54,7 @@ rankings = st.none() | st.builds(Ranking, st.just(["a", "b"]), st.tuples(*[st.fl
 
 @given(st.sampled_from(["answered", "refused"]), values, maps, rankings)
 def test_a_prediction_survives_its_form(outcome: Any, value: Any, trace: dict[str, Any], ranking: Any) -> None:
-    links = {"a": {"calls": []}}
+    links: dict[str, Any] = {"a": {"calls": []}}
     prediction = Prediction(outcome=outcome, value=value, reason="so", trace=trace, links=links, ranking=ranking)
 
     assert Prediction.from_form(again(prediction.form()), Path("run")) == prediction

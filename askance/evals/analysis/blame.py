@@ -31,7 +31,7 @@ from askance.evals.analysis.trial import Place, PlannedTrial, Trial, Trials, pla
 from askance.evals.metric import Figure, Scored, figure, mean
 from askance.evals.run_folder import amending, keep_ranking, write_lines
 from askance.evals.run_format import BLAMES, TRIALS
-from askance.evals.run_plan import JudgePlan
+from askance.evals.run_plan import JudgePlan, predicted
 from askance.evals.runner import models_of, stop_if_hopeless
 from askance.evals.sample import Score
 from askance.evals.solver import plain, solved
@@ -259,7 +259,8 @@ async def plan_blame(trials: Trials) -> Plan:
     with judges.counting(trials.scoring) as count:
         for trial in trials:
             reading = await walk.read(trial.given, draw=trial.answer.epoch)
-            await count(trials.solver, reading, trial.answer.sample, epoch=trial.answer.epoch)
+            sample = trial.answer.sample
+            await count(await predicted(trials.solver, reading, sample), sample, epoch=trial.answer.epoch)
     return judges.numbered(planner.plan())
 
 
