@@ -35,6 +35,7 @@ _COMMANDS: Mapping[str, str] = {
     "negatives": "negatives:app",
     "data": "data:app",
     "judge": "judge:app",
+    "index": "index:app",
     "newyorker": "newyorker:app",
 }
 """Module and name of every command, or group of commands, in the order in which help lists them."""

@@ -299,7 +299,7 @@ class Index:
             if self._store is None:
                 raise UsageError(
                     f"The vectors of {space} are in a store that the index {self} does not name.",
-                    hint="Give it as it was given to the build: `Index.open(folder, store=…)`, or `--store`.",
+                    hint="Give it as it was given to the build: `Index.open(folder, store=…)`, or `--vector-store`.",
                 )
             return self._store
         if str(space) not in self._stores:
@@ -318,6 +318,9 @@ class Index:
             StoreError: one of its files, or that of the entries, is missing or was changed.
             MissingExtra: bm25s or PyStemmer is not installed.
         """
+        return self._open_bm25()
+
+    def _open_bm25(self) -> Bm25:
         name = f"{WORDS}/{bm25.DESCRIPTION}"
         self._there(name)
         ids = [entry.id for entry in self.entries]
@@ -377,6 +380,7 @@ class Index:
 
         Raises:
             UsageError: only the form is known.
+            MissingExtra: a package for retrieval is not installed.
         """
         for name, said in self._files.items():
             try:
@@ -387,6 +391,7 @@ class Index:
                 yield str(error)
         try:
             wanted = [entry.id for entry in self.entries if entry.text.strip()]
+            self._open_bm25()
         except StoreError as error:
             yield str(error)
             return
@@ -552,7 +557,7 @@ class _Build:
 
     def finish(self) -> None:
         """Writes `index.json`."""
-        paths = [self.folder / STATEMENTS, *(self.folder / WORDS).glob("*")]
+        paths = [self.folder / STATEMENTS, self.folder / WORDS / bm25.DESCRIPTION]
         for space in self._spaces.values():
             store = _store_in(self.folder, space.embedder, space.store) if space.store == "file" else None
             paths += [store.file.path] if isinstance(store, ExactVectors) else []

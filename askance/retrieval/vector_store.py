@@ -9,7 +9,8 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
-from askance.errors import StoreError, UsageError
+from askance.errors import StoreError
+from askance.models.encoders.search import check_count
 from askance.models.encoders.vectors import BLOCK, KEY, VectorFile, same_size
 
 if TYPE_CHECKING:
@@ -123,8 +124,7 @@ class ExactVectors:
             UsageError: fewer than one is wanted, or the queries' vectors have another size than those in the file.
             StoreError: the file is damaged.
         """
-        if k < 1:
-            raise UsageError(f"The {k} nearest of some vectors are none.", hint="Ask for one or more.")
+        check_count(k)
         return await asyncio.to_thread(self._search, vectors, k, among)
 
     async def count(self) -> int:
@@ -200,7 +200,7 @@ class ExactVectors:
                 for some in range(0, len(left), BLOCK):
                     one, two = left[some : some + BLOCK], right[some : some + BLOCK]
                     products = np.einsum("ij,ij->i", rows[one], rows[two], dtype=np.float64)
-                    above = products / (lengths[one] * lengths[two]) > least
+                    above = np.minimum(products / (lengths[one] * lengths[two]), 1.0) > least
                     yield from ((ids[i], ids[j]) for i, j in zip(one[above], two[above], strict=True))
 
 

@@ -162,7 +162,7 @@ class VectorFile:
 
         Raises:
             KeyError: a key is not here.
-            StoreError: the file is none of vectors, or one of the rows is damaged.
+            StoreError: the file is none of vectors, or one of the rows is damaged or holds something that is no number.
         """
         import numpy as np
 
@@ -175,6 +175,9 @@ class VectorFile:
                 rows = self._rows[some]
                 self._check(rows, some)
                 matrix[start : start + BLOCK] = rows["vector"]
+                numbers = np.isfinite(matrix[start : start + BLOCK]).all(axis=1)
+                if not numbers.all():
+                    raise _damaged(self.path, f"row {some[~numbers][0]:,} holds something that is no number")
             return matrix
 
     def keep(self, vectors: Mapping[str, Half]) -> None:

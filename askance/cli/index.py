@@ -1,0 +1,678 @@
+"""`askance index`: an index of texts, searches in it, and what is in it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from askance.amounts import many
+from askance.cli.options import AsJson, Llm, Plan, PromptCalls, Records, Vlm, spelled_out
+from askance.cli.process import HELP, INTERRUPTED, OK, SOME, Process
+from askance.errors import UsageError
+
+if TYPE_CHECKING:
+    from askance.chains import Chain
+    from askance.chat import JsonObject
+    from askance.cli.workspace import CommandWorkspace
+    from askance.images import Image
+    from askance.retrieval import (
+        Index,
+        IndexEntry,
+        IndexRetriever,
+        NearTwins,
+        RetrievalHit,
+        RetrievalQuery,
+        Space,
+        VectorStore,
+    )
+    from askance.workspace import Workspace
+
+app = typer.Typer(
+    help="An index of texts: build it, search it by texts or pictures, see what is in it.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+
+@app.callback()
+def index() -> None:
+    """Commands about indexes of texts."""
+
+
+Folder = Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder of the index.")]
+StoreOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="file|lance|FILE.py:NAME",
+        help="Where the vectors are: file (the default), a file that is searched whole; lance, for more than fits into "
+        "memory; or a store of your own.",
+    ),
+]
+
+
+# --- build ---
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuildOptions:
+    """The options of one `askance index build`; None is not given."""
+
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder of the index; it is made.")]
+    data: Annotated[
+        Path | None,
+        typer.Option(help="Folder of the persuasive ads, or a file of their statements: every action-reason."),
+    ] = None
+    texts: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FILE", help="A table of texts: CSV, JSON lines, Parquet, hf:OWNER/NAME. May be repeated."
+        ),
+    ] = None
+    column: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=COLUMN",
+            help="Of --texts: text=COLUMN, image=COLUMN, split=COLUMN, where they are called otherwise.",
+        ),
+    ] = None
+    split: Annotated[
+        str | None,
+        typer.Option(
+            help="Of --data: train (the default), or train,test, which takes the true statements of the test part too."
+        ),
+    ] = None
+    negatives: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE",
+            help="A file of statements and options, such as hard negatives: its wrong options are added as texts that "
+            "are true of no image. May be repeated.",
+        ),
+    ] = None
+    embedder: Annotated[
+        str | None,
+        typer.Option(
+            help="Makes the vectors: st:FOLDER, or clip:FOLDER, whose pictures find texts. Without it: words alone."
+        ),
+    ] = None
+    vector_store: StoreOption = None
+    plan: Plan = False
+    store: Records = None
+    as_json: AsJson = False
+
+
+@app.command(epilog=HELP)
+@spelled_out
+def build(context_: typer.Context, asked: BuildOptions) -> None:
+    """Build an index of texts; the same command goes on with one that was interrupted.
+
+    Each distinct text is one entry, with all images that it is true of. Another --embedder adds its vectors to an
+    index that is there; --data and --texts may then be left out.
+    """
+    Process.of(context_).without_langchain()
+    from askance.cli.workspace import print_warnings
+    from askance.workspace import Workspace
+
+    print_warnings()
+    _check_build(asked)
+    rows, notes = _rows(asked)
+    store = _store(asked.vector_store)
+    with Workspace(plan=asked.plan, store=asked.store) as work:
+        if asked.plan:
+            _print_plan(asked, rows, store, work)
+            return
+        found = _built(asked, rows, store, work)
+    if found is None:
+        raise typer.Exit(INTERRUPTED)
+    _print_built(found, notes, as_json=asked.as_json)
+
+
+def _check_build(asked: BuildOptions) -> None:
+    """Refuses options that would change nothing."""
+    if asked.data is None and (asked.split is not None or asked.negatives):
+        flag = "--split" if asked.split is not None else "--negatives"
+        raise UsageError(f"`{flag}` goes with --data, and no data are named.", hint="Add --data DIR, or leave it out.")
+    if asked.column and not asked.texts:
+        raise UsageError(
+            "`--column` goes with --texts, and no table is named.", hint="Add --texts FILE, or leave it out."
+        )
+    if asked.vector_store is not None and asked.embedder is None:
+        raise UsageError(
+            "`--vector-store` keeps vectors, and none are made.", hint="Add --embedder SPEC, or leave it out."
+        )
+
+
+def _rows(asked: BuildOptions) -> tuple[list[IndexEntry], list[str]]:
+    """The rows of the index, and what is to be said of them."""
+    from askance.retrieval import Index, table_entries
+
+    rows: list[IndexEntry] = []
+    notes: list[str] = []
+    if asked.data is not None:
+        from askance.evals.pittads import index_entries
+
+        splits = [name.strip() for name in (asked.split or "train").split(",") if name.strip()]
+        found = index_entries(asked.data, splits=splits, negatives=asked.negatives or ())
+        rows += found.rows
+        parts = (
+            f"{many(count, 'image')} {f'of the part {name}' if name else 'of no part'}"
+            for name, count in found.images.items()
+        )
+        notes.append(f"Statements of {', '.join(parts)}.")
+        for reason, count in found.left_out.items():
+            notes.append(
+                f"{many(count, 'image')} left out: {reason}. `--split train,test` takes the test part as well."
+            )
+    columns = _columns(asked.column or ())
+    for source in asked.texts or ():
+        rows += table_entries(source, columns)
+    if asked.data is None and not asked.texts:
+        if not asked.folder.is_dir():
+            raise UsageError("No texts are named for the index.", hint="Give --data DIR or --texts FILE.")
+        rows += Index.open(asked.folder).entries
+    return rows, notes
+
+
+def _columns(texts: Sequence[str]) -> Mapping[str, str]:
+    """The columns that `--column NAME=COLUMN` names.
+
+    Raises:
+        UsageError: a text is no such pair, or stands twice.
+    """
+    found: dict[str, str] = {}
+    for text in texts:
+        name, _, column = text.partition("=")
+        if not name or not column:
+            raise UsageError(
+                f"`--column {text}` names no column.", hint="Write text=COLUMN, image=COLUMN or split=COLUMN."
+            )
+        if name in found:
+            raise UsageError(f"`--column {name}=…` stands twice.", hint="Leave one of the two out.")
+        found[name] = column
+    return found
+
+
+def _store(name: str | None) -> Literal["file", "lance"] | VectorStore:
+    """The store of vectors of a name.
+
+    Raises:
+        UsageError: there is none, or the object that a file names is none.
+    """
+    from askance.python_file import is_python, load_object
+    from askance.retrieval import VectorStore
+
+    if name is None or name == "file":
+        return "file"
+    if name == "lance":
+        return "lance"
+    if not is_python(name):
+        raise UsageError(
+            f"There is no store of vectors {name!r}.", hint="Choose file or lance, or name your own: mine.py:STORE."
+        )
+    found = load_object(name)
+    if not isinstance(found, VectorStore):
+        raise UsageError(
+            f"{name!r} is no store of vectors: it is of the type {type(found).__name__}.",
+            hint="It needs `add`, `search`, `count` and `lacking` (askance.retrieval.VectorStore); "
+            "`askance.retrieval.llama.LlamaVectorStore` makes one of a vector store of llama-index.",
+        )
+    return found
+
+
+def _print_plan(
+    asked: BuildOptions, rows: Sequence[IndexEntry], store: Literal["file", "lance"] | VectorStore, work: Workspace
+) -> None:
+    """Prints how many texts would be in the index, and how many vectors would be made."""
+    import asyncio
+
+    from askance.retrieval import Index, merge_entries
+    from askance.terminal import json_text, printable
+
+    entries = merge_entries(rows)
+    missing = 0
+    if asked.embedder is not None:
+        planned = Index.plan(asked.folder, entries, embedder=asked.embedder, store=store, engine=work.engine)
+        missing = asyncio.run(planned)
+    if asked.as_json:
+        print(json_text({"index": str(asked.folder), "texts": len(entries), "vectors": missing}))
+        return
+    made = f"{many(missing, 'vector')} to be made by {asked.embedder}" if asked.embedder else "no vectors"
+    print(printable(f"{asked.folder}: {many(len(entries), 'text')}, {made}."))
+
+
+def _built(
+    asked: BuildOptions,
+    rows: Sequence[IndexEntry],
+    store: Literal["file", "lance"] | VectorStore,
+    work: Workspace,
+) -> Index | None:
+    """The index; None where the build was interrupted, which is said."""
+    import asyncio
+
+    from askance.cli.progress import Progress
+    from askance.models import get_embedder
+    from askance.retrieval import Index
+
+    async def made() -> Index:
+        embedder = None if asked.embedder is None else get_embedder(asked.embedder, engine=work.engine)
+        try:
+            return await Index.build(
+                asked.folder, rows, embedder=embedder, store=store, engine=work.engine, progress=progress.update
+            )
+        finally:
+            if embedder is not None:
+                await embedder.aclose()
+
+    total = len({row.id for row in rows})
+    with Progress("texts", total, state=lambda: "embedded" if asked.embedder else "words counted") as progress:
+        try:
+            return asyncio.run(made())
+        except KeyboardInterrupt:
+            said = str(progress)
+    print(f"{said}.\nInterrupted. The same command goes on where this one stopped.", file=sys.stderr)
+    return None
+
+
+def _print_built(found: Index, notes: Sequence[str], *, as_json: bool) -> None:
+    from askance.cli.columns import filled, terminal_width
+    from askance.terminal import json_text, printable
+
+    stats = found.stats()
+    if as_json:
+        print(json_text(_description(found)))
+    else:
+        vectors = ", ".join(map(_space_name, found.spaces)) or "no vectors"
+        said = f"{found.folder}: {many(stats.entries, 'text')} of {many(_images(found), 'image')}; {vectors}."
+        print(printable(filled(said, width=terminal_width())))
+    for note in (*notes, *_stats_notes(stats.merged, stats.junk)):
+        print(printable(filled(f"· {note}", width=terminal_width())), file=sys.stderr)
+
+
+def _stats_notes(merged: int, junk: int) -> Iterator[str]:
+    if merged:
+        yield f"{many(merged, 'statement is', 'statements are')} one entry with an equal one of another image."
+    if junk:
+        yield f"{many(junk, 'text says', 'texts say')} nothing (`n/a` and the like): marked as junk."
+
+
+# --- search ---
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchOptions:
+    """The options of one `askance index search` beside those of its calls; None is not given."""
+
+    folder: Folder
+    query: Annotated[
+        str, typer.Argument(metavar="TEXT|PICTURE", help="What is searched by: words, or the file of a picture.")
+    ]
+    how: Annotated[
+        str,
+        typer.Option(
+            metavar="hybrid|dense|bm25|image",
+            help="dense: by vectors; bm25: by words; image: the picture itself; hybrid: all that index and query have. "
+            "Some of them: dense+image.",
+        ),
+    ] = "hybrid"
+    k: Annotated[int, typer.Option("-k", min=1, help="How many texts are shown.")] = 10
+    vlm: Vlm = None
+    llm: Llm = None
+    context: Annotated[
+        str | None,
+        typer.Option(
+            help="What models say of the picture, to search by: T_V (the default), T_V-UH, V+T, IN, UH, V+T+IN, "
+            "V+T+IN+UH."
+        ),
+    ] = None
+    embedder: Annotated[
+        str | None, typer.Option(help="Makes the vector of the words: a spec that the index was built with.")
+    ] = None
+    encoder: Annotated[str | None, typer.Option(help="Makes that of the picture, likewise: clip:FOLDER.")] = None
+    vector_store: StoreOption = None
+    as_json: AsJson = False
+
+
+@app.command(epilog=HELP)
+@spelled_out
+def search(context_: typer.Context, asked: SearchOptions, calls: PromptCalls) -> None:
+    """Find the texts of an index that fit a text or a picture best. Every search is on record.
+
+    A picture is searched by itself, in an index with vectors of clip:, or by what --vlm and --llm say of it.
+    """
+    Process.of(context_).without_langchain()
+    with calls.open(name="index") as work:
+        raise typer.Exit(_Search(asked, work).run(plan=calls.plan))
+
+
+DEPTH = 100
+"""Texts that are searched for at least, so that another -k shows more or fewer of the same search."""
+
+
+class _Search:
+    """One search, and what is printed about it."""
+
+    def __init__(self, asked: SearchOptions, work: CommandWorkspace) -> None:
+        from askance.retrieval import Index
+
+        self._asked = asked
+        self._work = work
+        own = None if asked.vector_store is None else _store(asked.vector_store)
+        self._index = Index.open(asked.folder, store=own if not isinstance(own, str) else None)
+        self._picture = _picture(asked.query)
+        self._chain = self._describing_chain()
+
+    def run(self, *, plan: bool) -> int:
+        """Searches, or plans that; returns the exit code."""
+        import asyncio
+
+        if plan:
+            return asyncio.run(self._plan())
+        try:
+            return asyncio.run(self._searched())
+        except KeyboardInterrupt:
+            print(
+                "Interrupted. The same command goes on where this one stopped; what is on record is not asked again.",
+                file=sys.stderr,
+            )
+            return INTERRUPTED
+
+    def _describing_chain(self) -> Chain | None:
+        """What puts a picture into words; None where only the picture itself, or a text, is searched by.
+
+        Raises:
+            UsageError: models are named for a text; or a picture can be searched by neither itself nor words.
+        """
+        asked = self._asked
+        named = [flag for flag in ("vlm", "llm", "context") if getattr(asked, flag) is not None]
+        if self._picture is None:
+            if named:
+                raise UsageError(
+                    f"`--{named[0]}` puts a picture into words, and {asked.query[:60]!r} is no file of one.",
+                    hint="Leave it out, or name a picture.",
+                )
+            return None
+        ways = {*asked.how.split("+")}
+        if ways == {"image"} or (ways == {"hybrid"} and not named and self._index.spaces):
+            return None
+        vlm = asked.vlm or self._work.default_model("vlm")
+        if vlm is None:
+            raise UsageError(
+                f"{asked.query!r} is a picture, and no model puts it into words.",
+                hint="Name one: --vlm openai:gpt-4o. Or add vectors that pictures find: `askance index build "
+                f"{asked.folder} --embedder clip:FOLDER`.",
+            )
+        from askance.chains import verbalize
+
+        llm = asked.llm or self._work.default_model("llm")
+        context: Any = asked.context or "T_V"
+        return verbalize(
+            self._work.model(vlm),
+            None if llm is None else self._work.model(llm),
+            context=context,
+            prompts=self._work.library,
+        )
+
+    async def _plan(self) -> int:
+        """Prints what the search would ask; returns the exit code."""
+        from askance.chains import Planner
+        from askance.chains.link import DESCRIPTION
+        from askance.cli.output import print_plan
+
+        planner = Planner(unit="query")
+        texts, waiting = self._texts, 0
+        if self._chain is not None:
+            walk = planner.walk(self._chain)
+            with planner.counting():
+                said = (await walk.read({"image": self._picture})).value(DESCRIPTION)
+            texts, waiting = ((str(said),), 0) if said is not None else ((), 1)
+        self._retriever().plan(planner, self._query(texts), waiting=waiting)
+        found = planner.plan(1)
+        print_plan(found, self._work.engine, as_json=self._asked.as_json)
+        return SOME if found.unusable else OK
+
+    async def _searched(self) -> int:
+        """Searches and prints what was found; returns the exit code."""
+        from askance.chains.link import DESCRIPTION
+        from askance.chains.output_line import line_of
+        from askance.cli.output import table_of
+
+        texts = self._texts
+        if self._chain is not None:
+            reading = await self._chain.read({"image": self._picture, "name": self._asked.query})
+            if reading.outcome != "answered":
+                print(table_of([line_of(reading)]), file=sys.stderr)
+                return SOME
+            texts = (str(reading.require(DESCRIPTION)),)
+        query = self._query(texts)
+        hits = await self._retriever().search(query)
+        self._print(query, hits[: self._asked.k])
+        return OK
+
+    @property
+    def _texts(self) -> tuple[str, ...]:
+        """The texts that the command line names."""
+        return () if self._picture is not None else (self._asked.query,)
+
+    def _query(self, texts: tuple[str, ...]) -> RetrievalQuery:
+        from askance.retrieval import RetrievalQuery
+
+        return RetrievalQuery(texts, image=self._picture)
+
+    def _retriever(self) -> IndexRetriever | RecordedRetriever:
+        from askance.retrieval import retriever
+
+        asked = self._asked
+        return retriever(
+            self._index,
+            how=asked.how,
+            k=max(asked.k, DEPTH),
+            embedder=asked.embedder,
+            encoder=asked.encoder,
+            engine=self._work.engine,
+        )
+
+    def _print(self, query: RetrievalQuery, hits: Sequence[RetrievalHit]) -> None:
+        """Prints the hits, and on stderr what was searched by where models said it, and the calls."""
+        from askance.cli.columns import terminal_width
+        from askance.terminal import json_text, printable
+
+        asked = self._asked
+        known = self._entries()
+        if asked.as_json:
+            form = {
+                "index": str(asked.folder),
+                "digest": self._index.digest,
+                "how": asked.how,
+                "texts": list(query.texts),
+                "image": None if query.image is None else query.image.sha256,
+                "hits": [_hit_form(hit, known) for hit in hits],
+            }
+            print(json_text(form))
+        elif hits:
+            print(printable("\n".join(_hits_text(hits, known, terminal_width()))))
+        if not hits:
+            print("Nothing was found.", file=sys.stderr)
+        if self._chain is not None:
+            print(str(self._work.tally), file=sys.stderr)
+
+    def _entries(self) -> Mapping[str, IndexEntry]:
+        """The entries by id; none where only the description of the index is there, as for a replay."""
+        from askance.retrieval.entries import STATEMENTS
+
+        return self._index.by_id if (self._asked.folder / STATEMENTS).is_file() else {}
+
+
+SHOWN = 3
+"""Images of a text that are named at most; `--json` has them all."""
+
+
+def _hits_text(hits: Sequence[RetrievalHit], known: Mapping[str, IndexEntry], width: int | None) -> Iterator[str]:
+    """Rank, score and text of each hit, and below it the images that the text is true of."""
+    from askance.cli.columns import filled
+
+    scores = [f"{hit.score:.4f}" for hit in hits]
+    room = max(map(len, scores))
+    indent = 4 + room + 2
+    for rank, (hit, score) in enumerate(zip(hits, scores, strict=True), start=1):
+        text = " ".join(hit.text.split())
+        yield filled(f"{rank:>3} {score:>{room}}  {text}", width=width, indent=indent)
+        entry = known.get(hit.id)
+        if entry is None:
+            continue
+        images = [
+            *entry.images[:SHOWN],
+            *([f"{len(entry.images) - SHOWN:,} more"] if len(entry.images) > SHOWN else []),
+        ]
+        said = ", ".join([*(images or ["true of no image"]), *entry.marks])
+        yield filled(f"{'':{indent}}{said}", width=width, indent=indent)
+
+
+def _hit_form(hit: RetrievalHit, known: Mapping[str, IndexEntry]) -> JsonObject:
+    form: JsonObject = {"id": hit.id, "score": hit.score, "text": hit.text}
+    entry = known.get(hit.id)
+    if entry is None:
+        return form
+    return {**form, "images": list(entry.images), "split": entry.split, "marks": list(entry.marks)}
+
+
+def _picture(query: str) -> Image | None:
+    """The picture that a query names; None where it is a text.
+
+    Raises:
+        UsageError: it has the ending of a picture, and no such file is there.
+    """
+    from askance.images import SUFFIXES, Image
+
+    path = Path(query)
+    if path.suffix.lower() not in SUFFIXES or any(blank in path.suffix for blank in " \n"):
+        return None
+    if not path.is_file():
+        raise UsageError(f"There is no picture {query!r}.", hint="Check the name of the file.")
+    return Image.from_path(path)
+
+
+# --- stats ---
+
+
+@app.command()
+def stats(
+    folder: Folder,
+    near_twins: Annotated[
+        bool,
+        typer.Option(
+            "--near-twins",
+            help="Also count pairs of texts with a cosine above 0.95 that are true of different images: minutes for "
+            "200,000.",
+        ),
+    ] = False,
+    vector_store: StoreOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say what is in an index, and check its files; exit code 1 where one is damaged or was changed."""
+    import asyncio
+
+    from askance.cli.columns import filled, terminal_width
+    from askance.retrieval import Index
+    from askance.terminal import json_text, printable
+
+    own = _store(vector_store)
+    found = Index.open(folder, store=None if isinstance(own, str) else own)
+    problems = list(found.verify())
+    twins: Mapping[str, NearTwins] = asyncio.run(_near_twins(found)) if near_twins else {}
+    if as_json:
+        counted = {name: {"pairs": each.pairs, "texts": each.entries} for name, each in twins.items()}
+        print(json_text({**_description(found), "near_twins": counted or None, "problems": problems}))
+    else:
+        print(printable("\n".join(_stats_text(found, twins))))
+        for problem in problems:
+            print(printable(filled(f"· {problem}", width=terminal_width())), file=sys.stderr)
+    raise typer.Exit(SOME if problems else OK)
+
+
+async def _near_twins(found: Index) -> Mapping[str, NearTwins]:
+    """Pairs of texts that say nearly the same, by the name of their space; files of vectors alone are compared."""
+    return {_space_name(space): await found.near_twins(space) for space in found.spaces if space.store == "file"}
+
+
+def _stats_text(found: Index, twins: Mapping[str, NearTwins]) -> Iterator[str]:
+    from askance.cli.columns import aligned, terminal_width
+
+    stats = found.stats()
+    yield f"{found.folder}: {many(stats.entries, 'text')} of {many(_images(found), 'image')}"
+    rows = [
+        ("", "texts"),
+        ("  true of an image", f"{stats.entries - stats.without_image:,}"),
+        ("  true of no image", f"{stats.without_image:,}"),
+        *((f"  of the part {name}" if name else "  of no part", f"{count:,}") for name, count in stats.splits.items()),
+        ("  junk", f"{stats.junk:,}"),
+        ("  no because", f"{stats.no_because:,}"),
+        ("  duplicates merged", f"{stats.merged:,}"),
+    ]
+    yield from aligned(rows, width=terminal_width())
+    yield ""
+    if not found.spaces:
+        yield "Vectors: none; texts are found by their words."
+    else:
+        rows = [("Vectors", "numbers", "kept in", "near-twins")]
+        for space in found.spaces:
+            counted = twins.get(_space_name(space))
+            shown = "–" if counted is None else f"{many(counted.pairs, 'pair')} of {many(counted.entries, 'text')}"
+            rows.append((f"  {_space_name(space)}", f"{space.size:,}", space.store, shown))
+        yield from aligned(rows, left=(0, 2), width=terminal_width())
+    yield ""
+    rows = [("Size", ""), *((f"  {name}", _size(size)) for name, size in _sizes(found).items())]
+    yield from aligned(rows, width=terminal_width())
+
+
+def _sizes(found: Index) -> Mapping[str, int]:
+    """Bytes of each part of the index's folder."""
+    if found.folder is None:
+        return {}
+    sizes: dict[str, int] = {}
+    for path in sorted(found.folder.rglob("*")):
+        if path.is_file() and not path.is_symlink():
+            part = path.relative_to(found.folder).parts[0]
+            sizes[part] = sizes.get(part, 0) + path.stat().st_size
+    return {part: size for part, size in sizes.items() if size}
+
+
+def _size(count: int) -> str:
+    return f"{count / 1e6:,.1f} MB" if count >= 1e5 else f"{count / 1e3:,.1f} kB"
+
+
+def _images(found: Index) -> int:
+    return len({image for entry in found.entries for image in entry.images})
+
+
+def _description(found: Index) -> JsonObject:
+    """What is known of an index, as JSON."""
+    stats = found.stats()
+    return {
+        "index": str(found.folder),
+        "digest": found.digest,
+        "texts": stats.entries,
+        "images": _images(found),
+        "without_image": stats.without_image,
+        "merged": stats.merged,
+        "junk": stats.junk,
+        "no_because": stats.no_because,
+        "splits": dict(stats.splits),
+        "spaces": [{**space.form(), "name": _space_name(space)} for space in found.spaces],
+        "bytes": _sizes(found),
+    }
+
+
+LONGEST_NAME = 32
+"""Characters of the name of an encoder, which may hold the digest of its weights."""
+
+
+def _space_name(space: Space) -> str:
+    from askance.cli.columns import shortened
+    from askance.models.encoders.records import id_of_form
+
+    return shortened(str(id_of_form(space.embedder.get("model"))), LONGEST_NAME)
