@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
@@ -183,11 +184,13 @@ def run(context_: typer.Context, asked: EvaluationOptions, calls: ModelCalls) ->
     import asyncio
 
     from askance.evals.catalog import find_task
+    from askance.evals.run_plan import planning
 
     _check(asked, calls)
     with calls.open() as work:
         _ = work.config  # an error in the settings is said before one in the task
-        task = _task(asked, find_task(asked.task), work)
+        with planning() if calls.plan else nullcontext():
+            task = _task(asked, find_task(asked.task), work)
         code = asyncio.run(_plan(asked, task, work.engine)) if calls.plan else _EvaluationRun(asked, task, work).run()
     raise typer.Exit(code)
 

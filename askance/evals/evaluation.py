@@ -12,10 +12,25 @@ from askance.evals.sample import Sample, grouped_by_picture
 from askance.evals.solver import ChainSolver
 
 if TYPE_CHECKING:
+    from askance.chat import ModelId
     from askance.evals.scorer import Scorer
     from askance.evals.solver import Solver
     from askance.evals.task import Task
     from askance.models import Engine, Model
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Computed:
+    """Vectors or scores that the making of samples rests on."""
+
+    name: str
+    """What they are, in a plan."""
+    model: ModelId
+    """That computes them."""
+    keys: Collection[str]
+    """Of all of them."""
+    lacking: Collection[str]
+    """Keys of those that are still to be computed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +55,8 @@ class Evaluation:
     """Notes on the data for the reader of the figures, such as how many samples were left out."""
     origin: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Where the task is defined, if its name does not say so, as JSON. A run keeps it, to be scored again."""
+    computed: tuple[Computed, ...] = ()
+    """What the samples rest on, such as vectors by which examples were chosen; a plan counts it."""
 
     @classmethod
     def of(cls, task: Task | Evaluation) -> Evaluation:

@@ -19,7 +19,7 @@ from askance.evals.run import SampleResult
 from askance.evals.runner import scorer_of
 from askance.evals.scorer import scored
 from askance.evals.solver import ChainSolver, solved
-from askance.models.call_scope import Pending
+from askance.models.call_scope import Pending, on_miss
 
 if TYPE_CHECKING:
     from askance.chains import Chain, Plan, Reading
@@ -86,6 +86,8 @@ async def plan_runs(work: Iterable[Work], engine: Engine) -> Plan:
     judges = JudgePlan(planner)
     for task, sample_epochs in work:
         solver = task.solver
+        for each in task.computed:
+            planner.add_computed(each.name, each.model, keys=each.keys, lacking=each.lacking)
         if not isinstance(solver, (ChainSolver, Plannable)):
             raise UsageError("The calls of a solver that is not a chain cannot be planned.", hint="Leave `--plan` out.")
         walk = planner.walk(solver.chain)
@@ -98,6 +100,13 @@ async def plan_runs(work: Iterable[Work], engine: Engine) -> Plan:
                 else:
                     await count(await predicted(solver, reading, each.sample), each.sample, epoch=each.epoch)
     return judges.numbered(planner.plan())
+
+
+@contextmanager
+def planning() -> Generator[None]:
+    """A context in which tasks are made to be planned: what their samples rest on is counted, and not computed."""
+    with on_miss(Planner()):
+        yield
 
 
 class CountJudged(Protocol):

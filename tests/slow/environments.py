@@ -38,6 +38,8 @@ class Recipe:
     """Packages that are installed without what they ask for."""
     left_out: tuple[str, ...] = ()
     """Dependencies that are never installed, whoever asks for them."""
+    copied: tuple[str, ...] = ()
+    """Packages whose files may not be hard links into uv's cache."""
 
     def canonical(self) -> dict[str, object]:
         return {
@@ -46,6 +48,7 @@ class Recipe:
             "project": None if self.extras is None else [self.extras, digest(ROOT / "pyproject.toml")],
             "alone": self.alone,
             "left_out": self.left_out,
+            **({"copied": self.copied} if self.copied else {}),
         }
 
 
@@ -76,6 +79,20 @@ VLLM = Recipe(
 It asks for older transformers than `LOCAL`. The CUDA build of torchvision, which a plain install brings, stops the
 server at its start.
 """
+
+RETRIEVAL = Recipe(
+    packages=(
+        TORCH,
+        "transformers==5.23.0",
+        "sentence-transformers==6.2.0",
+        "chromadb==1.5.9",  # its wheel carries the server
+        "llama-index-vector-stores-chroma==0.6.0",
+        *TESTS,
+    ),
+    extras="local,retrieval",
+    copied=("nltk",),  # llama-index loads it, and it reads no file that has a second name
+)
+"""Indexes of texts: askance with its extras `local` and `retrieval`, and a store of vectors that is a server."""
 
 INSTALLED = Recipe(packages=("inspect-ai", "ipykernel", "nbclient"), extras="arrow,frames,hf,mlflow,ocr")
 """What reads exports, shows notebooks and reads slogans."""
@@ -131,10 +148,10 @@ def digest(*paths: Path) -> str:
     return hashlib.sha256(b"\n".join(path.read_bytes() for path in paths)).hexdigest()
 
 
-def checked(command: Sequence[str], *, seconds: float = 900) -> str:
-    """What `command` prints; where it fails, the test is `unavailable` with the last lines of its output."""
+def checked(command: Sequence[str], *, seconds: float = 900, folder: Path | None = None) -> str:
+    """What `command` prints in `folder`; where it fails, the test is `unavailable` with the end of its output."""
     done = subprocess.run(
-        command, capture_output=True, text=True, timeout=seconds, stdin=subprocess.DEVNULL, check=False
+        command, cwd=folder, capture_output=True, text=True, timeout=seconds, stdin=subprocess.DEVNULL, check=False
     )
     if done.returncode:
         said = "\n".join((done.stdout + done.stderr).strip().splitlines()[-12:])
@@ -162,6 +179,8 @@ def _install(folder: Path, recipe: Recipe) -> None:
     checked([*install, *_find_links(), *recipe.packages, *project])
     if recipe.alone:
         checked([*install, *_find_links(), "--no-deps", *recipe.alone])
+    if recipe.copied:
+        checked([*install, *_find_links(), "--no-deps", "--link-mode", "copy", "--reinstall", *recipe.copied])
 
 
 def _uv() -> list[str]:

@@ -38,14 +38,15 @@ GROUPS = {
     "pages": Group(about="reports in a real browser, before axe", cap=300),
     "properties": Group(
         about="every property of hypothesis, 100 examples each; figures beside reference packages",
-        cap=180,
+        cap=120,
         words=("--hypothesis-profile", "many", *ON_EVERY_CORE),
     ),
     "wheel": Group(about="what users install: the wheel, exports, notebooks, OCR", cap=240),
     "local": Group(
         about="weights in the process: `hf:`, `st:`, `clip:`, `bem:`, `--local`", cap=660, words=ON_EVERY_CORE
     ),
-    "servers": Group(about="`openai:` models at servers, with real weights and far away", cap=1200),
+    "servers": Group(about="`openai:` models at servers, with real weights and far away", cap=1000),
+    "retrieval": Group(about="indexes of texts: by the command, at their largest, in three stores", cap=380),
     "vllm": Group(about="`vllm:` models: a server of its own, at an address, in process", cap=600, words=ON_EVERY_CORE),
 }
 """In the order in which they run."""

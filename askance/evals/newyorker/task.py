@@ -48,7 +48,7 @@ from askance.evals.suite.option_orders import (
 from askance.evals.suite.ranker import OptionRanker, RankerTask
 from askance.evals.suite.recorded_replies import RepliesTask
 from askance.evals.suite.selection import Subset, read_names
-from askance.evals.suite.shots import Group, ShotPool, ShotsTask
+from askance.evals.suite.shots import Group, ShotFacts, ShotPool, ShotsTask
 from askance.evals.suite.suite_task import ModelTask
 from askance.nodes import Example
 
@@ -140,11 +140,12 @@ class CartoonTask(RepliesTask, ShotsTask, ModelTask):
 
     @override
     def kept(self) -> JsonObject:
-        return {**super().kept(), "folds": list(self.folds)}
+        own: JsonObject = {"shots": self.shots, "shots_draw": self.shots_draw}
+        return {**super().kept(), **own, "folds": list(self.folds)}
 
     @override
     def label(self) -> str:
-        shots = f", {self.shots} shots" if self.shots else ""
+        shots = self.shots_label
         steps = ", step by step" if self.step_by_step else ""
         return f"{super().label().removesuffix(')')}{shots}{steps})" if shots or steps else super().label()
 
@@ -215,8 +216,13 @@ class CartoonTask(RepliesTask, ShotsTask, ModelTask):
         for fold in self.folds:
             asked = [sample for item in self.subset.items if item.fold == fold for sample in self.samples_of(item)]
             if self.shots:
+                items = {item.id: item for item in self.subset.items if item.fold == fold}
                 asked = self.with_shots(
-                    asked, self._pool(fold), example=self._example, group=lambda sample: sample.tags["contest"]
+                    asked,
+                    self._pool(fold),
+                    example=self._example,
+                    facts=self._facts,
+                    known=lambda sample, items=items: self._facts(items[question_id(sample)]),
                 )
             for sample in asked:
                 by_id.setdefault(question_id(sample), []).append(sample)
@@ -269,10 +275,23 @@ class CartoonTask(RepliesTask, ShotsTask, ModelTask):
         """An item of the training part as an example."""
         if self.view.picture:
             return Example(values=self.asked(item), answer=item.label, image=self.picture(item.contest))
-        description = NOTHING
-        if item.annotation is not None and self.context != CAPTION_ONLY:
-            description = lay_out(_fields(item.annotation, FIELDS.get(self.context, len(CARTOON_LINKS))))
-        return Example(values={**self.asked(item), "description": description}, answer=item.label)
+        return Example(values={**self.asked(item), "description": self._said(item) or NOTHING}, answer=item.label)
+
+    def _said(self, item: Item) -> str:
+        """What people said of a cartoon, as the context lays it out; empty if it says nothing."""
+        if item.annotation is None or self.context == CAPTION_ONLY:
+            return ""
+        return lay_out(_fields(item.annotation, FIELDS.get(self.context, len(CARTOON_LINKS))))
+
+    def _facts(self, item: Item) -> ShotFacts:
+        """What examples are compared by."""
+        return ShotFacts(
+            id=item.id,
+            group=item.contest,
+            text=self._said(item) if self.context in FIELDS else "",
+            picture=lambda: self.picture(item.contest),
+            label=item.label if self.about != "explanation" else "",
+        )
 
     @abstractmethod
     def asked(self, item: Item) -> Mapping[str, Any]:

@@ -181,6 +181,7 @@ def detail_of(answer: SampleResult) -> JsonObject:
         "reason": prediction.reason,
         "verbalization": _verbalization(prediction),
         "statement": trace.get("statement"),
+        "shots": _map(sample.trace.get("shots")),
         "trace": {name: value for name, value in trace.items() if name not in _SHOWN_TRACE},
         "links": [_link(name, link, prediction.meta) for name, link in prediction.links.items()],
         "tries": prediction.meta.get("tries") or {},

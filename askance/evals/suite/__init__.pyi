@@ -21,6 +21,7 @@ from .selection import draw_ids as draw_ids
 from .selection import fold_of as fold_of
 from .selection import folds as folds
 from .selection import read_ids as read_ids
+from .shots import ShotFacts as ShotFacts
 from .shots import ShotPool as ShotPool
 from .shots import ShotsTask as ShotsTask
 from .statements import AdOptions as AdOptions

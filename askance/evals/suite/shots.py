@@ -1,41 +1,147 @@
 """Few-shot: for each sample, answered questions of other groups, shown to the model before it is asked.
 
-A pool holds the rows of one fold's training part, by group. For each sample so many groups are drawn, and one row of
-each. The `own` drawing is decided by the seed, the fold and the sample: samples can come in any order, be left out, or
-be answered in a later process, and a larger number of examples begins with the same ones. The `official` one replays
-the script of the New Yorker paper (`gpt4/gpt4_from_description.py` of its authors), whose draws depend on each other.
+A pool holds the rows of one fold's training part, by group. Of each group at most one row is shown. Rows come from it
+in one of four ways:
+
+- `random`: the seed, the fold and the sample decide. Samples can come in any order, be left out, or be answered in a
+  later process, and a larger number of examples begins with the same ones. The `official` drawing replays the script of
+  the New Yorker paper (`gpt4/gpt4_from_description.py` of its authors), whose draws depend on each other.
+- `knn`: those most like the question, by the cosine of an embedder's vectors: of pictures where the embedder sees
+  pictures, else of what is said of them.
+- `mmr`: by maximal marginal relevance (Carbonell and Goldstein, *The use of MMR*, SIGIR 1998). One after the other, the
+  row is taken with the largest λ · cosine to the question − (1 − λ) · cosine to the nearest row before; λ is 0.7.
+- `balanced`: the nearest of each label in turn.
+
+Of rows that are equally near the first by id is taken; cosines count to six decimals. The nearest example is shown
+last. The fold and the embedder decide, and no model is asked. Vectors are on record, so that a replay needs no weights.
+
+An example that would give the answer away is refused by name: one of the question's own group or of the fold's test
+part, one with the same picture, and a near-twin of it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
-from itertools import islice
-from typing import TYPE_CHECKING, Generic, Literal, TypeAlias, TypeVar
+from itertools import cycle
+from typing import TYPE_CHECKING, ClassVar, Generic, Literal, TypeAlias, TypeVar, cast
 
 from pydantic import Field
 from typing_extensions import override
 
 from askance.amounts import many
 from askance.errors import BadData, UsageError
-from askance.evals.sample import EXAMPLES, Sample
+from askance.evals.evaluation import Computed
+from askance.evals.sample import EXAMPLES, Sample, picture_digest
 from askance.evals.suite.option_orders import question_id
 from askance.evals.suite.shuffle import random_order, stable_hash
 from askance.evals.suite.suite_task import SuiteTask
+from askance.models import EmbedderLike, get_embedder, run_sync
+from askance.models.call_scope import current_scope
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from askance.chat import JsonObject
+    from askance.evals.evaluation import Evaluation
+    from askance.images import Image
+    from askance.models import RecordedEmbedder
     from askance.nodes import Example
+
+    Numbers = NDArray[np.float64]
 
 Row = TypeVar("Row")
 Group: TypeAlias = str | int
 """What the rows of a data set are split by, such as the number of a contest."""
 
+ShotsFrom: TypeAlias = Literal["random", "knn", "mmr", "balanced"]
+"""How examples are chosen; see above."""
 ShotsDraw: TypeAlias = Literal["own", "official"]
-"""How examples are drawn: for each sample by itself, or as the authors' script does it for a whole split."""
+"""How random examples are drawn: for each sample by itself, or as the authors' script does it for a whole split."""
+Leaks: TypeAlias = Literal["refuse", "leave-out"]
+"""Whether an example that would give the answer away ends the run, or is left out."""
 
 OFFICIAL_SEED = 2
 """Seed of the authors' script."""
+RELEVANCE = 0.7
+"""λ of maximal marginal relevance."""
+TWINS = 0.97
+"""Pictures whose vectors have a cosine above it are taken for one picture, cut or coloured in another way."""
+DECIMALS = 6
+"""Of cosines, when they are compared."""
+
+SHOTS = "shots"
+"""What stands in a sample's trace: which examples were chosen, and how."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShotFacts:
+    """What is known of a question: by it examples like it are found, and leaks are seen."""
+
+    id: str
+    group: Group
+    text: str = ""
+    """What is said of its picture."""
+    picture: Callable[[], Image | None] = lambda: None
+    """Loads its picture; None where there is none."""
+    label: str = ""
+    """Its answer, or a class of answers."""
+
+
+@dataclass(slots=True, kw_only=True)
+class ShotScreen:
+    """Keeps from a question those examples that would give its answer away."""
+
+    question: ShotFacts
+    leaks: Leaks
+    left_out: list[JsonObject] = field(default_factory=list["JsonObject"])
+    """What was left out, and why."""
+
+    def passes(self, row: ShotFacts, likeness: float | None = None) -> bool:
+        """Whether `row` may be shown.
+
+        Args:
+            row: what is known of it.
+            likeness: cosine of the two pictures; None where pictures are not compared, and descriptions are instead.
+
+        Raises:
+            BadData: it may not, and is not to be left out.
+        """
+        why = self._why(row, likeness)
+        if why is None:
+            return True
+        if self.leaks == "refuse":
+            raise BadData(
+                f"The question {self.question.id!r} would be shown the example {row.id!r}, which has {why}.",
+                hint="Take one of the two out of the data, or leave such examples out: -T shots_leaks=leave-out.",
+            )
+        self.left_out.append({"id": row.id, "why": why})
+        return False
+
+    def _why(self, row: ShotFacts, likeness: float | None) -> str | None:
+        own, shown = self.question.picture(), row.picture()
+        if own is not None and shown is not None and picture_digest(own) == picture_digest(shown) is not None:
+            return "the same picture"
+        if likeness is not None:
+            return f"a near-twin of its picture (cosine {likeness:.3f}, above {TWINS})" if likeness > TWINS else None
+        said = _folded(self.question.text)
+        return "the same description" if said and said == _folded(row.text) else None
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.split()).casefold()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shots(Generic[Row]):
+    """The examples of one question."""
+
+    rows: Sequence[Row]
+    """In the order in which they are shown."""
+    trace: JsonObject
+    """Their ids and groups, how similar they are to the question where that was asked, and what was left out."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +181,9 @@ class ShotPool(Generic[Row]):
         """The groups, sorted."""
         return tuple(sorted(self.rows))
 
-    def draw(self, key: str, group: Group, *, count: int, seed: int) -> tuple[Row, ...]:
+    def draw(
+        self, key: str, group: Group, *, count: int, seed: int, usable: Callable[[Row], bool] = lambda _: True
+    ) -> tuple[Row, ...]:
         """The examples of one sample: a row each of `count` groups; which ones, seed, fold and `key` decide.
 
         Args:
@@ -83,14 +191,22 @@ class ShotPool(Generic[Row]):
             group: of the sample, which may not be in the pool.
             count: of examples.
             seed: of the drawing.
+            usable: whether a row may be shown; another group takes the place of one whose row may not.
 
         Raises:
             BadData: the sample's own group is in the pool, or there are fewer groups than `count`.
         """
-        self._check(key, group, count)
+        self.check(key, group, count)
         name = f"shots of fold {self.fold}\n{key}"
-        drawn = islice(random_order(self.groups, seed=seed, key=name), count)
-        return tuple(self.rows[each][stable_hash(seed, name, "row", each) % len(self.rows[each])] for each in drawn)
+        drawn: list[Row] = []
+        for each in random_order(self.groups, seed=seed, key=name):
+            if len(drawn) == count:
+                break
+            row = self.rows[each][stable_hash(seed, name, "row", each) % len(self.rows[each])]
+            drawn += [row] if usable(row) else []
+        if len(drawn) < count:
+            raise self.too_few(count, len(drawn))
+        return tuple(drawn)
 
     def draw_official(self, groups: Mapping[str, Group], *, count: int) -> dict[str, tuple[Row, ...]]:
         """The examples of all samples of a split, by key, as the authors' script draws them with NumPy's seed 2.
@@ -108,7 +224,7 @@ class ShotPool(Generic[Row]):
         import numpy as np  # loading it takes long
 
         for key, group in groups.items():
-            self._check(key, group, count)
+            self.check(key, group, count)
         random = np.random.RandomState(OFFICIAL_SEED)
         keys = [*groups]
         random.shuffle(keys)
@@ -119,41 +235,172 @@ class ShotPool(Generic[Row]):
             drawn[key] = tuple(rows[random.choice(len(rows))] for rows in several)
         return drawn
 
-    def _check(self, key: str, group: Group, count: int) -> None:
+    def check(self, key: str, group: Group, count: int) -> None:
+        """Checks that examples can come from the pool.
+
+        Args:
+            key: of the sample.
+            group: of the sample.
+            count: of examples.
+
+        Raises:
+            BadData: the sample's own group is in the pool, or there are fewer groups than `count`.
+        """
         if group in self.rows:
             raise BadData(
                 f"The examples of {key!r} would be drawn from its own {self.noun} {group!r} too.",
                 hint="Draw them from the training part of the same fold.",
             )
         if count > len(self.rows):
+            raise self.too_few(count, len(self.rows))
+
+    def too_few(self, count: int, there: int) -> BadData:
+        """The error for `count` examples of which only `there` can be shown."""
+        return BadData(
+            f"{count} examples cannot be drawn from {many(there, self.noun)} of fold {self.fold}.",
+            hint=f"Each is of another {self.noun}; give a smaller `shots`.",
+        )
+
+
+class ShotVectors:
+    """Vectors of questions, by which examples like them are found.
+
+    Args:
+        embedder: makes them.
+    """
+
+    def __init__(self, embedder: RecordedEmbedder) -> None:
+        self.embedder = embedder
+
+    def form(self) -> JsonObject:
+        """What is compared, and by whom."""
+        return {"embedder": str(self.embedder.id), "compared": "descriptions"}
+
+    def needed(self, questions: Sequence[ShotFacts]) -> Computed:
+        """The vectors that the choice among `questions` needs.
+
+        Raises:
+            BadData: of one of them nothing is known that could be compared.
+        """
+        texts = self._texts(questions)
+        keys, lacking = self.embedder.keys(texts), self.embedder.lacking(texts)
+        return Computed(name="vectors", model=self.embedder.id, keys=keys or lacking, lacking=lacking)
+
+    async def of(self, questions: Sequence[ShotFacts]) -> Numbers:
+        """Their vectors of length 1, a row each.
+
+        Raises:
+            BadData: of one of them nothing is known that could be compared.
+            ReplayMiss: the mode is `replay` and a vector is not on record.
+            CallError: the embedder failed, or a record is damaged.
+        """
+        import numpy as np  # loading it takes long
+
+        rows: Numbers = np.asarray(await self.embedder.embed(self._texts(questions)), dtype=np.float64)
+        lengths: Numbers = np.sqrt((rows * rows).sum(axis=1, keepdims=True))
+        return rows / np.where(lengths > 0, lengths, 1.0)
+
+    def _texts(self, questions: Sequence[ShotFacts]) -> list[str]:
+        silent = next((each for each in questions if not each.text.strip()), None)
+        if silent is not None:
             raise BadData(
-                f"{count} examples cannot be drawn from {many(len(self.rows), self.noun)} of fold {self.fold}.",
-                hint=f"Each is of another {self.noun}; give a smaller `shots`.",
+                f"{str(self.embedder.id)!r} cannot compare {silent.id!r} with other questions: nothing is said of its "
+                "picture before the run.",
+                hint="Choose a context whose descriptions the data has, or give -T shots_from=random.",
             )
+        return [each.text for each in questions]
 
 
 class ShotsTask(SuiteTask):
     """A task that may show answered examples before each question."""
 
+    embeds: ClassVar[bool] = False
+    """Whether the task needs its embedder for other things as well."""
+
     shots: int = Field(default=0, ge=0)
     """How many answered examples stand before each question."""
+    shots_from: ShotsFrom = "random"
+    """How they are chosen: at random, the ones most like the question (knn), those that are also unlike each other
+    (mmr), or the most similar one of each label in turn (balanced)."""
+    embedder: EmbedderLike | None = None
+    """Finds examples that are like the question: `st:…` by descriptions that the data has, `clip:…` by pictures."""
     shots_draw: ShotsDraw = "own"
-    """How they are drawn: for each sample by seed and fold, or as the authors' script does for a whole split."""
+    """How random ones are drawn: for each sample by seed and fold, or as the authors' script does for a whole split."""
+    shots_leaks: Leaks = "refuse"
+    """Whether an example with the picture of the question, or a near-twin of it, ends the run or is left out."""
 
     @override
     def check(self) -> None:
-        """Checks that the official drawing gets the whole split.
+        """Checks options that depend on each other.
 
         Raises:
-            UsageError: it is asked for with `limit` or `ids`.
+            UsageError: the official drawing gets a part of the split, or goes with another choice than `random`; or an
+                embedder is missing, or given where nothing is compared.
         """
         super().check()
+        official, random = self.shots_draw == "official", self.shots_from == "random"
         part = next((name for name in ("limit", "ids") if getattr(self, name) is not None), None)
-        if self.shots and self.shots_draw == "official" and part is not None:
+        if self.shots and official and part is not None:
             raise UsageError(
                 f"The official drawing of examples goes through the whole split, and `{part}` takes a part of it.",
                 hint=f"Leave `{part}` out, or give `shots_draw=own`.",
             )
+        if official and not random:
+            raise UsageError(
+                f"The official drawing is one at random, and `shots_from` is {self.shots_from!r}.",
+                hint="Give one of the two.",
+            )
+        if self.embedder is None and self.shots and not random:
+            raise UsageError(
+                f"Nothing says what examples are like a question, which `shots_from={self.shots_from}` needs.",
+                hint="Give -T embedder=st:FOLDER for descriptions, or clip:FOLDER for pictures.",
+            )
+        if self.embedder is not None and not self.embeds and (random or not self.shots):
+            raise UsageError(
+                "An embedder finds examples that are like a question, and none are asked for.",
+                hint="Give `shots`, and `shots_from`: knn, mmr or balanced. Or leave `embedder` out.",
+            )
+
+    @override
+    def kept(self) -> JsonObject:
+        kept = super().kept()
+        for name in ("shots", "shots_draw", "shots_from", "shots_leaks"):
+            if not self.shots or kept[name] == type(self).model_fields[name].default:
+                del kept[name]
+        return {**kept, "embedder": self._vectors.embedder.form()} if self._likens else kept
+
+    @property
+    def shots_label(self) -> str:
+        """Words on the examples for the name of a run, such as `, 5 shots by knn`; empty without examples."""
+        if not self.shots:
+            return ""
+        return f", {self.shots} shots" + (f" by {self.shots_from}" if self._likens else "")
+
+    @override
+    def evaluation(self) -> Evaluation:
+        found = super().evaluation()
+        if not self._likens:
+            return replace(found, notes=(*found.notes, *_leak_notes(found.samples)))
+        if not self.embeds:
+            run_sync(self._vectors.embedder.aclose())
+        return replace(found, notes=(*found.notes, *_leak_notes(found.samples)), computed=tuple(self._needed))
+
+    @property
+    def _likens(self) -> bool:
+        """Whether examples are chosen by what is like the question."""
+        return self.shots > 0 and self.shots_from != "random"
+
+    @cached_property
+    def _vectors(self) -> ShotVectors:
+        """The vectors that questions are compared by."""
+        models = [*self.models.values()]
+        engine = self.engine or (models[0].engine if models else None)
+        return ShotVectors(get_embedder(cast("EmbedderLike", self.embedder), engine=engine))
+
+    @cached_property
+    def _needed(self) -> list[Computed]:
+        """Vectors that the choice of examples needed."""
+        return []
 
     def with_shots(
         self,
@@ -161,30 +408,174 @@ class ShotsTask(SuiteTask):
         pool: ShotPool[Row],
         *,
         example: Callable[[Row], Example],
-        group: Callable[[Sample], Group],
+        facts: Callable[[Row], ShotFacts],
+        known: Callable[[Sample], ShotFacts],
     ) -> list[Sample]:
         """The samples of one fold with their examples; as they are where none are asked for.
 
-        Samples of one question in two orders have the same examples.
+        Samples of one question in two orders have the same examples. What was chosen stands in the trace of a sample,
+        as `shots`. In a plan nothing is embedded: if vectors are not on record, other examples stand for those that
+        will be chosen.
 
         Args:
             samples: of the fold's test part, in the order of the data.
             pool: of the same fold.
             example: makes an example of a row.
-            group: of a sample, as in the pool.
+            facts: what is known of a row.
+            known: what is known of a sample.
 
         Raises:
-            BadData: as `ShotPool.draw`.
+            BadData: as `ShotPool.draw`; an example would give an answer away; or nothing is known of a question by
+                which others could be like it.
         """
         asked = list(samples)
         if not self.shots:
             return asked
-        groups = {question_id(sample): group(sample) for sample in asked}
+        questions = {question_id(sample): known(sample) for sample in asked}
+        for key, question in questions.items():
+            pool.check(key, question.group, self.shots)
+        chosen = self._alike(pool, questions, facts) if self._likens else self._drawn(pool, questions, facts)
+        return [self._showing(sample, chosen[question_id(sample)], example) for sample in asked]
+
+    def _showing(self, sample: Sample, shots: Shots[Row], example: Callable[[Row], Example]) -> Sample:
+        how = self._vectors.form() if self._likens else {"draw": self.shots_draw}
+        inputs = {**sample.inputs, EXAMPLES: [example(row) for row in shots.rows]}
+        trace = {**sample.trace, SHOTS: {"from": self.shots_from, **how, **shots.trace}}
+        return replace(sample, inputs=inputs, trace=trace)
+
+    def _drawn(
+        self, pool: ShotPool[Row], questions: Mapping[str, ShotFacts], facts: Callable[[Row], ShotFacts]
+    ) -> dict[str, Shots[Row]]:
+        """The examples of each question, drawn at random."""
+        official: Mapping[str, Sequence[Row]] = {}
         if self.shots_draw == "official":
-            drawn = pool.draw_official(groups, count=self.shots)
-        else:
-            drawn = {key: pool.draw(key, own, count=self.shots, seed=self.seed) for key, own in groups.items()}
-        return [
-            replace(sample, inputs={**sample.inputs, EXAMPLES: [example(row) for row in drawn[question_id(sample)]]})
-            for sample in asked
-        ]
+            official = pool.draw_official({key: each.group for key, each in questions.items()}, count=self.shots)
+        found: dict[str, Shots[Row]] = {}
+        for key, question in questions.items():
+            screen = ShotScreen(question=question, leaks=self.shots_leaks)
+
+            def usable(row: Row, screen: ShotScreen = screen) -> bool:
+                return screen.passes(facts(row))
+
+            if official:
+                drawn = [row for row in official[key] if usable(row)]
+            else:
+                drawn = pool.draw(key, question.group, count=self.shots, seed=self.seed, usable=usable)
+            found[key] = Shots(rows=drawn, trace=_trace(((facts(row), None) for row in drawn), screen))
+        return found
+
+    def _alike(
+        self, pool: ShotPool[Row], questions: Mapping[str, ShotFacts], facts: Callable[[Row], ShotFacts]
+    ) -> dict[str, Shots[Row]]:
+        """The examples of each question, by what is like it."""
+        rows = sorted(((facts(row), row) for some in pool.rows.values() for row in some), key=lambda each: each[0].id)
+        of_rows, of_questions = [each for each, _ in rows], list(questions.values())
+        bare = next((each for each in of_rows if not each.label), None)
+        if self.shots_from == "balanced" and bare is not None:
+            raise UsageError(
+                f"Examples cannot be balanced: the answer of {bare.id!r} has no label.",
+                hint="Give -T shots_from=knn or mmr.",
+            )
+        needed = self._vectors.needed([*of_rows, *of_questions])
+        if needed.lacking and current_scope().on_miss is not None:
+            self._needed.append(needed)
+            return self._stand_ins(pool, questions)
+        self._needed.append(replace(needed, lacking=()))
+        vectors = run_sync(self._vectors.of([*of_rows, *of_questions]))
+        candidates = ShotCandidates.of(of_rows, vectors[: len(rows)])
+        found: dict[str, Shots[Row]] = {}
+        for (key, question), vector in zip(questions.items(), vectors[len(rows) :], strict=True):
+            screen = ShotScreen(question=question, leaks=self.shots_leaks)
+            best = candidates.choose(vector, how=self.shots_from, count=self.shots, screen=screen)
+            if len(best) < self.shots:
+                raise pool.too_few(self.shots, len(best))
+            shown = [(*rows[place], similarity) for place, similarity in best[::-1]]
+            trace = _trace(((each, similarity) for each, _, similarity in shown), screen)
+            found[key] = Shots(rows=[row for _, row, _ in shown], trace=trace)
+        return found
+
+    def _stand_ins(self, pool: ShotPool[Row], questions: Mapping[str, ShotFacts]) -> dict[str, Shots[Row]]:
+        """Other examples of each question, for a plan of those that cannot be chosen yet."""
+        name = f"in place of {self.shots_from}\n"
+        return {
+            key: Shots(rows=pool.draw(name + key, each.group, count=self.shots, seed=self.seed), trace={})
+            for key, each in questions.items()
+        }
+
+
+def _trace(shown: Iterable[tuple[ShotFacts, float | None]], screen: ShotScreen) -> JsonObject:
+    chosen = [
+        {"id": each.id, "group": each.group, **({} if similarity is None else {"similarity": round(similarity, 4)})}
+        for each, similarity in shown
+    ]
+    return {"chosen": chosen, **({"left_out": screen.left_out} if screen.left_out else {})}
+
+
+def _leak_notes(samples: Iterable[Sample]) -> tuple[str, ...]:
+    """A note on the examples that were left out because they give an answer away."""
+    told = {question_id(sample): sample.trace.get(SHOTS, {}).get("left_out", ()) for sample in samples}
+    count = sum(map(len, told.values()))
+    where = f"of {many(sum(map(bool, told.values())), 'question')}"
+    return (f"{many(count, 'example')} {where} left out, which would give the answer away",) if count else ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShotCandidates:
+    """The rows of a pool as arrays. They are sorted by id, so that of equal ones the first is taken."""
+
+    rows: Sequence[ShotFacts]
+    vectors: Numbers
+    """Of length 1, a row each."""
+    labels: NDArray[np.str_]
+    groups: NDArray[np.str_]
+
+    @classmethod
+    def of(cls, rows: Sequence[ShotFacts], vectors: Numbers) -> ShotCandidates:
+        """The rows with their vectors."""
+        import numpy as np
+
+        labels, groups = np.array([each.label for each in rows]), np.array([str(each.group) for each in rows])
+        return cls(rows=rows, vectors=vectors, labels=labels, groups=groups)
+
+    def choose(self, vector: Numbers, *, how: ShotsFrom, count: int, screen: ShotScreen) -> list[tuple[int, float]]:
+        """The places of the chosen rows with their cosines to the question, the nearest first; of each group one.
+
+        Args:
+            vector: of the question, of length 1.
+            how: they are chosen.
+            count: how many are wanted; fewer come where there are no more.
+            screen: says which may be shown.
+
+        Raises:
+            BadData: as `ShotScreen.passes`.
+        """
+        import numpy as np
+
+        similar: Numbers = np.round(self.vectors @ vector, DECIMALS)
+        worth = similar
+        left = np.ones(len(similar), dtype=np.bool_)
+        turns = cycle(self._labels_by(similar) if how == "balanced" else [None])
+        chosen: list[int] = []
+        label = next(turns)
+        while len(chosen) < count and left.any():
+            among = left if label is None else left & (self.labels == label)
+            if not among.any():
+                label = next(turns)
+                continue
+            place = int(np.argmax(np.where(among, worth, -np.inf)))
+            left[place] = False
+            if not screen.passes(self.rows[place]):
+                continue
+            chosen.append(place)
+            left &= self.groups != self.groups[place]
+            label = next(turns)
+            if how == "mmr":
+                nearest: Numbers = (self.vectors @ self.vectors[chosen].T).max(axis=1)
+                worth = np.round(RELEVANCE * similar - (1 - RELEVANCE) * nearest, DECIMALS)
+        return sorted(((place, float(similar[place])) for place in chosen), key=lambda each: (-each[1], each[0]))
+
+    def _labels_by(self, similar: Numbers) -> list[str]:
+        """The labels, that of the nearest row first."""
+        labels = {each.label for each in self.rows}
+        best = {label: float(similar[self.labels == label].max()) for label in labels}
+        return sorted(best, key=lambda label: (-best[label], label))

@@ -92,7 +92,7 @@ class OutputReader:
             Truncated: the answer was cut off.
             InvalidOutput: the answer is not of the form.
         """
-        _refuse_unanswered(message)
+        refuse_unanswered(message)
         found = _json_value(message.text) if self.tool is None else _arguments(message, self.tool)
         if isinstance(self.schema, type) and issubclass(self.schema, BaseModel):
             try:
@@ -109,7 +109,14 @@ class OutputReader:
         return cast("Any", found)
 
 
-def _refuse_unanswered(message: AIMessage) -> None:
+def refuse_unanswered(message: AIMessage) -> None:
+    """Raises over a reply that is no answer.
+
+    Raises:
+        Refused: the model declined.
+        Filtered: a content filter stopped the answer.
+        Truncated: the answer was cut off.
+    """
     finish = message.response_metadata.get("finish_reason")
     if finish == "refusal":
         words = one_line(str(message.additional_kwargs.get("refusal") or message.text))
@@ -258,36 +265,9 @@ class _AskanceChatModel(BaseChatModel):
         return await self._answer(list(map(self._turn, messages)), stop, kwargs)
 
     async def _answer(self, turns: list[Message], stop: Sequence[str] | None, bound: JsonObject) -> ChatResult:
-        request = await self._request(turns, stop, bound)
+        request = await bound_request(self.model, turns, {**bound, "stop": stop or bound.get("stop")})
         message = from_response(await self.model.generate(request))
         return ChatResult(generations=[ChatGeneration(message=message)])
-
-    async def _request(self, turns: list[Message], stop: Sequence[str] | None, bound: JsonObject) -> ChatRequest:
-        bound = {name: value for name, value in bound.items() if not name.startswith("ls_") and value is not None}
-        form = bound.pop("response_format", None)
-        response = None if form is None else await self._response_format(_asked_format(form), turns)
-        tools = tuple(_tool(tool) for tool in bound.pop("tools", ()))
-        request = self.model.request(turns, response=response, tools=tools, draw=bound.pop("draw", 0))
-        changes = {name: bound.pop(name) for name in SAMPLING if name in bound}
-        stops = tuple(stop or bound.pop("stop", None) or request.sampling.stop)
-        extra = dict(request.extra)
-        if "tool_choice" in bound:
-            extra["tool_choice"] = bound.pop("tool_choice")
-        if bound:
-            raise UsageError(
-                f"{', '.join(map(repr, sorted(bound)))} cannot be bound to a model of askance.",
-                hint="Set what belongs to the model where it is made: `get_model`.",
-            )
-        return replace(request, sampling=replace(request.sampling, **{**changes, "stop": stops}), extra=extra)
-
-    async def _response_format(self, form: ResponseFormat, turns: list[Message]) -> ResponseFormat | None:
-        """The form that the endpoint can be held to; where that is no schema, the last turn asks for it in words."""
-        output_mode = await self.model.output_mode()
-        if output_mode == "json_schema" or form.kind == "json_object":
-            return form if output_mode in {"json_schema", "json_object"} else None
-        wish = f"Reply with JSON that satisfies this JSON Schema, and nothing else:\n{json.dumps(form.schema)}"
-        turns[-1] = replace(turns[-1], parts=(*turns[-1].parts, TextPart(f"\n\n{wish}")))
-        return ResponseFormat("json_object") if output_mode == "json_object" else None
 
     def bind_tools(
         self,
@@ -332,6 +312,46 @@ class _AskanceChatModel(BaseChatModel):
         named = {"name": form.get("title", "answer"), "schema": form}
         asked = self.bind(response_format={"type": "json_schema", "json_schema": named})
         return StructuredOutput(asked, OutputReader(schema=schema, form=form), include_raw=include_raw)
+
+
+async def bound_request(model: Model, turns: list[Message], bound: JsonObject) -> ChatRequest:
+    """The request that asks `model` with what a caller bound to it.
+
+    Args:
+        model: is asked.
+        turns: the conversation; its last turn asks for the form of the answer where the endpoint takes no schema.
+        bound: `stop`, sampling parameters, `draw`, and in OpenAI's form `tools`, `tool_choice` and `response_format`;
+            `ls_…`, which is for tracers, is left out, as is None.
+
+    Raises:
+        UsageError: anything else is bound, because nothing of a request is dropped in silence.
+    """
+    bound = {name: value for name, value in bound.items() if not name.startswith("ls_") and value is not None}
+    form = bound.pop("response_format", None)
+    response = None if form is None else await _response_format(model, _asked_format(form), turns)
+    tools = tuple(_tool(tool) for tool in bound.pop("tools", ()))
+    request = model.request(turns, response=response, tools=tools, draw=bound.pop("draw", 0))
+    changes = {name: bound.pop(name) for name in SAMPLING if name in bound}
+    stops = tuple(bound.pop("stop", None) or request.sampling.stop)
+    extra = dict(request.extra)
+    if "tool_choice" in bound:
+        extra["tool_choice"] = bound.pop("tool_choice")
+    if bound:
+        raise UsageError(
+            f"{', '.join(map(repr, sorted(bound)))} cannot be bound to a model of askance.",
+            hint="Set what belongs to the model where it is made: `get_model`.",
+        )
+    return replace(request, sampling=replace(request.sampling, **{**changes, "stop": stops}), extra=extra)
+
+
+async def _response_format(model: Model, form: ResponseFormat, turns: list[Message]) -> ResponseFormat | None:
+    """The form that the endpoint can be held to; where that is no schema, the last turn asks for it in words."""
+    output_mode = await model.output_mode()
+    if output_mode == "json_schema" or form.kind == "json_object":
+        return form if output_mode in {"json_schema", "json_object"} else None
+    wish = f"Reply with JSON that satisfies this JSON Schema, and nothing else:\n{json.dumps(form.schema)}"
+    turns[-1] = replace(turns[-1], parts=(*turns[-1].parts, TextPart(f"\n\n{wish}")))
+    return ResponseFormat("json_object") if output_mode == "json_object" else None
 
 
 def _asked_format(form: JsonObject) -> ResponseFormat:

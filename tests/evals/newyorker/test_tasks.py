@@ -21,7 +21,7 @@ from askance.evals.run_plan import plan_run
 from askance.evals.runner import SampleEpoch
 from askance.evals.suite.context import NOTHING
 from askance.images import Image
-from askance.models import Model, ScriptedScorer
+from askance.models import Model, ScriptedEmbedder, ScriptedScorer
 from askance.replay import MemoryStore
 from tests.evals.newyorker import cartoons
 from tests.evals.newyorker.cartoons import ANIMALS, CONTESTS, animal
@@ -70,6 +70,9 @@ class Asked(list[ChatRequest]):
 
     def names(self) -> Counter[str]:
         return Counter(map(name_of, self))
+
+
+LETTERS = ScriptedEmbedder(lambda text: [float(text.count(letter)) for letter in "abcdef"], identity="letters")
 
 
 @pytest.fixture
@@ -222,6 +225,46 @@ def test_examples_do_not_depend_on_what_else_is_asked(data: Path, asked: Asked) 
     assert shown(seed=1) != whole
 
 
+def by_animal(text: str) -> list[float]:
+    """Cartoons of one place are alike, and animals a little so."""
+    places = [float(f"Place: {place}" in text) for place in cartoons.PLACES]
+    return [*places, *(0.1 * (f"{each} talks" in text) for each in ANIMALS), 0.01]
+
+
+@pytest.mark.parametrize("how", ["knn", "mmr", "balanced"])
+async def test_examples_like_the_cartoon_are_of_the_training_part_and_told(
+    data: Path, asked: Asked, tmp_path: Path, how: Any
+) -> None:
+    embedder = ScriptedEmbedder(by_animal, identity="animals")
+    task = CartoonMatching(
+        data=data, llm=asked.model, context="description", fold=1, shots=3, shots_from=how, embedder=embedder
+    )
+    run = await aevaluate(task, out=tmp_path / "run")
+    train = {contest for contest in CONTESTS if cartoons.split_of(contest, 1) == "train"}
+
+    for answer in run.answers:
+        told, examples = answer.sample.trace["shots"], answer.sample.inputs["examples"]
+        contests = [each["group"] for each in told["chosen"]]
+        assert len({*contests}) == 3
+        assert {*contests} <= train
+        assert [each["similarity"] for each in told["chosen"]] == sorted(each["similarity"] for each in told["chosen"])
+        for contest, example in zip(contests, examples, strict=True):
+            assert f"{animal(contest)} talks" in example.values["description"]
+        if how == "balanced":
+            assert len({example.answer for example in examples}) == 3
+        if how == "knn":
+            place = examples[-1].values["description"].splitlines()[0]
+            assert (told["chosen"][-1]["similarity"] > 0.9) == (place in embedder_texts(answer.sample))
+    assert run.name.endswith(f"3 shots by {how})")
+    shutil.rmtree(data)
+    again = await rescore(Run.open(run.path), CartoonMatching, reread=True)
+    assert (again.reread, again.changed, again.kept) == (9, (), ())
+
+
+def embedder_texts(sample: Any) -> str:
+    return f"Place: {sample.inputs['location']}"
+
+
 async def test_a_run_with_examples_is_read_again_from_its_folder_alone(
     data: Path, asked: Asked, tmp_path: Path
 ) -> None:
@@ -303,6 +346,8 @@ def test_a_joke_is_explained_and_held_against_the_authors_words(data: Path, aske
     [
         ({"shots": 2, "step_by_step": True}, "Examples show answers without reasoning"),
         ({"shots": 2, "context": "T_V"}, "are not verbalized"),
+        ({"shots": 2, "shots_from": "knn"}, "Nothing says what examples are like a question"),
+        ({"shots": 2, "shots_from": "knn", "embedder": LETTERS}, "nothing is said of its picture before the run"),
         ({"shots": 30}, "30 examples cannot be drawn from 9 contests of fold 0"),
         ({"ids": ["nothing", "5"]}, "1 of 2 names in the list are those of no item, such as 'nothing'"),
         ({"fold": "leaderboard"}, "no leaderboard"),

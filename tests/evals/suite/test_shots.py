@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
+import io
+import json
+import re
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from PIL import Image as Pillow
 from typing_extensions import override
 
-from askance.errors import BadData, UsageError
-from askance.evals import Sample, Scorer, right_or_wrong
-from askance.evals.solver import Solver
-from askance.evals.suite import ShotPool, ShotsTask
-from askance.evals.suite.shots import ShotsDraw
+from askance.chains import ask
+from askance.chains.planner import LinkPlan
+from askance.errors import AskanceError, BadData, ReplayMiss, UsageError
+from askance.evals import Evaluation, Sample, Scorer, right_or_wrong
+from askance.evals.run_plan import plan_run, planning
+from askance.evals.solver import ChainSolver, Solver
+from askance.evals.suite import ShotFacts, ShotPool, ShotsTask
+from askance.evals.suite.shots import ShotCandidates, ShotScreen, ShotsDraw, ShotsFrom
+from askance.images import Image
+from askance.models import Engine, ScriptedEmbedder, ScriptedModel, cosine, get_model
 from askance.nodes import Example
+from askance.replay import MemoryStore
 
 ROWS: dict[str | int, list[str]] = {
     contest: [f"{contest}.{n}" for n in range(1, contest % 4 + 2)] for contest in range(1, 31)
@@ -156,7 +167,8 @@ class Few(ShotsTask):
             both,
             POOL,
             example=lambda row: Example(values={"question": row}, answer="yes"),
-            group=lambda sample: int(sample.group),
+            facts=lambda row: ShotFacts(id=row, group=contest(row)),
+            known=lambda sample: ShotFacts(id=sample.id, group=int(sample.group)),
         )
 
     @override
@@ -200,8 +212,271 @@ def test_the_official_drawing_needs_the_whole_split(part: dict[str, Any]) -> Non
 
 
 def test_the_options_are_kept_and_checked() -> None:
-    assert {"shots": 5, "shots_draw": "own"}.items() <= Few(data=Path(), shots=5).kept().items()
+    assert Few(data=Path(), shots=5).kept()["shots"] == 5
     with pytest.raises(UsageError, match="The option 'shots' of the task 'few' cannot be -1"):
         Few(data=Path(), shots=-1)
     with pytest.raises(UsageError, match=r"cannot be 'mine'\. It takes one of `own`, `official`"):
         Few(data=Path(), shots_draw=cast("Any", "mine"))
+
+
+# --- by what is like the question ---
+
+SAID = {
+    "1": (1.0, 0.0, 0.0),
+    "2": (0.9, 0.4, 0.0),
+    "3": (0.9, 0.4, 0.0),
+    "4": (0.9, 0.0, 0.436),
+    "5": (0.0, 1.0, 0.0),
+    "6": (-1.0, 0.1, 0.0),
+}
+"""By contest, the vector of what is said of its rows."""
+LABELS = {"1": "yes", "2": "yes", "3": "yes", "4": "no", "5": "no", "6": "maybe"}
+ASKED = {"q": (1.0, 0.05, 0.0), "r": (0.1, 1.0, 0.0)}
+
+
+def by_letters(text: str) -> tuple[float, ...]:
+    return {**SAID, **ASKED}[text]
+
+
+def facts_of(row: str, **more: Any) -> ShotFacts:
+    return ShotFacts(id=row, group=contest(row), text=row[0], label=LABELS[row[0]], **more)
+
+
+class Like(Few):
+    """Shows examples that are like the question."""
+
+    pool: ClassVar[ShotPool[str]] = ShotPool({int(each): [f"{each}.2", f"{each}.1"] for each in SAID}, noun="contest")
+
+    @override
+    def samples(self) -> list[Sample]:
+        asked = [
+            Sample(id=key if order == 1 else f"{key}#2", inputs={"question": "?"}, group=key, tags={"order": order})
+            for key in ASKED
+            for order in (1, 2)
+        ]
+        return self.with_shots(
+            asked,
+            self.pool,
+            example=lambda row: Example(values={"question": row}, answer="yes"),
+            facts=self.facts,
+            known=self.known,
+        )
+
+    def facts(self, row: str) -> ShotFacts:
+        return facts_of(row)
+
+    def known(self, sample: Sample) -> ShotFacts:
+        return ShotFacts(id=sample.group, group=99, text=sample.group)
+
+
+def like(how: ShotsFrom, task: type[Like] = Like, engine: Engine | None = None, **options: Any) -> Like:
+    given: dict[str, Any] = {"shots": 3, "embedder": ScriptedEmbedder(by_letters, identity="letters"), **options}
+    return task(data=Path(), shots_from=how, engine=engine or Engine(records=MemoryStore()), **given)
+
+
+def test_the_nearest_are_shown_the_nearest_of_all_last_and_ties_go_by_id() -> None:
+    one, again, other, _ = like("knn").samples()
+
+    assert shown(one) == shown(again) == ["3.1", "2.1", "1.1"]
+    assert shown(other) == ["3.1", "2.1", "5.1"]
+
+
+def test_the_trace_says_which_were_chosen_and_how() -> None:
+    sample = like("knn", shots=2).samples()[0]
+    cosines = [cosine(ASKED["q"], SAID[each]) for each in "21"]
+
+    assert sample.trace["shots"] == {
+        "from": "knn",
+        "embedder": "letters",
+        "compared": "descriptions",
+        "chosen": [
+            {"id": "2.1", "group": 2, "similarity": round(cosines[0], 4)},
+            {"id": "1.1", "group": 1, "similarity": round(cosines[1], 4)},
+        ],
+    }
+    assert Sample.from_form(json.loads(json.dumps(sample.form()))).trace == sample.trace
+    assert Few(data=Path(), shots=1).samples()[0].trace["shots"]["chosen"][0].keys() == {"id", "group"}
+
+
+def test_what_is_like_another_example_is_worth_less_by_marginal_relevance() -> None:
+    """By hand: behind 1 and 2, contest 3 is worth .7 · .933 − .3 · 1 = .353, and 4 .7 · .899 − .3 · .9 = .359."""
+    assert shown(like("mmr").samples()[0]) == ["4.1", "2.1", "1.1"]
+    assert shown(like("knn").samples()[0]) == ["3.1", "2.1", "1.1"]
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 6))
+def test_marginal_relevance_is_that_of_its_definition(seed: int, count: int) -> None:
+    random = np.random.RandomState(seed)
+    vectors = random.normal(size=(12, 4))
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    rows = [ShotFacts(id=f"{n:02}", group=n) for n in range(11)]
+    found = ShotCandidates.of(rows, vectors[:11]).choose(
+        vectors[11], how="mmr", count=count, screen=ShotScreen(question=ShotFacts(id="q", group=99), leaks="refuse")
+    )
+
+    taken: list[int] = []
+    while len(taken) < count:
+        worth = {
+            n: 0.7 * vectors[n] @ vectors[11] - 0.3 * max((vectors[n] @ vectors[m] for m in taken), default=0.0)
+            for n in range(11)
+            if n not in taken
+        }
+        taken.append(max(worth, key=lambda n: worth[n]))
+    assert {place for place, _ in found} == {*taken}
+
+
+def test_labels_take_turns_and_each_gives_its_nearest() -> None:
+    assert shown(like("balanced").samples()[0]) == ["6.1", "4.1", "1.1"]
+    assert shown(like("balanced", shots=4).samples()[0]) == ["6.1", "4.1", "2.1", "1.1"]
+    assert shown(like("balanced", shots=2).samples()[2]) == ["2.1", "5.1"]
+
+
+@pytest.mark.parametrize("how", ["knn", "mmr", "balanced"])
+def test_a_choice_is_the_same_again_and_replays_without_the_embedder(how: ShotsFrom) -> None:
+    records = MemoryStore()
+    first = like(how, engine=Engine(records=records)).samples()
+
+    def refuse(_: str) -> Any:
+        raise AssertionError("a vector on record was asked for")
+
+    gone = ScriptedEmbedder(refuse, identity="letters")
+    assert like(how, engine=Engine(records=records, mode="replay"), embedder=gone).samples() == first
+    assert like(how).samples() == first
+    with pytest.raises(ReplayMiss):
+        like(how, engine=Engine(records=MemoryStore(), mode="replay"), embedder=gone).samples()
+
+
+async def test_a_plan_counts_the_vectors_and_makes_none() -> None:
+    records = MemoryStore()
+    engine = Engine(records=records)
+    embedder = ScriptedEmbedder(by_letters, identity="letters")
+    with planning():
+        planned = like("knn", engine=engine, embedder=embedder).evaluation()
+    before = await _planned(planned, engine)
+
+    made = like("knn", engine=engine, embedder=embedder).evaluation()
+    after = await _planned(made, engine)
+
+    assert (before.link, before.known, before.hits, before.computed) == ("vectors", 8, 0, True)
+    assert (after.known, after.hits) == (0, 8)
+    assert sum(map(len, embedder.asked)) == 8
+    assert [how_many(sample) for sample in planned.samples] == [3] * 4
+    with planning():
+        assert like("knn", engine=engine, embedder=embedder).evaluation().samples == made.samples
+
+
+async def _planned(task: Evaluation, engine: Engine) -> LinkPlan:
+    model = ScriptedModel(lambda _: "1")
+    chain = ask(get_model(model, engine=engine), "Which?")
+    plan = await plan_run(replace(task, solver=ChainSolver(chain, given=lambda _: {"image": None})), (), engine)
+    (line,) = [line for line in plan.links if line.link == "vectors"]
+    return line
+
+
+# --- leaks that only the data shows ---
+
+
+def picture(color: int) -> Image:
+    file = io.BytesIO()
+    Pillow.new("RGB", (4, 4), (color, 0, 0)).save(file, "PNG")
+    return Image.from_bytes(file.getvalue(), name=f"{color}.png")
+
+
+class SamePicture(Like):
+    """The nearest row has the picture of the question."""
+
+    @override
+    def facts(self, row: str) -> ShotFacts:
+        return facts_of(row, picture=lambda: picture(int(row[0])))
+
+    @override
+    def known(self, sample: Sample) -> ShotFacts:
+        return replace(super().known(sample), picture=lambda: picture(1))
+
+
+class SameWords(Like):
+    """A row is described as the question is, but for blanks and case."""
+
+    @override
+    def facts(self, row: str) -> ShotFacts:
+        found = facts_of(row)
+        return replace(found, text=" Q") if row[0] == "1" else found
+
+
+class OwnGroup(Like):
+    """The question's own group is in the pool."""
+
+    @override
+    def known(self, sample: Sample) -> ShotFacts:
+        return replace(super().known(sample), group=4)
+
+
+def folded(text: str) -> tuple[float, ...]:
+    return by_letters(text.strip().lower())
+
+
+@pytest.mark.parametrize("how", ["knn", "mmr", "balanced"])
+@pytest.mark.parametrize(("task", "why"), [(SamePicture, "the same picture"), (SameWords, "the same description")])
+def test_a_planted_leak_is_refused_by_name_or_left_out(how: ShotsFrom, task: type[Like], why: str) -> None:
+    embedder = ScriptedEmbedder(folded, identity="folded")
+    with pytest.raises(BadData, match=f"The question 'q' would be shown the example '1.1', which has {why}") as caught:
+        like(how, task, embedder=embedder).samples()
+    assert "-T shots_leaks=leave-out" in str(caught.value.hint)
+
+    found = like(how, task, embedder=embedder, shots_leaks="leave-out").evaluation()
+    told = found.samples[0].trace["shots"]
+    assert {each["id"] for each in told["left_out"]} == {"1.1", "1.2"}
+    assert {each["why"] for each in told["left_out"]} == {why}
+    assert not {"1.1", "1.2"} & {*shown(found.samples[0])}
+    assert any("left out, which would give the answer away" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("draw", ["own", "official"])
+def test_a_planted_leak_is_refused_in_a_random_drawing_too(draw: ShotsDraw) -> None:
+    with pytest.raises(BadData, match="which has the same picture"):
+        like("random", SamePicture, embedder=None, shots=6, shots_draw=draw).samples()
+
+
+@pytest.mark.parametrize("how", ["random", "knn", "mmr", "balanced"])
+def test_a_row_of_the_questions_own_group_is_refused(how: ShotsFrom) -> None:
+    given = {"embedder": None} if how == "random" else {}
+    with pytest.raises(BadData, match="its own contest 4"):
+        like(how, OwnGroup, **given).samples()
+
+
+class Silent(Like):
+    """Nothing is said of the pictures of the pool."""
+
+    @override
+    def facts(self, row: str) -> ShotFacts:
+        return replace(facts_of(row), text=" ", label="")
+
+
+@pytest.mark.parametrize(
+    ("how", "task", "options", "message"),
+    [
+        ("knn", Silent, {}, "cannot compare '1.1' with other questions: nothing is said of its picture"),
+        ("balanced", Silent, {}, "the answer of '1.1' has no label"),
+        ("knn", Like, {"shots": 7}, "7 examples cannot be drawn from 6 contests"),
+        ("knn", SamePicture, {"shots": 6, "shots_leaks": "leave-out"}, "6 examples cannot be drawn from 5 contests"),
+        ("random", SamePicture, {"shots": 6, "shots_leaks": "leave-out", "embedder": None}, "from 5 contests"),
+        ("knn", Like, {"embedder": None}, "which `shots_from=knn` needs"),
+        ("knn", Like, {"shots": 0}, "none are asked for"),
+        ("random", Like, {}, "none are asked for"),
+        ("knn", Like, {"shots_draw": "official"}, "The official drawing is one at random"),
+    ],
+)
+def test_what_cannot_be_chosen_is_refused(
+    how: ShotsFrom, task: type[Like], options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(AskanceError, match=re.escape(message)) as caught:
+        like(how, task, **options).samples()
+    assert caught.value.hint
+
+
+def test_how_examples_were_chosen_is_kept_with_a_run() -> None:
+    kept = like("mmr", shots_leaks="leave-out").kept()
+
+    assert kept["embedder"] == {"model": {"name": "letters"}}
+    assert (kept["shots"], kept["shots_from"], kept["shots_leaks"]) == (3, "mmr", "leave-out")
+    assert not {name for name in Few(data=Path()).kept() if name.startswith("shots") or name == "embedder"}

@@ -104,7 +104,7 @@ function pairDetail(row, { detail: { sides: all }, calls }) {
   const top = h("div", { class: `pair-wide about${picture ? "" : " plain"}` }, picture, answer);
   const unlike = row.unlike ? h("p", { class: "warning" }, "The two were not asked the same: another picture, options or target.") : null;
   const score = a.score || b.score ? h("div", { class: "pair-wide" }, h("h2", {}, "Score"), sides(scoreValues, a, b)) : null;
-  return [unlike, inAll(row), top, reasonsOf(a, b), noteElement(row), upstream(pair, a, b, calls), score];
+  return [unlike, inAll(row), top, reasonsOf(a, b), noteElement(row), pairExamples(a, b), upstream(pair, a, b, calls), score];
 }
 
 /** What the sample is worth in every run, where there are more than the two that are shown. */
@@ -147,6 +147,13 @@ function pairOptions(a, all) {
   });
   const legend = index.names.map((name, place) => `${index.letters[place]}: ${name}`).join(" · ");
   return h("div", {}, h("ol", { class: "options" }, items), h("p", { class: "note" }, legend));
+}
+
+function pairExamples(a, b) {
+  const shows = (side) => ((side.inputs || {}).examples || []).length;
+  if (!shows(a) && !shows(b)) return null;
+  const made = (side) => shows(side) ? h("div", {}, exampleChoice(side), examplesList(side)) : h("p", { class: "soft" }, "none");
+  return h("section", { class: "pair-wide" }, h("h2", {}, "Examples before the question"), sides(made, a, b));
 }
 
 function promptText(call) {

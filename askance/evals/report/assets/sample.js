@@ -7,7 +7,7 @@ function linkTitle(name) {
 
 function sampleDetail(row, { detail: one, calls }) {
   const share = index.runs[Number(state.run)].share;
-  return [about(row, one), reasons(one), noteElement(row), verbalizations(one), scored(row, one, share), blamed(one), linksOf(one, calls), others(one), rest(row, one)];
+  return [about(row, one), reasons(one), noteElement(row), verbalizations(one), examplesOf(one), scored(row, one, share), blamed(one), linksOf(one, calls), others(one), rest(row, one)];
 }
 
 function about(row, one) {
@@ -66,6 +66,34 @@ function verbalizations(one) {
   }
   if (one.statement) lines.push([linkTitle("statement"), [h("b", {}, one.statement.relation || ""), " ", one.statement.text || json(one.statement)]]);
   return lines.length ? h("section", {}, h("h2", {}, "Verbalization"), labelled(lines)) : null;
+}
+
+/** The questions that were shown with their answers before this one was asked, and how they were chosen. */
+function examplesOf(one) {
+  const shown = (one.inputs || {}).examples;
+  if (!Array.isArray(shown) || !shown.length) return null;
+  return h("section", {}, h("h2", {}, "Examples before the question"), exampleChoice(one), examplesList(one));
+}
+
+function exampleChoice(one) {
+  const { from, embedder, compared, draw, left_out: leftOut } = one.shots || {};
+  if (!from) return null;
+  const how = embedder ? `chosen by ${from}: ${compared} compared by ${embedder}, the nearest last` : `drawn at random${draw === "official" ? " as the authors' script does" : ""}`;
+  const lost = (leftOut || []).map((each) => h("p", { class: "note" }, `${each.id} left out: ${each.why}`));
+  return [h("p", { class: "note" }, how), lost];
+}
+
+function examplesList(one) {
+  const chosen = (one.shots || {}).chosen || [];
+  return h("ol", { class: "options", "aria-label": "Examples" }, one.inputs.examples.map((each, place) => {
+    const { id, group, similarity } = chosen[place] || {};
+    const name = id === undefined ? "example" : [id, group === id ? null : `group ${group}`].filter(Boolean).join(" · ");
+    const told = Object.entries(each.values || {}).map(([name, value]) => [name.replaceAll("_", " "), Array.isArray(value) ? value.map(json).join("\n") : noteText(value)]);
+    if (each.image) told.unshift(["picture", each.image.name || String(each.image.sha256).slice(0, 12)]);
+    const body = h("details", {}, h("summary", {}, name, " · answer ", h("b", {}, each.answer === undefined ? "–" : noteText(each.answer))), told.map(([part, text]) => titled(part, text)));
+    const flag = similarity === undefined ? null : h("span", { class: "flags" }, h("span", { class: "flag", title: "Cosine to the question" }, Number(similarity).toFixed(3)));
+    return h("li", {}, h("span", { class: "n" }, place + 1), h("span", { class: "words" }, body), flag);
+  }));
 }
 
 function scored(row, one, share) {

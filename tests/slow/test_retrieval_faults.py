@@ -1,0 +1,212 @@
+"""What goes wrong with an index, by the command: each fault is named with the way out, and the way out helps."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.slow.ads_folder import STATEMENTS, ads_folder
+from tests.slow.commands import Place, Ran
+from tests.slow.conftest import Switch
+
+pytestmark = pytest.mark.slow(group="retrieval")
+
+USAGE = 2
+"""Exit code where the command was asked for something that it cannot do."""
+QUERY = "a strong coffee in the morning"
+STORE = """\
+import chromadb
+from llama_index.vector_stores.chroma import ChromaVectorStore
+from askance.retrieval.llama import LlamaVectorStore
+
+client = chromadb.HttpClient(host="127.0.0.1", port={port})
+STORE = LlamaVectorStore(ChromaVectorStore(client.get_or_create_collection("ads", metadata={{"hnsw:space": "cosine"}})))
+"""
+
+
+class Lab:
+    """A user's folder with the demo's ads and an index of them."""
+
+    def __init__(self, place: Place, python: Path, encoder: Path) -> None:
+        self.place, self.python = place, python
+        self.build = ("index", "build", "ads.index", "--data", "ads", "--embedder", f"st:{encoder}")
+
+    def run(self, *words: str) -> Ran:
+        return self.place.run_by(self.python, words, {"OMP_NUM_THREADS": "1"})
+
+    def refused(self, *words: str, names: tuple[str, ...], code: int = USAGE) -> None:
+        """Runs a command that is refused with a message that holds all of `names`, and without a traceback."""
+        ran = self.run(*words)
+        said = " ".join(ran.err.split())
+        assert ran.code == code, ran.out + ran.err
+        assert [name for name in names if name not in said] == [], said
+        assert "Traceback" not in said
+
+    def works(self, *words: str) -> Ran:
+        ran = self.run(*words)
+        assert ran.code == 0, ran.err
+        return ran
+
+
+@pytest.fixture(scope="module")
+def whole(retrieval_python: Path, static: Path, tmp_path_factory: pytest.TempPathFactory) -> Lab:
+    """A folder with an index that is sound."""
+    place = Place(folder=tmp_path_factory.mktemp("faults"))
+    ads_folder(place.folder / "ads")
+    lab = Lab(place, retrieval_python, static)
+    lab.works(*lab.build)
+    return lab
+
+
+@pytest.fixture
+def lab(whole: Lab, tmp_path: Path) -> Lab:
+    """A copy of it, to spoil."""
+    shutil.copytree(whole.place.folder, tmp_path / "work")
+    return Lab(Place(folder=tmp_path / "work"), whole.python, Path(whole.build[-1].partition(":")[2]))
+
+
+SEARCH = ("index", "search", "ads.index", QUERY)
+
+
+# --- an index of others ---
+
+
+def test_an_index_of_other_texts(lab: Lab) -> None:
+    other = lab.place.folder / "other" / STATEMENTS
+    other.parent.mkdir(parents=True)
+    other.write_text(
+        json.dumps({"1/11.jpg": [["I should sleep because I am tired"], ["I should sleep"] * 15]}), "utf-8"
+    )
+    shutil.copytree(lab.place.folder / "ads" / "train_images", lab.place.folder / "other" / "train_images")
+    shutil.copyfile(
+        lab.place.folder / "ads" / "train_images" / "1" / "1.jpg",
+        lab.place.folder / "other" / "train_images" / "1" / "11.jpg",
+    )
+    asked = ("eval", "run", "pittads/open-arr", "--data", "other", "--context", "I", "-T", "how=image")
+
+    lab.refused(*lab.build[:3], "--data", "other", names=("ads.index", "other entries", "another folder"))
+    lab.refused(*asked, "-T", "index=ads.index", names=("ads.index", "no true statement", "askance index build"))
+
+
+def test_an_index_of_another_encoder(lab: Lab, clip: Path) -> None:
+    names = ("ads.index", "no vectors", "st:", "A build with another embedder adds its vectors")
+
+    lab.refused(*SEARCH, "--how", "dense", "--embedder", f"clip:{clip}", names=names)
+    lab.refused(*SEARCH[:3], "ads/train_images/1/1.jpg", "--how", "image", names=("ads.index", "clip:"))
+    lab.works("index", "build", "ads.index", "--embedder", f"clip:{clip}")
+    lab.works(*SEARCH[:3], "ads/train_images/1/1.jpg", "--how", "image")
+
+
+# --- changed files ---
+
+
+def flipped(path: Path) -> None:
+    """Changes one byte in the middle of a file."""
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 0xFF
+    path.write_bytes(content)
+
+
+def cut(path: Path) -> None:
+    """Cuts a file off."""
+    path.write_bytes(path.read_bytes()[:-5])
+
+
+@pytest.mark.parametrize("spoil", [flipped, cut, Path.unlink])
+@pytest.mark.parametrize(
+    ("file", "how"), [("vectors/*.rows", "dense"), ("bm25/data*", "bm25"), ("statements.jsonl", "bm25")]
+)
+def test_a_changed_file(lab: Lab, spoil: Callable[[Path], None], file: str, how: str) -> None:
+    wanted = hits(lab.works(*SEARCH, "--how", how, "--json"))
+    (path,) = (lab.place.folder / "ads.index").glob(file)
+    shutil.rmtree(lab.place.folder / ".askance")
+    spoil(path)
+
+    lab.refused(*SEARCH, "--how", how, names=(path.name,))
+    stats = lab.run("index", "stats", "ads.index")
+    assert stats.code == 1
+    assert path.name in stats.err
+    path.unlink(missing_ok=True)  # what the message says
+    lab.works(*lab.build)
+    assert hits(lab.works(*SEARCH, "--how", how, "--json")) == wanted
+
+
+def test_an_index_that_was_not_finished(lab: Lab) -> None:
+    (lab.place.folder / "ads.index" / "index.json").unlink()
+
+    lab.refused(*SEARCH, names=("ads.index", "not finished", "same build again"))
+    lab.works(*lab.build)
+    lab.works(*SEARCH)
+
+
+def hits(ran: Ran) -> list[tuple[str, float]]:
+    return [(hit["id"], hit["score"]) for hit in ran.lines[0]["hits"]]
+
+
+# --- a server ---
+
+
+def test_a_store_at_a_server_that_is_dead(lab: Lab, chroma_switch: Switch) -> None:
+    port = chroma_switch.on().url.rpartition(":")[2]
+    (lab.place.folder / "mine.py").write_text(STORE.format(port=port), "utf-8")
+    build = (*lab.build[:2], "served.index", *lab.build[3:], "--vector-store", "mine.py:STORE")
+    search = ("index", "search", "served.index", QUERY, "--how", "dense", "--vector-store", "mine.py:STORE", "--json")
+    lab.works(*build)
+    found = hits(lab.works(*search))
+    shutil.rmtree(lab.place.folder / ".askance")
+
+    lab.refused(*search[:6], names=("served.index", "--vector-store"))
+    chroma_switch.off()
+    lab.refused(*search, names=("mine.py", "connect"))
+    chroma_switch.on()
+    assert hits(lab.works(*search)) == found
+    chroma_switch.off()
+    assert hits(lab.works(*search, "--replay")) == found
+
+
+# --- queries ---
+
+
+@pytest.mark.parametrize("query", ["", "   ", "\n"])
+def test_an_empty_query(lab: Lab, query: str) -> None:
+    lab.refused(*SEARCH[:3], query, names=("query", "text"))
+
+
+def test_a_picture_that_is_not_there(lab: Lab) -> None:
+    lab.refused(*SEARCH[:3], "ads/nowhere.jpg", names=("ads/nowhere.jpg", "Check the name"))
+
+
+def test_words_that_no_text_has_find_nothing(lab: Lab) -> None:
+    ran = lab.works(*SEARCH[:3], "xylophone zeppelin", "--how", "bm25")
+
+    assert ran.out == ""
+    assert "Nothing was found" in ran.err
+
+
+# --- leaks ---
+
+
+TOLD = {
+    "true statement": "The ad says: i should drink Mason's Roast, because it gives my day a SOLID START!",
+    "option": "A cup of bricks. I should look after old chimneys because swifts nest in them.",
+}
+
+
+@pytest.mark.parametrize("what", TOLD)
+def test_a_description_that_was_told_what_to_find(lab: Lab, what: str) -> None:
+    said = lab.place.folder / "said"
+    said.mkdir()
+    with (said / "IN_LLAVA_description_ARR.csv").open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([("ID", "description"), ("1/1.jpg", TOLD[what])])
+    (lab.place.folder / "one.txt").write_text("1/1.jpg\n", "utf-8")
+    asked = ("eval", "run", "pittads/open-arr", "--data", "ads", "--ids", "one.txt", "--context", "IN")
+    asked += ("-T", "index=ads.index", "-T", "descriptions=said", "-T", "how=bm25", "--out", "run")
+
+    lab.refused(*asked, names=("1/1.jpg", what, "leaks=noted"))
+    lab.works(*asked, "-T", "leaks=noted")
+    assert "1/1.jpg" in (lab.place.folder / "run" / "run.json").read_text("utf-8")
