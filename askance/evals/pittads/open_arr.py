@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field
@@ -35,27 +35,27 @@ from askance.evals.pittads.task import DescribedTask
 from askance.evals.ranking import Ranking
 from askance.evals.sample import Prediction, Sample
 from askance.evals.solver import given_of, nodes_form, prompt_files
-from askance.evals.suite.breakdown import by_tag
 from askance.evals.suite.choice import COUNT, choice_samples, multi_scorer
 from askance.evals.suite.context import PICTURE, View, chain_of, context_chain, tools_of
 from askance.evals.suite.ranker import is_missing, said_in, why_missing
 from askance.evals.suite.retrieval_metrics import chance_note, retrieval_scorer
-from askance.evals.suite.suite_task import ModelTask
-from askance.models import EmbedderLike, get_embedder
+from askance.evals.suite.suite_task import JudgeTask, ModelTask
+from askance.models import EmbedderLike, collect_keys, get_embedder
 from askance.python_file import load_object
 from askance.retrieval import Index, IndexLike, ListwiseReranker, RetrievalQuery, retriever
 from askance.retrieval.entries import JUNK, STATEMENTS, entry_id, marks_of
 
 if TYPE_CHECKING:
     from askance.chains import Planner, Reading
-    from askance.chat import JsonObject
+    from askance.chat import JsonObject, Outcome
     from askance.evals.pittads.dataset import Ad
     from askance.evals.scorer import Scorer
     from askance.evals.solver import Solver
     from askance.models import Engine, Model
     from askance.nodes import Node
-    from askance.retrieval import IndexEntry, IndexRetriever, RetrievalHit, VectorStore
+    from askance.retrieval import IndexEntry, IndexRetriever, RecordedRetriever, VectorStore
 
+    Searcher: TypeAlias = "IndexRetriever | RecordedRetriever"
     StoreLike: TypeAlias = "str | VectorStore"
 else:
     StoreLike = Annotated[Any, "a store of vectors"]
@@ -84,13 +84,13 @@ SHOWN = 100
 LEAST_WORDS = 4
 """Words of a statement, option or slogan that descriptions are searched for; shorter ones stand there by chance."""
 
-BY_TAG = ("recall@10",)
-"""Figures that are given by topic and by atypicality."""
-
 OPEN_NOTE = (
     "Open-set figures are askance's own: the paper chooses among 15 or 18 options of an image, and no published figure "
     "belongs beside these"
 )
+
+RERANKED: Link[Any] = Link("rerank", tuple, write=lambda hits: [hit.id for hit in hits], label="new order")
+"""The first statements in the order that a model gave them."""
 
 GUESSES: Link[Guesses] = Link(
     "guesses",
@@ -103,7 +103,7 @@ GUESSES: Link[Guesses] = Link(
 """The link with the action-reasons that a model guesses."""
 
 
-class OpenArr(ModelTask, DescribedTask, StatementsTask):
+class OpenArr(JudgeTask, ModelTask, DescribedTask, StatementsTask):
     """Which of all statements of an index an ad argues for, or which of its own options."""
 
     name = "pittads/open-arr"
@@ -147,6 +147,11 @@ class OpenArr(ModelTask, DescribedTask, StatementsTask):
         """
         super().check()
         view, ways = self.view, set(self.how.split("+"))
+        if self.within == "options" and self.judge is not None:
+            raise UsageError(
+                "A judge says which statements mean the same as a true one, and an option is true or not.",
+                hint="Leave out `judge` or `within`.",
+            )
         if self.baseline is not None and (self.within == "options" or self.rerank):
             raise UsageError(
                 f"The baseline {self.baseline!r} ranks all statements and asks nobody.",
@@ -241,7 +246,11 @@ class OpenArr(ModelTask, DescribedTask, StatementsTask):
             )
         if self.within == "options":
             return tuple(self._choices())
-        return tuple(replace(self._sample(ad), target={"true": [*self.targets[ad.id]]}) for ad in self.subset.items)
+        return tuple(replace(self._sample(ad), target=self._target_of(ad)) for ad in self.subset.items)
+
+    def _target_of(self, ad: Ad) -> JsonObject:
+        texts = {entry_id(text): text for text in ad.true}
+        return {"true": [*self.targets[ad.id]], "texts": [texts[name] for name in self.targets[ad.id]]}
 
     @override
     def samples(self) -> Sequence[Sample]:
@@ -285,7 +294,7 @@ class OpenArr(ModelTask, DescribedTask, StatementsTask):
         return self.engine or (self.see.engine if self.vlm or self.llm else None)
 
     @cached_property
-    def searcher(self) -> IndexRetriever:
+    def searcher(self) -> Searcher:
         """Searches the index."""
         return retriever(
             self.opened_index,
@@ -339,10 +348,8 @@ class OpenArr(ModelTask, DescribedTask, StatementsTask):
     def scorer(self) -> Scorer:
         if self.within == "options":
             return multi_scorer(NEGATIVE_KINDS)
-        scorer = retrieval_scorer()
-        for tag in TAGS:
-            scorer = by_tag(scorer, tag, self.found(tag, lambda tag=tag: self._values_of(tag)), *BY_TAG)
-        return replace(scorer, notes=(OPEN_NOTE, *scorer.notes))
+        tags = {tag: self.found(tag, partial(self._values_of, tag)) for tag in TAGS}
+        return retrieval_scorer(depth=RANKED, judge=self.noted_judge, tags=tags, notes=(OPEN_NOTE,))
 
     def _values_of(self, tag: str) -> list[str]:
         return sorted({sample.tags[tag] for sample in self.asked if tag in sample.tags})
@@ -354,8 +361,7 @@ class OpenArr(ModelTask, DescribedTask, StatementsTask):
         own = (f"Index of {many(index.count, 'statement')}, {index.digest[:12]}", *leaks)
         if self.within == "options":
             return (*super().notes(), *options_notes(self.dataset, self.asked), *own)
-        counts = [len(sample.target["true"]) for sample in self.asked]
-        return (*super().notes(), *self._target_notes(), *own, chance_note(counts, index.count))
+        return (*super().notes(), *self._target_notes(), *own, chance_note(self.asked, index.count))
 
     def _target_notes(self) -> Iterator[str]:
         """Which split the targets are of, and what is left out of them."""
@@ -479,7 +485,7 @@ class SearchSolver:
 
     def __init__(
         self,
-        searcher: IndexRetriever,
+        searcher: Searcher,
         *,
         chain: Chain,
         view: View,
@@ -537,23 +543,39 @@ class SearchSolver:
         if self.view.picture and sample.image is None:
             return Prediction(outcome="failed", reason="there is no picture")
         reading = await self.chain.ainvoke({**given_of(sample)}, config)
-        line = line_of(reading)
-        trace = {"verbalization": line["verbalization"], "statement": line["statement"]}
-        lacking = why_missing(reading, self._needed(reading))
-        query = None if lacking else self._query_of(reading, sample)
-        if query is None or not (query.texts or query.image):
-            why = lacking or "nothing is said of the picture"
-            return Prediction(outcome="skipped", reason=why, links=line["links"], trace=trace, meta=line["meta"])
+        return await self._answer(reading, sample, config)
+
+    async def _answer(self, reading: Reading, sample: Sample, config: Any = None) -> Prediction:
+        """The prediction from what the chain found out."""
+        query, lacking = self._query_of(reading, sample), why_missing(reading, self._needed(reading))
+        if lacking or not (query.texts or query.image is not None):
+            return _prediction(reading, "skipped", reason=lacking or "nothing is said of the picture")
         names = names_of_options(sample)
-        hits = await self.searcher.search(query, among=names)
-        searched: JsonObject = {"outcome": "answered", "calls": [*self.searcher.keys(query, among=names)]}
-        found = Prediction(
-            outcome="answered",
-            links={**line["links"], "search": searched},
-            trace={**trace, "query": {"texts": [*query.texts], "image": query.image is not None}},
-            meta=line["meta"],
-        )
-        return answered(found, hits, names)
+        with collect_keys() as keys:
+            hits = await self.searcher.search(query, among=names)
+        trace: JsonObject = {"query": {"texts": [*query.texts], "image": query.image is not None}}
+        links: JsonObject = {"search": {"outcome": "answered", "calls": keys}}
+        if self.reranker is not None and hits:
+            first, statement = hits[: self.rerank], text_of(reading.value(STATEMENT))
+            found = await self.reranker.rerank(
+                description_in(reading, self.view), first, statement=statement, config=config
+            )
+            known = {**reading.known, RERANKED.name: RERANKED}
+            reading = replace(reading, known=known, links={**reading.links, RERANKED.name: found})
+            if found.value is None:
+                return _prediction(reading, found.outcome, reason=found.reason, links=links, trace=trace)
+            hits = [*found.value, *hits[self.rerank :]]
+        if names is None:
+            value = [{"id": hit.id, "text": hit.text, "score": hit.score} for hit in hits[:SHOWN]]
+            ranking = Ranking([hit.id for hit in hits], [hit.score for hit in hits])
+            return _prediction(reading, "answered", links=links, trace=trace, value=value, ranking=ranking)
+        if not hits:
+            why = "the search finds none of the options"
+            return _prediction(reading, "invalid", reason=why, links=links, trace=trace)
+        scores = {hit.id: hit.score for hit in hits}
+        trace["scores"] = [scores.get(name) for name in names]
+        value = [names.index(hit.id) + 1 for hit in hits[:COUNT]]
+        return _prediction(reading, "answered", links=links, trace=trace, value=value)
 
     def _needed(self, reading: Reading) -> list[str]:
         """The links without which there is no query; a statement may be absent."""
@@ -564,47 +586,49 @@ class SearchSolver:
         texts = query_texts(reading, self.view, self.query)
         return RetrievalQuery(texts=texts, image=sample.image if self.view.picture else None)
 
-    async def plan(self, sample: Sample, reading: Reading, planner: Planner) -> None:
+    async def plan(self, sample: Sample, reading: Reading, planner: Planner) -> Prediction | None:
         """Counts the searches, vectors and calls of the reranker that an answer needs, without making them.
 
         Raises:
             BadImage: the file of the picture cannot be read.
         """
         if self.view.picture and sample.image is None:
-            return
+            return None
+        query, names = self._query_of(reading, sample), names_of_options(sample)
         missing = [link for link in self._needed(reading) if is_missing(reading, link)]
-        waiting = (
-            (GUESSED if self.query == "guess" else 1 if self.query == "joined" else len(missing)) if missing else 0
-        )
-        texts = () if missing and self.query != "parts" else query_texts(reading, self.view, self.query)
-        query = RetrievalQuery(texts=texts, image=sample.image if self.view.picture else None)
-        if texts or waiting or query.image is not None:
-            self.searcher.plan(planner, query, among=names_of_options(sample), waiting=waiting)
+        waiting = len(missing)
+        if missing and self.query != "parts":
+            query, waiting = replace(query, texts=()), GUESSED if self.query == "guess" else 1
+        if not (query.texts or waiting or query.image is not None):
+            return None
+        there = self.searcher.plan(planner, query, among=names, waiting=waiting)
+        if self.reranker is not None:
+            hits = (await self.searcher.search(query, among=names))[: self.rerank] if there else []
+            said = text_of(reading.value(STATEMENT))
+            described = description_in(reading, self.view) if there else None
+            await self.reranker.plan(planner, described, hits, statement=said, count=self.rerank)
+        return await self._answer(reading, sample) if there else None
+
+
+def _prediction(
+    reading: Reading, outcome: Outcome, *, links: JsonObject | None = None, trace: JsonObject | None = None, **more: Any
+) -> Prediction:
+    """A prediction with what the chain found out, and what was found by it."""
+    line = line_of(reading)
+    said = {name: line[name] for name in ("verbalization", "statement")}
+    return Prediction(
+        outcome=outcome,
+        links={**line["links"], **(links or {})},
+        trace={**said, **(trace or {})},
+        meta=line["meta"],
+        **more,
+    )
 
 
 def names_of_options(sample: Sample) -> list[str] | None:
     """The ids of a sample's options, in their order; None where it has none."""
     options: Sequence[str] | None = sample.inputs.get("options")
     return None if options is None else [entry_id(text) for text in options]
-
-
-def answered(found: Prediction, hits: Sequence[RetrievalHit], names: Sequence[str] | None) -> Prediction:
-    """The prediction with its answer: the first hits and the ranking of all, or the numbers of the best options.
-
-    Args:
-        found: all but the answer.
-        hits: the best first.
-        names: ids of the options, where these are searched.
-    """
-    if names is None:
-        value = [{"id": hit.id, "text": hit.text, "score": hit.score} for hit in hits[:SHOWN]]
-        return replace(found, value=value, ranking=Ranking([hit.id for hit in hits], [hit.score for hit in hits]))
-    if not hits:
-        return replace(found, outcome="invalid", reason="the search finds none of the options")
-    places = {name: number for number, name in enumerate(names, start=1)}
-    scores = {hit.id: hit.score for hit in hits}
-    value = [places[hit.id] for hit in hits][:COUNT]
-    return replace(found, value=value, trace={**found.trace, "scores": [scores.get(name) for name in names]})
 
 
 class FrequentSolver:
