@@ -29,6 +29,7 @@ INPUTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "detect_statement": (("description", "options"), ()),
     "choose_action_reason": (("description", "options"), ("statement", "step_by_step")),
     "choose_action_reasons": (("description", "options"), ("statement", "count", "step_by_step")),
+    "rerank_action_reasons": (("description", "options"), ("statement", "count")),
     "classify_atypicality": (("description", "definitions"), ()),
     "classify_from_picture": (("definitions",), ()),
     "choose_statement_from_picture": (("options",), ()),
