@@ -76,7 +76,7 @@ def seeing(data: Path, **answers: Any) -> Model:
     def narrated(request: ChatRequest) -> dict[str, str]:
         return {"description": said[picture_of(request)]}
 
-    return model(narration=narrated, **answers)
+    return model(**{"narration": narrated, **answers})
 
 
 def picture_of_file(data: Path, key: str) -> str:
@@ -97,13 +97,16 @@ async def run_of(task: Any, data: Path) -> Run:
     return await aevaluate(task, out=data.parent / "run")
 
 
+def predictions(run: Run) -> dict[str, Any]:
+    return {answer.sample.id: answer.prediction for answer in run.answers}
+
+
 def first_texts(run: Run) -> dict[str, str]:
-    found: dict[str, Any] = {answer.sample.id: answer.prediction.value for answer in run.answers}
-    return {name: value[0]["text"] if value else "" for name, value in found.items()}
+    return {name: each.value[0]["text"] if each.value else "" for name, each in predictions(run).items()}
 
 
 def queries(run: Run) -> dict[str, Any]:
-    return {answer.sample.id: answer.prediction.trace["query"]["texts"] for answer in run.answers}
+    return {name: each.trace["query"]["texts"] for name, each in predictions(run).items()}
 
 
 # --- from a picture to a ranking ---
@@ -184,7 +187,7 @@ async def test_a_call_without_an_answer_is_the_outcome_of_its_sample(data: Path,
 
     run = await run_of(OpenArr(data=data, index=index, context="IN", vlm=model(narration=narrated)), data)
 
-    found = {answer.sample.id: answer.prediction for answer in run.answers}
+    found = predictions(run)
     assert {name: each.outcome for name, each in found.items()} == {
         COFFEE: "answered",
         SHOES: "skipped",
@@ -378,8 +381,10 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
 async def test_what_does_not_go_together_is_refused(
     data: Path, index: Path, options: dict[str, Any], message: str
 ) -> None:
+    more: dict[str, Any] = {"data": data, "index": index, "context": "T_V", "vlm": seeing(data), **options}
+
     with pytest.raises(AskanceError, match=message) as caught:
-        OpenArr(**{"data": data, "index": index, "context": "T_V", "vlm": seeing(data), **options}).evaluation()
+        OpenArr(**more).evaluation()
 
     assert caught.value.hint
 
@@ -416,7 +421,7 @@ async def test_the_most_frequent_statements_come_first_for_every_image(data: Pat
     run = await run_of(OpenArr(data=data, index=place, baseline="frequent", context="text-only"), data)
 
     assert set(first_texts(run).values()) == {TRUE[SHOES][1]}
-    assert run.answers[0].prediction.value[0]["score"] == 3
+    assert predictions(run)[COFFEE].value[0]["score"] == 3
     assert [each.outcome async for each in rerun(Run.open(run.path), OpenArr)] == ["same"] * 3
 
 
@@ -438,6 +443,15 @@ async def test_a_run_is_scored_and_made_again_without_the_index(data: Path, inde
     assert [each.outcome async for each in rerun(Run.open(run.path), OpenArr)] == ["same"] * 3
 
 
+def leave_bare(index: Path) -> None:
+    """Takes all away from an index but its description."""
+    for each in index.iterdir():
+        if each.is_dir():
+            shutil.rmtree(each)
+        elif each.name != "index.json":
+            each.unlink()
+
+
 def again_in(model: Model, mode: Any) -> Model:
     """The same model in another mode, over the same records."""
     return model.changed(lambda settings: settings, Engine(mode=mode, records=model.engine.recorder.records))
@@ -446,9 +460,7 @@ def again_in(model: Model, mode: Any) -> Model:
 async def test_a_replay_needs_no_more_of_the_index_than_its_description(data: Path, index: Path) -> None:
     vlm = seeing(data)
     run = await run_of(OpenArr(data=data, index=index, context="IN", vlm=vlm), data)
-    for each in index.iterdir():
-        if each.name != "index.json":
-            shutil.rmtree(each) if each.is_dir() else each.unlink()
+    leave_bare(index)
     options: dict[str, Any] = {"data": data, "index": index, "context": "IN"}
 
     again = await aevaluate(OpenArr(**options, vlm=again_in(vlm, "replay")), out=data.parent / "again")
@@ -458,7 +470,7 @@ async def test_a_replay_needs_no_more_of_the_index_than_its_description(data: Pa
     ]
     assert again.figures == run.figures
     assert any("The statements of the index are not there" in note for note in again.notes)
-    with pytest.raises(AskanceError, match="lacks its file 'statements.jsonl'"):
+    with pytest.raises(AskanceError, match=r"lacks its file 'statements\.jsonl'"):
         OpenArr(**options, vlm=vlm).samples()
 
 
@@ -474,20 +486,19 @@ async def planned(task: OpenArr) -> dict[str, tuple[int, int, int]]:
 
 
 async def test_a_plan_counts_calls_searches_and_windows(data: Path, index: Path) -> None:
-    vlm = seeing(
-        data, rerank={"answers": [2, 1]}, guess_action_reasons={"statements": ["I should run", "I should sip"]}
-    )
+    guesses = {"statements": ["I should run", "I should sip"]}
+    vlm = seeing(data, choose_action_reasons={"answers": [2, 1]}, guess_action_reasons=guesses)
     options: dict[str, Any] = {"data": data, "index": index, "context": "IN", "rerank": 50}
     joined = OpenArr(**options, vlm=vlm)
     guessed = OpenArr(**options, query="guess", vlm=vlm)
 
-    before, guesses = await planned(joined), await planned(guessed)
+    before, with_guesses = await planned(joined), await planned(guessed)
     asked = len(vlm.engine.recorder.records)
     await run_of(joined, data)
     after = await planned(joined)
 
     assert before == {"narration": (0, 3, 0), "rerank": (0, 0, 12), "searches": (0, 0, 3)}
-    assert guesses == {"narration": (0, 3, 0), "guesses": (0, 0, 3), "rerank": (0, 0, 12), "searches": (0, 0, 9)}
+    assert with_guesses == {"narration": (0, 3, 0), "guesses": (0, 0, 3), "rerank": (0, 0, 12), "searches": (0, 0, 9)}
     assert asked == 0
     assert after == {"narration": (3, 0, 0), "rerank": (2, 0, 0), "searches": (3, 0, 0)}
 
@@ -495,11 +506,14 @@ async def test_a_plan_counts_calls_searches_and_windows(data: Path, index: Path)
 # --- the first ones, read again ---
 
 
+ALL_THREE = {"description": "Coffee, shoes and fuel."}
+
+
 def preferring(text: str) -> Any:
     """A reranker that puts one text first and leaves the others as they are shown."""
 
     def reply(request: ChatRequest) -> dict[str, Any]:
-        shown = re.findall(r"^(\\d+)\\. (.*)$", request.messages[-1].text.partition("Options:")[2], re.MULTILINE)
+        shown = re.findall(r"^(\d+)\. (.*)$", request.messages[-1].text.partition("Options:")[2], re.MULTILINE)
         numbers = {said: int(number) for number, said in shown}
         first = numbers.get(text, 1)
         return {"answers": [first, *(number for number in numbers.values() if number != first)][:10]}
@@ -508,25 +522,25 @@ def preferring(text: str) -> Any:
 
 
 async def test_a_model_puts_the_first_statements_in_order(data: Path, index: Path) -> None:
-    vlm = seeing(data, narration={"description": "Coffee, shoes and fuel."}, rerank=preferring(TRUE[SHOES][1]))
+    vlm = seeing(data, narration=ALL_THREE, choose_action_reasons=preferring(TRUE[SHOES][1]))
 
     run = await run_of(OpenArr(data=data, index=index, context="IN", rerank=5, vlm=vlm), data)
 
-    found = run.answers[0].prediction
+    found = predictions(run)[COFFEE]
     assert set(first_texts(run).values()) == {TRUE[SHOES][1]}
     assert found.links["rerank"]["value"][0] == entry_id(TRUE[SHOES][1])
     assert len(found.links["rerank"]["calls"]) == 1
     assert sorted(found.ranking.scores, reverse=True) != list(found.ranking.scores)
-    assert run.answers[0].prediction.meta["replayed"] + run.answers[0].prediction.meta["calls"] == 2
+    assert found.meta["replayed"] + found.meta["calls"] == 2
     assert [each.outcome async for each in rerun(Run.open(run.path), OpenArr)] == ["same"] * 3
 
 
 async def test_a_window_without_an_answer_is_the_outcome_of_its_sample(data: Path, index: Path) -> None:
-    vlm = seeing(data, rerank=ChatResponse(refusal="No."))
+    vlm = seeing(data, narration=ALL_THREE, choose_action_reasons=ChatResponse(refusal="No."))
 
     run = await run_of(OpenArr(data=data, index=index, context="IN", rerank=5, vlm=vlm), data)
 
-    found = run.answers[0].prediction
+    found = predictions(run)[COFFEE]
     assert (found.outcome, found.value, found.ranking) == ("refused", None, None)
     assert "Window 1 of 1" in str(found.reason)
     assert (found.links["narration"]["outcome"], found.links["rerank"]["outcome"]) == ("answered", "refused")
