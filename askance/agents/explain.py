@@ -80,9 +80,10 @@ class Answerer(Replier):
 
 
 class CaptionWriter(Replier):
-    """Writes a caption of one sentence for a described picture."""
+    """Writes a caption of one sentence for a picture; unlike the tool that captions, behind examples."""
 
     prompt = "caption_from_description"
+    picture_prompt = "caption"
     field = "description"
 
 

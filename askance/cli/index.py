@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from askance.retrieval import (
         Index,
         IndexEntry,
-        IndexRetriever,
         NearTwins,
         RetrievalHit,
         RetrievalQuery,
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
     from askance.workspace import Workspace
 
 app = typer.Typer(
-    help="An index of texts: build it, search it by texts or pictures, see what is in it.",
+    help="An index of texts: build it, search it, see what is in it.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -45,12 +44,10 @@ def index() -> None:
 
 
 Folder = Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder of the index.")]
-StoreOption = Annotated[
+OwnStore = Annotated[
     str | None,
     typer.Option(
-        metavar="file|lance|FILE.py:NAME",
-        help="Where the vectors are: file (the default), a file that is searched whole; lance, for more than fits into "
-        "memory; or a store of your own.",
+        metavar="FILE.py:NAME", help="A store of your own that the index was built with: its vectors lie there."
     ),
 ]
 
@@ -59,7 +56,7 @@ StoreOption = Annotated[
 
 
 @dataclass(frozen=True, kw_only=True)
-class BuildOptions:
+class IndexBuildOptions:
     """The options of one `askance index build`; None is not given."""
 
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder of the index; it is made.")]
@@ -100,7 +97,14 @@ class BuildOptions:
             help="Makes the vectors: st:FOLDER, or clip:FOLDER, whose pictures find texts. Without it: words alone."
         ),
     ] = None
-    vector_store: StoreOption = None
+    vector_store: Annotated[
+        str | None,
+        typer.Option(
+            metavar="file|lance|FILE.py:NAME",
+            help="Where the vectors are kept: file (the default), a file that is searched whole; lance, for more than "
+            "fits into memory; or a store of your own.",
+        ),
+    ] = None
     plan: Plan = False
     store: Records = None
     as_json: AsJson = False
@@ -108,7 +112,7 @@ class BuildOptions:
 
 @app.command(epilog=HELP)
 @spelled_out
-def build(context_: typer.Context, asked: BuildOptions) -> None:
+def build(context_: typer.Context, asked: IndexBuildOptions) -> None:
     """Build an index of texts; the same command goes on with one that was interrupted.
 
     Each distinct text is one entry, with all images that it is true of. Another --embedder adds its vectors to an
@@ -132,7 +136,7 @@ def build(context_: typer.Context, asked: BuildOptions) -> None:
     _print_built(found, notes, as_json=asked.as_json)
 
 
-def _check_build(asked: BuildOptions) -> None:
+def _check_build(asked: IndexBuildOptions) -> None:
     """Refuses options that would change nothing."""
     if asked.data is None and (asked.split is not None or asked.negatives):
         flag = "--split" if asked.split is not None else "--negatives"
@@ -147,9 +151,11 @@ def _check_build(asked: BuildOptions) -> None:
         )
 
 
-def _rows(asked: BuildOptions) -> tuple[list[IndexEntry], list[str]]:
+def _rows(asked: IndexBuildOptions) -> tuple[list[IndexEntry], list[str]]:
     """The rows of the index, and what is to be said of them."""
+    from askance.cli.inputs import columns_named
     from askance.retrieval import Index, table_entries
+    from askance.retrieval.entries import COLUMNS
 
     rows: list[IndexEntry] = []
     notes: list[str] = []
@@ -168,7 +174,7 @@ def _rows(asked: BuildOptions) -> tuple[list[IndexEntry], list[str]]:
             notes.append(
                 f"{many(count, 'image')} left out: {reason}. `--split train,test` takes the test part as well."
             )
-    columns = _columns(asked.column or ())
+    columns = columns_named(asked.column or (), COLUMNS)
     for source in asked.texts or ():
         rows += table_entries(source, columns)
     if asked.data is None and not asked.texts:
@@ -178,38 +184,26 @@ def _rows(asked: BuildOptions) -> tuple[list[IndexEntry], list[str]]:
     return rows, notes
 
 
-def _columns(texts: Sequence[str]) -> Mapping[str, str]:
-    """The columns that `--column NAME=COLUMN` names.
-
-    Raises:
-        UsageError: a text is no such pair, or stands twice.
-    """
-    found: dict[str, str] = {}
-    for text in texts:
-        name, _, column = text.partition("=")
-        if not name or not column:
-            raise UsageError(
-                f"`--column {text}` names no column.", hint="Write text=COLUMN, image=COLUMN or split=COLUMN."
-            )
-        if name in found:
-            raise UsageError(f"`--column {name}=…` stands twice.", hint="Leave one of the two out.")
-        found[name] = column
-    return found
-
-
 def _store(name: str | None) -> Literal["file", "lance"] | VectorStore:
     """The store of vectors of a name.
 
     Raises:
         UsageError: there is none, or the object that a file names is none.
     """
+    if name is None or name == "file":
+        return "file"
+    return "lance" if name == "lance" else _own_store(name)
+
+
+def _own_store(name: str) -> VectorStore:
+    """The store that a file of the user's names.
+
+    Raises:
+        UsageError: it cannot be loaded, or is none.
+    """
     from askance.python_file import is_python, load_object
     from askance.retrieval import VectorStore
 
-    if name is None or name == "file":
-        return "file"
-    if name == "lance":
-        return "lance"
     if not is_python(name):
         raise UsageError(
             f"There is no store of vectors {name!r}.", hint="Choose file or lance, or name your own: mine.py:STORE."
@@ -225,7 +219,7 @@ def _store(name: str | None) -> Literal["file", "lance"] | VectorStore:
 
 
 def _print_plan(
-    asked: BuildOptions, rows: Sequence[IndexEntry], store: Literal["file", "lance"] | VectorStore, work: Workspace
+    asked: IndexBuildOptions, rows: Sequence[IndexEntry], store: Literal["file", "lance"] | VectorStore, work: Workspace
 ) -> None:
     """Prints how many texts would be in the index, and how many vectors would be made."""
     import asyncio
@@ -239,14 +233,14 @@ def _print_plan(
         planned = Index.plan(asked.folder, entries, embedder=asked.embedder, store=store, engine=work.engine)
         missing = asyncio.run(planned)
     if asked.as_json:
-        print(json_text({"index": str(asked.folder), "texts": len(entries), "vectors": missing}))
+        print(json_text({"index": str(asked.folder), "entries": len(entries), "vectors": missing}))
         return
     made = f"{many(missing, 'vector')} to be made by {asked.embedder}" if asked.embedder else "no vectors"
     print(printable(f"{asked.folder}: {many(len(entries), 'text')}, {made}."))
 
 
 def _built(
-    asked: BuildOptions,
+    asked: IndexBuildOptions,
     rows: Sequence[IndexEntry],
     store: Literal["file", "lance"] | VectorStore,
     work: Workspace,
@@ -304,7 +298,7 @@ def _stats_notes(merged: int, junk: int) -> Iterator[str]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SearchOptions:
+class IndexSearchOptions:
     """The options of one `askance index search` beside those of its calls; None is not given."""
 
     folder: Folder
@@ -333,13 +327,13 @@ class SearchOptions:
         str | None, typer.Option(help="Makes the vector of the words: a spec that the index was built with.")
     ] = None
     encoder: Annotated[str | None, typer.Option(help="Makes that of the picture, likewise: clip:FOLDER.")] = None
-    vector_store: StoreOption = None
+    vector_store: OwnStore = None
     as_json: AsJson = False
 
 
 @app.command(epilog=HELP)
 @spelled_out
-def search(context_: typer.Context, asked: SearchOptions, calls: PromptCalls) -> None:
+def search(context_: typer.Context, asked: IndexSearchOptions, calls: PromptCalls) -> None:
     """Find the texts of an index that fit a text or a picture best. Every search is on record.
 
     A picture is searched by itself, in an index with vectors of clip:, or by what --vlm and --llm say of it.
@@ -356,14 +350,22 @@ DEPTH = 100
 class _Search:
     """One search, and what is printed about it."""
 
-    def __init__(self, asked: SearchOptions, work: CommandWorkspace) -> None:
-        from askance.retrieval import Index
+    def __init__(self, asked: IndexSearchOptions, work: CommandWorkspace) -> None:
+        from askance.retrieval import Index, IndexRetriever
 
         self._asked = asked
         self._work = work
-        own = None if asked.vector_store is None else _store(asked.vector_store)
-        self._index = Index.open(asked.folder, store=own if not isinstance(own, str) else None)
+        own = None if asked.vector_store is None else _own_store(asked.vector_store)
+        self._index = Index.open(asked.folder, store=own)
         self._picture = _picture(asked.query)
+        self._retriever = IndexRetriever(
+            self._index,
+            how=asked.how,
+            k=max(asked.k, DEPTH),
+            embedder=asked.embedder,
+            encoder=asked.encoder,
+            engine=work.engine,
+        )
         self._chain = self._describing_chain()
 
     def run(self, *, plan: bool) -> int:
@@ -389,15 +391,20 @@ class _Search:
         """
         asked = self._asked
         named = [flag for flag in ("vlm", "llm", "context") if getattr(asked, flag) is not None]
-        if self._picture is None:
+        ways = self._retriever.ways
+        if self._picture is None or ways == ("image",):
             if named:
+                why = (
+                    f"{asked.query[:60]!r} is no file of one"
+                    if self._picture is None
+                    else "this one is searched by itself"
+                )
                 raise UsageError(
-                    f"`--{named[0]}` puts a picture into words, and {asked.query[:60]!r} is no file of one.",
-                    hint="Leave it out, or name a picture.",
+                    f"`--{named[0]}` puts a picture into words, and {why}.",
+                    hint="Leave it out, or name a picture and a `--how` with words.",
                 )
             return None
-        ways = {*asked.how.split("+")}
-        if ways == {"image"} or (ways == {"hybrid"} and not named and self._index.spaces):
+        if asked.how == "hybrid" and "image" in ways and not named:
             return None
         vlm = asked.vlm or self._work.default_model("vlm")
         if vlm is None:
@@ -430,7 +437,7 @@ class _Search:
             with planner.counting():
                 said = (await walk.read({"image": self._picture})).value(DESCRIPTION)
             texts, waiting = ((str(said),), 0) if said is not None else ((), 1)
-        self._retriever().plan(planner, self._query(texts), waiting=waiting)
+        self._retriever.plan(planner, self._query(texts), waiting=waiting)
         found = planner.plan(1)
         print_plan(found, self._work.engine, as_json=self._asked.as_json)
         return SOME if found.unusable else OK
@@ -449,7 +456,7 @@ class _Search:
                 return SOME
             texts = (str(reading.require(DESCRIPTION)),)
         query = self._query(texts)
-        hits = await self._retriever().search(query)
+        hits = await self._retriever.search(query)
         self._print(query, hits[: self._asked.k])
         return OK
 
@@ -462,19 +469,6 @@ class _Search:
         from askance.retrieval import RetrievalQuery
 
         return RetrievalQuery(texts, image=self._picture)
-
-    def _retriever(self) -> IndexRetriever | RecordedRetriever:
-        from askance.retrieval import retriever
-
-        asked = self._asked
-        return retriever(
-            self._index,
-            how=asked.how,
-            k=max(asked.k, DEPTH),
-            embedder=asked.embedder,
-            encoder=asked.encoder,
-            engine=self._work.engine,
-        )
 
     def _print(self, query: RetrievalQuery, hits: Sequence[RetrievalHit]) -> None:
         """Prints the hits, and on stderr what was searched by where models said it, and the calls."""
@@ -570,7 +564,7 @@ def stats(
             "200,000.",
         ),
     ] = False,
-    vector_store: StoreOption = None,
+    vector_store: OwnStore = None,
     as_json: AsJson = False,
 ) -> None:
     """Say what is in an index, and check its files; exit code 1 where one is damaged or was changed."""
@@ -580,12 +574,11 @@ def stats(
     from askance.retrieval import Index
     from askance.terminal import json_text, printable
 
-    own = _store(vector_store)
-    found = Index.open(folder, store=None if isinstance(own, str) else own)
+    found = Index.open(folder, store=None if vector_store is None else _own_store(vector_store))
     problems = list(found.verify())
     twins: Mapping[str, NearTwins] = asyncio.run(_near_twins(found)) if near_twins else {}
     if as_json:
-        counted = {name: {"pairs": each.pairs, "texts": each.entries} for name, each in twins.items()}
+        counted = {name: {"pairs": each.pairs, "entries": each.entries} for name, each in twins.items()}
         print(json_text({**_description(found), "near_twins": counted or None, "problems": problems}))
     else:
         print(printable("\n".join(_stats_text(found, twins))))
@@ -618,12 +611,12 @@ def _stats_text(found: Index, twins: Mapping[str, NearTwins]) -> Iterator[str]:
     if not found.spaces:
         yield "Vectors: none; texts are found by their words."
     else:
-        rows = [("Vectors", "numbers", "kept in", "near-twins")]
-        for space in found.spaces:
-            counted = twins.get(_space_name(space))
-            shown = "–" if counted is None else f"{many(counted.pairs, 'pair')} of {many(counted.entries, 'text')}"
-            rows.append((f"  {_space_name(space)}", f"{space.size:,}", space.store, shown))
+        rows = [("Vectors", "numbers", "kept in")]
+        rows += [(f"  {_space_name(space)}", f"{space.size:,}", space.store) for space in found.spaces]
         yield from aligned(rows, left=(0, 2), width=terminal_width())
+    for name, counted in twins.items():
+        yield ""
+        yield f"Near-twins by {name}: {many(counted.pairs, 'pair')} of {many(counted.entries, 'text')}"
     yield ""
     rows = [("Size", ""), *((f"  {name}", _size(size)) for name, size in _sizes(found).items())]
     yield from aligned(rows, width=terminal_width())
@@ -655,7 +648,7 @@ def _description(found: Index) -> JsonObject:
     return {
         "index": str(found.folder),
         "digest": found.digest,
-        "texts": stats.entries,
+        "entries": stats.entries,
         "images": _images(found),
         "without_image": stats.without_image,
         "merged": stats.merged,

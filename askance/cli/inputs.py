@@ -30,8 +30,12 @@ COLUMNS = ("image", "options")
 _FETCHED_AT_ONCE = 8
 
 
-def columns_named(texts: Sequence[str]) -> Mapping[str, str]:
+def columns_named(texts: Sequence[str], names: Sequence[str] = COLUMNS) -> Mapping[str, str]:
     """The columns that `--column NAME=COLUMN` names.
+
+    Args:
+        texts: as they were given.
+        names: what can be taken from a column.
 
     Raises:
         UsageError: a text is no such pair, or names what no table is read for.
@@ -39,8 +43,9 @@ def columns_named(texts: Sequence[str]) -> Mapping[str, str]:
     found: dict[str, str] = {}
     for text in texts:
         name, _, column = text.partition("=")
-        if name not in COLUMNS or not column:
-            raise UsageError(f"`--column {text}` names no column.", hint="Write image=COLUMN or options=COLUMN.")
+        if name not in names or not column:
+            written = " or ".join(f"{each}=COLUMN" for each in names)
+            raise UsageError(f"`--column {text}` names no column.", hint=f"Write {written}.")
         if name in found:
             raise UsageError(f"`--column {name}=…` stands twice.", hint="Leave one of the two out.")
         found[name] = column

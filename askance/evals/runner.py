@@ -24,7 +24,7 @@ from askance.evals.evaluation import Evaluation
 from askance.evals.run import Run, SampleResult, answer_of, line_of_answer, name_of_line
 from askance.evals.run_folder import RunFolder
 from askance.evals.run_format import BATCHES, PROMPTS, SCORES
-from askance.evals.sample import Prediction, Sample
+from askance.evals.sample import EXAMPLES, Prediction, Sample
 from askance.evals.scorer import Scorer, figures_of, scored, unscored_note, write_scores
 from askance.evals.solver import ChainSolver, form_of, plain, solved
 from askance.models import Engine, run_sync, use_draw
@@ -368,10 +368,17 @@ def configuration_of(task: Evaluation, *, epochs: int) -> JsonObject:
         "task": task.name,
         "options": dict(task.options),
         "models": {role: model.form() for role, model in task.models.items()},
-        "solver": form_of(task.solver),
+        "solver": _solver_form(task),
         "samples": {"count": len(task.samples), "digest": _digest(task.samples)},
         "epochs": epochs,
     }
+
+
+def _solver_form(task: Evaluation) -> JsonObject:
+    form = form_of(task.solver)
+    if isinstance(task.solver, ChainSolver) and any(sample.inputs.get(EXAMPLES) for sample in task.samples):
+        return {**form, "example_turns": dict(task.solver.example_turns)}
+    return form
 
 
 def _digest(samples: Sequence[Sample]) -> str:

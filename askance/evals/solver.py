@@ -69,8 +69,14 @@ class ChainSolver:
         """The text of the prompt files in use, by file name."""
         return prompt_files(self.chain.nodes)
 
+    @property
+    def example_turns(self) -> Mapping[str, str]:
+        """Digests of the prompt files in use that can show examples, by file name; what examples look like."""
+        used = [prompt for node in self.chain.nodes for prompt in node.prompts_in_use]
+        return {prompt.path.name: prompt.example_digest for prompt in used if prompt.example_digest is not None}
+
     def form(self) -> JsonObject:
-        """Everything that decides the answers: the chain's links, its models and prompts."""
+        """Everything that decides the answers but examples: the chain's links, its models and prompts."""
         return {
             "chain": self.chain.get_name(),
             "links": [step.link.name for step in self.chain.steps],

@@ -15,7 +15,14 @@ from typing import TYPE_CHECKING, Any, cast
 from askance.errors import PromptError
 from askance.prompts.fence import replace_invisible, sanitize
 from askance.prompts.frontmatter import FrontMatter, Input, line_of, read_front_matter
-from askance.prompts.prompt_file import FileName, PromptFile, PromptProblem, read_text, split_prompt_file
+from askance.prompts.prompt_file import (
+    FileName,
+    PromptFile,
+    PromptProblem,
+    read_text,
+    split_prompt_file,
+    without_example,
+)
 from askance.prompts.template import CountedList, RenderLimits, Template
 
 if TYPE_CHECKING:
@@ -58,7 +65,9 @@ class Prompt:
     overlay: bool
     """Whether it is a user's file, not the package's."""
     digest: str
-    """sha256 of the file's text, 64 hex digits."""
+    """sha256 of the file's text without what only examples use, 64 hex digits: what decides a request without them."""
+    example_digest: str | None
+    """sha256 of the whole text; None for a prompt that shows no examples."""
     declared: Mapping[str, Input] = field(hash=False)
     """Every input, by name."""
     templates: tuple[Template, ...] = field(repr=False, compare=False)
@@ -354,6 +363,8 @@ def read_prompt(
     if validate and not problems:
         problems += [problem for template in blocks for problem in template.compile()]
     named = FileName.parse(path.name) or FileName(head.name)
+    own = {name for template in blocks[-1:] if example is not None for name in template.uses}
+    own -= {name for template in templates for name in template.uses}
     prompt = Prompt(
         name=head.name,
         form=named.form,
@@ -364,13 +375,18 @@ def read_prompt(
         source=head.source,
         path=path,
         overlay=overlay,
-        digest=sha256(text.encode("utf-8")).hexdigest(),
+        digest=_digest(text if example is None else without_example(text, own)),
+        example_digest=None if example is None else _digest(text),
         declared=head.inputs,
         templates=templates,
         example=example,
         front_matter=file.front_matter,
     )
     return prompt, problems
+
+
+def _digest(text: str) -> str:
+    return sha256(text.encode("utf-8")).hexdigest()
 
 
 def _with_untrusted(inputs: Mapping[str, Input], untrusted: Collection[str]) -> Mapping[str, Input]:

@@ -6,6 +6,7 @@ The text is split into roles before anything is rendered, so a value can never f
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, TypeAlias, cast, get_args
@@ -127,6 +128,31 @@ def split_prompt_file(text: str, *, path: Path) -> tuple[PromptFile | None, list
     blocks, examples = ([block for block in found if block.example == each] for each in (False, True))
     problems += _example_problems(found, path) + _role_order_problems(blocks, path, len(lines))
     return PromptFile(front_matter, tuple(blocks), next(iter(examples), None)), problems
+
+
+def without_example(text: str, inputs: Collection[str]) -> str:
+    """The text of a prompt file without its block `example:` and the entries of `inputs`, as it stood before them.
+
+    Args:
+        text: of a file that has the block.
+        inputs: that the block alone uses.
+    """
+    lines = text.split("\n")
+    end = next(number for number, line in enumerate(lines) if number and line.rstrip() == "---")
+    marker = next(number for number, line in enumerate(lines) if number > end and line.rstrip() == "example:")
+    head: list[str] = []
+    depth, leaving = 0, False
+    for line in lines[:end]:
+        indent = len(line) - len(line.lstrip())
+        if head[-1:] == ["inputs:"] and not depth:
+            depth = indent
+        if line.strip() and indent <= depth:
+            leaving = indent == depth > 0 and line.partition(":")[0].strip() in inputs
+        if not leaving:
+            head.append(line)
+    if head[-1] == "inputs:":
+        head.pop()
+    return "\n".join([*head, *lines[end:marker]]).rstrip() + "\n"
 
 
 def _split_roles(lines: _Lines, path: Path) -> tuple[list[RoleBlock], list[PromptProblem]]:

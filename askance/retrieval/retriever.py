@@ -275,6 +275,8 @@ class IndexRetriever:
         self.k = k
         self.engine = engine
         self._spaces: dict[Way, tuple[Space, RecordedEmbedder]] = {}
+        self._named_ways = set[Way]()
+        """Those whose embedder was given by name."""
         wanted = ways_of(how)
         if "dense" in wanted:
             self._add("dense", embedder, [space for space in index.spaces if not _is_dual(space)] or index.spaces)
@@ -293,6 +295,8 @@ class IndexRetriever:
             return
         space = spaces[0] if embedder is None and len(spaces) == 1 else self.index.space(embedder, engine=self.engine)
         self._spaces[way] = space, get_embedder(embedder or space.embedder, engine=self.engine)
+        if embedder is not None:
+            self._named_ways.add(way)
 
     def form(self) -> JsonObject:
         """Everything but the query that decides the hits, as JSON."""
@@ -434,12 +438,22 @@ class IndexRetriever:
         return [words.search(text, self.k, among) for text in texts]
 
     async def _vectors(self, way: Way, subjects: Sequence[str | Image]) -> list[Half]:
-        """For each text or picture its vector; of a long text the mean of those of its sentences."""
+        """For each text or picture its vector; of a long text the mean of those of its sentences.
+
+        Raises:
+            UsageError: nobody named the embedder, and the index knows it by its records or its weights alone.
+        """
         _, embedder = self._spaces[way]
-        if way == "image":
-            return [half(await embedder.embed_image(cast("Image", each))) for each in subjects]
-        parts = [cast("list[str]", _parts(each)) for each in subjects]
-        found = iter(await self._texts.of([part for some in parts for part in some]))
+        try:
+            if way == "image":
+                return [half(await embedder.embed_image(cast("Image", each))) for each in subjects]
+            parts = [cast("list[str]", _parts(each)) for each in subjects]
+            found = iter(await self._texts.of([part for some in parts for part in some]))
+        except UsageError as error:
+            if way in self._named_ways:
+                raise
+            option = "encoder" if way == "image" else "embedder"
+            raise UsageError(error.message, hint=f"{error.hint} Here: `{option}=`, or `--{option}`.") from error
         return [mean_of([next(found) for _ in some]) for some in parts]
 
     @cached_property

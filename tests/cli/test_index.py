@@ -33,12 +33,20 @@ def letters(text: str) -> list[float]:
     return [1.0 + text.lower().count(letter) for letter in "abcdefghijklmnopqrstuvwxyz"]
 
 
+def stand_in(monkeypatch: pytest.MonkeyPatch, made: ScriptedEmbedder) -> ScriptedEmbedder:
+    """Has every spec of an embedder name `made`."""
+
+    def from_spec(*_: object, **__: object) -> ScriptedEmbedder:
+        return made
+
+    monkeypatch.setattr(embedders, "from_spec", from_spec)
+    return made
+
+
 @pytest.fixture
 def scripted(monkeypatch: pytest.MonkeyPatch) -> ScriptedEmbedder:
     """What `st:letters` is in these tests."""
-    made = ScriptedEmbedder(letters, identity="letters")
-    monkeypatch.setattr(embedders, "from_spec", lambda *_, **__: made)
-    return made
+    return stand_in(monkeypatch, ScriptedEmbedder(letters, identity="letters"))
 
 
 # --- build ---
@@ -64,7 +72,7 @@ def test_columns_are_named_and_a_cell_may_hold_a_list(askance: Command, own_plac
     done = askance("index", "build", "i", "--texts", "rows.jsonl", *columns, "--json")
 
     (said,) = done.lines
-    assert (said["texts"], said["images"], said["splits"]) == (2, 3, {"": 1, "train": 1})
+    assert (said["entries"], said["images"], said["splits"]) == (2, 3, {"": 1, "train": 1})
 
 
 def test_the_ads_come_without_their_test_part_and_that_is_said(askance: Command, own_place: Path) -> None:
@@ -94,7 +102,7 @@ def test_a_second_embedder_needs_no_texts(askance: Command, claims: Path, script
 
     assert planned.out == "i: 4 texts, 4 vectors to be made by st:letters.\n"
     assert done.out == "i: 4 texts of 3 images; letters.\n"
-    assert again.lines == [{"index": "i", "texts": 4, "vectors": 0}]
+    assert again.lines == [{"index": "i", "entries": 4, "vectors": 0}]
 
 
 def test_a_build_that_is_interrupted_says_how_to_go_on(
@@ -116,14 +124,14 @@ def test_a_build_that_is_interrupted_says_how_to_go_on(
     assert done.code == 0
 
 
-BAD_BUILDS = {
+BAD_BUILDS: dict[str, tuple[list[str], str]] = {
     "no texts": ([], "No texts are named"),
     "no such table": (["--texts", "none.csv"], "none.csv"),
     "no such column": (["--texts", "claims.csv", "--column", "text=words"], "no column 'words'"),
     "column of no table": (["--column", "text=words"], "goes with --texts"),
     "no column": (["--texts", "claims.csv", "--column", "words"], "names no column"),
     "a column twice": (["--texts", "claims.csv", "--column", "text=a", "--column", "text=b"], "stands twice"),
-    "another thing": (["--texts", "claims.csv", "--column", "words=text"], "No 'words' is taken"),
+    "another thing": (["--texts", "claims.csv", "--column", "words=text"], "names no column"),
     "a split of a table": (["--texts", "claims.csv", "--split", "train"], "goes with --data"),
     "negatives of a table": (["--texts", "claims.csv", "--negatives", "n.json"], "goes with --data"),
     "no such folder": (["--data", "nowhere"], "no data folder 'nowhere'"),
@@ -169,6 +177,136 @@ def test_a_store_of_ones_own_is_named_by_its_file(askance: Command, claims: Path
     assert "--vector-store" in without.err
 
 
+# --- search ---
+
+
+@pytest.fixture
+def index(askance: Command, claims: Path, own_place: Path) -> str:
+    """An index of the claims, by words alone; and the demo's pictures beside it."""
+    askance("index", "build", "claims.index", "--texts", "claims.csv")
+    askance("demo", "--copy", "ads")
+    return "claims.index"
+
+
+def test_texts_are_found_by_words(askance: Command, index: str) -> None:
+    done = askance("index", "search", index, "a strong coffee")
+
+    lines = done.out.splitlines()
+    assert lines[0].endswith("I should buy this coffee because it is as strong as a brick wall.")
+    assert lines[1].strip() == "brick-cup.jpg, wall.jpg"
+    assert lines[3].strip() == "true of no image"
+    assert done.code == 0
+
+
+def test_hits_are_printed_as_json(askance: Command, index: str) -> None:
+    (said,) = askance("index", "search", index, "coffee wall", "-k", "1", "--json").lines
+
+    (hit,) = said["hits"]
+    assert hit["images"] == ["brick-cup.jpg", "wall.jpg"]
+    assert (said["texts"], said["image"], said["how"]) == (["coffee wall"], None, "hybrid")
+
+
+def test_a_picture_is_searched_by_what_models_say_of_it(askance: Command, index: str) -> None:
+    words = ("index", "search", index, "ads/brick-cup.jpg", "--vlm", "demo", "--context", "V+T", "-k", "1")
+
+    planned = askance(*words, "--plan")
+    done = askance(*words)
+    replayed = askance(*words, "--replay")
+    planned_again = askance(*words, "--plan", "--json")
+
+    assert "1 query, 3 calls: 0 on record, 3 to be made." in planned.out
+    assert "brick-cup.jpg" in done.out
+    assert "2 calls made" in done.err
+    assert replayed.out == done.out
+    assert "0 calls made · 2 replayed" in replayed.err
+    assert (planned_again.lines[0]["hits"], planned_again.lines[0]["calls"]) == (3, 0)
+
+
+def test_a_search_on_record_needs_neither_index_nor_encoder(
+    askance: Command, index: str, scripted: ScriptedEmbedder
+) -> None:
+    askance("index", "build", index, "--embedder", "st:letters")
+    words = ("index", "search", index, "a cup made of bricks")
+    done = askance(*words, "--embedder", "st:letters")
+    for path in sorted(Path(index).rglob("*"), reverse=True):
+        if path.name != "index.json":
+            path.rmdir() if path.is_dir() else path.unlink()
+    asked = len(scripted.asked)
+
+    replayed = askance(*words, "--replay")
+    other = askance("index", "search", index, "another cup", "--replay")
+
+    assert [line for line in done.out.splitlines() if line[:3].strip()] == replayed.out.splitlines()
+    assert len(scripted.asked) == asked
+    assert other.code == 3
+    assert "differs in the query" in other.err
+
+
+def test_a_picture_finds_texts_by_its_own_vector(askance: Command, index: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = ScriptedEmbedder(letters, identity="dual", image=lambda _: letters("strong wall"))
+    stand_in(monkeypatch, made)
+    askance("index", "build", index, "--embedder", "clip:dual")
+
+    words = ("index", "search", index, "ads/brick-cup.jpg", "--encoder", "clip:dual")
+    alone = askance(*words, "--how", "image")
+    hybrid = askance(*words)
+    told = askance(*words, "--how", "image", "--vlm", "demo")
+
+    assert alone.code == hybrid.code == 0, alone.err + hybrid.err
+    assert alone.out == hybrid.out
+    assert made.shown == ["brick-cup.jpg"]
+    assert told.code == 2
+    assert "searched by itself" in told.err
+
+
+def test_an_encoder_that_has_to_be_named_is_asked_for(askance: Command, index: str, scripted: ScriptedEmbedder) -> None:
+    askance("index", "build", index, "--embedder", "st:letters")
+
+    done = askance("index", "search", index, "a cup")
+
+    assert done.code == 2
+    assert "or `--embedder`." in done.err
+
+
+def test_a_picture_of_which_nothing_was_said_is_not_searched_by(askance: Command, index: str) -> None:
+    Path("ads/mine.jpg").write_bytes(Path("ads/brick-cup.jpg").read_bytes()[:-2] + b"\x00\x00")
+
+    done = askance("index", "search", index, "ads/mine.jpg", "--vlm", "demo")
+
+    assert done.code == 1
+    assert "Without an answer" in done.err
+
+
+def test_nothing_found_is_said(askance: Command, index: str) -> None:
+    done = askance("index", "search", index, "zebra")
+
+    assert (done.code, done.out, done.err) == (0, "", "Nothing was found.\n")
+
+
+BAD_SEARCHES: dict[str, tuple[list[str], str]] = {
+    "no index": (["nowhere", "tea"], "holds no index"),
+    "no picture": (["claims.index", "nowhere.jpg"], "no picture 'nowhere.jpg'"),
+    "a blank": (["claims.index", " "], "query is empty"),
+    "no model": (["claims.index", "ads/brick-cup.jpg"], "no model puts it into words"),
+    "no such context": (["claims.index", "ads/brick-cup.jpg", "--vlm", "demo", "--context", "X"], "no context 'X'"),
+    "a model for words": (["claims.index", "tea", "--llm", "demo"], "no file of one"),
+    "no such way": (["claims.index", "tea", "--how", "denes"], "searched by 'denes'"),
+    "no vectors": (["claims.index", "tea", "--how", "dense"], "searched by 'dense'"),
+    "no such space": (["claims.index", "tea", "--embedder", "st:x"], "no vectors of the embedder"),
+}
+
+
+@pytest.mark.parametrize(("words", "said"), BAD_SEARCHES.values(), ids=BAD_SEARCHES)
+def test_a_search_that_cannot_be_says_why_and_the_way_out(
+    askance: Command, index: str, words: list[str], said: str
+) -> None:
+    done = askance("index", "search", *words)
+
+    assert done.code == 2
+    assert said in done.err
+    assert "→" in done.err
+
+
 # --- stats ---
 
 
@@ -181,11 +319,12 @@ def test_stats_count_what_an_index_has(askance: Command, claims: Path, scripted:
     assert [line.split() for line in shown.out.splitlines() if "true of" in line or "letters" in line] == [
         ["true", "of", "an", "image", "3"],
         ["true", "of", "no", "image", "1"],
-        ["letters", "26", "file", "0", "pairs", "of", "0", "texts"],
+        ["letters", "26", "file"],
+        ["Near-twins", "by", "letters:", "0", "pairs", "of", "0", "texts"],
     ]
-    counts = {name: said[name] for name in ("texts", "images", "without_image", "merged", "junk", "no_because")}
-    assert counts == {"texts": 4, "images": 3, "without_image": 1, "merged": 1, "junk": 1, "no_because": 1}
-    assert said["near_twins"] == {"letters": {"pairs": 0, "texts": 0}}
+    counts = {name: said[name] for name in ("entries", "images", "without_image", "merged", "junk", "no_because")}
+    assert counts == {"entries": 4, "images": 3, "without_image": 1, "merged": 1, "junk": 1, "no_because": 1}
+    assert said["near_twins"] == {"letters": {"pairs": 0, "entries": 0}}
     assert said["problems"] == []
     assert {"index.json", "statements.jsonl", "bm25", "vectors"} <= {*said["bytes"]}
 
@@ -194,7 +333,7 @@ def test_stats_count_what_an_index_has(askance: Command, claims: Path, scripted:
 def test_a_changed_file_is_found(askance: Command, claims: Path, scripted: ScriptedEmbedder, name: str) -> None:
     askance("index", "build", "i", "--texts", "claims.csv", "--embedder", "st:letters")
     path = Path("i", name)
-    file = path if path.is_file() else sorted(path.glob("*.[rn][op]*"))[0]
+    file = path if path.is_file() else min(path.glob("*.[rn][op]*"))
     content = bytearray(file.read_bytes())
     content[-1] ^= 1
     file.write_bytes(content)
@@ -213,5 +352,7 @@ def test_a_text_cannot_move_the_cursor(askance: Command, own_place: Path) -> Non
     askance("index", "build", "i\x1b[1m", "--texts", "odd.jsonl")
 
     done = askance("index", "stats", "i\x1b[1m")
+    found = askance("index", "search", "i\x1b[1m", "brick")
 
-    assert "\x1b" not in done.out + done.err
+    assert "brick \\x1b[2J wall" in found.out
+    assert "\x1b" not in done.out + done.err + found.out + found.err

@@ -152,6 +152,15 @@ def test_the_same_command_finds_the_run_and_asks_nothing(run: Run, tmp_path: Pat
     assert lines_of(run) == before
 
 
+def test_another_wording_of_examples_is_another_configuration(run: Run, tmp_path: Path, prompts: Path) -> None:
+    for file in prompts.glob("*.prompt"):
+        head, marker, answer = file.read_text("utf-8").rpartition("\nexample:\n")
+        file.write_text(f"{head}{marker}{answer.replace(': ', ':')}", "utf-8")
+
+    with overlay_prompts(prompts), pytest.raises(UsageError, match="holds a run of another configuration"):
+        evaluate(Few(data=tmp_path / "pictures", vlm=chooser(2)), out=run.path)
+
+
 # --- what is shown and planned ---
 
 

@@ -20,6 +20,7 @@ from askance.images import CLEAN_POLICY, ORIGINAL_POLICY, Image
 from askance.models import Config, Engine, Model, ScriptedModel, get_embedder, get_model, get_scorer
 from askance.prompts import Form, Prompt, PromptLibrary
 from askance.replay import MemoryStore, Record
+from askance.retrieval import Bm25Settings, RetrievalQuery, retriever
 from tests.golden.comparison import FILES
 
 PICTURE = Image.from_path(FILES / "project" / "ads" / "a.png")
@@ -104,6 +105,10 @@ CASES: dict[str, Asking] = {
     "choose_action_reasons": node(agents.choose_action_reasons, DESCRIBED),
     "choose_action_reasons with a statement": node(agents.choose_action_reasons, {**DESCRIBED, **WORDS}),
     "choose_action_reasons, two": node(agents.choose_action_reasons, DESCRIBED, count=2),
+    **{
+        f"rerank_action_reasons{what}": node(agents.choose_action_reasons, given, prompt="rerank_action_reasons")
+        for what, given in (("", DESCRIBED), (" with a statement", {**DESCRIBED, **WORDS}))
+    },
     "choose_action_reason": node(agents.choose_action_reasons, DESCRIBED, mode="single"),
     "choose_action_reason with a statement": node(agents.choose_action_reasons, {**DESCRIBED, **WORDS}, mode="single"),
     "choose_step_by_step": node(agents.choose_step_by_step, DESCRIBED),
@@ -340,6 +345,21 @@ ENCODERS: dict[str, dict[str, Any]] = {
     "from weights": {"model": {"provider": "st", "model": "all-mpnet-base-v2"}, "pooling": "mean", "dimension": 768},
 }
 ABOUT = {"question": "What is odd?", "reference": "The cup."}
+INDEX: dict[str, Any] = {
+    "format": 1,
+    "digest": "ab" * 32,
+    "count": 200,
+    "spaces": [
+        {
+            "embedder": {"model": {"provider": "st", "model": "sha256:12"}, "pooling": "mean"},
+            "size": 8,
+            "store": "file",
+        },
+        {"embedder": {"model": {"name": "golden-eye"}}, "size": 4, "store": "file"},
+    ],
+    "bm25": Bm25Settings().form(),
+}
+"""The form of an index; what is asked for lies in no file."""
 
 
 def of_records() -> dict[str, list[str]]:
@@ -356,11 +376,32 @@ def of_records() -> dict[str, list[str]]:
     for name in ("a spec", "an endpoint", "an identity", "responses", "LangChain"):
         spec, settings = MODELS[name]
         found[f"endpoint · {name}"] = [_missed(get_model(spec, engine=engine, config=Config(), **settings))]
+    found |= _of_searches(engine)
     read = MemoryStore([Record.make("ocr", OCR, READ, at="")])
     result = asyncio.run(tools.ocr(engine=Engine(records=read, mode="replay")).ask(PICTURE))
     assert result.unwrap().lines == ("BUY",), "the records of OCR are asked for in another form"
     found["ocr"] = [call.key for call in result.calls]
     return found
+
+
+def _of_searches(engine: Engine) -> dict[str, list[str]]:
+    """By what is searched, the keys of its records."""
+    query = RetrievalQuery(("a cup", SAID, " ".join([SAID] * 5)), PICTURE)
+    spaces = {"embedder": INDEX["spaces"][0]["embedder"], "encoder": INDEX["spaces"][1]["embedder"]}
+    found = {
+        f"search · {how}": [*retriever(INDEX, how=how, engine=engine, **spaces).keys(query)]
+        for how in ("dense", "bm25", "image")
+    }
+    few = retriever(INDEX, how="bm25", k=10, engine=engine).keys("a cup", among=["02" * 8, "01" * 8])
+    own = retriever(_Nobody(), identity="golden", engine=engine).keys(query)
+    return found | {"search · among some": [*few], "search · a retriever": [*own]}
+
+
+class _Nobody:
+    """A retriever that finds nothing."""
+
+    async def search(self, query: Any, *, image: Any = None, among: Any = None) -> list[Any]:
+        return []
 
 
 def _missed(model: Model) -> str:

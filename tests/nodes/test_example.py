@@ -20,7 +20,7 @@ from askance.models import Capabilities, ScriptedModel
 from askance.nodes import Example
 from askance.nodes.example import examples_of
 from askance.prompts import PromptLibrary
-from tests.example_prompts import with_example
+from tests.example_prompts import with_example, without_examples
 from tests.scripted import ENFORCED, PICTURE, PICTURES, model_of
 
 OPTIONS = ("It holds", "It leaks")
@@ -155,10 +155,14 @@ async def test_a_picture_of_an_example_that_cannot_be_used_is_named(prompts: Pro
     assert "gone.png" in (result.reason or "")
 
 
-async def test_a_prompt_that_shows_no_examples_is_an_error() -> None:
+async def test_a_prompt_that_shows_no_examples_is_an_error(tmp_path: Path) -> None:
+    without_examples(tmp_path, "choose_caption", "json")
+    prompts = PromptLibrary([tmp_path])
     with pytest.raises(PromptError, match=r"Prompt 'choose_caption' .* shows no examples") as caught:
-        await choose_caption(model_of(script()), mode="single").ask(QUESTION.model_copy(update={"examples": (ONE,)}))
-    assert "askance prompts eject choose_caption" in (caught.value.hint or "")
+        await choose_caption(model_of(script()), mode="single", prompts=prompts).ask(
+            QUESTION.model_copy(update={"examples": (ONE,)})
+        )
+    assert "Write `example:` at the end of the file" in (caught.value.hint or "")
 
 
 async def test_an_example_that_is_no_question_of_the_node_is_named(prompts: PromptLibrary) -> None:

@@ -108,7 +108,7 @@ def test_an_example_takes_no_value_from_the_question_that_is_asked(prompt: Promp
 
 def test_a_prompt_without_the_block_says_how_it_gets_one(write: Write) -> None:
     prompt = read(write, BODY[: BODY.index("example:")], INPUTS.partition("  answer:")[0])
-    packaged = PromptLibrary([]).find("choose_action_reason")
+    packaged = PromptLibrary([]).find("choose_blind")
 
     with pytest.raises(PromptError, match=r"shows no examples: it has no block `example:`") as own:
         prompt.render(examples=[{}], scene=SCENE, options=OPTIONS)
@@ -120,7 +120,7 @@ def test_a_prompt_without_the_block_says_how_it_gets_one(write: Write) -> None:
         == "Write `example:` at the end of the file, and below it the answer as the model is to write it."
     )
     assert theirs.value.hint is not None
-    assert theirs.value.hint.endswith("`askance prompts eject choose_action_reason` copies the file for that.")
+    assert theirs.value.hint.endswith("`askance prompts eject choose_blind` copies the file for that.")
 
 
 def test_an_answer_that_comes_out_empty_is_refused(write: Write) -> None:
@@ -288,3 +288,42 @@ def test_what_is_not_given_is_not_printed_as_json(write: Write) -> None:
 
     with pytest.raises(PromptError, match="uses an input that was not given"):
         prompt.render()
+
+
+# --- digests ---
+
+
+def digests(write: Write, body: str, inputs: str = INPUTS) -> tuple[str, str | None]:
+    found = read(write, body, inputs)
+    return found.digest, found.example_digest
+
+
+def test_a_request_without_examples_is_decided_by_the_text_without_them(write: Write) -> None:
+    plain = BODY[: BODY.index("\nexample:")]
+    before = digests(write, plain, INPUTS.partition("  answer:")[0])
+
+    shown = digests(write, BODY)
+    other = digests(write, BODY.replace("Because", "Since"))
+    asked = digests(write, BODY.replace("Ready?", "Set?"))
+
+    assert before == (shown[0], None)
+    assert (shown[0] == other[0], shown[1] == other[1]) == (True, False)
+    assert (shown[0] == asked[0], shown[1] == asked[1]) == (False, False)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "  answer:\n    description: The letter.\n\n    example: |-\n      answer:\n        why: not\n",
+        "  answer: {description: The letter., example: A}\n",
+    ],
+)
+def test_entries_of_examples_are_left_out_however_they_are_written(write: Write, answer: str) -> None:
+    asked = "  scene: {description: What is seen., untrusted: true, example: A cup of brick.}\n"
+    body = "user:\n{{ scene | fenced('x') }}\n"
+
+    assert digests(write, f"{body}\nexample:\n{{{{ answer }}}}\n", answer + asked)[0] == digests(write, body, asked)[0]
+    constant = digests(write, "user:\nWhat?\n\nexample:\n{{ answer }}\n", answer)[0]
+    bare = write("user:\nWhat?\n")
+    bare.write_text(bare.read_text("utf-8").replace("inputs:\n", ""), "utf-8")
+    assert constant == PromptLibrary([bare.parent]).find("mine", form="text").digest

@@ -101,6 +101,12 @@ def test_inputs_that_differ_from_the_packages_are_named(write: Write, overlay: P
 
     assert PromptLibrary([overlay]).check() == [
         PromptProblem(
+            path,
+            2,
+            f"there is no block `example:`, and {base} has one: this prompt shows no examples.",
+            level="note",
+        ),
+        PromptProblem(
             path, 5, f"`description` is not declared, and {base} has it; where it is not used, make it optional."
         ),
         PromptProblem(

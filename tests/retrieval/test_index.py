@@ -359,7 +359,29 @@ async def test_a_replay_embeds_nothing(folder: Path) -> None:
     assert not script.asked
 
 
-# --- a store of one's own ---
+# --- other stores ---
+
+
+async def test_vectors_may_be_in_tables_of_lancedb(tmp_path: Path) -> None:
+    pytest.importorskip("lancedb")
+    folder, script = tmp_path / "lance", embedder()
+    exact, text = await build(tmp_path / "exact"), rows()[3].text
+    await build(folder, store="lance")
+    index = await build(folder, store="lance", embedder=embedder("two"))
+    await build(folder, store="lance", embedder=script)
+
+    assert not script.asked
+    assert index.form()["spaces"][0] == {**exact.form()["spaces"][0], "store": "lance"}
+    assert await nearest(Index.open(folder), text) == await nearest(exact, text)
+    assert await nearest(index, text, "two") != await nearest(index, text)
+    assert list(Index.open(folder).verify()) == []
+    table = next((folder / "lance").iterdir())
+    (table / "link").symlink_to(tmp_path)
+    with pytest.raises(UsageError, match="is a symbolic link"):
+        Index.open(folder)
+    shutil.rmtree(table)
+    (message,) = Index.open(folder).verify()
+    assert message.endswith("lack 20 of 20 texts.")
 
 
 class Table:
@@ -639,3 +661,19 @@ async def test_a_header_of_vectors_that_is_made_to_harm(folder: Path) -> None:
         path.write_bytes((b"askance vectors 1 " + header + b"\n").ljust(size, b"\0"))
         with pytest.raises(AskanceError, match=r"cannot be used: it (does not begin as one|is another encoder's)"):
             await nearest(Index.open(folder), "x")
+
+
+# --- what it costs ---
+
+
+def test_memory_and_time_stay_near_those_of_plain_numpy() -> None:
+    """A smaller run of the benchmark, whose figures for 200,000 entries stand in `docs/performance.md`."""
+    command = [sys.executable, str(ROOT / "benchmarks" / "retrieval.py"), "--entries", "4000", "--rounds", "5"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300, cwd=ROOT)
+    rows = [line.strip("| ").split(" | ") for line in done.stdout.splitlines()[4:]]
+    found = {name: (float(seconds), float(megabytes)) for name, seconds, _, megabytes, _ in rows}
+
+    assert {"build, index", "search, index", "search, words", "first search, index"} < found.keys()
+    for name in ("build", "search"):
+        assert found[f"{name}, index"][1] < found[f"{name}, numpy"][1] + 150, done.stdout
+    assert found["search, index"][0] < 0.1

@@ -32,12 +32,11 @@ from askance.atypicality import RELATIONS, TEMPLATES, Relation, Statement
 from askance.chains import STATEMENT
 from askance.errors import UsageError
 from askance.evals.metric import Metric, mean
-from askance.evals.pittads.task import DescribedTask, statement_form
+from askance.evals.pittads.task import AnsweredTask, statement_form
 from askance.evals.sample import Sample, Score
 from askance.evals.scorer import Scorer
 from askance.evals.solver import ChainSolver
 from askance.evals.suite.context import chain_of
-from askance.evals.suite.suite_task import ModelTask
 from askance.models import EmbedderLike, cosine, get_embedder
 
 if TYPE_CHECKING:
@@ -66,14 +65,15 @@ NOTES = (
 )
 
 
-class Aor(ModelTask, DescribedTask):
+class Aor(AnsweredTask):
     """Which two objects the atypicality of an ad is between."""
 
     name = "pittads/aor"
     needs = ("statements",)
+    embeds = True
 
-    embedder: EmbedderLike = EMBEDDER
-    """The embedder that computes similarities."""
+    embedder: EmbedderLike = EMBEDDER  # pyright: ignore[reportIncompatibleVariableOverride]  # never None here
+    """The embedder that computes similarities, of answers and of examples."""
     per: Per = "image"
     """Whether each image is a sample, or each relation of it."""
 
@@ -82,10 +82,7 @@ class Aor(ModelTask, DescribedTask):
         return {"with no true statement": lambda ad: bool(ad.statements)}
 
     @override
-    def samples(self) -> Sequence[Sample]:
-        return [sample for ad in self.subset.items for sample in self._samples_of(ad)]
-
-    def _samples_of(self, ad: Ad) -> list[Sample]:
+    def samples_of(self, ad: Ad) -> list[Sample]:
         """The samples of one ad: one, or one for each relation that has true statements."""
         stated = {statement.relation for statement in ad.statements}
         relations = {asked_relation(ad)} if self.per == "image" else stated
@@ -102,6 +99,15 @@ class Aor(ModelTask, DescribedTask):
         ]
 
     @override
+    def answer_of(self, sample: Sample) -> Mapping[str, Any]:
+        true = _statement(_true_of(sample)[0])
+        return {"values": {"primary": true.primary, "secondary": true.secondary}}
+
+    @override
+    def label_of(self, sample: Sample) -> str:
+        return str(sample.inputs["relation"])
+
+    @override
     def solver(self) -> ChainSolver:
         chain = chain_of(
             f"aor {self.context}",
@@ -115,7 +121,12 @@ class Aor(ModelTask, DescribedTask):
 
     def _question(self, reading: Reading) -> FillQuestion:
         shown = self.view.visual_question(reading)
-        return FillQuestion(relation=_relation_in(reading), image=shown.image, description=shown.description)
+        return FillQuestion(
+            relation=_relation_in(reading),
+            image=shown.image,
+            description=shown.description,
+            examples=reading.examples,
+        )
 
     @override
     def scorer(self) -> Scorer:

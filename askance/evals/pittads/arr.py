@@ -23,10 +23,11 @@ from typing_extensions import override
 from askance.agents import ChoiceMode, choose_action_reasons
 from askance.agents.negatives import KINDS
 from askance.chains import ANSWERS, DESCRIPTION, Chain, verbalize
+from askance.errors import UsageError
 from askance.evals.baselines import LongestOption, MajoritySolver, RandomSolver, expected_figures
 from askance.evals.negatives.option_sets import read_sidecar, sidecar_of
 from askance.evals.pittads.dataset import Negatives, PittAds
-from askance.evals.pittads.task import AdsTask, DescribedTask
+from askance.evals.pittads.task import AdsTask, AnsweredTask, DescribedTask
 from askance.evals.sample import Sample
 from askance.evals.solver import ChainSolver
 from askance.evals.suite.choice import (
@@ -43,7 +44,6 @@ from askance.evals.suite.context import TOOLS, VERBALIZED, View, chain_of, view_
 from askance.evals.suite.option_orders import Orders
 from askance.evals.suite.ranker import WEIGHT, FusionContext, FusionSolver, Texts, parts_of
 from askance.evals.suite.statements import hard_kind, read_qa
-from askance.evals.suite.suite_task import ModelTask
 from askance.models import EmbedderLike, ScorerLike
 
 if TYPE_CHECKING:
@@ -109,9 +109,8 @@ class OptionsTask(StatementsTask):
 
     @cached_property
     def asked(self) -> tuple[Sample, ...]:
-        """The samples; they are made once."""
-        kinds = kinds_of(self.dataset)
-        return tuple(sample for ad in self.subset.items for sample in self._samples_of(ad, kinds(ad)))
+        """The samples without examples; they are made once."""
+        return tuple(sample for ad in self.subset.items for sample in self.samples_of(ad))
 
     @override
     def samples(self) -> Sequence[Sample]:
@@ -121,13 +120,19 @@ class OptionsTask(StatementsTask):
     def notes(self) -> tuple[str, ...]:
         return (*super().notes(), *options_notes(self.dataset, self.asked))
 
-    def _samples_of(self, ad: Ad, kind_of: Mapping[str, str]) -> Iterator[Sample]:
+    @cached_property
+    def kinds(self) -> KindsOf:
+        """Gives the kinds of the options of an ad."""
+        return kinds_of(self.dataset)
+
+    @override
+    def samples_of(self, ad: Ad) -> Iterator[Sample]:
         """The samples of one ad, one for each order of its options."""
         sample = Sample(id=ad.id, image=self.image_of(ad), inputs={**self.links[ad.id]}, group=ad.id)
-        return choice_samples(sample, kind_of, seed=self.seed, orders=self.orders, one_true=self.one_true)
+        return choice_samples(sample, self.kinds(ad), seed=self.seed, orders=self.orders, one_true=self.one_true)
 
 
-class ArrTask(ModelTask, DescribedTask, OptionsTask):
+class ArrTask(AnsweredTask, OptionsTask):
     """A task in which a model chooses action-reason statements."""
 
     beside = True
@@ -142,7 +147,35 @@ class ArrTask(ModelTask, DescribedTask, OptionsTask):
     @override
     def label(self) -> str:
         how = ", step by step" if self.step_by_step else ""
-        return f"{self.answering.id} ({self.context}{how})"
+        return f"{self.answering.id} ({self.context}{self.shots_label}{how})"
+
+    @override
+    def check(self) -> None:
+        """Checks options that depend on each other.
+
+        Raises:
+            UsageError: examples are asked for where they cannot be shown.
+        """
+        super().check()
+        if self.shots and self.step_by_step:
+            raise UsageError(
+                "Examples show answers without reasoning, so a model cannot be asked to reason after them.",
+                hint="Give `shots` or `step_by_step`.",
+            )
+
+    @property
+    def wanted(self) -> int:
+        """How many options are asked for."""
+        return COUNT if self.mode == "multi" else 1
+
+    @override
+    def answer_of(self, sample: Sample) -> Mapping[str, Any]:
+        best = sample.target["true"][: self.wanted]
+        return {"answer": ", ".join(map(str, best)) if self.mode == "multi" else best[0]}
+
+    @override
+    def label_of(self, sample: Sample) -> str:
+        return str(sample.target["true"][0])
 
     @override
     def kept(self) -> JsonObject:

@@ -13,22 +13,22 @@ decides which other images are drawn, from all annotated ones, and the order of 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from typing_extensions import override
 
 from askance.agents import choose_statement
 from askance.atypicality import Statement
 from askance.chains import ANSWERS
-from askance.evals.pittads.task import DescribedTask, wrong_relations
+from askance.evals.pittads.task import AnsweredTask, wrong_relations
 from askance.evals.sample import Sample
 from askance.evals.solver import ChainSolver
 from askance.evals.suite.choice import TRUE, choice_samples, single_scorer
 from askance.evals.suite.context import chain_of
 from askance.evals.suite.option_orders import Orders
 from askance.evals.suite.shuffle import random_order
-from askance.evals.suite.suite_task import ModelTask
 
 if TYPE_CHECKING:
     from askance.evals.pittads.dataset import Ad, PittAds
@@ -42,7 +42,7 @@ WRONG_STATEMENTS: tuple[WrongStatement, ...] = get_args(WrongStatement)
 """Kinds of wrong statements (Fig. 6)."""
 
 
-class Asr(ModelTask, DescribedTask):
+class Asr(AnsweredTask):
     """Which statement of an atypical relation between two objects holds in an ad."""
 
     name = "pittads/asr"
@@ -57,16 +57,25 @@ class Asr(ModelTask, DescribedTask):
     def usable(self) -> Mapping[str, Callable[[Ad], bool]]:
         return {"without a true statement": lambda ad: bool(ad.statements)}
 
-    @override
-    def samples(self) -> Sequence[Sample]:
-        pool = pool_of(self.dataset)
-        return [sample for ad in self.subset.items for sample in self._samples_of(ad, pool)]
+    @cached_property
+    def others(self) -> tuple[tuple[str, Statement], ...]:
+        """The images that objects of wrong statements are taken from, each with its true statement."""
+        return pool_of(self.dataset)
 
-    def _samples_of(self, ad: Ad, pool: Sequence[tuple[str, Statement]]) -> Iterator[Sample]:
+    @override
+    def samples_of(self, ad: Ad) -> Iterator[Sample]:
         """The samples of one ad, one for each order of its options."""
-        kinds = kinds_of(ad, pool, seed=self.seed)
+        kinds = kinds_of(ad, self.others, seed=self.seed)
         sample = Sample(id=ad.id, image=self.image_of(ad), inputs={**self.links[ad.id]}, group=ad.id)
         return choice_samples(sample, kinds, seed=self.seed, orders=self.orders)
+
+    @override
+    def answer_of(self, sample: Sample) -> Mapping[str, Any]:
+        return {"answer": sample.target["true"][0]}
+
+    @override
+    def label_of(self, sample: Sample) -> str:
+        return str(sample.target["true"][0])
 
     @override
     def solver(self) -> ChainSolver:

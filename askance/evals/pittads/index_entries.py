@@ -69,7 +69,7 @@ def index_entries(
     if unknown or not splits:
         raise UsageError(
             f"The ads have no part {unknown[0]!r}." if unknown else "No part of the ads is named.",
-            hint="Name `train`, or both: `train,test`.",
+            hint="Name `train`, `test`, or both: `train,test`.",
         )
     path = Path(data)
     folder = path.parent if path.is_file() else path

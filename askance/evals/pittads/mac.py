@@ -15,7 +15,7 @@ The figures themselves are those of `askance.statistics.classification`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -26,12 +26,11 @@ from askance.atypicality import RELATIONS
 from askance.chains import Link
 from askance.errors import UsageError
 from askance.evals.metric import Metric, mean
-from askance.evals.pittads.task import DescribedTask
+from askance.evals.pittads.task import AnsweredTask
 from askance.evals.sample import Sample, Score
 from askance.evals.scorer import Scorer
 from askance.evals.solver import ChainSolver
 from askance.evals.suite.context import chain_of
-from askance.evals.suite.suite_task import ModelTask
 from askance.statistics import (
     LabelCounts,
     LabelFigure,
@@ -58,7 +57,7 @@ CATEGORIES = Link("labels", Atypicalities, read=Atypicalities.of, write=_write_l
 """The link with the labels that the model gives, the likeliest first."""
 
 
-class Mac(ModelTask, DescribedTask):
+class Mac(AnsweredTask):
     """Which of TR1, TR2, OIO, OR and NA an ad has."""
 
     name = "pittads/mac"
@@ -71,17 +70,17 @@ class Mac(ModelTask, DescribedTask):
         return {"that nobody gave one of the five labels": lambda ad: bool(true_labels(ad))}
 
     @override
-    def samples(self) -> Sequence[Sample]:
-        return [
-            Sample(
-                id=ad.id,
-                image=self.image_of(ad),
-                inputs={**self.links[ad.id], "options": list(LABELS)},
-                target={"labels": true_labels(ad)},
-                group=ad.id,
-            )
-            for ad in self.subset.items
-        ]
+    def samples_of(self, ad: Ad) -> Iterator[Sample]:
+        inputs, target = {**self.links[ad.id], "options": list(LABELS)}, {"labels": true_labels(ad)}
+        yield Sample(id=ad.id, image=self.image_of(ad), inputs=inputs, target=target, group=ad.id)
+
+    @override
+    def answer_of(self, sample: Sample) -> Mapping[str, Any]:
+        return {"answer": tuple(sample.target["labels"])}
+
+    @override
+    def label_of(self, sample: Sample) -> str:
+        return "+".join(sample.target["labels"])
 
     @override
     def solver(self) -> ChainSolver:

@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from typing_extensions import override
 
+from askance.agents import Verbalizations
 from askance.atypicality import RELATIONS, Statement
-from askance.errors import BadData
+from askance.chains.context import concatenate
+from askance.chains.link import LINKS_BY_NAME
+from askance.errors import BadData, UsageError
 from askance.evals.pittads.dataset import Need, PittAds, Which
-from askance.evals.suite.context import NOTHING, TEXT_ONLY, View, tools_of
-from askance.evals.suite.selection import Subset
+from askance.evals.suite.context import NOTHING, TEXT_ONLY, VERBALIZED, View, tools_of
+from askance.evals.suite.option_orders import question_id
+from askance.evals.suite.selection import Subset, fold_of
+from askance.evals.suite.shots import ShotFacts, ShotsTask
 from askance.evals.suite.shuffle import stable_hash
-from askance.evals.suite.suite_task import RoleTask, SuiteTask
+from askance.evals.suite.suite_task import ModelTask, RoleTask, SuiteTask
 from askance.images import Image
+from askance.nodes import Example
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
     from askance.evals.pittads.dataset import Ad
+    from askance.evals.sample import Sample
 
 
 class AdsTask(SuiteTask):
@@ -59,6 +67,15 @@ class AdsTask(SuiteTask):
 
     @cached_property
     def subset(self) -> Subset[Ad]:
+        """The ads that the task is run on.
+
+        Raises:
+            BadData: none is left, or as `PittAds`.
+        """
+        return self.askable.first(self.limit)
+
+    @cached_property
+    def askable(self) -> Subset[Ad]:
         """The ads that the task can be run on in its context.
 
         Raises:
@@ -82,7 +99,15 @@ class AdsTask(SuiteTask):
                 f"No ad of {str(self.data)!r} can be used: {'; '.join(found.notes)}.",
                 hint="Give data that has them, or ask for fewer conditions.",
             )
-        return found.first(self.limit)
+        return found
+
+    @abstractmethod
+    def samples_of(self, ad: Ad) -> Iterable[Sample]:
+        """The samples of one ad."""
+
+    @override
+    def samples(self) -> Sequence[Sample]:
+        return [sample for ad in self.subset.items for sample in self.samples_of(ad)]
 
     @override
     def notes(self) -> tuple[str, ...]:
@@ -153,6 +178,94 @@ class DescribedTask(RoleTask, AdsTask):
     @override
     def kept(self) -> JsonObject:
         return {**super().kept(), "given": list(self.given)}
+
+
+SHOTS_NOTE = "Examples before each question are not of the paper; they are of images outside the question's own fold"
+
+
+class AnsweredTask(ModelTask, ShotsTask, DescribedTask):
+    """A task over ads that a model answers, after examples where they are asked for."""
+
+    @abstractmethod
+    def answer_of(self, sample: Sample) -> Mapping[str, Any]:
+        """The fields of an example that hold the answer to a sample: `answer`, or further `values`."""
+
+    @abstractmethod
+    def label_of(self, sample: Sample) -> str:
+        """The answer to a sample, or a class of answers."""
+
+    @override
+    def check(self) -> None:
+        """Checks options that depend on each other.
+
+        Raises:
+            UsageError: examples are asked for in a context that only models fill in.
+        """
+        super().check()
+        if not self.shots:
+            return
+        if self.view.statement in {"s_IN", "s_TV"}:
+            raise UsageError(
+                f"The statements of examples are not detected, so the context {self.context!r} takes no `shots`.",
+                hint="Choose a context without a detected statement, such as the same with s_true.",
+            )
+        if self.view.description is not None and self.descriptions is None:
+            raise UsageError(
+                f"The ads of examples are not verbalized, so the context {self.context!r} takes no `shots`.",
+                hint="Give published verbalizations, `descriptions`, or choose the context I.",
+            )
+
+    @override
+    def label(self) -> str:
+        return f"{super().label().removesuffix(')')}{self.shots_label})"
+
+    @override
+    def notes(self) -> tuple[str, ...]:
+        return (*super().notes(), *((SHOTS_NOTE,) if self.shots else ()))
+
+    @override
+    def samples(self) -> Sequence[Sample]:
+        asked = super().samples()
+        if not self.shots:
+            return asked
+        ads = [ad for ad in self.askable.items if self.view.picture or self._said_of(ad)]
+        pool = [sample for ad in ads for sample in self.samples_of(ad) if question_id(sample) == sample.id]
+        folds = fold_of((ad.id for ad in self.askable.items), seed=self.seed)
+        return self.with_shots_of_others(asked, pool, folds, example=self._example, facts=self._facts)
+
+    def _example(self, sample: Sample) -> Example:
+        said, statement = self._said_of(self._ads[sample.group]), sample.inputs.get("statement")
+        values = {
+            **{name: value for name, value in sample.inputs.items() if name in {"options", "relation"}},
+            **({"description": said} if said else {}),
+            **({"statement": str(Statement(**statement))} if statement else {}),
+        }
+        answer = self.answer_of(sample)
+        image = sample.image if self.view.picture else None
+        return Example(values={**values, **answer.get("values", {})}, answer=answer.get("answer"), image=image)
+
+    def _facts(self, sample: Sample) -> ShotFacts:
+        ad = self._ads[sample.group]
+        return ShotFacts(
+            id=question_id(sample),
+            group=ad.id,
+            text="" if self.view.blind else self._said_of(ad),
+            picture=lambda: None if ad.image is None else Image.load(ad.image),
+            label=self.label_of(sample),
+        )
+
+    @cached_property
+    def _ads(self) -> Mapping[str, Ad]:
+        return {ad.id: ad for ad in self.askable.items}
+
+    def _said_of(self, ad: Ad) -> str:
+        """What was published of an ad in the context, as the answering model gets it; empty if that is not whole."""
+        links = self.links[ad.id]
+        if "description" in links or self.view.description is None:
+            return links.get("description", "")
+        parts = {link: LINKS_BY_NAME[link].value(links[link]) for link in tools_of(self.view) if link in links}
+        whole = self.view.description in VERBALIZED and not self.view.description.startswith("T_V")
+        return concatenate(Verbalizations(**parts)) if whole and len(parts) == len(tools_of(self.view)) else ""
 
 
 def wrong_relations(ad: Ad, true: Statement, *, seed: int) -> tuple[Statement, ...]:

@@ -21,6 +21,7 @@ part, one with the same picture, and a near-twin of it.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
@@ -266,7 +267,7 @@ class ShotVectors:
     """Vectors of questions, by which examples like them are found.
 
     Args:
-        embedder: makes them.
+        embedder: makes them: of pictures if it sees pictures, else of what is said of them.
     """
 
     def __init__(self, embedder: RecordedEmbedder) -> None:
@@ -274,16 +275,18 @@ class ShotVectors:
 
     def form(self) -> JsonObject:
         """What is compared, and by whom."""
-        return {"embedder": str(self.embedder.id), "compared": "descriptions"}
+        compared = "pictures" if self.embedder.sees_pictures else "descriptions"
+        return {"embedder": str(self.embedder.id), "compared": compared}
 
     def needed(self, questions: Sequence[ShotFacts]) -> Computed:
         """The vectors that the choice among `questions` needs.
 
         Raises:
             BadData: of one of them nothing is known that could be compared.
+            BadImage: a picture's file cannot be read.
         """
-        texts = self._texts(questions)
-        keys, lacking = self.embedder.keys(texts), self.embedder.lacking(texts)
+        compared = self._compared(questions)
+        keys, lacking = self.embedder.keys(compared), self.embedder.lacking(compared)
         return Computed(name="vectors", model=self.embedder.id, keys=keys or lacking, lacking=lacking)
 
     async def of(self, questions: Sequence[ShotFacts]) -> Numbers:
@@ -291,24 +294,34 @@ class ShotVectors:
 
         Raises:
             BadData: of one of them nothing is known that could be compared.
+            BadImage: a picture cannot be used.
             ReplayMiss: the mode is `replay` and a vector is not on record.
             CallError: the embedder failed, or a record is damaged.
         """
         import numpy as np  # loading it takes long
 
-        rows: Numbers = np.asarray(await self.embedder.embed(self._texts(questions)), dtype=np.float64)
+        compared = self._compared(questions)
+        pictures = [each for each in compared if not isinstance(each, str)]
+        found: Sequence[Sequence[float]] = await asyncio.gather(*map(self.embedder.embed_image, pictures))
+        if not pictures:
+            found = await self.embedder.embed([each for each in compared if isinstance(each, str)])
+        rows: Numbers = np.asarray(found, dtype=np.float64)
         lengths: Numbers = np.sqrt((rows * rows).sum(axis=1, keepdims=True))
         return rows / np.where(lengths > 0, lengths, 1.0)
 
-    def _texts(self, questions: Sequence[ShotFacts]) -> list[str]:
-        silent = next((each for each in questions if not each.text.strip()), None)
+    def _compared(self, questions: Sequence[ShotFacts]) -> list[str | Image]:
+        """What is compared: all pictures, or all texts."""
+        sees = self.embedder.sees_pictures
+        found = [(each, each.picture() if sees else each.text.strip()) for each in questions]
+        silent = next((each for each, known in found if not known), None)
         if silent is not None:
+            why = "it has no picture" if sees else "nothing is said of its picture before the run"
             raise BadData(
-                f"{str(self.embedder.id)!r} cannot compare {silent.id!r} with other questions: nothing is said of its "
-                "picture before the run.",
-                hint="Choose a context whose descriptions the data has, or give -T shots_from=random.",
+                f"{str(self.embedder.id)!r} cannot compare {silent.id!r} with other questions: {why}.",
+                hint="A `clip:` embedder compares pictures, any other one the descriptions that the data has; "
+                "-T shots_from=random needs neither.",
             )
-        return [each.text for each in questions]
+        return [known for _, known in found if known]
 
 
 class ShotsTask(SuiteTask):
@@ -323,7 +336,7 @@ class ShotsTask(SuiteTask):
     """How they are chosen: at random, the ones most like the question (knn), those that are also unlike each other
     (mmr), or the most similar one of each label in turn (balanced)."""
     embedder: EmbedderLike | None = None
-    """Finds examples that are like the question: `st:…` by descriptions that the data has, `clip:…` by pictures."""
+    """Finds examples that are like the question: `clip:…` by their pictures, `st:…` by descriptions of the data."""
     shots_draw: ShotsDraw = "own"
     """How random ones are drawn: for each sample by seed and fold, or as the authors' script does for a whole split."""
     shots_leaks: Leaks = "refuse"
@@ -335,7 +348,7 @@ class ShotsTask(SuiteTask):
 
         Raises:
             UsageError: the official drawing gets a part of the split, or goes with another choice than `random`; or an
-                embedder is missing, or given where nothing is compared.
+                embedder is missing.
         """
         super().check()
         official, random = self.shots_draw == "official", self.shots_from == "random"
@@ -354,11 +367,6 @@ class ShotsTask(SuiteTask):
             raise UsageError(
                 f"Nothing says what examples are like a question, which `shots_from={self.shots_from}` needs.",
                 hint="Give -T embedder=st:FOLDER for descriptions, or clip:FOLDER for pictures.",
-            )
-        if self.embedder is not None and not self.embeds and (random or not self.shots):
-            raise UsageError(
-                "An embedder finds examples that are like a question, and none are asked for.",
-                hint="Give `shots`, and `shots_from`: knn, mmr or balanced. Or leave `embedder` out.",
             )
 
     @override
@@ -437,6 +445,42 @@ class ShotsTask(SuiteTask):
         chosen = self._alike(pool, questions, facts) if self._likens else self._drawn(pool, questions, facts)
         return [self._showing(sample, chosen[question_id(sample)], example) for sample in asked]
 
+    def with_shots_of_others(
+        self,
+        samples: Sequence[Sample],
+        pool: Iterable[Sample],
+        folds: Mapping[str, int],
+        *,
+        example: Callable[[Sample], Example],
+        facts: Callable[[Sample], ShotFacts],
+    ) -> list[Sample]:
+        """The samples, each with examples of images outside its own fold; as they are where none are asked for.
+
+        Args:
+            samples: with an image as the group of each.
+            pool: what may be shown.
+            folds: the fold of each image.
+            example: makes an example of a sample.
+            facts: what is known of a sample.
+
+        Raises:
+            BadData: as `with_shots`.
+        """
+        if not self.shots:
+            return list(samples)
+        rows: dict[int, dict[Group, list[Sample]]] = {}
+        for sample in pool:
+            rows.setdefault(folds[sample.group], {}).setdefault(sample.group, []).append(sample)
+        shown: dict[str, Sample] = {}
+        for fold in sorted({folds[sample.group] for sample in samples}):
+            others = {group: some for each, groups in rows.items() if each != fold for group, some in groups.items()}
+            tested = [group for group, each in folds.items() if each == fold]
+            asked = [sample for sample in samples if folds[sample.group] == fold]
+            made = ShotPool(others, fold=fold, tested=tested, noun="image")
+            found = self.with_shots(asked, made, example=example, facts=facts, known=facts)
+            shown |= {sample.id: sample for sample in found}
+        return [shown[sample.id] for sample in samples]
+
     def _showing(self, sample: Sample, shots: Shots[Row], example: Callable[[Row], Example]) -> Sample:
         how = self._vectors.form() if self._likens else {"draw": self.shots_draw}
         inputs = {**sample.inputs, EXAMPLES: [example(row) for row in shots.rows]}
@@ -482,7 +526,8 @@ class ShotsTask(SuiteTask):
             return self._stand_ins(pool, questions)
         self._needed.append(replace(needed, lacking=()))
         vectors = run_sync(self._vectors.of([*of_rows, *of_questions]))
-        candidates = ShotCandidates.of(of_rows, vectors[: len(rows)])
+        pictures = self._vectors.embedder.sees_pictures
+        candidates = ShotCandidates.of(of_rows, vectors[: len(rows)], pictures=pictures)
         found: dict[str, Shots[Row]] = {}
         for (key, question), vector in zip(questions.items(), vectors[len(rows) :], strict=True):
             screen = ShotScreen(question=question, leaks=self.shots_leaks)
@@ -528,14 +573,16 @@ class ShotCandidates:
     """Of length 1, a row each."""
     labels: NDArray[np.str_]
     groups: NDArray[np.str_]
+    pictures: bool
+    """Whether the vectors are those of pictures."""
 
     @classmethod
-    def of(cls, rows: Sequence[ShotFacts], vectors: Numbers) -> ShotCandidates:
+    def of(cls, rows: Sequence[ShotFacts], vectors: Numbers, *, pictures: bool = False) -> ShotCandidates:
         """The rows with their vectors."""
         import numpy as np
 
         labels, groups = np.array([each.label for each in rows]), np.array([str(each.group) for each in rows])
-        return cls(rows=rows, vectors=vectors, labels=labels, groups=groups)
+        return cls(rows=rows, vectors=vectors, labels=labels, groups=groups, pictures=pictures)
 
     def choose(self, vector: Numbers, *, how: ShotsFrom, count: int, screen: ShotScreen) -> list[tuple[int, float]]:
         """The places of the chosen rows with their cosines to the question, the nearest first; of each group one.
@@ -564,7 +611,7 @@ class ShotCandidates:
                 continue
             place = int(np.argmax(np.where(among, worth, -np.inf)))
             left[place] = False
-            if not screen.passes(self.rows[place]):
+            if not screen.passes(self.rows[place], float(similar[place]) if self.pictures else None):
                 continue
             chosen.append(place)
             left &= self.groups != self.groups[place]

@@ -36,7 +36,8 @@ class Embedder(Protocol):
       are neither recorded nor replayed. It is known without loading weights;
     - `parameters`, JSON values, are what else decides its vectors;
     - `normalized` says whether every vector has the length 1;
-    - `async embed_image(image)` gives the vector of a picture, to be compared with those of texts;
+    - `async embed_image(image)` gives the vector of a picture, to be compared with those of texts; with `sees_pictures`
+      False it is never asked for one;
     - `keep_in(folder)` is told, before it is asked, where arrays of numbers can be kept beside the records; None where
       nothing may be read or kept;
     - `async aclose()` closes it.
@@ -160,6 +161,11 @@ class RecordedEmbedder(RecordedModel):
         return _checked(await self._embedder.embed(texts), len(texts), by=str(self.id))
 
     @property
+    def sees_pictures(self) -> bool:
+        """Whether the embedder makes vectors of pictures."""
+        return getattr(self._embedder, "sees_pictures", hasattr(self._embedder, "embed_image")) is True
+
+    @property
     def keeps(self) -> bool:
         """Whether the embedder keeps vectors beside the records itself."""
         return getattr(self._embedder, "keeps", False) is True
@@ -226,13 +232,16 @@ def _described(form: Mapping[str, Any], engine: Engine) -> RecordedEmbedder:
 
 
 def _named(model: ModelId) -> Embedder:
-    if model.name is not None or model.provider not in PROVIDERS:
+    # Settings are no part of an identity: in a form, which may be a stranger's, they could have code run.
+    if model.name is not None or model.provider not in PROVIDERS or "?" in model.model:
         return _RecordsAlone(model)
     return load(PROVIDERS[model.provider])(model.model)
 
 
 class _RecordsAlone:
     """Stands for an embedder of which only the records are known."""
+
+    sees_pictures = False
 
     def __init__(self, model: ModelId) -> None:
         self._model = model
@@ -278,6 +287,8 @@ class ScriptedEmbedder:
         """The texts of each call, in order."""
         self.shown: list[str] = []
         """The names of the pictures that were embedded, in order."""
+        self.sees_pictures = image is not None
+        """Whether it makes vectors of pictures."""
         self._vector = vector
         self._image = image
 

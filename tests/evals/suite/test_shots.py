@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import re
 from collections import Counter
 from dataclasses import replace
@@ -394,6 +395,59 @@ class SamePicture(Like):
         return replace(super().known(sample), picture=lambda: picture(1))
 
 
+class Pictured(SamePicture):
+    """Every question and row has a picture of its own."""
+
+    @override
+    def known(self, sample: Sample) -> ShotFacts:
+        return replace(super().known(sample), text="", picture=lambda: picture({"q": 30, "r": 200}[sample.group]))
+
+
+def by_color(near: float) -> ScriptedEmbedder:
+    """Sees pictures: that of row 1 is near that of the question q, by a cosine of `near`, and the others far off."""
+    beside = math.sqrt(1 - near * near)
+    vectors = {1: (near, beside, 0.0), 30: (1.0, 0.0, 0.0), 200: (0.0, 0.0, 1.0)}
+
+    def vector(image: Image) -> tuple[float, ...]:
+        color = int(image.name.removesuffix(".png"))
+        return vectors.get(color, (0.1 * color, 1.0, 0.2))
+
+    return ScriptedEmbedder(refuse_text, identity="colors", image=vector)
+
+
+def refuse_text(_: str) -> Any:
+    raise AssertionError("a text was embedded")
+
+
+def test_an_embedder_that_sees_pictures_compares_pictures() -> None:
+    embedder, engine = by_color(0.97), Engine(records=MemoryStore())
+    sample = like("knn", Pictured, engine=engine, embedder=embedder).evaluation().samples[0]
+    plan = like("knn", Pictured, engine=engine, embedder=embedder)
+
+    assert sample.trace["shots"]["compared"] == "pictures"
+    assert sample.trace["shots"]["chosen"][-1] == {"id": "1.1", "group": 1, "similarity": 0.97}
+    assert sorted({*embedder.shown}) == sorted(f"{each}.png" for each in (1, 2, 3, 4, 5, 6, 30, 200))
+    with planning():
+        (needed,) = plan.evaluation().computed
+    assert (len({*needed.keys}), needed.lacking) == (8, ())
+
+
+@pytest.mark.parametrize("how", ["knn", "mmr", "balanced"])
+def test_a_planted_near_twin_is_refused_by_name_or_left_out(how: ShotsFrom) -> None:
+    embedder = by_color(0.98)
+    with pytest.raises(BadData, match=r"'1\.1', which has a near-twin of its picture \(cosine 0\.980, above 0\.97"):
+        like(how, Pictured, embedder=embedder).samples()
+
+    told = like(how, Pictured, embedder=embedder, shots_leaks="leave-out").samples()[0].trace["shots"]
+    assert {each["id"] for each in told["left_out"]} == {"1.1", "1.2"}
+    assert 1 not in {each["group"] for each in told["chosen"]}
+
+
+def test_a_question_without_a_picture_is_named() -> None:
+    with pytest.raises(BadData, match=r"'colors' cannot compare '1\.1' with other questions: it has no picture"):
+        like("knn", embedder=by_color(0.5)).samples()
+
+
 class SameWords(Like):
     """A row is described as the question is, but for blanks and case."""
 
@@ -461,8 +515,6 @@ class Silent(Like):
         ("knn", SamePicture, {"shots": 6, "shots_leaks": "leave-out"}, "6 examples cannot be drawn from 5 contests"),
         ("random", SamePicture, {"shots": 6, "shots_leaks": "leave-out", "embedder": None}, "from 5 contests"),
         ("knn", Like, {"embedder": None}, "which `shots_from=knn` needs"),
-        ("knn", Like, {"shots": 0}, "none are asked for"),
-        ("random", Like, {}, "none are asked for"),
         ("knn", Like, {"shots_draw": "official"}, "The official drawing is one at random"),
     ],
 )

@@ -201,8 +201,12 @@ class TextsAlone:
             {"model": {"name": "table"}},
             r"^The embedder 'table' is known by its records alone, and they lack the picture",
         ),
+        (
+            {"model": {"provider": "clip", "model": "models/clip?remote_code=true"}},
+            r"^The embedder 'clip:models/clip\?remote_code=true' is known by its records alone",
+        ),
     ],
-    ids=["texts alone", "script", "form"],
+    ids=["texts alone", "script", "form", "form with settings"],
 )
 async def test_an_embedder_without_pictures_says_so(given: Any, message: str) -> None:
     with pytest.raises(UsageError, match=message):
