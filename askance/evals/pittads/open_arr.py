@@ -30,7 +30,7 @@ from askance.chains.context import concatenate, text_of, verbalizations
 from askance.chains.link import LINKS_BY_NAME, as_words
 from askance.chains.output_line import line_of
 from askance.errors import UsageError
-from askance.evals.pittads.arr import NEGATIVE_KINDS, WITH_OPTIONS, StatementsTask, kinds_of, options_notes
+from askance.evals.pittads.arr import NEGATIVE_KINDS, WITH_OPTIONS, StatementsTask, options_notes
 from askance.evals.pittads.task import DescribedTask
 from askance.evals.ranking import Ranking
 from askance.evals.sample import Prediction, Sample
@@ -40,7 +40,7 @@ from askance.evals.suite.context import PICTURE, View, chain_of, context_chain, 
 from askance.evals.suite.ranker import is_missing, said_in, why_missing
 from askance.evals.suite.retrieval_metrics import chance_note, retrieval_scorer
 from askance.evals.suite.suite_task import JudgeTask, ModelTask
-from askance.models import EmbedderLike, collect_keys, get_embedder
+from askance.models import EmbedderLike, ModelLike, collect_keys, get_embedder
 from askance.python_file import load_object
 from askance.retrieval import Index, IndexLike, ListwiseReranker, RetrievalQuery, retriever
 from askance.retrieval.entries import JUNK, STATEMENTS, entry_id, marks_of
@@ -111,6 +111,8 @@ class OpenArr(JudgeTask, ModelTask, DescribedTask, StatementsTask):
     instead_of_models = ("baseline",)
     beside = True
 
+    judge: ModelLike | None = None
+    """Says which of the first ten mean the same as a true statement (judged hit@10)."""
     index: IndexLike
     """Folder of an index of the data set's statements, made by `askance index build`."""
     context: str = "T_V+s_IN"
@@ -122,7 +124,7 @@ class OpenArr(JudgeTask, ModelTask, DescribedTask, StatementsTask):
     rerank: int = Field(default=0, ge=0, le=SHOWN)
     """How many of the first statements the language model reads again and puts in order."""
     within: Within = "all"
-    """Whether all statements are searched or the options of the image, which is the task of the paper."""
+    """All statements, whose figures stand beside no published ones, or the options of the image, as in the paper."""
     embedder: EmbedderLike | None = None
     """Makes the vectors of texts that are searched with; by default the one that the index names."""
     encoder: EmbedderLike | None = None
@@ -244,42 +246,38 @@ class OpenArr(JudgeTask, ModelTask, DescribedTask, StatementsTask):
                 f"{leaks[0]}: who searches with it was told what to find.",
                 hint="Take descriptions that were written without statements in view, or say `-T leaks=noted`.",
             )
-        if self.within == "options":
-            return tuple(self._choices())
-        return tuple(replace(self._sample(ad), target=self._target_of(ad)) for ad in self.subset.items)
-
-    def _target_of(self, ad: Ad) -> JsonObject:
-        texts = {entry_id(text): text for text in ad.true}
-        return {"true": [*self.targets[ad.id]], "texts": [texts[name] for name in self.targets[ad.id]]}
+        return tuple(super().samples())
 
     @override
     def samples(self) -> Sequence[Sample]:
         return self.asked
 
-    def _sample(self, ad: Ad) -> Sample:
-        """The sample of an ad without its target."""
-        topic = Counter(ad.topics).most_common(1)
-        tags = {**({"topic": topic[0][0]} if topic else {}), **({"atypicality": ad.plurality} if ad.plurality else {})}
-        return Sample(id=ad.id, image=self.image_of(ad), inputs={**self.links[ad.id]}, group=ad.id, tags=tags)
-
-    def _choices(self) -> Iterator[Sample]:
-        """The samples with options.
+    @override
+    def samples_of(self, ad: Ad) -> Iterator[Sample]:
+        """The sample of an ad: its target is the ids of its true statements, or it has options.
 
         Raises:
-            UsageError: the index lacks one of them.
+            UsageError: the index lacks one of its options.
         """
-        kinds, known = kinds_of(self.dataset), self.known_entries
-        for ad in self.subset.items:
-            for sample in choice_samples(self._sample(ad), kinds(ad), seed=self.seed):
-                lacking = [
-                    text for text in sample.inputs["options"] if known is not None and entry_id(text) not in known
-                ]
-                if lacking:
-                    raise UsageError(
-                        f"The index {self.opened_index} lacks the option {lacking[0][:80]!r} of {ad.id!r}.",
-                        hint="Build it with the file of these options: `askance index build … --negatives FILE`.",
-                    )
-                yield sample
+        topic = Counter(ad.topics).most_common(1)
+        tags = {**({"topic": topic[0][0]} if topic else {}), **({"atypicality": ad.plurality} if ad.plurality else {})}
+        sample = Sample(id=ad.id, image=self.image_of(ad), inputs={**self.links[ad.id]}, group=ad.id, tags=tags)
+        if self.within == "options":
+            yield from map(self._checked_options, choice_samples(sample, self.kinds(ad), seed=self.seed))
+        else:
+            texts = {entry_id(text): text for text in ad.true}
+            true = self.targets[ad.id]
+            yield replace(sample, target={"true": [*true], "texts": [texts[name] for name in true]})
+
+    def _checked_options(self, sample: Sample) -> Sample:
+        known, options = self.known_entries, sample.inputs["options"]
+        lacking = [] if known is None else [text for text in options if entry_id(text) not in known]
+        if lacking:
+            raise UsageError(
+                f"The index {self.opened_index} lacks the option {lacking[0][:80]!r} of {sample.id!r}.",
+                hint="Build it with the file of these options: `askance index build … --negatives FILE`.",
+            )
+        return sample
 
     @cached_property
     def found_leaks(self) -> Sequence[str]:
