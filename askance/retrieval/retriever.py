@@ -339,8 +339,8 @@ class IndexRetriever:
 
     def plan(
         self, planner: Planner, query: RetrievalQuery, *, among: Collection[str] | None = None, waiting: int = 0
-    ) -> None:
-        """Counts the searches and vectors of a query, without making them.
+    ) -> bool:
+        """Counts the searches and vectors of a query, without making them; gives whether all searches are on record.
 
         Args:
             planner: counts.
@@ -356,8 +356,8 @@ class IndexRetriever:
         forms = self._forms(searches, _checked(among))
         lacking = self._records.lacking(forms)
         model = ModelId("index", self.index.digest[:12])
-        later = waiting * sum(way != "image" for way in searches)
-        planner.add_computed("searches", model, keys=self._records.keys(forms), lacking=lacking, dependent=later)
+        unknown = waiting * sum(way != "image" for way in searches)
+        planner.add_computed("searches", model, keys=self._records.keys(forms), lacking=lacking, dependent=unknown)
         for way, subjects in searches.items():
             made = [each for each in subjects if key_of("search", self._form(way, each, among)) in lacking]
             later = waiting if way == "dense" else 0
@@ -366,6 +366,7 @@ class IndexRetriever:
                 _, embedder = self._spaces[way]
                 keys, new = embedder.keys(parts), embedder.lacking(parts)
                 planner.add_computed("vectors", embedder.id, keys=keys, lacking=new, dependent=later)
+        return not lacking and not unknown
 
     # --- one query ---
 
@@ -611,12 +612,14 @@ class RecordedRetriever:
 
     def plan(
         self, planner: Planner, query: RetrievalQuery, *, among: Collection[str] | None = None, waiting: int = 0
-    ) -> None:
+    ) -> bool:
         """Counts the searches of a query, as `IndexRetriever.plan` does."""
         known = query if any(text.strip() for text in query.texts) or query.image else None
         forms = [self._form(each, _checked(among)) for each in (self._subjects(known) if known else ())]
         keys = [key_of("search", form) for form in forms]
-        planner.add_computed("searches", self.id, keys=keys, lacking=self._records.lacking(forms), dependent=waiting)
+        lacking = self._records.lacking(forms)
+        planner.add_computed("searches", self.id, keys=keys, lacking=lacking, dependent=waiting)
+        return not lacking and not waiting
 
     def _subjects(self, query: RetrievalQuery) -> list[str | RetrievalQuery]:
         texts: list[str | RetrievalQuery] = [text for text in query.texts if text.strip()]

@@ -554,7 +554,7 @@ class Cabinet(BasePydanticVectorStore):
         return [row for name, row in self._rows.items() if node_ids is None or name in node_ids]
 
     def delete(self, ref_doc_id: str, **delete_kwargs: Any) -> None:
-        raise NotImplementedError
+        del self._rows[ref_doc_id]
 
     def query(self, query: VectorStoreQuery, **kwargs: Any) -> VectorStoreQueryResult:
         self._check()
