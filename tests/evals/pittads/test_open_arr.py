@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from askance.evals.controls import swapped_images
 from askance.evals.pittads import index_entries
 from askance.evals.pittads.arr import ArrClip
 from askance.evals.pittads.open_arr import OpenArr
+from askance.evals.report.published_part import published_beside
 from askance.evals.run_plan import plan_run
 from askance.evals.runner import SampleEpoch
 from askance.images import Image
@@ -545,3 +547,26 @@ async def test_a_window_without_an_answer_is_the_outcome_of_its_sample(data: Pat
     assert "Window 1 of 1" in str(found.reason)
     assert (found.links["narration"]["outcome"], found.links["rerank"]["outcome"]) == ("answered", "refused")
     assert run.figure("recall@10").value == 0
+
+
+# --- published figures ---
+
+
+@pytest.mark.parametrize(
+    ("options", "tables"),
+    [
+        ({"within": "options", "context": "I+T_V", "negatives": "hard"}, ["Table 3", "Table 11"]),
+        ({"within": "options", "context": "I", "small": True}, ["Table 6"]),
+        ({"context": "I+T_V", "negatives": "hard"}, []),
+        ({"context": "I", "small": True}, []),
+    ],
+)
+async def test_published_figures_stand_beside_runs_within_the_options_alone(
+    data: Path, index: Path, options: dict[str, Any], tables: list[str]
+) -> None:
+    run = await run_of(OpenArr(data=data, index=index, context="IN", within="options", vlm=seeing(data)), data)
+    configuration = {**run.configuration, "options": {"which": "usable", "within": "all", **options}}
+
+    found = [*published_beside(replace(run, configuration=configuration))]
+
+    assert [each.title.partition(":")[0] for each in found] == tables
