@@ -134,7 +134,7 @@ class OpenArr(JudgeTask, ModelTask, DescribedTask, StatementsTask):
     store: StoreLike | None = None
     """Where the vectors are, if not in the index: FILE.py:NAME."""
     retriever: RetrieverLike | None = None
-    """Searches in place of the index, which then only says what is true: FILE.py:NAME, one of llama-index or your own."""
+    """Searches in place of the index, which still says what is true: FILE.py:NAME, of llama-index or your own."""
     baseline: OpenBaseline | None = None
     """Ranks the statements that are true of most images first, for every image alike; no model is asked."""
     junk: bool = False
