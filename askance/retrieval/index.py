@@ -544,7 +544,7 @@ class _Build:
     ) -> None:
         """Embeds the texts that have no vector yet, a block at a time."""
         kept = self.store_of(embedder, store)
-        name = f"{VECTORS}/{kept.file.path.name}" if isinstance(kept, ExactVectors) else None
+        name = f"{VECTORS}/{kept.file.path.name}" if isinstance(kept, ExactVectors) and store == "file" else None
         if name in self._files and (self.folder / name).exists():
             before = self._files[name]
             await asyncio.to_thread(self._note, name)
