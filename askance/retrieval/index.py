@@ -85,7 +85,7 @@ else:
 """A folder, an `Index`, or what `Index.form` gave, which answers from records alone."""
 
 Progress: TypeAlias = Callable[[int, int], None]
-"""Told after each block how many texts are embedded, and of how many."""
+"""Told at first and after each block how many texts are embedded, and of how many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +163,7 @@ class Index:
             embedder: makes the vectors; without one texts are found by their words alone.
             store: where the vectors are kept.
             engine: whose settings are used; vectors of entries are kept in the index, not on record.
-            progress: told after each block of texts.
+            progress: told at first, and after each block of texts.
 
         Raises:
             UsageError: there are no entries; the folder holds an index of others, or something else; the embedder has
@@ -544,7 +544,7 @@ class _Build:
     ) -> None:
         """Embeds the texts that have no vector yet, a block at a time."""
         kept = self.store_of(embedder, store)
-        name = f"{VECTORS}/{kept.file.path.name}" if isinstance(kept, ExactVectors) else None
+        name = f"{VECTORS}/{kept.file.path.name}" if isinstance(kept, ExactVectors) and store == "file" else None
         if name in self._files and (self.folder / name).exists():
             before = self._files[name]
             await asyncio.to_thread(self._note, name)
@@ -564,6 +564,8 @@ class _Build:
                 hint="Build the index in another mode; to replay a run, its records and `index.json` are enough.",
             )
         done = len(self.texts) - len(lacking)
+        if progress is not None:
+            progress(done, len(self.texts))
         for start in range(0, len(lacking), BLOCK):
             ids = lacking[start : start + BLOCK]
             vectors = await self._vectors(embedder, ids)

@@ -12,7 +12,7 @@ for (`query="guess"`).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
@@ -42,7 +42,7 @@ from askance.evals.suite.retrieval_metrics import chance_note, retrieval_scorer
 from askance.evals.suite.suite_task import JudgeTask, ModelTask
 from askance.models import EmbedderLike, ModelLike, collect_keys, get_embedder
 from askance.python_file import load_object
-from askance.retrieval import Index, IndexLike, ListwiseReranker, RetrievalQuery, retriever
+from askance.retrieval import Index, IndexLike, IndexRetriever, ListwiseReranker, RetrievalQuery, retriever
 from askance.retrieval.entries import JUNK, STATEMENTS, entry_id, marks_of
 
 if TYPE_CHECKING:
@@ -53,11 +53,13 @@ if TYPE_CHECKING:
     from askance.evals.solver import Solver
     from askance.models import Engine, Model
     from askance.nodes import Node
-    from askance.retrieval import IndexEntry, IndexRetriever, RecordedRetriever, VectorStore
+    from askance.retrieval import IndexEntry, RecordedRetriever, Retriever, VectorStore
 
     Searcher: TypeAlias = "IndexRetriever | RecordedRetriever"
+    RetrieverLike: TypeAlias = "str | Retriever | Mapping[str, Any] | Any"
     StoreLike: TypeAlias = "str | VectorStore"
 else:
+    RetrieverLike = Annotated[Any, "a retriever"]
     StoreLike = Annotated[Any, "a store of vectors"]
 
 Query: TypeAlias = Literal["joined", "parts", "guess"]
@@ -131,6 +133,8 @@ class OpenArr(JudgeTask, ModelTask, DescribedTask, StatementsTask):
     """Makes the vectors of pictures; by default the one that the index names."""
     store: StoreLike | None = None
     """Where the vectors are, if not in the index: FILE.py:NAME."""
+    retriever: RetrieverLike | None = None
+    """Searches in place of the index, which still says what is true: FILE.py:NAME, of llama-index or your own."""
     baseline: OpenBaseline | None = None
     """Ranks the statements that are true of most images first, for every image alike; no model is asked."""
     junk: bool = False
@@ -149,6 +153,11 @@ class OpenArr(JudgeTask, ModelTask, DescribedTask, StatementsTask):
         """
         super().check()
         view, ways = self.view, set(self.how.split("+"))
+        if self.retriever is not None and (self.how != "hybrid" or self.embedder or self.encoder or self.store):
+            raise UsageError(
+                "A retriever of your own searches in its own way.",
+                hint="Leave out `how`, `embedder`, `encoder` and `store`.",
+            )
         if self.within == "options" and self.judge is not None:
             raise UsageError(
                 "A judge says which statements mean the same as a true one, and an option is true or not.",
@@ -293,7 +302,10 @@ class OpenArr(JudgeTask, ModelTask, DescribedTask, StatementsTask):
 
     @cached_property
     def searcher(self) -> Searcher:
-        """Searches the index."""
+        """Searches the statements."""
+        if self.retriever is not None:
+            given = load_object(self.retriever) if isinstance(self.retriever, str) else self.retriever
+            return retriever(given, k=RANKED, engine=self.run_engine)
         return retriever(
             self.opened_index,
             how=self.how,
@@ -314,6 +326,7 @@ class OpenArr(JudgeTask, ModelTask, DescribedTask, StatementsTask):
             query=self.query,
             reranker=ListwiseReranker(self.think, seed=self.seed) if self.rerank else None,
             rerank=self.rerank,
+            known=None if self.retriever is None else self.known_entries,
         )
 
     def _chain(self) -> Chain:
@@ -383,12 +396,14 @@ class OpenArr(JudgeTask, ModelTask, DescribedTask, StatementsTask):
         more = ["options"] if self.within == "options" else []
         more += [self.query] if self.query != "joined" else []
         more += [f"rerank {self.rerank} by {self.think.id}"] if self.rerank else []
-        return f"{self.how} ({', '.join([self.context, *more])})"
+        how = self.how if isinstance(self.searcher, IndexRetriever) else str(self.searcher.id)
+        return f"{how} ({', '.join([self.context, *more])})"
 
     @override
     def kept(self) -> JsonObject:
         encoders = {"embedder": self.embedder, "encoder": self.encoder}
         forms = {name: get_embedder(each).form() for name, each in encoders.items() if each is not None}
+        forms |= {} if self.retriever is None else {"retriever": self.searcher.form()}
         tags = {tag: self._values_of(tag) for tag in TAGS}
         frequent = {} if self.baseline is None else {"frequent": self._frequent()}
         return {**super().kept(), "index": self.opened_index.form(), **forms, **tags, **frequent}
@@ -479,6 +494,7 @@ class SearchSolver:
         query: what is searched with.
         reranker: puts the first statements in order; None leaves them as they are.
         rerank: how many of them.
+        known: ids of the statements that there are, to be held against what is found; None does not check it.
     """
 
     def __init__(
@@ -490,6 +506,7 @@ class SearchSolver:
         query: Query = "joined",
         reranker: ListwiseReranker | None = None,
         rerank: int = 0,
+        known: Container[str] | None = None,
     ) -> None:
         self.searcher = searcher
         self.chain = chain
@@ -497,6 +514,7 @@ class SearchSolver:
         self.query: Query = query
         self.reranker = reranker
         self.rerank = rerank
+        self._known = known
 
     @property
     def engine(self) -> Engine:
@@ -551,6 +569,12 @@ class SearchSolver:
         names = names_of_options(sample)
         with collect_keys() as keys:
             hits = await self.searcher.search(query, among=names)
+        strange = [hit for hit in hits if self._known is not None and hit.id not in self._known]
+        if strange:
+            raise UsageError(
+                f"The retriever gave {strange[0].text[:80]!r}, which is no text of the index.",
+                hint="Let it search the texts of the index, exactly as they are written there.",
+            )
         trace: JsonObject = {"query": {"texts": [*query.texts], "image": query.image is not None}}
         links: JsonObject = {"search": {"outcome": "answered", "calls": keys}}
         if self.reranker is not None and hits:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -19,12 +20,13 @@ from askance.evals.controls import swapped_images
 from askance.evals.pittads import index_entries
 from askance.evals.pittads.arr import ArrClip
 from askance.evals.pittads.open_arr import OpenArr
+from askance.evals.report.published_part import published_beside
 from askance.evals.run_plan import plan_run
 from askance.evals.runner import SampleEpoch
 from askance.images import Image
 from askance.models import Engine, Model, ScriptedEmbedder, ScriptedScorer
 from askance.replay import MemoryStore
-from askance.retrieval import Index, IndexEntry
+from askance.retrieval import Index, IndexEntry, RetrievalHit, RetrievalQuery, retriever
 from askance.retrieval.entries import entry_id
 from tests.evals.pittads.files import key_of, release_b, row, write, write_csv
 from tests.evals.pittads.worlds import model, picture_of
@@ -270,6 +272,47 @@ async def test_options_of_which_none_is_found_are_no_answer(data: Path, index: P
     }
 
 
+# --- a retriever of one's own ---
+
+
+class Backwards:
+    """A retriever of one's own: it has few texts, and gives them in one order."""
+
+    def __init__(self, *texts: str) -> None:
+        self.texts = texts
+        self.asked = 0
+
+    async def search(self, query: str | RetrievalQuery, *, image: Any = None, among: Any = None) -> list[RetrievalHit]:
+        self.asked += 1
+        return [RetrievalHit(entry_id(text), 1 / place, text) for place, text in enumerate(self.texts, start=1)]
+
+
+async def test_a_retriever_of_ones_own_takes_the_place_of_the_index(data: Path, index: Path) -> None:
+    own, vlm = Backwards(TRUE[FUEL][0], TRUE[SHOES][0]), seeing(data)
+    recorded = retriever(own, identity="backwards", k=10)
+    task = OpenArr(data=data, index=index, context="IN", vlm=vlm, retriever=recorded)
+
+    run = await run_of(task, data)
+
+    assert set(first_texts(run).values()) == {TRUE[FUEL][0]}
+    assert run.figure("recall@1").value == pytest.approx(1 / 3)
+    assert own.asked == 3
+    assert task.label() == "backwards (IN)"
+    assert [each.outcome async for each in rerun(Run.open(run.path), OpenArr)] == ["same"] * 3
+    await aevaluate(task, out=data.parent / "again")
+    assert own.asked == 3
+
+
+async def test_a_retriever_over_other_texts_is_named(data: Path, index: Path) -> None:
+    task = OpenArr(data=data, index=index, context="IN", vlm=seeing(data), retriever=Backwards("I should sleep"))
+
+    run = await run_of(task, data)
+
+    found = predictions(run)[COFFEE]
+    assert found.outcome == "failed"
+    assert str(found.reason).startswith("The retriever gave 'I should sleep', which is no text of the index.")
+
+
 # --- targets, and what must not be told ---
 
 
@@ -373,6 +416,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "no description to rerank by": ({"context": "I", "rerank": 10}, "A language model reads a description"),
     "more than can be reranked": ({"rerank": 101}, "'rerank' of the task 'pittads/open-arr' cannot be 101"),
     "a baseline that asks": ({"baseline": "frequent", "rerank": 10}, "ranks all statements and asks nobody"),
+    "a way for a retriever that has its own": ({"retriever": "x.py:X", "how": "bm25"}, "searches in its own way"),
     "no vectors": ({"how": "dense"}, "cannot be searched by 'dense'"),
 }
 
@@ -545,3 +589,26 @@ async def test_a_window_without_an_answer_is_the_outcome_of_its_sample(data: Pat
     assert "Window 1 of 1" in str(found.reason)
     assert (found.links["narration"]["outcome"], found.links["rerank"]["outcome"]) == ("answered", "refused")
     assert run.figure("recall@10").value == 0
+
+
+# --- published figures ---
+
+
+@pytest.mark.parametrize(
+    ("options", "tables"),
+    [
+        ({"within": "options", "context": "I+T_V", "negatives": "hard"}, ["Table 3", "Table 11"]),
+        ({"within": "options", "context": "I", "small": True}, ["Table 6"]),
+        ({"context": "I+T_V", "negatives": "hard"}, []),
+        ({"context": "I", "small": True}, []),
+    ],
+)
+async def test_published_figures_stand_beside_runs_within_the_options_alone(
+    data: Path, index: Path, options: dict[str, Any], tables: list[str]
+) -> None:
+    run = await run_of(OpenArr(data=data, index=index, context="IN", within="options", vlm=seeing(data)), data)
+    configuration = {**run.configuration, "options": {"which": "usable", "within": "all", **options}}
+
+    found = [*published_beside(replace(run, configuration=configuration))]
+
+    assert [each.title.partition(":")[0] for each in found] == tables

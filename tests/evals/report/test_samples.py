@@ -11,7 +11,6 @@ import pytest
 
 from askance.evals import Evaluation, Prediction, Ranking, Run, Sample, SampleResult, Score, evaluate
 from askance.evals.analysis.compare import common_samples
-from askance.evals.report import build_report
 from askance.evals.report.comparison import _numbered, _said  # pyright: ignore[reportPrivateUsage]
 from askance.evals.report.run_part import part_of, said_by
 from askance.evals.report.samples import HITS_SHOWN, detail_of
@@ -105,4 +104,3 @@ def test_a_report_shows_how_much_of_the_truth_was_found(own_place: Path) -> None
 
     assert part.column == "recall@10"
     assert [row.result for row in part.rows] == ["partly"] * 2
-    assert build_report([run]).parts
