@@ -165,7 +165,7 @@ def test_an_index_of_real_statements_has_each_text_once(lab: Lab) -> None:
     stats = lab.run("index", "stats", INDEX, "--json").lines[0]
     true = true_statements(lab)
 
-    assert stats["texts"] == len(texts_in(lab))
+    assert stats["entries"] == len(texts_in(lab))
     assert stats["without_image"] == len(texts_in(lab) - {text for texts in true.values() for text in texts})
     assert stats["junk"] >= 1  # one of the real statements is `n/a`
     assert stats["problems"] == []

@@ -34,6 +34,10 @@ MOST_MEMORY = 1.5e9
 """Bytes that a build may hold, everything included."""
 MOST_SECONDS = 0.1
 """That a search may take."""
+MOST_BUSY = 1.0
+"""Seconds that it may take where other tests keep the machine busy."""
+QUERIES = 21
+"""Searches of each way; the first one loads the index."""
 
 
 @dataclass(kw_only=True)
@@ -129,7 +133,7 @@ def test_the_index_has_every_statement_and_is_sound(built: Built) -> None:
     stats = built.place.run_by(built.python, ["index", "stats", "big.index", "--json"], {})
 
     assert stats.code == 0, stats.err
-    assert stats.lines[0]["texts"] == COUNT
+    assert stats.lines[0]["entries"] == COUNT
     lines = (built.folder / "statements.jsonl").read_text("utf-8").splitlines()
     assert {json.loads(line)["text"] for line in lines} == {*built.texts}
 
@@ -139,20 +143,21 @@ import asyncio, json, sys, time
 from askance.models import Engine
 from askance.replay import Store
 from askance.retrieval import retriever
-folder, encoder, queries = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
+folder, encoder, asked = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
 
 async def main():
     found = {}
     with Store.open("records") as records:
-        for how in ("dense", "bm25", "hybrid"):
+        for how, queries in asked.items():
             find = retriever(folder, how=how, k=100, embedder=encoder, engine=Engine(records=records))
-            hits, seconds = [], []
+            hits, seconds, cpu = [], [], []
             for query in queries:
-                start = time.perf_counter()
+                start, spent = time.perf_counter(), time.process_time()
                 some = await find.search(query)
                 seconds.append(time.perf_counter() - start)
+                cpu.append(time.process_time() - spent)
                 hits.append([hit.text for hit in some])
-            found[how] = {"hits": hits, "seconds": seconds[1:]}  # the first one loads the index
+            found[how] = {"hits": hits, "seconds": seconds[1:], "cpu": cpu[1:]}
     print(json.dumps(found))
 
 asyncio.run(main())
@@ -160,14 +165,15 @@ asyncio.run(main())
 
 
 def test_a_search_is_quick_and_finds_the_statement_itself(built: Built, static: Path, tmp_path: Path) -> None:
-    queries = built.texts[:: COUNT // 21]
-    command = [str(built.python), "-c", SEARCHES, str(built.folder), f"st:{static}", json.dumps(queries)]
-    found: dict[str, Any] = json.loads(checked(command).splitlines()[-1])
+    asked = {how: built.texts[first :: COUNT // QUERIES] for first, how in enumerate(("dense", "bm25", "hybrid"))}
+    command = [str(built.python), "-c", SEARCHES, str(built.folder), f"st:{static}", json.dumps(asked)]
+    found: dict[str, Any] = json.loads(checked(command, folder=tmp_path).splitlines()[-1])
     for how, each in found.items():
-        sys.stdout.write(f"\n{how}: {1000 * median(each['seconds']):.0f} ms a search of {COUNT:,}\n")
+        seconds, cpu = (1000 * median(each[name]) for name in ("seconds", "cpu"))
+        sys.stdout.write(f"\n{how}: {seconds:.0f} ms a search of {COUNT:,}, {cpu:.0f} ms of CPU\n")
 
-    for each in found.values():
-        assert all(query in hits and len(hits) == 100 for query, hits in zip(queries, each["hits"], strict=True))
-        assert min(each["seconds"]) <= MOST_SECONDS
-        assert median(each["seconds"]) <= 3 * MOST_SECONDS  # of a machine that is busy with other tests
-    assert [hits[0] for hits in found["dense"]["hits"]] == queries
+    for how, each in found.items():
+        assert all(query in hits and len(hits) == 100 for query, hits in zip(asked[how], each["hits"], strict=True))
+        assert min(each["cpu"]) <= MOST_SECONDS
+        assert median(each["seconds"]) <= MOST_BUSY
+    assert [hits[0] for hits in found["dense"]["hits"]] == asked["dense"]
