@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import file_digest, sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, cast
 
 from askance.documents import MAX_SHOWN, UnreadableDocument, parse_json, schema_violation
 from askance.errors import StoreError, UsageError
@@ -81,7 +81,7 @@ StoreKind: TypeAlias = Literal["file", "lance", "own"]
 if TYPE_CHECKING:
     IndexLike: TypeAlias = "str | os.PathLike[str] | Index | Mapping[str, Any]"
 else:
-    IndexLike = Any
+    IndexLike = Annotated[Any, "a folder of an index"]  # a field of a task may have this type, and pydantic reads it
 """A folder, an `Index`, or what `Index.form` gave, which answers from records alone."""
 
 Progress: TypeAlias = Callable[[int, int], None]

@@ -89,6 +89,11 @@ class StatementsTask(AdsTask):
             del kept["negatives"]
         return kept if self.qa is None else {**kept, "qa": Path(self.qa).name}
 
+    @cached_property
+    def kinds(self) -> KindsOf:
+        """Gives the kinds of the options of an ad."""
+        return kinds_of(self.dataset)
+
 
 class OptionsTask(StatementsTask):
     """A task over ads in which options are chosen."""
@@ -119,11 +124,6 @@ class OptionsTask(StatementsTask):
     @override
     def notes(self) -> tuple[str, ...]:
         return (*super().notes(), *options_notes(self.dataset, self.asked))
-
-    @cached_property
-    def kinds(self) -> KindsOf:
-        """Gives the kinds of the options of an ad."""
-        return kinds_of(self.dataset)
 
     @override
     def samples_of(self, ad: Ad) -> Iterator[Sample]:
