@@ -15,9 +15,9 @@ from askance.chains import STATEMENT
 from askance.chains.link import LINKS_BY_NAME
 from askance.errors import BadImage, UsageError
 from askance.evals.evaluation import Evaluation
-from askance.evals.solver import ChainSolver
 
 if TYPE_CHECKING:
+    from askance.chains import Chain
     from askance.evals.sample import Sample
     from askance.evals.task import Task
     from askance.images import Image
@@ -76,7 +76,8 @@ def swapped_images(task: Task | Evaluation, *, seed: int = 0) -> Evaluation:
             hint="Give the task at least two pictures.",
         )
     after = next_of(list(pictures), seed=seed)
-    links = task.solver.chain.links if isinstance(task.solver, ChainSolver) else LINKS_BY_NAME
+    chain = _chain_of(task)
+    links = LINKS_BY_NAME if chain is None else chain.links
     return replace(
         task,
         samples=[_shown(sample, pictures[after[_digest(sample)]], links) for sample in task.samples],
@@ -92,13 +93,20 @@ def next_of(names: Sequence[str], *, seed: int) -> Mapping[str, str]:
     return dict(zip(ring, [*ring[1:], ring[0]], strict=True))
 
 
+def _chain_of(task: Evaluation) -> Chain | None:
+    """The chain that tells the solver of the pictures; None where it has none."""
+    found: Chain | None = getattr(task.solver, "chain", None)
+    return found
+
+
 def _check_links(task: Evaluation) -> None:
     """Raises where the chain has no step for a link that is dropped; a statement may be missing."""
-    if not isinstance(task.solver, ChainSolver):
+    chain = _chain_of(task)
+    if chain is None:
         return
-    asked = {STATEMENT.name, *(step.link.name for step in task.solver.chain.steps)}
+    asked = {STATEMENT.name, *(step.link.name for step in chain.steps)}
     dropped = {name for sample in task.samples for name in sample.inputs}
-    for link in task.solver.chain.links:
+    for link in chain.links:
         if link in dropped - asked:
             raise UsageError(
                 f"The pictures of {task.name!r} cannot be swapped: {link!r} is given with every sample.",

@@ -47,8 +47,10 @@ class Plannable(Protocol):
         """The chain's input for a sample."""
         ...
 
-    async def plan(self, sample: Sample, reading: Reading, planner: Planner) -> None:
+    async def plan(self, sample: Sample, reading: Reading, planner: Planner) -> Prediction | None:
         """Counts what is computed beside the calls of the chain, without computing it.
+
+        Gives the prediction where all that it is made of is on record, for judges of its score; None where it is not.
 
         Args:
             sample: the sample to answer.
@@ -95,8 +97,8 @@ async def plan_runs(work: Iterable[Work], engine: Engine) -> Plan:
             for each in sample_epochs:
                 reading = await walk.read(solver.given(each.sample), draw=each.epoch)
                 if isinstance(solver, Plannable):
-                    await solver.plan(each.sample, reading, planner)
-                    await count(None, each.sample, epoch=each.epoch)
+                    known = await solver.plan(each.sample, reading, planner)
+                    await count(known, each.sample, epoch=each.epoch)
                 else:
                     await count(await predicted(solver, reading, each.sample), each.sample, epoch=each.epoch)
     return judges.numbered(planner.plan())

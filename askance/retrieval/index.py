@@ -20,11 +20,11 @@ import os
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import file_digest, sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, cast
 
 from askance.documents import MAX_SHOWN, UnreadableDocument, parse_json, schema_violation
 from askance.errors import StoreError, UsageError
@@ -57,6 +57,7 @@ INDEX = "index.json"
 """File of an index that describes it."""
 WORDS = "bm25"
 """Folder of the search by words."""
+_BM25 = f"{WORDS}/{bm25.DESCRIPTION}"
 LANCE = "lance"
 """Folder of LanceDB."""
 
@@ -68,6 +69,8 @@ BLOCK = 1024
 """Texts that are embedded at a time: what a killed build loses at most."""
 _SCHEMA = Path(__file__).with_name("index.schema.json")
 _LOCK = "lock"
+_NAMES = (INDEX, f"{INDEX}.part", STATEMENTS, f"{STATEMENTS}.part", VECTORS, WORDS, LANCE, _LOCK)
+"""All that stands in the folder of an index."""
 _WAIT = 0.2
 """Seconds until a build looks again whether the one before it has ended."""
 _AGAIN = "Build the index again from its data, in another folder or in this one once it is empty."
@@ -78,7 +81,7 @@ StoreKind: TypeAlias = Literal["file", "lance", "own"]
 if TYPE_CHECKING:
     IndexLike: TypeAlias = "str | os.PathLike[str] | Index | Mapping[str, Any]"
 else:
-    IndexLike = Any
+    IndexLike = Annotated[Any, "a folder of an index"]  # a field of a task may have this type, and pydantic reads it
 """A folder, an `Index`, or what `Index.form` gave, which answers from records alone."""
 
 Progress: TypeAlias = Callable[[int, int], None]
@@ -244,6 +247,15 @@ class Index:
         """One for each embedder whose vectors are here."""
         return tuple(Space(**form) for form in self._form["spaces"])
 
+    @property
+    def files(self) -> Mapping[str, JsonObject]:
+        """Size in bytes and sha256 of each file that `index.json` names.
+
+        Raises:
+            UsageError: only the form is known.
+        """
+        return self._form["files"] if self._path else {}
+
     def form(self) -> JsonObject:
         """Everything that decides the results of a search, as JSON; `Index.open` takes it."""
         return {name: value for name, value in self._form.items() if name != "files"}
@@ -257,7 +269,7 @@ class Index:
             StoreError: their file is missing, or was changed.
         """
         entries, digest = read_entries(self._there(STATEMENTS))
-        if digest != self._files[STATEMENTS]["sha256"] or digest_of(entry.id for entry in entries) != self.digest:
+        if digest != self.files[STATEMENTS]["sha256"] or digest_of(entry.id for entry in entries) != self.digest:
             raise _changed(self._path / STATEMENTS)
         return entries
 
@@ -321,10 +333,9 @@ class Index:
         return self._open_bm25()
 
     def _open_bm25(self) -> Bm25:
-        name = f"{WORDS}/{bm25.DESCRIPTION}"
-        self._there(name)
+        self._there(_BM25)
         ids = [entry.id for entry in self.entries]
-        return Bm25.open(self._path / WORDS, ids, digest=self._files[name]["sha256"])
+        return Bm25.open(self._path / WORDS, ids, digest=self.files[_BM25]["sha256"])
 
     @property
     def bm25_settings(self) -> JsonObject:
@@ -383,7 +394,7 @@ class Index:
             UsageError: only the form is known.
             MissingExtra: a package for retrieval is not installed.
         """
-        for name, said in self._files.items():
+        for name, said in self.files.items():
             try:
                 path = self._there(name)
                 if _digest(path) != said["sha256"]:
@@ -399,12 +410,14 @@ class Index:
         for space in self.spaces:
             try:
                 store = self.vectors(space)
-                lacking = run_sync(store.lacking(wanted))
+                lacking, count = run_sync(store.lacking(wanted)), run_sync(store.count())
             except (StoreError, UsageError) as error:
                 yield str(error)
                 continue
             if lacking:
                 yield f"The vectors of {space} lack {len(lacking):,} of {len(wanted):,} texts."
+            if others := count - (len(wanted) - len(lacking)):
+                yield f"Among the vectors of {space} are {others:,} of other texts."
             yield from getattr(store, "verify", tuple[str])()
 
     @property
@@ -416,10 +429,6 @@ class Index:
             )
         return self.folder
 
-    @property
-    def _files(self) -> Mapping[str, Mapping[str, Any]]:
-        return self._form["files"] if self._path else {}
-
     def _there(self, name: str) -> Path:
         """The path of one of the index's files, which has the size that `index.json` says.
 
@@ -427,7 +436,7 @@ class Index:
             StoreError: it is missing, or has another size.
         """
         path = self._path / name
-        said = self._files.get(name)
+        said = self.files.get(name)
         if said is None or not path.is_file():
             raise StoreError(
                 f"The index {str(self._path)!r} lacks its file {name!r}.",
@@ -463,22 +472,24 @@ class _Build:
         self.texts = {entry.id: entry.text for entry in entries if entry.text.strip()}
         """Those that have a vector, by id."""
         self._spaces: dict[str, Space] = {}
+        self._files: dict[str, JsonObject] = {}
         self._bm25: JsonObject = {}
 
     def check(self) -> bool:
-        """Whether the entries are in the folder already; takes in the embedders of a finished index.
+        """Whether the entries are in the folder already; takes in what a finished index says of its files.
 
         Raises:
             UsageError: the folder holds other entries, or something that is no index.
             StoreError: a file of it is damaged.
         """
-        _refuse_links(self.folder)
+        _refuse_odd_files(self.folder)
         path = self.folder / STATEMENTS
         if (self.folder / INDEX).exists():
             there = Index.open(self.folder)
             if there.digest != digest_of(entry.id for entry in self.entries):
                 raise _others(self.folder)
             self._spaces = {str(space): space for space in there.spaces}
+            self._files = dict(there.files)
         elif not path.exists() and (strange := _stranger_in(self.folder)):
             raise UsageError(
                 f"The folder {str(self.folder)!r} holds {strange!r}, and no index.", hint="Name a new folder."
@@ -496,6 +507,7 @@ class _Build:
         """Writes the entries, and makes the search by words."""
         if not self.check():
             _write(self.folder / STATEMENTS, entry_lines(self.entries))
+        self._note(STATEMENTS)
         ids = [entry.id for entry in self.entries]
         try:
             words = Bm25.open(self.folder / WORDS, ids)
@@ -503,6 +515,7 @@ class _Build:
             words = Bm25.build(ids, [entry.text for entry in self.entries])
             words.save(self.folder / WORDS)
         self._bm25 = words.settings.form()
+        self._note(_BM25)
 
     def store_of(self, embedder: RecordedEmbedder, store: Literal["file", "lance"] | VectorStore) -> VectorStore:
         """The store for the vectors of `embedder`.
@@ -531,13 +544,26 @@ class _Build:
     ) -> None:
         """Embeds the texts that have no vector yet, a block at a time."""
         kept = self.store_of(embedder, store)
+        name = f"{VECTORS}/{kept.file.path.name}" if isinstance(kept, ExactVectors) and store == "file" else None
+        if name in self._files and (self.folder / name).exists():
+            before = self._files[name]
+            await asyncio.to_thread(self._note, name)
+            if before != self._files[name]:
+                raise _changed(self.folder / name)
+        space = Space(embedder.form(), 0, store if isinstance(store, str) else "own")
+        size = self._spaces.get(str(space), space).size
         lacking = await kept.lacking(list(self.texts))
+        if others := await kept.count() - (len(self.texts) - len(lacking)):
+            raise UsageError(
+                f"The store for the vectors of the index {str(self.folder)!r} has {others:,} of other texts.",
+                hint="Give it a store of its own, or empty this one.",
+            )
         if lacking and embedder.engine.mode == "replay":
             raise UsageError(
                 f"{len(lacking):,} texts of the index {str(self.folder)!r} have no vectors, and a replay makes none.",
                 hint="Build the index in another mode; to replay a run, its records and `index.json` are enough.",
             )
-        size, done = 0, len(self.texts) - len(lacking)
+        done = len(self.texts) - len(lacking)
         if progress is not None:
             progress(done, len(self.texts))
         for start in range(0, len(lacking), BLOCK):
@@ -547,31 +573,30 @@ class _Build:
             size, done = len(vectors[0]), done + len(ids)
             if progress is not None:
                 progress(done, len(self.texts))
-        form = embedder.form()
-        space = Space(form, size, store if isinstance(store, str) else "own")
-        if not size:
-            known = self._spaces.get(str(space))
-            size = known.size if known else len((await self._vectors(embedder, list(self.texts)[:1]))[0])
-        self._spaces[str(space)] = Space(form, size, space.store)
+        if not size:  # a build was stopped between its last vector and its end
+            size = len((await self._vectors(embedder, list(self.texts)[:1]))[0])
+        self._spaces[str(space)] = replace(space, size=size)
+        if name is not None:
+            await asyncio.to_thread(self._note, name)
 
     async def _vectors(self, embedder: RecordedEmbedder, ids: Sequence[str]) -> list[Half]:
         made = await embedder.fresh([self.texts[each] for each in ids])
         return [half(vector) for vector in made]
 
+    def _note(self, name: str) -> None:
+        """Notes size and digest of a file, for `index.json`."""
+        path = self.folder / name
+        self._files[name] = {"bytes": path.stat().st_size, "sha256": _digest(path)}
+
     def finish(self) -> None:
         """Writes `index.json`."""
-        paths = [self.folder / STATEMENTS, self.folder / WORDS / bm25.DESCRIPTION]
-        for space in self._spaces.values():
-            store = _store_in(self.folder, space.embedder, space.store) if space.store == "file" else None
-            paths += [store.file.path] if isinstance(store, ExactVectors) else []
-        files = {path.relative_to(self.folder).as_posix(): path for path in paths}
         form = {
             "format": FORMAT,
             "digest": digest_of(entry.id for entry in self.entries),
             "count": len(self.entries),
             "spaces": [space.form() for _, space in sorted(self._spaces.items())],
             "bm25": self._bm25,
-            "files": {n: {"bytes": path.stat().st_size, "sha256": _digest(path)} for n, path in files.items()},
+            "files": self._files,
         }
         text = json.dumps(form, ensure_ascii=False, indent=2, sort_keys=True) + "\n"
         _write(self.folder / INDEX, [text.encode("utf-8", "backslashreplace")])
@@ -604,7 +629,7 @@ async def _turn(folder: Path) -> AsyncGenerator[None]:
 
 def _make_folder(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    _refuse_links(folder)
+    _refuse_odd_files(folder)
 
 
 def _store_in(folder: Path, about: JsonObject, kind: Literal["file", "lance"]) -> VectorStore:
@@ -627,6 +652,7 @@ def _identified(embedder: RecordedEmbedder) -> RecordedEmbedder:
 
 def _read_description(folder: Path) -> JsonObject:
     path = folder / INDEX
+    _refuse_odd_files(folder)
     if not path.is_file():
         begun = (folder / STATEMENTS).is_file()
         raise UsageError(
@@ -635,7 +661,6 @@ def _read_description(folder: Path) -> JsonObject:
             if begun
             else "Make one: `askance index build FOLDER`.",
         )
-    _refuse_links(folder)
     try:
         if path.stat().st_size > MOST_BYTES:
             raise UnreadableDocument(f"is larger than {MOST_BYTES:,} bytes")
@@ -676,19 +701,18 @@ def _is_inside(name: str) -> bool:
     return len(parts) <= 2 and "\\" not in name and "\0" not in name and not {"", ".", ".."} & set(parts)
 
 
-def _refuse_links(folder: Path) -> None:
-    parts = (VECTORS, WORDS, LANCE)
-    for path in (*folder.glob("*"), *(each for part in parts for each in (folder / part).rglob("*"))):
-        if path.is_symlink():
-            raise UsageError(
-                f"{str(path)!r} is a symbolic link.", hint="Put the file itself there, or remove the link."
-            )
+def _refuse_odd_files(folder: Path) -> None:
+    """Refuses links, which may lead out of the folder, and pipes, which may never end, in place of an index's files."""
+    ours = [folder / name for name in _NAMES]
+    for path in (*ours, *(inside for part in ours for inside in part.rglob("*"))):
+        if path.is_symlink() or (path.exists() and not (path.is_file() or path.is_dir())):
+            what = "a symbolic link" if path.is_symlink() else "no regular file"
+            raise UsageError(f"{str(path)!r} is {what}.", hint="Put the file itself there, or remove it.")
 
 
 def _stranger_in(folder: Path) -> str | None:
     """The name of something in a folder that no index has; None where there is nothing."""
-    ours = {_LOCK, VECTORS, WORDS, LANCE, f"{STATEMENTS}.part", f"{INDEX}.part"}
-    return next((path.name for path in sorted(folder.glob("*")) if path.name not in ours), None)
+    return next((path.name for path in sorted(folder.glob("*")) if path.name not in _NAMES), None)
 
 
 def _digest(path: Path) -> str:

@@ -80,6 +80,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T", bound=BaseModel)
 F = TypeVar("F", bound=Callable[..., Any])
+V = TypeVar("V")
 
 # --- ours as theirs: vectors ---
 
@@ -702,8 +703,13 @@ class LlamaVectorStore:
         check_count(k)
         if among is not None and not among:
             return [[] for _ in vectors]
-        filters = None if among is None else MetadataFilters(filters=[_entry_in(among)])
-        return [await self._nearest(vector, k, filters) for vector in vectors]
+        found = [await self._nearest(vector, k, among) for vector in vectors]
+        if among is not None and not {each for hits in found for each, _ in hits} <= set(among):
+            raise StoreError(
+                f"The {self} finds others than those that it is to choose among.",
+                hint="Take one that filters by metadata (`in`), such as Chroma's or Qdrant's.",
+            )
+        return found
 
     async def count(self) -> int:
         """How many vectors there are; the store is asked for all of its nodes."""
@@ -722,11 +728,16 @@ class LlamaVectorStore:
             there |= {node.node_id for node in nodes}
         return [each for each in ids if _uuid(each) not in there]
 
-    async def _nearest(self, vector: Half, k: int, filters: MetadataFilters | None) -> list[Scored]:
+    async def _nearest(self, vector: Half, k: int, among: Collection[str] | None) -> list[Scored]:
+        filters = None if among is None else MetadataFilters(filters=[_entry_in(among)])
         query = VectorStoreQuery(query_embedding=vector.tolist(), similarity_top_k=k, filters=filters)
-        found = await self._call(lambda: self._theirs.query(query))
-        ids = found.ids or [node.node_id for node in found.nodes or ()]
-        scored = [(self._id(each), score) for each, score in zip(ids, found.similarities or (), strict=True)]
+
+        def rows() -> list[tuple[str, float]]:
+            found = self._theirs.query(query)
+            ids = found.ids or [node.node_id for node in found.nodes or ()]
+            return list(zip(ids, found.similarities or (), strict=True))
+
+        scored = [(self._id(each), score) for each, score in await self._call(rows)]
         return sorted(scored, key=lambda each: (-each[1], each[0]))
 
     def _id(self, node_id: str) -> str:
@@ -737,7 +748,7 @@ class LlamaVectorStore:
             )
         return node_id[:18].replace("-", "")
 
-    async def _call(self, work: Callable[[], Any]) -> Any:
+    async def _call(self, work: Callable[[], V]) -> V:
         """What `work` gives, in a thread; errors of a store, of any class, become one."""
         try:
             return await asyncio.to_thread(work)

@@ -31,7 +31,7 @@ from askance.images import Image
 from askance.models import get_embedder
 from askance.models.backend import load
 from askance.models.call_scope import collect_keys
-from askance.models.encoders.records import RecordedResponses
+from askance.models.encoders.records import RecordedResponses, id_of_form
 from askance.models.encoders.search import TextVectors, check_count
 from askance.models.encoders.towers import sentences_of
 from askance.models.encoders.vectors import half, mean_of
@@ -130,7 +130,8 @@ def retriever(
     """The retriever over an index, or over a retriever of llama-index or of your own.
 
     Args:
-        source: an index, its folder or its form; or an object with `aretrieve` (llama-index) or `search`.
+        source: an index, its folder or its form; an object with `aretrieve` (llama-index) or `search`; or what was
+            made of such an object before, or its form, which answers from records alone.
         how: of an index: `dense`, `bm25`, `image`, some of them joined (`dense+image`), or `hybrid`.
         k: hits that are wanted.
         embedder: of an index: whose vectors `dense` searches, where there are several that take texts alone; it is
@@ -145,6 +146,10 @@ def retriever(
     """
     check_count(k)
     run = engine if engine is not None else default_engine()
+    if isinstance(source, Mapping) and "retriever" in source:
+        return RecordedRetriever.of_form(cast("Mapping[str, Any]", source), run)
+    if isinstance(source, RecordedRetriever):
+        return source if engine is None else source.changed(engine)
     if isinstance(source, (str, Path, Index, Mapping)):
         if identity is not None:
             raise UsageError("An index is known by its digest.", hint="Leave out `identity`.")
@@ -339,8 +344,8 @@ class IndexRetriever:
 
     def plan(
         self, planner: Planner, query: RetrievalQuery, *, among: Collection[str] | None = None, waiting: int = 0
-    ) -> None:
-        """Counts the searches and vectors of a query, without making them.
+    ) -> bool:
+        """Counts the searches and vectors of a query, without making them; gives whether all searches are on record.
 
         Args:
             planner: counts.
@@ -356,8 +361,8 @@ class IndexRetriever:
         forms = self._forms(searches, _checked(among))
         lacking = self._records.lacking(forms)
         model = ModelId("index", self.index.digest[:12])
-        later = waiting * sum(way != "image" for way in searches)
-        planner.add_computed("searches", model, keys=self._records.keys(forms), lacking=lacking, dependent=later)
+        unknown = waiting * sum(way != "image" for way in searches)
+        planner.add_computed("searches", model, keys=self._records.keys(forms), lacking=lacking, dependent=unknown)
         for way, subjects in searches.items():
             made = [each for each in subjects if key_of("search", self._form(way, each, among)) in lacking]
             later = waiting if way == "dense" else 0
@@ -366,6 +371,7 @@ class IndexRetriever:
                 _, embedder = self._spaces[way]
                 keys, new = embedder.keys(parts), embedder.lacking(parts)
                 planner.add_computed("vectors", embedder.id, keys=keys, lacking=new, dependent=later)
+        return not lacking and not unknown
 
     # --- one query ---
 
@@ -577,6 +583,24 @@ class RecordedRetriever:
         self._source = source
         self._records = SearchRecords(engine, stored=identity is not None, title=str(self.id))
 
+    @classmethod
+    def of_form(cls, form: Mapping[str, Any], engine: Engine) -> RecordedRetriever:
+        """The retriever that `form` gave, as far as its records go.
+
+        Raises:
+            UsageError: the form is none; or the mode is `replay` and it has no identity.
+        """
+        model, k = id_of_form(form["retriever"]), form.get("k")
+        if not isinstance(k, int):
+            raise UsageError(
+                "The form of a retriever does not say how many hits it gives.", hint="Give what `form` gave."
+            )
+        return cls(_RecordsAlone(str(model)), identity=model.name, k=k, engine=engine)
+
+    def changed(self, engine: Engine) -> RecordedRetriever:
+        """The same retriever in another engine."""
+        return type(self)(self._source, identity=self.id.name, k=self.k, engine=engine)
+
     def form(self) -> JsonObject:
         """Everything but the query that decides the hits, as JSON."""
         return {"retriever": self.id.canonical(), "k": self.k}
@@ -611,12 +635,14 @@ class RecordedRetriever:
 
     def plan(
         self, planner: Planner, query: RetrievalQuery, *, among: Collection[str] | None = None, waiting: int = 0
-    ) -> None:
+    ) -> bool:
         """Counts the searches of a query, as `IndexRetriever.plan` does."""
         known = query if any(text.strip() for text in query.texts) or query.image else None
         forms = [self._form(each, _checked(among)) for each in (self._subjects(known) if known else ())]
         keys = [key_of("search", form) for form in forms]
-        planner.add_computed("searches", self.id, keys=keys, lacking=self._records.lacking(forms), dependent=waiting)
+        lacking = self._records.lacking(forms)
+        planner.add_computed("searches", self.id, keys=keys, lacking=lacking, dependent=waiting)
+        return not lacking and not waiting
 
     def _subjects(self, query: RetrievalQuery) -> list[str | RetrievalQuery]:
         texts: list[str | RetrievalQuery] = [text for text in query.texts if text.strip()]
@@ -629,3 +655,23 @@ class RecordedRetriever:
         about = subject if isinstance(subject, str) else cast("Image", subject.image)
         form = {"how": "retriever", "model": self.id.canonical(), "k": self.k}
         return {**form, **_subject_form(about), **_among_form(among)}
+
+
+class _RecordsAlone:
+    """Stands for a retriever of which only the records are known."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    async def search(
+        self,
+        query: str | RetrievalQuery,
+        *,
+        image: Image | None = None,  # noqa: ARG002  # as of a retriever
+        among: Collection[str] | None = None,  # noqa: ARG002
+    ) -> list[RetrievalHit]:
+        asked = query if isinstance(query, str) else "a picture"
+        raise UsageError(
+            f"The retriever {self._name!r} is known by its records alone, and they lack {asked[:60]!r}.",
+            hint="Give the retriever itself.",
+        )

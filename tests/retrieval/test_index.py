@@ -554,9 +554,38 @@ async def test_changed_vectors_are_no_vectors(folder: Path) -> None:
         (failure,) = await failures(folder)  # the other space is sound
         assert message in failure
         assert "was changed since the index was built" in " ".join(index.verify())
+        digests = Index.open(folder).files
+        await build(folder, embedder=embedder("three"))  # says nothing of the others
+        assert {name: said for name, said in Index.open(folder).files.items() if name in digests} == digests
     one.unlink()
+    assert (await build(folder, embedder=embedder("three"))).count == 20
     (failure,) = await failures(folder)
     assert f"lacks its file 'vectors/{one.name}'. Run the same build again" in failure
+
+
+async def test_vectors_of_other_texts_are_refused(folder: Path, tmp_path: Path) -> None:
+    others = [*rows(19), IndexEntry.of("another text")]
+    await build(folder)
+    await build(tmp_path / "others", others)
+    (path,) = (folder / "vectors").glob("*.rows")
+    (other,) = (tmp_path / "others" / "vectors").glob("*.rows")
+    path.write_bytes(other.read_bytes())  # as long as before, and sound in itself
+
+    said = " ".join(Index.open(folder).verify())
+    assert "was changed since the index was built" in said
+    assert "lack 1 of 20 texts. Among the vectors of" in said
+    assert "are 1 of other texts" in said
+    with pytest.raises(StoreError, match="was changed since the index was built"):
+        await build(folder)
+    (folder / "index.json").unlink()
+    with pytest.raises(UsageError, match=r"has 1 of other texts\. Give it a store of its own, or empty this one"):
+        await build(folder)
+    path.unlink()
+    assert list((await build(folder)).verify()) == []
+    table = Table()
+    await build(tmp_path / "own", others, store=table)
+    with pytest.raises(UsageError, match=r"has 1 of other texts"):
+        await build(tmp_path / "own too", store=table)
 
 
 async def test_changed_words_are_no_words(folder: Path) -> None:
@@ -640,6 +669,18 @@ def test_a_description_beyond_the_limit_is_not_read(folder: Path) -> None:
         Index.open(folder)
 
 
+@pytest.mark.parametrize("name", ["index.json", "statements.jsonl", "bm25/vocab.index.json", "lock"])
+async def test_nothing_waits_for_a_pipe(folder: Path, name: str) -> None:
+    await build(folder)
+    (folder / name).unlink()
+    os.mkfifo(folder / name)
+
+    with pytest.raises(UsageError, match=r"is no regular file\. Put the file itself there, or remove it"):
+        Index.open(folder)
+    with pytest.raises(UsageError, match=r"is no regular file"):
+        await build(folder)
+
+
 @pytest.mark.parametrize("name", ["index.json", "statements.jsonl", "vectors", "bm25", "lock", "bm25/bm25.json"])
 async def test_links_lead_nowhere(tmp_path: Path, name: str) -> None:
     folder, aside = tmp_path / "index", tmp_path / "aside"
@@ -651,6 +692,18 @@ async def test_links_lead_nowhere(tmp_path: Path, name: str) -> None:
         Index.open(folder)
     with pytest.raises(UsageError, match=r"is a symbolic link"):
         await build(folder)
+
+
+async def test_nothing_is_written_through_a_link(folder: Path) -> None:
+    aside = folder.parent / "aside"
+    aside.write_text("mine")
+    for name in ("index.json.part", "statements.jsonl.part"):
+        (folder / name).symlink_to(aside)
+        with pytest.raises(UsageError, match=r"is a symbolic link"):
+            await build(folder)
+        (folder / name).unlink()
+
+    assert aside.read_text() == "mine"
 
 
 async def test_a_header_of_vectors_that_is_made_to_harm(folder: Path) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
+from llama_index.core.agent.workflow import ReActAgent
 from llama_index.core.base.llms.types import AudioBlock, ChatMessage, ImageBlock, TextBlock, ThinkingBlock
 from llama_index.core.prompts import PromptTemplate
 from llama_index.core.query_engine import RetrieverQueryEngine
@@ -410,6 +411,35 @@ async def test_a_stock_tool_asks_a_chain_and_replays(records: MemoryStore, unplu
     assert again.call(input="brick-cup.jpg").content == output.content
 
 
+# llama-index looks through all attributes of its agents, deprecated ones of pydantic among them, and asks its own
+# workflow in a way that is deprecated there.
+@pytest.mark.filterwarnings("ignore:The `.*` attribute is deprecated:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:Accessing the .* attribute on the instance is deprecated:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:is_running called from within a step:DeprecationWarning")
+async def test_a_stock_agent_uses_a_chain_as_its_tool(records: MemoryStore, unplug: Callable[[], None]) -> None:
+    def agent(mode: Mode, replies: Sequence[str]) -> Any:
+        script = ScriptedModel(replies, identity="agent", capabilities=ENFORCED)
+        chain = verbalize(
+            model_of(
+                scripted() if mode == "auto" else ScriptedModel([], identity="scripted", capabilities=ENFORCED),
+                records,
+                mode=mode,
+            )
+        )
+        tool = QueryEngineTool.from_defaults(ChainQueryEngine(chain, [PICTURE]), name="looks")
+        return ReActAgent(tools=[tool], llm=AskanceLLM(script, engine=Engine(records=records, mode=mode)))
+
+    calls = 'Thought: I look.\nAction: looks\nAction Input: {"input": "brick-cup.jpg"}'
+    answers = "Thought: I can answer without using any more tools.\nAnswer: a cup of bricks"
+    response: Any = await agent("auto", [calls, answers]).run(user_msg="What is in brick-cup.jpg?")
+    assert str(response) == "a cup of bricks"
+    assert [call.tool_output.content for call in response.tool_calls] == ["A cup made of bricks, with a slogan."]
+
+    unplug()
+    again: Any = await agent("replay", []).run(user_msg="What is in brick-cup.jpg?")
+    assert str(again) == "a cup of bricks"
+
+
 async def test_a_query_names_one_picture() -> None:
     chain = verbalize(model_of(scripted()))
     engine = ChainQueryEngine(chain, {"17": PICTURE, "ad 17": PICTURE, "ad 18": PICTURE})
@@ -631,6 +661,17 @@ async def test_a_store_that_is_no_place_for_an_index_is_named() -> None:
         await LlamaVectorStore(cabinet).search([half([1.0, 0.0])], 1)
     with pytest.raises(UsageError, match="The 0 best"):
         await LlamaVectorStore(cabinet).search([half([1.0, 0.0])], 0)
+
+    class Drawer(Cabinet):
+        """Looks at no filter."""
+
+        def query(self, query: VectorStoreQuery, **kwargs: Any) -> VectorStoreQueryResult:
+            return super().query(VectorStoreQuery(query.query_embedding, query.similarity_top_k))
+
+    drawer = LlamaVectorStore(Drawer())
+    await drawer.add(["0" * 16, "1" * 16], [half([1.0, 0.0]), half([0.0, 1.0])])
+    with pytest.raises(StoreError, match="finds others than those that it is to choose among"):
+        await drawer.search([half([1.0, 0.0])], 1, ["1" * 16])
 
 
 # --- what it costs ---

@@ -30,8 +30,8 @@ from askance.retrieval.llama import LlamaVectorStore
 from askance.retrieval.retriever import retriever
 from tests.slow.many_statements import statements
 
-K = 100
-QUERIES = 40
+K = 120
+QUERIES = 20
 RECORDS = MemoryStore()
 
 
@@ -48,7 +48,7 @@ def chroma(url: str, count: int) -> VectorStore:
 
 
 async def found(index: Index, encoder: str, query: str, *, recorded: bool = True) -> Any:
-    """The ids of the hits, and the seconds that the search took; or the error."""
+    """The ids and scores of the hits, and the seconds that the search took; or the error."""
     engine = Engine(records=RECORDS if recorded else MemoryStore())
     searched = retriever(index, how="dense", k=K, embedder=encoder, engine=engine)
     started = time.perf_counter()
@@ -56,7 +56,8 @@ async def found(index: Index, encoder: str, query: str, *, recorded: bool = True
         hits = await searched.search(query)
     except AskanceError as error:
         return {"error": type(error).__name__, "message": str(error)}
-    return {"ids": [hit.id for hit in hits], "seconds": time.perf_counter() - started}
+    seconds = time.perf_counter() - started
+    return {"ids": [hit.id for hit in hits], "scores": [hit.score for hit in hits], "seconds": seconds}
 
 
 async def built(encoder: str, url: str, count: int) -> tuple[Index, dict[str, Any]]:

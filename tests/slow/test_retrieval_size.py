@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tests.slow.commands import Place
+from tests.slow.commands import ENDS_WITHIN, Place
 from tests.slow.environments import checked
 from tests.slow.many_statements import many_ads
 
@@ -28,12 +28,16 @@ ROW = 32 + 4 + 2 * SIZE
 """Bytes of a vector in the file: its key, its checksum, and 16 bits for each number."""
 BLOCK = 4096
 """Texts that are embedded before their vectors are written: those that a kill may cost."""
-KILLED_AT = (1, 0.3 * COUNT, 0.8 * COUNT)
+KILLED_AT = (1, 0.6 * COUNT)
 """Vectors in the file when the build is killed; the first time with the first of them."""
 MOST_MEMORY = 1.5e9
 """Bytes that a build may hold, everything included."""
 MOST_SECONDS = 0.1
 """That a search may take."""
+MOST_BUSY = 1.0
+"""Seconds that it may take where other tests keep the machine busy."""
+QUERIES = 21
+"""Searches of each way; the first one loads the index."""
 
 
 @dataclass(kw_only=True)
@@ -78,7 +82,7 @@ class Built:
         process = self.place.begin_by(self.python, self.words, {"OMP_NUM_THREADS": "1"}, terminal=subprocess.DEVNULL)
         while until is not None and self.rows() < until:
             assert process.poll() is None, "The build ended before it could be killed."
-            assert time.monotonic() < started + 200
+            assert time.monotonic() < started + ENDS_WITHIN
             time.sleep(0.01)
         if until is not None:
             process.send_signal(signal.SIGKILL)
@@ -91,7 +95,7 @@ class Built:
 
 @pytest.fixture(scope="module")
 def built(retrieval_python: Path, static: Path, tmp_path_factory: pytest.TempPathFactory) -> Built:
-    """An index that was killed in three places and built to the end."""
+    """An index that was killed in two places and built to the end."""
     place = Place(folder=tmp_path_factory.mktemp("size"))
     texts = many_ads(place.folder / "ads", COUNT)
     words = ("index", "build", "big.index", "--data", "ads", "--embedder", f"st:{static}")
@@ -139,20 +143,21 @@ import asyncio, json, sys, time
 from askance.models import Engine
 from askance.replay import Store
 from askance.retrieval import retriever
-folder, encoder, queries = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
+folder, encoder, asked = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
 
 async def main():
     found = {}
     with Store.open("records") as records:
-        for how in ("dense", "bm25", "hybrid"):
+        for how, queries in asked.items():
             find = retriever(folder, how=how, k=100, embedder=encoder, engine=Engine(records=records))
-            hits, seconds = [], []
+            hits, seconds, cpu = [], [], []
             for query in queries:
-                start = time.perf_counter()
+                start, spent = time.perf_counter(), time.process_time()
                 some = await find.search(query)
                 seconds.append(time.perf_counter() - start)
+                cpu.append(time.process_time() - spent)
                 hits.append([hit.text for hit in some])
-            found[how] = {"hits": hits, "seconds": seconds[1:]}  # the first one loads the index
+            found[how] = {"hits": hits, "seconds": seconds[1:], "cpu": cpu[1:]}
     print(json.dumps(found))
 
 asyncio.run(main())
@@ -160,14 +165,15 @@ asyncio.run(main())
 
 
 def test_a_search_is_quick_and_finds_the_statement_itself(built: Built, static: Path, tmp_path: Path) -> None:
-    queries = built.texts[:: COUNT // 21]
-    command = [str(built.python), "-c", SEARCHES, str(built.folder), f"st:{static}", json.dumps(queries)]
-    found: dict[str, Any] = json.loads(checked(command).splitlines()[-1])
+    asked = {how: built.texts[first :: COUNT // QUERIES] for first, how in enumerate(("dense", "bm25", "hybrid"))}
+    command = [str(built.python), "-c", SEARCHES, str(built.folder), f"st:{static}", json.dumps(asked)]
+    found: dict[str, Any] = json.loads(checked(command, folder=tmp_path).splitlines()[-1])
     for how, each in found.items():
-        sys.stdout.write(f"\n{how}: {1000 * median(each['seconds']):.0f} ms a search of {COUNT:,}\n")
+        seconds, cpu = (1000 * median(each[name]) for name in ("seconds", "cpu"))
+        sys.stdout.write(f"\n{how}: {seconds:.0f} ms a search of {COUNT:,}, {cpu:.0f} ms of CPU\n")
 
-    for each in found.values():
-        assert all(query in hits and len(hits) == 100 for query, hits in zip(queries, each["hits"], strict=True))
-        assert min(each["seconds"]) <= MOST_SECONDS
-        assert median(each["seconds"]) <= 3 * MOST_SECONDS  # of a machine that is busy with other tests
-    assert [hits[0] for hits in found["dense"]["hits"]] == queries
+    for how, each in found.items():
+        assert all(query in hits and len(hits) == 100 for query, hits in zip(asked[how], each["hits"], strict=True))
+        assert min(each["cpu"]) <= MOST_SECONDS
+        assert median(each["seconds"]) <= MOST_BUSY
+    assert [hits[0] for hits in found["dense"]["hits"]] == asked["dense"]

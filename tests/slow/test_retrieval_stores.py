@@ -20,6 +20,8 @@ pytestmark = pytest.mark.slow(group="retrieval")
 
 COUNT = 20_000
 STORES = ("file", "lance", "chroma")
+ROUNDED = 1e-6
+"""What a cosine of 384 numbers may be off by in 32 bits."""
 
 
 @pytest.fixture(scope="module")
@@ -61,9 +63,16 @@ def test_three_stores_give_the_same_first_hundred(steps: list[Any]) -> None:
     for name in STORES:
         seconds = median(hits["seconds"] for hits in said[name]["hits"])
         sys.stdout.write(f"\n{name}: built in {said[name]['build']:.0f} s, a search takes {1000 * seconds:.0f} ms\n")
-    for exact, *others in zip(*([hits["ids"] for hits in said[name]["hits"]] for name in STORES), strict=True):
-        assert len(set(exact)) == 100
-        assert others == [exact, exact]
+    same = 0
+    for exact, lance, chroma in zip(*(said[name]["hits"] for name in STORES), strict=True):
+        assert (lance["ids"], lance["scores"]) == (exact["ids"], exact["scores"])
+        cosines = dict(zip(exact["ids"], exact["scores"], strict=True))
+        # Chroma compares in 32 bits: what it puts elsewhere has a cosine that these cannot tell from its neighbour's.
+        assert [cosines.get(each, 0) for each in chroma["ids"][:100]] == pytest.approx(
+            exact["scores"][:100], abs=ROUNDED
+        )
+        same += chroma["ids"][:100] == exact["ids"][:100]
+    sys.stdout.write(f"Chroma has the very same order for {same} of {len(said['file']['hits'])} queries.\n")
     assert [said[name]["wrong"] for name in STORES] == [[], [], []]
 
 
@@ -79,4 +88,4 @@ def test_a_server_that_is_gone_is_one_message(steps: list[Any]) -> None:
 def test_a_server_that_is_back_is_searched_again(steps: list[Any]) -> None:
     known, fresh = steps[2]
     assert known["ids"] == steps[0]["chroma"]["hits"][0]["ids"]
-    assert len(fresh["ids"]) == 100
+    assert len(fresh["ids"]) == 120

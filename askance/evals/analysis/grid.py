@@ -114,6 +114,17 @@ class TableSpec(BaseModel):
         return {head: {"metric": column} if isinstance(column, str) else column for head, column in named.items()}
 
 
+class SameSetting(BaseModel):
+    """A task that some options make the task of published tables, though no cell of the grid is a run of it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    tables: tuple[str, ...]
+    """Tables of the grid whose published figures stand beside its runs."""
+    options: Mapping[str, Any]
+    """That a run has to have."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class CellSpec:
     """One cell of a grid: a metric of the run of a task with options."""
@@ -148,6 +159,8 @@ class Grid(BaseModel):
     options: Mapping[str, Any] = {}
     """Of all rows; those of a table go before them."""
     tables: Annotated[Mapping[str, TableSpec], Field(min_length=1)]
+    same_setting: Mapping[str, SameSetting] = {}
+    """By name, tasks beside whose runs published figures stand, too."""
 
     def only(self, names: Sequence[str]) -> Grid:
         """This grid with some of its tables.

@@ -23,3 +23,4 @@ from .layout import Pictures as Pictures
 from .layout import has_statements as has_statements
 from .layout import statements_in as statements_in
 from .mac import Mac as Mac
+from .open_arr import OpenArr as OpenArr

@@ -89,6 +89,11 @@ class StatementsTask(AdsTask):
             del kept["negatives"]
         return kept if self.qa is None else {**kept, "qa": Path(self.qa).name}
 
+    @cached_property
+    def kinds(self) -> KindsOf:
+        """Gives the kinds of the options of an ad."""
+        return kinds_of(self.dataset)
+
 
 class OptionsTask(StatementsTask):
     """A task over ads in which options are chosen."""
@@ -119,11 +124,6 @@ class OptionsTask(StatementsTask):
     @override
     def notes(self) -> tuple[str, ...]:
         return (*super().notes(), *options_notes(self.dataset, self.asked))
-
-    @cached_property
-    def kinds(self) -> KindsOf:
-        """Gives the kinds of the options of an ad."""
-        return kinds_of(self.dataset)
 
     @override
     def samples_of(self, ad: Ad) -> Iterator[Sample]:
@@ -172,6 +172,10 @@ class ArrTask(AnsweredTask, OptionsTask):
     def answer_of(self, sample: Sample) -> Mapping[str, Any]:
         best = sample.target["true"][: self.wanted]
         return {"answer": ", ".join(map(str, best)) if self.mode == "multi" else best[0]}
+
+    @override
+    def has_whole_answer(self, sample: Sample) -> bool:
+        return len(sample.target["true"]) >= self.wanted
 
     @override
     def label_of(self, sample: Sample) -> str:

@@ -186,6 +186,9 @@ SHOTS_NOTE = "Examples before each question are not of the paper; they are of im
 class AnsweredTask(ModelTask, ShotsTask, DescribedTask):
     """A task over ads that a model answers, after examples where they are asked for."""
 
+    asked_with: ClassVar[tuple[str, ...]] = ("options",)
+    """Inputs of a sample that are part of its question, beside what is known of the picture."""
+
     @abstractmethod
     def answer_of(self, sample: Sample) -> Mapping[str, Any]:
         """The fields of an example that hold the answer to a sample: `answer`, or further `values`."""
@@ -193,6 +196,10 @@ class AnsweredTask(ModelTask, ShotsTask, DescribedTask):
     @abstractmethod
     def label_of(self, sample: Sample) -> str:
         """The answer to a sample, or a class of answers."""
+
+    def has_whole_answer(self, sample: Sample) -> bool:  # noqa: ARG002  # a subclass may need it
+        """Whether as much is true of a sample as its question asks for, so that it can be an example."""
+        return True
 
     @override
     def check(self) -> None:
@@ -229,14 +236,15 @@ class AnsweredTask(ModelTask, ShotsTask, DescribedTask):
         if not self.shots:
             return asked
         ads = [ad for ad in self.askable.items if self.view.picture or self._said_of(ad)]
-        pool = [sample for ad in ads for sample in self.samples_of(ad) if question_id(sample) == sample.id]
+        every = [sample for ad in ads for sample in self.samples_of(ad) if question_id(sample) == sample.id]
+        pool = filter(self.has_whole_answer, every)
         folds = fold_of((ad.id for ad in self.askable.items), seed=self.seed)
-        return self.with_shots_of_others(asked, pool, folds, example=self._example, facts=self._facts)
+        return self.with_shots_of_others(asked, pool, folds=folds, example=self._example, facts=self._facts)
 
     def _example(self, sample: Sample) -> Example:
         said, statement = self._said_of(self._ads[sample.group]), sample.inputs.get("statement")
         values = {
-            **{name: value for name, value in sample.inputs.items() if name in {"options", "relation"}},
+            **{name: value for name, value in sample.inputs.items() if name in self.asked_with},
             **({"description": said} if said else {}),
             **({"statement": str(Statement(**statement))} if statement else {}),
         }

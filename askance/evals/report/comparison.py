@@ -24,6 +24,7 @@ from askance.evals.analysis.compare import (
     shown_p,
     verdict_of,
 )
+from askance.evals.ranking import texts_of_hits
 from askance.evals.report.elements import Bars, Dot, Field, Intervals, PageLink, Plot, Sortable, scale_of
 from askance.evals.report.html import document
 from askance.evals.report.run_part import part_of
@@ -137,7 +138,9 @@ def _rows(comparison: RunsComparison, parts: Sequence[RunPart]) -> Iterator[Chan
 
 
 def _said(answer: SampleResult) -> Any:
-    return [answer.prediction.outcome, answer.prediction.value]
+    """What an answer says, of hits their order: scores of two ways to search differ where the order does not."""
+    hits = texts_of_hits(answer.prediction.value)
+    return [answer.prediction.outcome, answer.prediction.value if hits is None else [*hits]]
 
 
 def _numbered(values: Iterator[Any]) -> tuple[int, ...]:

@@ -68,7 +68,7 @@ def _table_beside(run: Run, name: str, grid: Grid, *, source: str, table: Publis
     figures: dict[str, dict[str, float | None]] = {}
     for cell in grid.only([name]).cells:
         published = spec.rows[cell.row].published
-        if published is None or not _asks_the_same(run, cell) or cell.head not in table.columns:
+        if published is None or not _asks_the_same(run, cell, grid) or cell.head not in table.columns:
             continue
         value = table.value(*published, column=cell.head)
         figure = next((figure for figure in run.figures if figure.metric == cell.metric), None)
@@ -86,10 +86,12 @@ def _table_beside(run: Run, name: str, grid: Grid, *, source: str, table: Publis
     )
 
 
-def _asks_the_same(run: Run, cell: CellSpec) -> bool:
-    if cell.task != run.task:
-        return False
+def _asks_the_same(run: Run, cell: CellSpec, grid: Grid) -> bool:
     own: Mapping[str, Any] = run.configuration.get("options", {})
+    if cell.task != run.task:
+        same = grid.same_setting.get(run.task)
+        if same is None or cell.table not in same.tables or not same.options.items() <= own.items():
+            return False
     asked = {name: value for name, value in cell.options.items() if name not in NAMED}
     return all(_shown(own, name) == _shown(asked, name) for name in _SETTING) and all(
         own.get(name) == value for name, value in asked.items() if name not in _SETTING

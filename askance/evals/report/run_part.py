@@ -7,9 +7,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from askance.evals.metric import pooled_name
+from askance.evals.ranking import texts_of_hits
 from askance.evals.report.published_part import published_beside
 from askance.statistics import mean_estimate
 
@@ -248,8 +250,11 @@ def said_by(answer: SampleResult, options: Sequence[str]) -> str:
     if not answer.prediction.answered:
         return answer.prediction.reason or ""
     value = answer.prediction.value
-    places = places_in(value, options)
-    text = plain(value) if places is None else " · ".join(options[place - 1] for place in places)
+    places, hits = places_in(value, options), texts_of_hits(value)
+    if places is None:
+        text = plain(value) if hits is None else " · ".join(islice(hits.values(), 3))
+    else:
+        text = " · ".join(options[place - 1] for place in places)
     line = " ".join(text[: 4 * SNIPPET].split())
     return line if len(line) <= SNIPPET else f"{line[: SNIPPET - 1]}…"
 

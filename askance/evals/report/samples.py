@@ -7,8 +7,10 @@ data of a sample together and is compressed, to about an eighth. The script unpa
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
 
 from askance.amounts import many
@@ -16,6 +18,7 @@ from askance.atypicality import Statement
 from askance.chains import LINKS
 from askance.chains.output_line import link_values
 from askance.errors import UsageError
+from askance.evals.ranking import texts_of_hits
 from askance.evals.report.html import DataBlock, block, packed_block
 from askance.evals.report.run_part import RESULTS, kinds_of_options, options_of, places_in, plain, true_places
 
@@ -37,6 +40,9 @@ run's folder."""
 
 TITLES: Mapping[str, str] = {**{link.name: link.title for link in LINKS}, "solver": "Solver"}
 """Names of links on the page; other links have their own names."""
+
+HITS_SHOWN = 20
+"""Hits of a ranking that a page lists; the run's folder has all."""
 
 _LONGEST = 4000
 """Characters of a text that stood in a link's place, or that followed from it."""
@@ -166,7 +172,7 @@ def detail_of(answer: SampleResult) -> JsonObject:
     sample, prediction = answer.sample, answer.prediction
     options = options_of(sample)
     true, chosen = true_places(sample, options), places_in(prediction.value, options)
-    trace = dict(prediction.trace)
+    trace, hits = dict(prediction.trace), _hits(answer)
     form: JsonObject = {
         "group": sample.cluster if sample.cluster != sample.id else None,
         "image": None if sample.image is None else {"name": sample.image.name, "sha256": sample.image.sha256},
@@ -176,8 +182,9 @@ def detail_of(answer: SampleResult) -> JsonObject:
         "true": true,
         "chosen": chosen if prediction.answered else None,
         "kinds": kinds_of_options(sample, options),
-        "target": None if true is not None else sample.target,
-        "value": None if chosen is not None and prediction.answered else prediction.value,
+        "target": None if true is not None or hits else sample.target,
+        "value": None if (chosen is not None and prediction.answered) or hits else prediction.value,
+        **hits,
         "reason": prediction.reason,
         "verbalization": _verbalization(prediction),
         "statement": trace.get("statement"),
@@ -191,6 +198,37 @@ def detail_of(answer: SampleResult) -> JsonObject:
     elif answer.unscored:
         form["unscored"] = answer.unscored
     return {name: value for name, value in form.items() if value not in (None, [], {})}
+
+
+def _hits(answer: SampleResult) -> JsonObject:
+    """The first hits of a ranking, which of them are true, and where the true ones stand; empty for other answers."""
+    prediction, target = answer.prediction, _map(answer.sample.target)
+    texts = texts_of_hits(prediction.value)
+    if texts is None:
+        return {}
+    notes = _map(None if answer.score is None else answer.score.notes)
+    ranks, verdicts = _map(notes.get("ranks")), _map(notes.get("verdicts"))
+    true = [str(each) for each in _list(target.get("true"))]
+    said = [plain(each) for each in _list(target.get("texts"))]
+    hits = [
+        {
+            "text": _cut_text(text),
+            "true": name in true,
+            **({"verdict": str(verdicts[name])} if name in verdicts else {}),
+        }
+        for name, text in islice(texts.items(), HITS_SHOWN)
+    ]
+    known = {name: rank for name, rank in ranks.items() if type(rank) is int}
+    truths = sorted(
+        zip(true, said if len(said) == len(true) else true, strict=True), key=lambda each: known.get(each[0], math.inf)
+    )
+    return {
+        "hits": hits,
+        "ranked": len(texts) if prediction.ranking is None else prediction.ranking.count,
+        "truths": [
+            {"text": _cut_text(text), **({"rank": known[name]} if name in known else {})} for name, text in truths
+        ],
+    }
 
 
 def _link(name: str, link: JsonObject, meta: Mapping[str, Any]) -> JsonObject:
@@ -335,7 +373,10 @@ def _text(link: str, value: Any) -> str | None:
         value = _statement(cast("dict[str, Any]", value))
     elif isinstance(value, list):
         value = "\n".join(plain(each) for each in cast("list[Any]", value))
-    text = plain(value)
+    return _cut_text(plain(value))
+
+
+def _cut_text(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
@@ -349,3 +390,8 @@ def _statement(form: Mapping[str, Any]) -> Any:
 def _map(value: Any) -> dict[str, Any]:
     """`value` where it is a map, else an empty one: anybody may have written the file."""
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def _list(value: Any) -> list[Any]:
+    """`value` where it is a list, else an empty one."""
+    return cast("list[Any]", value) if isinstance(value, list) else []

@@ -13,6 +13,9 @@ from .recorded_replies import RecordedReplies as RecordedReplies
 from .recorded_replies import RecordedReply as RecordedReply
 from .recorded_replies import RepliesTask as RepliesTask
 from .recorded_replies import ReplyFile as ReplyFile
+from .retrieval_metrics import chance_note as chance_note
+from .retrieval_metrics import retrieval_scorer as retrieval_scorer
+from .retrieval_metrics import with_judged_hits as with_judged_hits
 from .selection import FULL_SET as FULL_SET
 from .selection import SMALL_SET as SMALL_SET
 from .selection import Fold as Fold

@@ -146,7 +146,7 @@ class FusionSolver:
         planner.add_computed("scores", scorer.id, keys=keys, lacking=lacking)
         if self.embedder is None:
             return
-        waiting = [part for part in self.parts if _is_missing(reading, part)]
+        waiting = [part for part in self.parts if is_missing(reading, part)]
         joined = self.texts == "joined"
         known = [] if waiting and joined else self._texts(reading, without=waiting)
         texts = [*known, *options] if known or waiting else []
@@ -182,7 +182,7 @@ class FusionSolver:
 
     def _texts(self, reading: Reading, *, without: Sequence[str] = ()) -> list[str]:
         """The texts on the picture, without blank ones."""
-        said = [_said(reading, part).strip() for part in self.parts if part not in without]
+        said = [said_in(reading, part).strip() for part in self.parts if part not in without]
         texts = [text for text in said if text]
         return ["\n".join(texts)] if texts and self.texts == "joined" else texts
 
@@ -219,7 +219,7 @@ def ranked(scores: Sequence[float]) -> list[int]:
 def why_missing(reading: Reading, parts: Sequence[str]) -> str | None:
     """Why the text of one of the links `parts` is missing; None if none is."""
     for part in parts:
-        if not _is_missing(reading, part):
+        if not is_missing(reading, part):
             continue
         found = reading.links.get(part)
         if found is None:
@@ -228,13 +228,14 @@ def why_missing(reading: Reading, parts: Sequence[str]) -> str | None:
     return None
 
 
-def _is_missing(reading: Reading, part: str) -> bool:
+def is_missing(reading: Reading, part: str) -> bool:
+    """Whether a link has no answer."""
     found = reading.links.get(part)
     return found is None or not found.answered
 
 
-def _said(reading: Reading, part: str) -> str:
-    """The text of a link."""
+def said_in(reading: Reading, part: str) -> str:
+    """The text of a link that has an answer; empty where no text was seen."""
     value: Any = reading.links[part].value
     return "\n".join(value.lines) if part == "scene_text" else str(value)
 

@@ -23,9 +23,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from fractions import Fraction
 from functools import cache, partial
-from math import comb, fsum, log2
+from itertools import islice
+from math import fsum, log2
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from askance.agents import judge_references
@@ -158,18 +158,26 @@ def random_order(entries: int, true: int, *, depth: int = DEPTH) -> Mapping[str,
             f"There cannot be {true:,} true ones among {entries:,} entries, of which {depth:,} are kept.",
             hint="Give at least one true entry, no more than there are entries, and keep at least one.",
         )
-    kept, ways = min(depth, entries), comb(entries, true)
-    first = [Fraction(comb(entries - rank, true - 1), ways) for rank in range(1, min(kept, entries - true + 1) + 1)]
-    others = Fraction(true - 1, entries - 1) if entries > 1 else Fraction(0)
+    kept = min(depth, entries)
+    first = [*islice(_first_true(entries, true), kept)]
+    others = (true - 1) / (entries - 1) if entries > 1 else 0.0
     gained = _gained(iter(range(1, min(GAINS, kept) + 1)))
     return {
         **{f"recall@{k}": min(k, entries) / entries for k in _within(RECALLS, depth)},
-        **{f"hit@{k}": float(sum(first[:k])) for k in _within(HITS, depth)},
-        "MRR": fsum(float(share / rank) for rank, share in enumerate(first, start=1)),
+        **{f"hit@{k}": fsum(first[:k]) for k in _within(HITS, depth)},
+        "MRR": fsum(share / rank for rank, share in enumerate(first, start=1)),
         f"nDCG@{GAINS}": true / entries * gained / _ideal(true),
         # At each rank: an entry is true, and with it so many of those before it, as a share of the rank.
-        "MAP": fsum(float((1 + (rank - 1) * others) / rank) for rank in range(1, kept + 1)) / entries,
+        "MAP": fsum((1 + (rank - 1) * others) / rank for rank in range(1, kept + 1)) / entries,
     }
+
+
+def _first_true(entries: int, true: int) -> Iterator[float]:
+    """By rank, from 1, the probability that the first true entry stands there."""
+    share = true / entries
+    for rank in range(1, entries - true + 2):
+        yield share
+        share *= (entries - true - rank + 1) / (entries - rank) if rank < entries else 0.0
 
 
 def chance(samples: Sequence[Sample], entries: Entries, *, depth: int = DEPTH) -> dict[str, float]:

@@ -449,8 +449,8 @@ class ShotsTask(SuiteTask):
         self,
         samples: Sequence[Sample],
         pool: Iterable[Sample],
-        folds: Mapping[str, int],
         *,
+        folds: Mapping[str, int],
         example: Callable[[Sample], Example],
         facts: Callable[[Sample], ShotFacts],
     ) -> list[Sample]:

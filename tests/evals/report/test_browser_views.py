@@ -12,6 +12,7 @@ import pytest
 from askance.agents import judge_preference
 from askance.chains import action_reason, verbalize
 from askance.chains.output_line import line_of
+from askance.evals import Evaluation, Prediction, Ranking, Sample, evaluate
 from askance.evals.judges import Label, Labels, Votes, judge_card, judge_preferences
 from askance.evals.judges.labels import VotedPair
 from askance.evals.report import Thumbnails, build_report, report_page
@@ -19,6 +20,7 @@ from askance.evals.report.card_page import card_page
 from askance.evals.report.html import write_page
 from askance.evals.report.preference_page import preference_page as page_of_preferences
 from askance.evals.run import Run, picture_answer
+from askance.evals.suite.retrieval_metrics import retrieval_scorer
 from askance.models import Engine, ScriptedModel, get_model, run_sync
 from askance.replay import MemoryStore
 from tests.evals.guilty import OPTIONS, liar, run_of
@@ -231,3 +233,29 @@ def test_the_card_of_a_judge_has_no_samples_and_a_drawing_with_words(
         assert seen.do("document.querySelector('svg.square desc').textContent").startswith("Share of pairs")
         seen.page.click("#figures th:nth-child(2) button")
         assert seen.page.get_attribute("#figures th:nth-child(2)", "aria-sort") == "descending"
+
+
+def hits_page(folder: Path) -> Path:
+    """Two samples with three hits of four, one of which is true, and a true entry that is not found."""
+    names = ["e0", "e1", "e2"]
+    value = [{"id": name, "text": text, "score": 1.0} for name, text in zip(names, HOSTILE, strict=False)]
+
+    def ranked(_: Sample) -> Prediction:
+        return Prediction(outcome="answered", value=value, ranking=Ranking([*names, "e3"], [1.0] * 4))
+
+    target = {"true": ["e1", "e9"], "texts": [HOSTILE[1], HOSTILE[3]]}
+    samples = [Sample(id=name, target=target) for name in ("a", "b")]
+    task = Evaluation(name="tests/hits", samples=samples, solver=ranked, scorer=retrieval_scorer())
+    run = evaluate(task, out=folder / "run")
+    write_page(folder / "hits.html", lambda _: report_page(build_report([run])))
+    return folder / "hits.html"
+
+
+def test_hits_are_listed_with_those_that_are_true(browser: Browser, tmp_path: Path) -> None:
+    with opened(browser, hits_page(tmp_path), "#sample=a") as seen:
+        assert seen.texts("ol[aria-label=Hits] .words") == [*HOSTILE[:3]]
+        assert seen.texts("ol[aria-label=Hits] .flags") == ["", "✓ true", ""]
+        assert seen.texts("ol[aria-label^=True] .n") == ["2", "–"]
+        assert "The first 3 of 4." in seen.text(".detail")
+        assert seen.do("document.title") != "owned"
+        assert seen.complaints == []

@@ -100,7 +100,7 @@ function pairDetail(row, { detail: { sides: all }, calls }) {
   const pair = chosenPair();
   const [a, b] = pair.map(({ place }) => all[place]);
   const picture = pictureOf(row, a);
-  const answer = a.options ? pairOptions(a, all) : sides((one) => freeAnswer(one), a, b);
+  const answer = a.options && !a.hits ? pairOptions(a, all) : sides((one) => freeAnswer(one, "h4"), a, b);
   const top = h("div", { class: `pair-wide about${picture ? "" : " plain"}` }, picture, answer);
   const unlike = row.unlike ? h("p", { class: "warning" }, "The two were not asked the same: another picture, options or target.") : null;
   const score = a.score || b.score ? h("div", { class: "pair-wide" }, h("h2", {}, "Score"), sides(scoreValues, a, b)) : null;
@@ -175,6 +175,7 @@ function linkText(one, name, calls) {
 }
 
 function answerWords(one) {
+  if (one.hits) return one.hits.map((hit) => hit.text).join("\n");
   return one.chosen ? one.chosen.map((place) => one.options[place - 1]).join("\n") : one.value === undefined ? undefined : json(one.value);
 }
 

@@ -12,7 +12,7 @@ function sampleDetail(row, { detail: one, calls }) {
 
 function about(row, one) {
   const picture = pictureOf(row, one);
-  const answer = one.options ? options(one) : freeAnswer(one);
+  const answer = one.options && !one.hits ? options(one) : freeAnswer(one);
   return h("div", { class: picture ? "about" : "about plain" }, picture, answer);
 }
 
@@ -42,7 +42,26 @@ function options(one) {
   return h("div", {}, h("ol", { class: "options", "aria-label": "Options" }, items), said);
 }
 
-function freeAnswer(one) {
+/** The true entries with their ranks, and the first hits of a ranking. */
+function hitList(one, heading) {
+  const truths = (one.truths || []).map(({ text, rank }) => h("li", {},
+    h("span", { class: "n" }, rank === undefined ? "–" : rank.toLocaleString("en")), h("span", { class: "words" }, text),
+    h("span", { class: "flags" }, rank === undefined ? h("span", { class: "flag no" }, "not found") : null)));
+  const hits = one.hits.map((hit, place) => {
+    const same = hit.verdict === "true";
+    const flag = hit.true ? "✓ true" : same ? "says the same" : hit.verdict ? `judged ${hit.verdict}` : null;
+    return h("li", { class: hit.true ? "hit true" : same ? "hit" : null },
+      h("span", { class: "n" }, place + 1), h("span", { class: "words" }, hit.text),
+      h("span", { class: "flags" }, flag ? h("span", { class: hit.true || same ? "flag yes" : "flag" }, flag) : null));
+  });
+  const more = one.ranked > hits.length ? h("p", { class: "note" }, `The first ${hits.length} of ${one.ranked.toLocaleString("en")}.`) : null;
+  return h("div", {},
+    truths.length ? [h(heading, {}, "True, with their ranks"), h("ol", { class: "options", "aria-label": "True, with their ranks" }, truths)] : null,
+    h(heading, {}, "Hits"), h("ol", { class: "options", "aria-label": "Hits" }, hits), more);
+}
+
+function freeAnswer(one, heading = "h2") {
+  if (one.hits) return hitList(one, heading);
   const lines = [];
   if (one.value !== undefined) lines.push(["Answer", json(one.value)]);
   if (one.target !== undefined) lines.push(["True", json(one.target)]);
@@ -99,7 +118,7 @@ function examplesList(one) {
 function scored(row, one, share) {
   if (!one.score) return null;
   const values = Object.entries(one.score.values).map(([name, value]) => h("span", {}, `${name} `, h("b", {}, Number(Number(value).toFixed(4)))));
-  const notes = Object.entries(one.score.notes || {}).filter(([name]) => name !== "judge");
+  const notes = Object.entries(one.score.notes || {}).filter(([name]) => name !== "judge" && !(one.hits && ["ranks", "verdicts"].includes(name)));
   const judge = (one.score.notes || {}).judge;
   const lines = notes.map(([name, value]) => [name, noteText(value)]);
   if (judge) lines.push(["judge", judge.judge || json(judge)]);
