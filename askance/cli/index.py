@@ -618,8 +618,9 @@ def _stats_text(found: Index, twins: Mapping[str, NearTwins]) -> Iterator[str]:
         rows = [("Vectors", "numbers", "kept in")]
         rows += [(f"  {_space_name(space)}", f"{space.size:,}", space.store) for space in found.spaces]
         yield from aligned(rows, left=(0, 2), width=terminal_width())
-    for name, counted in twins.items():
+    if twins:
         yield ""
+    for name, counted in twins.items():
         yield f"Near-twins by {name}: {many(counted.pairs, 'pair')} of {many(counted.entries, 'text')}"
     yield ""
     rows = [("Size", ""), *((f"  {name}", _size(size)) for name, size in _sizes(found).items())]
