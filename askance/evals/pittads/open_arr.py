@@ -513,6 +513,9 @@ class SearchSolver:
         known: ids of the statements that there are, to be held against what is found; None does not check it.
     """
 
+    answers_from_chain = True
+    """For controls: what a sample gives to the chain cannot be dropped where no step makes it."""
+
     def __init__(
         self,
         searcher: Searcher,
