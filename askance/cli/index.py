@@ -590,6 +590,8 @@ def stats(
         print(json_text({**form, "near_twins": counted or None, "problems": problems}))
     elif counts is not None:
         print(printable("\n".join(_stats_text(found, twins))))
+    if near_twins and any(space.store != "file" for space in found.spaces):
+        print(filled("· Near-twins are counted in files of vectors alone.", width=terminal_width()), file=sys.stderr)
     for problem in () if as_json else problems:
         print(printable(filled(f"· {problem}", width=terminal_width())), file=sys.stderr)
     raise typer.Exit(SOME if problems else OK)

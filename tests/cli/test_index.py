@@ -169,13 +169,14 @@ def test_a_store_of_ones_own_is_named_by_its_file(askance: Command, claims: Path
     done = askance(*words, "mine.py:STORE")
     wrong = askance(*words, "mine.py:OTHER")
     without = askance("index", "stats", "i")
-    with_it = askance("index", "stats", "i", "--vector-store", "mine.py:STORE")
+    with_it = askance("index", "stats", "i", "--vector-store", "mine.py:STORE", "--near-twins")
 
     assert done.code == 0, done.err
     assert list(Path("elsewhere/vectors").glob("*.rows"))
     assert "is no store of vectors: it is of the type int" in wrong.err
     assert (without.code, with_it.code) == (1, 0), with_it.err
     assert "--vector-store" in without.err
+    assert "counted in files of vectors alone" in with_it.err
 
 
 # --- search ---
