@@ -19,7 +19,7 @@ from askance.evals.pittads.dataset import Need, PittAds, Which
 from askance.evals.suite.context import NOTHING, TEXT_ONLY, VERBALIZED, View, tools_of
 from askance.evals.suite.option_orders import question_id
 from askance.evals.suite.selection import Subset, fold_of
-from askance.evals.suite.shots import ShotFacts, ShotsTask
+from askance.evals.suite.shots import SHOTS_NOTE, ShotFacts, ShotsTask
 from askance.evals.suite.shuffle import stable_hash
 from askance.evals.suite.suite_task import ModelTask, RoleTask, SuiteTask
 from askance.images import Image
@@ -178,9 +178,6 @@ class DescribedTask(RoleTask, AdsTask):
     @override
     def kept(self) -> JsonObject:
         return {**super().kept(), "given": list(self.given)}
-
-
-SHOTS_NOTE = "Examples before each question are not of the paper; they are of images outside the question's own fold"
 
 
 class AnsweredTask(ModelTask, ShotsTask, DescribedTask):

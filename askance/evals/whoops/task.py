@@ -18,7 +18,7 @@ from askance.evals.suite.breakdown import by_tag
 from askance.evals.suite.context import GOLD, NOTHING, PICTURE, TEXT_ONLY, chain_of
 from askance.evals.suite.option_orders import question_id
 from askance.evals.suite.selection import FOLDS, Subset, fold_of
-from askance.evals.suite.shots import ShotFacts, ShotsTask
+from askance.evals.suite.shots import SHOTS_NOTE, ShotFacts, ShotsTask
 from askance.evals.suite.suite_task import ModelTask
 from askance.evals.whoops.dataset import Need, Whoops
 from askance.nodes import Example
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
 Load: TypeAlias = "Callable[[], Image | None]"
 """Loads a picture; None where there is none."""
-
-SHOTS_NOTE = "Examples before each question are not of the paper; they are of images outside the question's own fold"
 
 CONTEXTS: tuple[str, ...] = (*get_args(SeenContext), GOLD, TEXT_ONLY)
 

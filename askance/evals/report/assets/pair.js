@@ -150,7 +150,7 @@ function pairOptions(a, all) {
 }
 
 function pairExamples(a, b) {
-  const shows = (side) => ((side.inputs || {}).examples || []).length;
+  const shows = (side) => shownExamples(side).length;
   if (!shows(a) && !shows(b)) return null;
   const made = (side) => shows(side) ? h("div", {}, exampleChoice(side), examplesList(side)) : h("p", { class: "soft" }, "none");
   return h("section", { class: "pair-wide" }, h("h2", {}, "Examples before the question"), sides(made, a, b));

@@ -89,22 +89,31 @@ function verbalizations(one) {
 
 /** The questions that were shown with their answers before this one was asked, and how they were chosen. */
 function examplesOf(one) {
-  const shown = (one.inputs || {}).examples;
-  if (!Array.isArray(shown) || !shown.length) return null;
+  if (!shownExamples(one).length) return null;
   return h("section", {}, h("h2", {}, "Examples before the question"), exampleChoice(one), examplesList(one));
+}
+
+/** Another input of that name, in a file that anybody may have written, holds no examples. */
+function shownExamples(one) {
+  const shown = listOf((one.inputs || {}).examples);
+  return shown.every((each) => each && typeof each.values === "object") ? shown : [];
+}
+
+function listOf(value) {
+  return Array.isArray(value) ? value : [];
 }
 
 function exampleChoice(one) {
   const { from, embedder, compared, draw, left_out: leftOut } = one.shots || {};
   if (!from) return null;
   const how = embedder ? `chosen by ${from}: ${compared} compared by ${embedder}, the nearest last` : `drawn at random${draw === "official" ? " as the authors' script does" : ""}`;
-  const lost = (leftOut || []).map((each) => h("p", { class: "note" }, `${each.id} left out: ${each.why}`));
+  const lost = listOf(leftOut).filter(Boolean).map((each) => h("p", { class: "note" }, `${json(each.id)} left out: ${json(each.why)}`));
   return [h("p", { class: "note" }, how), lost];
 }
 
 function examplesList(one) {
-  const chosen = (one.shots || {}).chosen || [];
-  return h("ol", { class: "options", "aria-label": "Examples" }, one.inputs.examples.map((each, place) => {
+  const chosen = listOf((one.shots || {}).chosen);
+  return h("ol", { class: "options", "aria-label": "Examples" }, shownExamples(one).map((each, place) => {
     const { id, group, similarity } = chosen[place] || {};
     const name = id === undefined ? "example" : [id, group === id ? null : `group ${group}`].filter(Boolean).join(" · ");
     const told = Object.entries(each.values || {}).map(([name, value]) => [name.replaceAll("_", " "), Array.isArray(value) ? value.map(json).join("\n") : noteText(value)]);
