@@ -166,24 +166,20 @@ class Index:
             progress: told at first, and after each block of texts.
 
         Raises:
-            UsageError: there are no entries; the folder holds an index of others, or something else; the embedder has
-                no identity; or the mode is `replay` and there is something to embed.
+            UsageError: there are no entries, or an embedder has nothing to embed; the folder holds an index of others,
+                or something else; the embedder has no identity; or the mode is `replay` and there is something to embed.
             StoreError: the folder cannot be written, or one of its files is damaged.
             CallError: the embedder failed.
             MissingExtra: a package for retrieval is not installed.
         """
-        rows = merge_entries(entries)
-        if not rows:
-            raise UsageError("There are no entries for an index.", hint="Give one or more texts.")
+        build = _Build(Path(folder), merge_entries(entries))
         recorded = None if embedder is None else _identified(get_embedder(embedder, engine=engine))
-        path = Path(folder)
-        async with _turn(path):
-            build = _Build(path, rows)
+        async with _turn(build.folder):
             await asyncio.to_thread(build.begin)
             if recorded is not None:
                 await build.embed(recorded, store, progress)
             await asyncio.to_thread(build.finish)
-        return cls.open(path, store=None if isinstance(store, str) else store)
+        return cls.open(build.folder, store=None if isinstance(store, str) else store)
 
     @classmethod
     async def plan(
@@ -201,8 +197,6 @@ class Index:
             UsageError, StoreError: as for `build`.
         """
         build = _Build(Path(folder), merge_entries(entries))
-        if not build.folder.is_dir():
-            return len(build.texts)
         build.check()
         kept = build.store_of(_identified(get_embedder(embedder, engine=engine)), store)
         return len(await kept.lacking(list(build.texts)))
@@ -249,12 +243,8 @@ class Index:
 
     @property
     def files(self) -> Mapping[str, JsonObject]:
-        """Size in bytes and sha256 of each file that `index.json` names.
-
-        Raises:
-            UsageError: only the form is known.
-        """
-        return self._form["files"] if self._path else {}
+        """Size in bytes and sha256 of each file that `index.json` names; a form names none."""
+        return self._form.get("files", {})
 
     def form(self) -> JsonObject:
         """Everything that decides the results of a search, as JSON; `Index.open` takes it."""
@@ -464,9 +454,14 @@ class _Build:
     Args:
         folder: of the index.
         entries: merged.
+
+    Raises:
+        UsageError: there are no entries.
     """
 
     def __init__(self, folder: Path, entries: Sequence[IndexEntry]) -> None:
+        if not entries:
+            raise UsageError("There are no entries for an index.", hint="Give one or more texts.")
         self.folder = folder
         self.entries = entries
         self.texts = {entry.id: entry.text for entry in entries if entry.text.strip()}
@@ -521,8 +516,14 @@ class _Build:
         """The store for the vectors of `embedder`.
 
         Raises:
-            UsageError: they are in another one already; or two embedders would share an object.
+            UsageError: there is nothing to embed; they are in another one already; or two embedders would share an
+                object.
         """
+        if not self.texts:
+            raise UsageError(
+                f"The texts of the index {str(self.folder)!r} are all blank, and a blank text has no vector.",
+                hint="Build it without an embedder, or of other texts.",
+            )
         form = embedder.form()
         kind: StoreKind = store if isinstance(store, str) else "own"
         for there in self._spaces.values():

@@ -137,6 +137,17 @@ async def test_a_blank_text_has_no_vector_and_is_an_entry(folder: Path) -> None:
     assert list(index.verify()) == []
 
 
+async def test_blank_texts_alone_are_found_neither_by_vector_nor_by_word(folder: Path) -> None:
+    blank = [IndexEntry.of(" "), IndexEntry.of("")]
+    for make in (build, Index.plan):
+        with pytest.raises(UsageError, match=r"^The texts of the index '.*' are all blank, .*Build it without"):
+            await make(folder, blank, embedder=embedder(), engine=engine())
+
+    index = await build(folder, blank, embedder=None)
+
+    assert index.bm25.search("a text", 1) == []
+
+
 async def test_what_is_counted_of_the_entries(folder: Path) -> None:
     entries = [
         *rows(3),
@@ -343,6 +354,7 @@ async def test_a_form_says_all_that_decides_results(folder: Path) -> None:
             ask(described)
         with pytest.raises(StoreError, match=lacking.format(part)):
             ask(alone)
+    assert described.files == {}
     with pytest.raises(UsageError, match=form_only):
         list(described.verify())
     assert len(list(alone.verify())) > 3
@@ -476,6 +488,8 @@ async def test_a_folder_keeps_its_entries(folder: Path) -> None:
 async def test_what_no_index_is_made_of(folder: Path) -> None:
     with pytest.raises(UsageError, match=r"^There are no entries for an index"):
         await build(folder / "none", [])
+    with pytest.raises(UsageError, match=r"^There are no entries for an index"):
+        await Index.plan(folder / "none", [], embedder=embedder(), engine=engine())
     with pytest.raises(
         UsageError, match=r"^Nothing tells the vectors of 'custom:ScriptedEmbedder' from another embedder's"
     ):
