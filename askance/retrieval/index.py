@@ -78,6 +78,9 @@ _AGAIN = "Build the index again from its data, in another folder or in this one 
 StoreKind: TypeAlias = Literal["file", "lance", "own"]
 """Where vectors are: in files of ours, in LanceDB, or in a store that is named again when the index is opened."""
 
+StoreLike: TypeAlias = Literal["file", "lance"] | VectorStore
+"""What a build takes for that."""
+
 if TYPE_CHECKING:
     IndexLike: TypeAlias = "str | os.PathLike[str] | Index | Mapping[str, Any]"
 else:
@@ -149,7 +152,7 @@ class Index:
         entries: Iterable[IndexEntry],
         *,
         embedder: EmbedderLike | None = None,
-        store: Literal["file", "lance"] | VectorStore = "file",
+        store: StoreLike = "file",
         engine: Engine | None = None,
         progress: Progress | None = None,
     ) -> Index:
@@ -167,7 +170,7 @@ class Index:
 
         Raises:
             UsageError: there are no entries, or an embedder has nothing to embed; the folder holds an index of others,
-                or something else; the embedder has no identity; or the mode is `replay` and there is something to embed.
+                or something else; the embedder has no identity; or something is to be embedded in a replay.
             StoreError: the folder cannot be written, or one of its files is damaged.
             CallError: the embedder failed.
             MissingExtra: a package for retrieval is not installed.
@@ -188,7 +191,7 @@ class Index:
         entries: Iterable[IndexEntry],
         *,
         embedder: EmbedderLike,
-        store: Literal["file", "lance"] | VectorStore = "file",
+        store: StoreLike = "file",
         engine: Engine | None = None,
     ) -> int:
         """How many texts `build` would embed; nothing is written.
@@ -512,7 +515,7 @@ class _Build:
         self._bm25 = words.settings.form()
         self._note(_BM25)
 
-    def store_of(self, embedder: RecordedEmbedder, store: Literal["file", "lance"] | VectorStore) -> VectorStore:
+    def store_of(self, embedder: RecordedEmbedder, store: StoreLike) -> VectorStore:
         """The store for the vectors of `embedder`.
 
         Raises:
@@ -540,9 +543,7 @@ class _Build:
                 )
         return store if not isinstance(store, str) else _store_in(self.folder, form, store)
 
-    async def embed(
-        self, embedder: RecordedEmbedder, store: Literal["file", "lance"] | VectorStore, progress: Progress | None
-    ) -> None:
+    async def embed(self, embedder: RecordedEmbedder, store: StoreLike, progress: Progress | None) -> None:
         """Embeds the texts that have no vector yet, a block at a time."""
         kept = self.store_of(embedder, store)
         name = f"{VECTORS}/{kept.file.path.name}" if isinstance(kept, ExactVectors) and store == "file" else None

@@ -140,7 +140,7 @@ class ExactVectors:
         """What is wrong with the file, in words; nothing is, as a rule."""
         return self.file.verify()
 
-    def loaded(self) -> _Loaded:
+    def _load(self) -> _Loaded:
         """All vectors, loaded once."""
         import numpy as np
 
@@ -157,7 +157,7 @@ class ExactVectors:
     def _search(self, vectors: Sequence[Half], k: int, among: Collection[str] | None) -> list[list[Scored]]:
         import numpy as np
 
-        there = self.loaded()
+        there = self._load()
         if among is None:
             places = np.arange(len(there.ids))
         else:
@@ -188,7 +188,7 @@ class ExactVectors:
         """
         import numpy as np
 
-        there = self.loaded()
+        there = self._load()
         ids, rows, lengths = there.ids, there.rows, there.lengths
         for start in range(0, len(ids), BLOCK):
             for other in range(start, len(ids), BLOCK):
@@ -226,7 +226,12 @@ def _scored(there: _Loaded, places: Places, query: Half) -> list[Scored]:
         some = places[start : start + BLOCK]
         cosines = (there.rows[some].astype(np.float64) @ exact) / (there.lengths[some] * length)
         scored += zip(map(ids.__getitem__, some.tolist()), np.clip(cosines, -1.0, 1.0).tolist(), strict=True)
-    return sorted(scored, key=lambda each: (-each[1], each[0]))
+    return sorted(scored, key=best_first)
+
+
+def best_first(scored: Scored) -> tuple[float, str]:
+    """Orders ids by their score, the highest first, and equal scores by id."""
+    return -scored[1], scored[0]
 
 
 def _bound(size: int) -> float:
