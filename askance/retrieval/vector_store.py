@@ -146,9 +146,8 @@ class ExactVectors:
 
         with self._lock:
             if self._loaded is None:
-                keys = self.file.keys()
+                keys, rows = self.file.matrix()
                 ids = [_entry_of(key) for key in keys]
-                rows = self.file.matrix(keys)
                 lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.float64))
                 lengths[lengths == 0] = 1.0
                 self._loaded = _Loaded(ids, dict(zip(ids, range(len(ids)), strict=True)), rows, lengths)

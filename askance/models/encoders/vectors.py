@@ -157,20 +157,19 @@ class VectorFile:
             self._look()
             return [key.hex() for key in self._places]
 
-    def matrix(self, keys: Sequence[str]) -> NDArray[np.float32]:
-        """The vectors of `keys`, all of which are here, as the rows of one matrix; 32 bits hold those of 16 exactly.
+    def matrix(self) -> tuple[list[str], NDArray[np.float32]]:
+        """The keys of all rows that are here, and their vectors as one matrix; 32 bits hold numbers of 16 exactly.
 
         Raises:
-            KeyError: a key is not here.
             StoreError: the file is none of vectors, or one of the rows is damaged or holds something that is no number.
         """
         import numpy as np
 
         with self._lock:
             self._look()
-            places = np.fromiter((self._places[bytes.fromhex(key)] for key in keys), dtype=np.int64, count=len(keys))
-            matrix = np.empty((len(keys), self._size), dtype=np.float32)
-            for start in range(0, len(keys), BLOCK):
+            places = np.fromiter(self._places.values(), dtype=np.int64)
+            matrix = np.empty((len(places), self._size), dtype=np.float32)
+            for start in range(0, len(places), BLOCK):
                 some = places[start : start + BLOCK]
                 rows = self._rows[some]
                 self._check(rows, some)
@@ -178,7 +177,7 @@ class VectorFile:
                 numbers = np.isfinite(matrix[start : start + BLOCK]).all(axis=1)
                 if not numbers.all():
                     raise _damaged(self.path, f"row {some[~numbers][0]:,} holds something that is no number")
-            return matrix
+            return [key.hex() for key in self._places], matrix
 
     def keep(self, vectors: Mapping[str, Half]) -> None:
         """As `write`; warns once where the disk fails.

@@ -181,18 +181,16 @@ def test_memory_forgets_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
     assert set(vectors.find([key(1), key(2), key(3)])) == {key(2), key(3)}
 
 
-def test_many_rows_come_as_one_matrix_in_the_order_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_rows_come_as_one_matrix_in_their_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("askance.models.encoders.vectors.BLOCK", 2)
     file = kept(tmp_path, 3, 1, 2, 5, 4)
 
-    assert file.keys() == [key(number) for number in (3, 1, 2, 5, 4)]
-    matrix = file.matrix([key(5), key(1), key(3)])
+    keys, matrix = file.matrix()
 
+    assert keys == file.keys() == [key(number) for number in (3, 1, 2, 5, 4)]
     assert matrix.dtype == "float32"
-    assert matrix.tolist() == [read(file, number)[key(number)] for number in (5, 1, 3)]
-    assert file.matrix([]).shape == (0, 3)
-    with pytest.raises(KeyError):
-        file.matrix([key(1), key(9)])
+    assert matrix.tolist() == [read(file, number)[key(number)] for number in (3, 1, 2, 5, 4)]
+    assert len(VectorFile(tmp_path / "none", ABOUT).matrix()[1]) == 0
 
 
 def test_a_damaged_row_is_in_no_matrix(tmp_path: Path) -> None:
@@ -201,9 +199,8 @@ def test_a_damaged_row_is_in_no_matrix(tmp_path: Path) -> None:
     data[-1] ^= 1
     file.path.write_bytes(data)
 
-    assert len(VectorFile(tmp_path, ABOUT).matrix([key(1), key(2)])) == 2
     with pytest.raises(StoreError, match=r"the checksum of row 2 does not fit"):
-        VectorFile(tmp_path, ABOUT).matrix([key(1), key(3)])
+        VectorFile(tmp_path, ABOUT).matrix()
 
 
 def test_what_is_in_16_bits_already_stays_as_it_is() -> None:
