@@ -298,6 +298,17 @@ async def test_a_build_that_failed_goes_on(folder: Path, monkeypatch: pytest.Mon
     assert len(asked_of(script)) == 20
 
 
+async def test_what_is_no_number_is_in_no_index(folder: Path) -> None:
+    script = ScriptedEmbedder(lambda text: [float("nan" if "number 7" in text else 1)] * SIZE, identity="one")
+
+    with pytest.raises(ModelError, match=r"^An encoder gave a vector that holds something that is no number"):
+        await build(folder, embedder=script)
+    index = await build(folder)  # none of it was kept
+
+    assert list(index.verify()) == []
+    assert len(await nearest(index, "x", k=99)) == 20
+
+
 async def test_a_missing_file_is_made_again(folder: Path) -> None:
     index = await build(folder)
     before = (folder / "index.json").read_bytes()

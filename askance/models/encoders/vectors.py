@@ -311,11 +311,20 @@ class MemoryVectors:
 
 
 def half(vector: Any) -> Half:
-    """`vector`, numbers of any kind, at the length 1 and in 16 bits; one that is so but for rounding stays as it is."""
+    """`vector`, numbers of any kind, at the length 1 and in 16 bits; one that is so but for rounding stays as it is.
+
+    Raises:
+        ModelError: it holds something that is no number.
+    """
     import numpy as np
 
     found = np.asarray(vector, dtype=np.float64)
     length = float(np.sqrt((found * found).sum()))
+    if not math.isfinite(length):
+        raise ModelError(
+            "An encoder gave a vector that holds something that is no number.",
+            hint="In float16 numbers may run over: give `dtype=float32`. Or its weights are damaged.",
+        )
     # Rounding to 16 bits changes a number by a part of 2⁻¹¹ at most, and so the length.
     if abs(length - 1) < 2**-10 and bool((found == found.astype("<f2")).all()):
         return found.astype("<f2")

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import multiprocessing
 import shutil
 from collections.abc import Callable
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 
 from askance.chat import key_of
-from askance.errors import StoreError
+from askance.errors import ModelError, StoreError
 from askance.models.encoders.vectors import MemoryVectors, VectorFile, cosine_of, files_in, half, mean_of, verify_files
 
 ABOUT = {"model": {"provider": "clip", "model": "clip:abc:float32"}}
@@ -191,6 +192,12 @@ def test_all_rows_come_as_one_matrix_in_their_order(tmp_path: Path, monkeypatch:
     assert matrix.dtype == "float32"
     assert matrix.tolist() == [read(file, number)[key(number)] for number in (3, 1, 2, 5, 4)]
     assert len(VectorFile(tmp_path / "none", ABOUT).matrix()[1]) == 0
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf])
+def test_what_is_no_number_has_no_vector(number: float) -> None:
+    with pytest.raises(ModelError, match=r"^An encoder gave a vector that holds something that is no number"):
+        half([0.5, number])
 
 
 def test_a_damaged_row_is_in_no_matrix(tmp_path: Path) -> None:
