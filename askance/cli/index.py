@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         RetrievalHit,
         RetrievalQuery,
         Space,
+        StoreLike,
         VectorStore,
     )
 
@@ -187,7 +188,7 @@ def _rows(asked: IndexBuildOptions) -> tuple[list[IndexEntry], list[str]]:
     return rows, notes
 
 
-def _store(name: str | None) -> Literal["file", "lance"] | VectorStore:
+def _store(name: str | None) -> StoreLike:
     """The store of vectors of a name.
 
     Raises:
@@ -225,7 +226,7 @@ def _print_plan(
     folder: Path,
     rows: Sequence[IndexEntry],
     embedder: RecordedEmbedder | None,
-    store: Literal["file", "lance"] | VectorStore,
+    store: StoreLike,
     *,
     as_json: bool,
 ) -> None:
@@ -250,7 +251,7 @@ def _built(
     folder: Path,
     rows: Sequence[IndexEntry],
     embedder: RecordedEmbedder | None,
-    store: Literal["file", "lance"] | VectorStore,
+    store: StoreLike,
 ) -> Index | None:
     """The index; None where the build was interrupted, which is said."""
     import asyncio

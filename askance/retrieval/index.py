@@ -508,8 +508,8 @@ class _Build:
         self._note(STATEMENTS)
         ids = [entry.id for entry in self.entries]
         try:
-            words = Bm25.open(self.folder / WORDS, ids)
-        except StoreError:  # there is none, or it was not finished
+            words = Bm25.open(self.folder / WORDS, ids, digest=self._files.get(_BM25, {}).get("sha256"))
+        except StoreError:  # there is none, it was not finished, or it was changed
             words = Bm25.build(ids, [entry.text for entry in self.entries])
             words.save(self.folder / WORDS)
         self._bm25 = words.settings.form()

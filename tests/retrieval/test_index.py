@@ -20,7 +20,7 @@ from askance.errors import AskanceError, ModelError, StoreError, UsageError
 from askance.models import Engine, ScriptedEmbedder
 from askance.models.encoders.vectors import cosine_of, half
 from askance.replay import MemoryStore, Mode
-from askance.retrieval import Index, IndexEntry, VectorStore, merge_entries
+from askance.retrieval import Bm25, Bm25Settings, Index, IndexEntry, VectorStore, merge_entries
 from askance.retrieval.entries import digest_of
 
 if TYPE_CHECKING:
@@ -623,6 +623,11 @@ async def test_changed_words_are_no_words(folder: Path) -> None:
             with pytest.raises(StoreError, match=path.name):
                 _ = Index.open(folder).bm25
         path.write_bytes(sound)
+    assert list(index.verify()) == []
+    texts = [entry.text for entry in index.entries]
+    Bm25.build([entry.id for entry in index.entries], texts, Bm25Settings(k1=9)).save(folder / "bm25")
+    assert [message for message in index.verify() if "bm25.json" in message]
+    assert (await build(folder, embedder=embedder("two"))).bm25_settings == index.bm25_settings
     assert list(index.verify()) == []
 
 
