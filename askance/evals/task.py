@@ -206,9 +206,15 @@ class Task(BaseModel):
             samples: the samples of the run.
 
         Raises:
-            UsageError: the value of an option is not allowed.
+            UsageError: the value of an option is not allowed, or names a file or a spec: a run may be a stranger's.
         """
         fields = {each.alias or name: (name, each) for name, each in cls.model_fields.items()}
+        for name, value in options.items():
+            if isinstance(value, str) and name in fields and _is_made(fields[name][1]):
+                raise UsageError(
+                    f"The run names {value[:80]!r} as its {name!r}, and what only a run names is not loaded.",
+                    hint="A run describes what it was made with, and names none of it; run the task anew.",
+                )
         there = {fields[key][0]: value for key, value in {**options, **(models or {})}.items() if key in fields}
         made = cls.model_construct(**{name: cls._checked(name, value) for name, value in there.items()}, engine=engine)
         made._run = {**options, "samples": samples}
@@ -324,7 +330,12 @@ def kinds_of(each: FieldInfo) -> Sequence[Any]:
 
 def _is_named(each: FieldInfo) -> bool:
     """Whether an option is a path or the name of a model."""
-    return any(kind is Path or isinstance(kind, str) for kind in kinds_of(each))
+    return Path in kinds_of(each) or _is_made(each)
+
+
+def _is_made(each: FieldInfo) -> bool:
+    """Whether an option takes an object, which a text names: a model, an embedder, a retriever."""
+    return any(isinstance(kind, str) for kind in kinds_of(each))
 
 
 def _kinds(annotation: Any) -> Iterator[Any]:

@@ -38,6 +38,8 @@ from askance.evals.solver import ChainSolver
 from askance.evals.tables import Cell, Format, Table, notes_of, rendered, table_of_runs
 from askance.evals.task import ROLES
 from askance.models import get_model
+from askance.models.encoders.records import allows_code
+from askance.python_file import is_python
 
 if TYPE_CHECKING:
     from askance.chains import Plan
@@ -246,10 +248,18 @@ def read_grid(name: str | Path) -> Grid:
             f"The grid {str(path)!r} cannot be used: {validation_message(error)}.",
             hint=f"A grid takes {', '.join(map(repr, Grid.model_fields))}.",
         ) from error
+    # A grid may be a stranger's, and its word runs no code.
     python = next((cell.task for cell in grid.cells if cell.task.partition("@")[0].lower().endswith(".py")), None)
-    if python is not None:  # a grid may be a stranger's, and its word runs no file
+    if python is not None:
         raise UsageError(
             f"The grid {str(path)!r} names a Python file: {python!r}.", hint="Name a YAML task, or one of a suite."
+        )
+    texts = [*grid.models.values(), *(value for cell in grid.cells for value in cell.options.values())]
+    code = next((text for text in texts if isinstance(text, str) and (is_python(text) or allows_code(text))), None)
+    if code is not None:
+        raise UsageError(
+            f"The grid {str(path)!r} names what would run code: {code[:80]!r}.",
+            hint="Run its task with `askance eval run`, or say a model yourself: `--model NAME=SPEC`.",
         )
     return grid
 

@@ -304,8 +304,7 @@ def settings_in(rest: str, *, provider: str, local: Local, own: SettingReaders) 
     source, _, said = rest.partition("?")
     known = {**_LOCAL, **own}
     values: dict[str, Any] = {}
-    # A plus is one, as in `pooling=cls+mean`, and no space as in the forms of web pages.
-    for name, text in parse_qsl(said.replace("+", "%2B"), keep_blank_values=True):
+    for name, text in _said_in(said):
         if name not in known:
             close = nearest(name, known)
             raise ConfigError(
@@ -320,3 +319,13 @@ def settings_in(rest: str, *, provider: str, local: Local, own: SettingReaders) 
             ) from error
     ours = {name: values.pop(name) for name in list(values) if name in _LOCAL}
     return source, replace(local, **ours), values
+
+
+def allows_code(spec: str) -> bool:
+    """Whether a spec lets weights run code: code that comes with them, or pickles."""
+    return any(name in {"pickled", "remote_code"} and text == "true" for name, text in _said_in(spec.partition("?")[2]))
+
+
+def _said_in(settings: str) -> list[tuple[str, str]]:
+    """The settings behind a `?`. A plus is one, as in `pooling=cls+mean`, and no space as in the forms of web pages."""
+    return parse_qsl(settings.replace("+", "%2B"), keep_blank_values=True)

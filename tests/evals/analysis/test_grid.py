@@ -149,3 +149,23 @@ def test_a_grid_runs_no_python(tmp_path: Path) -> None:
 
     with pytest.raises(UsageError, match="names a Python file"):
         read_grid(str(tmp_path / "grid.yaml"))
+
+
+@pytest.mark.parametrize("spec", ["evil.py:X", "st:evil/it?remote_code=true", "clip:it?batch=1&%70ickled=%74rue"])
+@pytest.mark.parametrize("place", ["model", "options", "let"])
+def test_a_grid_names_nothing_that_runs_code(spec: str, place: str, tmp_path: Path) -> None:
+    models, option, let = {"model": (spec, "one", "-"), "options": ("p:q", spec, "-"), "let": ("p:q", "{it}", spec)}[
+        place
+    ]
+    text = f"""
+    models: {{one: "{models}"}}
+    tables:
+      a:
+        title: a
+        task: tests/odd
+        columns: {{x: {{metric: m, options: {{retriever: "{option}"}}}}}}
+        rows: [{{label: r, let: {{it: "{let}"}}}}]
+    """
+
+    with pytest.raises(UsageError, match=r"names what would run code: .*--model NAME=SPEC"):
+        read_grid(written(tmp_path, text))

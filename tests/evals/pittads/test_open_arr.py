@@ -549,6 +549,23 @@ async def test_a_replay_needs_no_more_of_the_index_than_its_description(data: Pa
         OpenArr(**options, vlm=vlm).samples()
 
 
+@pytest.mark.parametrize("option", ["retriever", "store", "embedder", "index"])
+async def test_what_only_a_run_names_is_not_loaded(data: Path, index: Path, option: str) -> None:
+    run = await run_of(OpenArr(data=data, index=index, context="IN", vlm=seeing(data)), data)
+    marker = data.parent / "was-run"
+    write(run.path / "evil.py", f"from pathlib import Path\nPath({str(marker)!r}).touch()\nX = 1\n")
+    named = {"embedder": "st:evil/it?remote_code=true", "index": str(index)}.get(option, f"{run.path}/evil.py:X")
+    form = json.loads((run.path / "run.json").read_text(encoding="utf-8"))
+    form["configuration"]["options"][option] = named
+    write(run.path / "run.json", json.dumps(form))
+
+    with pytest.raises(UsageError, match=f"as its '{option}', and what only a run names is not loaded"):
+        await rescored(Run.open(run.path), OpenArr)
+    with pytest.raises(UsageError, match=f"as its '{option}', and what only a run names is not loaded"):
+        _ = [each async for each in rerun(Run.open(run.path), OpenArr)]
+    assert not marker.exists()
+
+
 # --- what it would ask ---
 
 
