@@ -16,6 +16,7 @@ from askance.models.backend import load
 from askance.models.encoders.records import RecordedModel, from_spec, id_of_form, identity_of
 from askance.models.encoders.vectors import Vector, packed, unpacked
 from askance.models.engine import Engine, default_engine
+from askance.models.local.folder import REVISION, hub_folder
 
 PROVIDERS: Mapping[str, str] = {
     "clip": "askance.models.encoders.dual:dual_embedder",
@@ -191,7 +192,7 @@ def get_embedder(
 
     Args:
         embedder: see `EmbedderLike`. What a form describes answers from its records; it can be asked for more where the
-            form names weights on the hub.
+            form names weights of the hub that are on this machine.
         identity: name under which its vectors are filed; an object without an `id` is not recorded without it.
         engine: the run's; None is one with default settings on the project's store.
 
@@ -232,8 +233,11 @@ def _described(form: Mapping[str, Any], engine: Engine) -> RecordedEmbedder:
 
 
 def _named(model: ModelId) -> Embedder:
-    # Settings are no part of an identity: in a form, which may be a stranger's, they could have code run.
+    # A form may be a stranger's. Settings, which are no part of an identity, could have code run, and `st:` downloads.
     if model.name is not None or model.provider not in PROVIDERS or "?" in model.model:
+        return _RecordsAlone(model)
+    name, _, revision = model.model.partition("@")
+    if model.provider == "st" and not name.startswith("sha256:") and hub_folder(name, revision or REVISION) is None:
         return _RecordsAlone(model)
     return load(PROVIDERS[model.provider])(model.model)
 

@@ -229,6 +229,19 @@ async def test_a_form_is_enough_for_the_records() -> None:
     )
 
 
+@pytest.mark.parametrize("source", ["owner/name@main", "owner/name", "/etc", "./here", ".."])
+async def test_a_form_downloads_nothing_and_opens_no_folder(
+    source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
+    (tmp_path / "here").mkdir()
+    described = get_embedder({"model": {"provider": "st", "model": source}}, engine=over(MemoryStore(), "auto"))
+
+    with pytest.raises(UsageError, match=r"is known by its records alone, and they lack 'a mug'\. Name the embedder"):
+        await described.embed(["a mug"])
+
+
 WRONG: dict[str, tuple[Any, str]] = {
     "too few": ([[1.0]], "'wrong' was asked for 2 vectors of one size and gave some 1 in all."),
     "of two sizes": ([[1.0], [1.0, 2.0]], "'wrong' was asked for 2 vectors of one size and gave some of different"),
