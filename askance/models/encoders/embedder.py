@@ -14,7 +14,7 @@ from askance.chat import JsonObject, ModelId, key_of
 from askance.errors import ModelError, UsageError
 from askance.models.backend import load
 from askance.models.encoders.records import RecordedModel, from_spec, id_of_form, identity_of
-from askance.models.encoders.vectors import Vector, packed, unpacked
+from askance.models.encoders.vectors import Vector, no_vector, packed, unpacked
 from askance.models.engine import Engine, default_engine
 from askance.models.local.folder import REVISION, hub_folder
 
@@ -178,10 +178,20 @@ class RecordedEmbedder(RecordedModel):
 
 
 def _checked(vectors: Sequence[Sequence[float]], count: int, *, by: str) -> Sequence[Sequence[float]]:
-    sizes = {len(vector) for vector in vectors}
-    if len(vectors) != count or len(sizes) > 1:
-        said = "of different sizes" if len(sizes) > 1 else f"{len(vectors)} in all"
-        raise ModelError(f"{by!r} was asked for {count} vectors of one size and gave some {said}.")
+    import numpy as np
+
+    try:
+        sizes = {len(vector) for vector in vectors}
+        if len(vectors) != count or len(sizes) > 1:
+            said = "of different sizes" if len(sizes) > 1 else f"{len(vectors)} in all"
+            raise ModelError(f"{by!r} was asked for {count} vectors of one size and gave some {said}.")
+        with np.errstate(over="ignore"):
+            numbers = np.asarray(vectors, dtype=np.float32)
+        sound = not count or (numbers.ndim == 2 and numbers.size > 0 and bool(np.isfinite(numbers).all()))
+    except (TypeError, ValueError):
+        sound = False
+    if not sound:
+        raise no_vector(by)
     return vectors
 
 

@@ -61,8 +61,13 @@ def packed(vector: Sequence[float], *, by: str) -> JsonObject:
     except (OverflowError, TypeError, struct.error):
         data, sound = b"", False
     if not data or not sound:
-        raise ModelError(f"{by!r} gave a vector that is empty or holds something that is no number of 32 bits.")
+        raise no_vector(by)
     return {_FIELD: b64encode(data).decode("ascii"), "size": len(vector)}
+
+
+def no_vector(by: str) -> ModelError:
+    """The error for what is no vector; `by` is who made it."""
+    return ModelError(f"{by!r} gave a vector that is empty or holds something that is no number of 32 bits.")
 
 
 def unpacked(response: Mapping[str, Any], *, key: str) -> Vector:

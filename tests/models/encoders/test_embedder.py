@@ -5,6 +5,7 @@ import base64
 import json
 import math
 import os
+import re
 import struct
 import subprocess
 import sys
@@ -248,6 +249,9 @@ WRONG: dict[str, tuple[Any, str]] = {
     "no number": ([[1.0], [math.nan]], "'wrong' gave a vector that is empty or holds something that is no number"),
     "too large": ([[1.0], [1e300]], "'wrong' gave a vector that is empty or holds something that is no number"),
     "empty": ([[], []], "'wrong' gave a vector that is empty or holds something that is no number"),
+    "nested": ([[[1.0]], [[2.0]]], "'wrong' gave a vector that is empty or holds something that is no number"),
+    "texts": ([["a"], ["b"]], "'wrong' gave a vector that is empty or holds something that is no number"),
+    "nothing": ([None, None], "'wrong' gave a vector that is empty or holds something that is no number"),
 }
 
 
@@ -264,6 +268,8 @@ async def test_what_is_no_vector_is_no_answer(vectors: Any, message: str) -> Non
         await get_embedder(Wrong(), engine=over(records)).embed(["a cup", "a mug"])
     assert str(caught.value).startswith(message)
     assert len(records) == 0
+    with pytest.raises(ModelError, match=re.escape(message)):  # as an index asks, which keeps vectors itself
+        await get_embedder(Wrong(), engine=over(records)).fresh(["a cup", "a mug"])
 
 
 @pytest.mark.parametrize(
