@@ -37,7 +37,7 @@ from askance.models.encoders.towers import sentences_of
 from askance.models.encoders.vectors import half, mean_of
 from askance.models.engine import default_engine
 from askance.replay import DAMAGED_HINT
-from askance.retrieval.entries import digest_of
+from askance.retrieval.entries import digest_of, entry_id
 from askance.retrieval.index import Index
 from askance.retrieval.vector_store import best_first
 
@@ -238,14 +238,25 @@ def _response(hits: Sequence[RetrievalHit], *, by: str) -> JsonObject:
 
 
 def _hits(response: Mapping[str, Any], form: JsonObject) -> list[RetrievalHit]:
+    """The hits on record, which a stranger may have written.
+
+    Raises:
+        BadRecord: they are no result of this search; or, of an index, a text is not that of its id.
+    """
     try:
         ids, scores, texts = (cast("list[Any]", response[name]) for name in ("ids", "scores", "texts"))
-        rows = zip(ids, scores, texts + [""] * (len(ids) - len(texts)), strict=True)
-        return [RetrievalHit(str(each), float(score), str(text)) for each, score, text in rows]
-    except (KeyError, TypeError, ValueError) as error:
-        raise BadRecord(
-            f"The record {key_of('search', form)[:12]!r} holds no result of a search.", hint=DAMAGED_HINT
-        ) from error
+        found = [
+            RetrievalHit(each, float(score), text)
+            for each, score, text in zip(ids, scores, texts + [""] * (len(ids) - len(texts)), strict=True)
+            if isinstance(each, str) and type(score) in {int, float} and math.isfinite(score) and isinstance(text, str)
+        ]
+        sound = len({hit.id for hit in found}) == len(ids) <= form["k"]
+        sound = sound and ("index" not in form or all(entry_id(hit.text) == hit.id for hit in found[: len(texts)]))
+    except (KeyError, OverflowError, TypeError, ValueError):
+        found, sound = [], False
+    if not sound:
+        raise BadRecord(f"The record {key_of('search', form)[:12]!r} holds no result of a search.", hint=DAMAGED_HINT)
+    return found
 
 
 # --- an index ---

@@ -312,6 +312,13 @@ DAMAGED: list[dict[str, Any]] = [
     {"ids": ["a"], "scores": ["high"], "texts": []},
     {"ids": ["a"], "scores": [1.0], "texts": ["a", "b"]},
     {"ids": 3, "scores": [1.0], "texts": []},
+    {"ids": ["a"], "scores": ["nan"], "texts": []},
+    {"ids": ["a"], "scores": [True], "texts": []},
+    {"ids": ["a", "a"], "scores": [1.0, 1.0], "texts": []},
+    {"ids": [None], "scores": [1.0], "texts": []},
+    {"ids": ["a"], "scores": [1.0], "texts": [["a"]]},
+    {"ids": [str(number) for number in range(101)], "scores": [1.0] * 101, "texts": []},
+    {"ids": [entry_id(CUP)], "scores": [1.0], "texts": [DOG]},
 ]
 
 

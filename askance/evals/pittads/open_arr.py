@@ -23,7 +23,6 @@ from typing_extensions import override
 from askance.agents import Guesses, guess_action_reasons
 from askance.agents.guess import GUESSES as GUESSED
 from askance.agents.guess import ActionReasonGuesser, GuessQuestion
-from askance.agents.negatives import normal
 from askance.amounts import many
 from askance.chains import DESCRIPTION, SCENE_TEXT, STATEMENT, Chain, Link
 from askance.chains.context import concatenate, text_of, verbalizations
@@ -39,6 +38,7 @@ from askance.evals.suite.choice import COUNT, choice_samples, multi_scorer
 from askance.evals.suite.context import PICTURE, TEXT_ONLY, View, chain_of, context_chain, tools_of
 from askance.evals.suite.ranker import is_missing, said_in, why_missing
 from askance.evals.suite.retrieval_metrics import chance_note, retrieval_scorer
+from askance.evals.suite.shots import plain_words
 from askance.evals.suite.suite_task import JudgeTask, ModelTask
 from askance.models import EmbedderLike, ModelLike, collect_keys, get_embedder
 from askance.python_file import load_object
@@ -440,7 +440,7 @@ def splits_in(entries: Iterable[IndexEntry]) -> list[str]:
 def leak_in(ad: Ad, given: Mapping[str, Any]) -> str | None:
     """What the given descriptions of an ad tell of what is looked for, in words; None if nothing.
 
-    A statement, an option or a slogan of the ad that stands there word for word tells it. Slogans may stand in its
+    A statement, an option or a slogan of the ad that stands there word for word (`plain_words`) tells it. Slogans may stand in its
     scene text, and the atypicality statement is named by the context.
 
     Args:
@@ -451,9 +451,9 @@ def leak_in(ad: Ad, given: Mapping[str, Any]) -> str | None:
     for link, value in given.items():
         if link == STATEMENT.name:
             continue
-        said = f" {normal(as_words(value))} "
+        said = f" {plain_words(as_words(value))} "
         for what, text in told:
-            if f" {normal(text)} " in said and (what, link) != ("slogan", SCENE_TEXT.name):
+            if f" {plain_words(text)} " in said and (what, link) != ("slogan", SCENE_TEXT.name):
                 return f"The {link} given for {ad.id!r} holds its {what} {text[:80]!r}"
     return None
 

@@ -22,6 +22,7 @@ part, one with the same picture, and a near-twin of it.
 from __future__ import annotations
 
 import asyncio
+import unicodedata
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
@@ -31,6 +32,7 @@ from typing import TYPE_CHECKING, ClassVar, Generic, Literal, TypeAlias, TypeVar
 from pydantic import Field
 from typing_extensions import override
 
+from askance.agents.negatives import normal
 from askance.amounts import many
 from askance.errors import BadData, UsageError
 from askance.evals.evaluation import Computed
@@ -130,12 +132,18 @@ class ShotScreen:
             return "the same picture"
         if likeness is not None:
             return f"a near-twin of its picture (cosine {likeness:.3f}, above {TWINS})" if likeness > TWINS else None
-        said = _folded(self.question.text)
-        return "the same description" if said and said == _folded(row.text) else None
+        said = plain_words(self.question.text)
+        return "the same description" if said and said == plain_words(row.text) else None
 
 
-def _folded(text: str) -> str:
-    return " ".join(text.split()).casefold()
+def plain_words(text: str) -> str:
+    """A text as it is looked for in others: its words as a reader sees them.
+
+    Case, blanks, punctuation, apostrophes, forms of letters (full width, ligatures) and characters that are not seen
+    (zero-width spaces, soft hyphens) make no difference.
+    """
+    seen = (letter for letter in unicodedata.normalize("NFKC", text) if unicodedata.category(letter) != "Cf")
+    return normal("".join(seen)).replace("'", "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

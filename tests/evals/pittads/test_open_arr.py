@@ -401,6 +401,8 @@ async def test_an_index_of_both_splits_is_refused_unless_asked_for(data: Path) -
     ("file", "text", "told"),
     [
         ("IN", f"It says: {TRUE[COFFEE][0].upper()}!", "true statement 'I should drink this coffee"),
+        ("IN", TRUE[COFFEE][0].replace("coffee", "cof\u200bfee"), "true statement 'I should drink this coffee"),
+        ("IN", TRUE[COFFEE][0].replace("drink", "dri\xadnk").replace("I ", "Ｉ "), "true statement 'I should drink"),  # noqa: RUF001
         ("combine", TRUE[SHOES][1], "option 'I should run because"),
         ("UH", "As they say, bricks make the morning.", "slogan 'Bricks make the morning'"),
     ],

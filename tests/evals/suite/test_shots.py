@@ -449,12 +449,12 @@ def test_a_question_without_a_picture_is_named() -> None:
 
 
 class SameWords(Like):
-    """A row is described as the question is, but for blanks and case."""
+    """A row is described as the question is, but for blanks, case, punctuation, and characters that are not seen."""
 
     @override
     def facts(self, row: str) -> ShotFacts:
         found = facts_of(row)
-        return replace(found, text=" Q") if row[0] == "1" else found
+        return replace(found, text=" \u200bQ.") if row[0] == "1" else found
 
 
 class OwnGroup(Like):
@@ -466,7 +466,7 @@ class OwnGroup(Like):
 
 
 def folded(text: str) -> tuple[float, ...]:
-    return by_letters(text.strip().lower())
+    return by_letters(text.strip(" \u200b.").lower())
 
 
 @pytest.mark.parametrize("how", ["knn", "mmr", "balanced"])
