@@ -10,6 +10,7 @@ of an index are strangers' text: prompts of llama-index do not fence them, those
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 from base64 import b64decode
 from collections.abc import AsyncGenerator, Callable, Collection, Generator, Iterable, Mapping, Sequence
@@ -23,9 +24,11 @@ from askance.models.encoders.embedder import get_embedder
 from askance.models.encoders.search import check_count
 from askance.models.factory import get_model
 from askance.models.langchain.chat_model import OutputReader, bound_request, refuse_unanswered
+from askance.models.langchain.langchain_model import secrets_in
 from askance.models.langchain.messages import from_response
 from askance.models.loop import live, run_sync
-from askance.models.vendor_errors import one_line
+from askance.models.secrets import Secrets
+from askance.models.vendor_errors import one_line, public_address
 from askance.retrieval.entries import STATEMENTS, IndexEntry, entry_id
 from askance.retrieval.index import Index
 from askance.retrieval.rerank import ListwiseReranker
@@ -643,13 +646,16 @@ class LlamaRetriever:
             nodes = await self._nodes(QueryBundle("".join(asked.texts), image_path=path))
         except AskanceError:
             raise
-        except Exception as error:
-            raise ModelError(f"The retriever {type(self._theirs).__name__} failed: {_line(error)}.") from error
-        hits: dict[str, RetrievalHit] = {}
-        for node in nodes:
-            text = node.get_content()
-            hits.setdefault(text, RetrievalHit(entry_id(text), node.get_score(), text))
-        return list(hits.values())
+        except Exception as error:  # noqa: BLE001  # of any class
+            failed = error
+        else:
+            hits: dict[str, RetrievalHit] = {}
+            for node in nodes:
+                text = node.get_content()
+                hits.setdefault(text, RetrievalHit(entry_id(text), node.get_score(), text))
+            return list(hits.values())
+        words, cause = _told(failed, self._theirs)
+        raise ModelError(f"The retriever {type(self._theirs).__name__} failed: {words}.") from cause
 
     async def _nodes(self, query: QueryBundle) -> list[NodeWithScore]:
         # The asynchronous method of the base class calls the other one, which blocks.
@@ -755,16 +761,18 @@ class LlamaVectorStore:
             return await asyncio.to_thread(work)
         except AskanceError:
             raise
-        except NotImplementedError as error:
+        except Exception as error:  # noqa: BLE001  # of any class
+            failed = error
+        words, cause = _told(failed, self._theirs)
+        if isinstance(failed, NotImplementedError):
             raise StoreError(
-                f"The {self} lacks what an index needs of it: {_line(error)}.",
+                f"The {self} lacks what an index needs of it: {words}.",
                 hint="Take one with `get_nodes`, such as Chroma's or Qdrant's.",
-            ) from error
-        except Exception as error:
-            raise StoreError(
-                f"The {self} failed: {_line(error)}.",
-                hint="Look whether its server runs and can be reached; what is on record is replayed without it.",
-            ) from error
+            ) from cause
+        raise StoreError(
+            f"The {self} failed: {words}.",
+            hint="Look whether its server runs and can be reached; what is on record is replayed without it.",
+        ) from cause
 
     def __str__(self) -> str:
         return f"vector store {type(self._theirs).__name__}"
@@ -783,6 +791,25 @@ def _uuid(entry: str) -> str:
     return f"{entry[:8]}-{entry[8:12]}-{entry[12:16]}-0000-000000000000"
 
 
-def _line(error: Exception) -> str:
-    """The first line of what an error says, without the full stop."""
-    return one_line(str(error) or type(error).__name__).rstrip(".")
+_ADDRESS = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*://[^\s'\"<>()]+")
+_KEYS = ("KEY", "PASSWORD", "SECRET", "TOKEN")
+"""How the names of environment variables end that hold secrets."""
+
+
+def _told(error: Exception, theirs: object) -> tuple[str, Exception | None]:
+    """The first line of what an error of `theirs` says, without the full stop and without secrets; and its cause.
+
+    Addresses lose user, password and query. What secret fields and headers of `theirs` hold, and environment variables
+    that are called like secrets, is blanked out. An error with a secret is nobody's cause, since a traceback shows it.
+    """
+    held = Secrets({value for name, value in os.environ.items() if name.upper().endswith(_KEYS)}) | secrets_in(theirs)
+    said = str(error)
+    told = held.cleared(_ADDRESS.sub(_public, said))
+    return one_line(told or type(error).__name__).rstrip("."), error if told == said else None
+
+
+def _public(address: re.Match[str]) -> str:
+    try:
+        return public_address(address[0])
+    except ValueError:  # it only looks like one
+        return "[address]"

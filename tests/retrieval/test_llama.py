@@ -651,6 +651,35 @@ async def test_a_store_that_fails_is_one_message(own_place: Path, engine: Callab
     assert [each for each in built.verify() if "Cabinet failed" in each]
 
 
+SECRET = "s3cr3t-of-a-server"
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        (f"no http://me:{SECRET}@chroma:8001/api?token={SECRET}#x there", "no http://chroma:8001/api there"),
+        (f"Authorization: Bearer {SECRET} is refused", "Authorization: Bearer [key] is refused"),
+        (f"no http://[me:{SECRET}@chroma there", "no [address] there"),
+    ],
+    ids=["address", "header", "no address"],
+)
+async def test_an_error_of_theirs_shows_no_secret(
+    said: str, told: str, engine: Callable[..., Engine], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CHROMA_TOKEN", SECRET)
+    cabinet = Cabinet()
+    cabinet.fail(ConnectionError(said))
+
+    with pytest.raises(StoreError) as of_store:
+        await LlamaVectorStore(cabinet).count()
+    with pytest.raises(ModelError) as of_retriever:
+        await retriever(Shelf(OSError(said)), identity="shelf", engine=engine()).search("tea")
+
+    for caught, name in ((of_store, "vector store Cabinet"), (of_retriever, "retriever Shelf")):
+        assert f"The {name} failed: {told}." in str(caught.value)
+        assert (caught.value.__cause__, caught.value.__context__) == (None, None)
+
+
 async def test_a_store_that_is_no_place_for_an_index_is_named() -> None:
     with pytest.raises(StoreError, match="lacks what an index needs of it") as raised:
         await LlamaVectorStore(SimpleVectorStore()).lacking(["0" * 16])

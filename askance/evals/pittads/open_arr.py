@@ -440,8 +440,8 @@ def splits_in(entries: Iterable[IndexEntry]) -> list[str]:
 def leak_in(ad: Ad, given: Mapping[str, Any]) -> str | None:
     """What the given descriptions of an ad tell of what is looked for, in words; None if nothing.
 
-    A statement, an option or a slogan of the ad that stands there word for word (`plain_words`) tells it. Slogans may stand in its
-    scene text, and the atypicality statement is named by the context.
+    A statement, an option or a slogan of the ad that stands there word for word (`plain_words`) tells it. Slogans may
+    stand in its scene text, and the atypicality statement is named by the context.
 
     Args:
         ad: with its statements, options and slogans.

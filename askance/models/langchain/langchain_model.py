@@ -166,9 +166,9 @@ class HiddenValues(dict[str, Any]):
         return f"{{{', '.join(f'{name!r}: …' for name in self)}}}"
 
 
-def secrets_in(chat_model: BaseChatModel) -> Secrets:
-    """The secrets of `chat_model`: the values of its `SecretStr` fields, and of headers that authenticate it."""
-    return Secrets(set(_secret_values(chat_model, depth=DEPTH)))
+def secrets_in(model: object) -> Secrets:
+    """The secrets of a pydantic model: the values of its `SecretStr` fields, and of headers that authenticate it."""
+    return Secrets(set(_secret_values(model, depth=DEPTH)))
 
 
 def hidden_fields(chat_model: BaseChatModel, secrets: Secrets) -> dict[str, HiddenValues]:
