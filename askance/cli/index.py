@@ -480,7 +480,7 @@ class _Search:
         from askance.terminal import json_text, printable
 
         asked = self._asked
-        known = self._entries()
+        known = self._index.by_id if self._index.has_entries else {}
         if asked.as_json:
             form = {
                 "index": str(asked.folder),
@@ -497,12 +497,6 @@ class _Search:
             print("Nothing was found.", file=sys.stderr)
         if self._chain is not None:
             print(str(self._work.tally), file=sys.stderr)
-
-    def _entries(self) -> Mapping[str, IndexEntry]:
-        """The entries by id; none where only the description of the index is there, as for a replay."""
-        from askance.retrieval.entries import STATEMENTS
-
-        return self._index.by_id if (self._asked.folder / STATEMENTS).is_file() else {}
 
 
 SHOWN = 3

@@ -26,10 +26,17 @@ from askance.models.langchain.chat_model import OutputReader, bound_request, ref
 from askance.models.langchain.messages import from_response
 from askance.models.loop import live, run_sync
 from askance.models.vendor_errors import one_line
-from askance.retrieval.entries import STATEMENTS, IndexEntry, entry_id
-from askance.retrieval.index import Index
+from askance.retrieval.entries import entry_id
 from askance.retrieval.rerank import ListwiseReranker
-from askance.retrieval.retriever import TEXTS, RetrievalHit, RetrievalQuery, Retriever, retriever, with_image
+from askance.retrieval.retriever import (
+    TEXTS,
+    IndexRetriever,
+    RetrievalHit,
+    RetrievalQuery,
+    Retriever,
+    retriever,
+    with_image,
+)
 from askance.retrieval.vector_store import best_first
 
 try:
@@ -76,6 +83,7 @@ if TYPE_CHECKING:
     from askance.chat import ChatRequest, JsonObject, Part, Role
     from askance.models import EmbedderLike, Engine, Model, ModelLike, RecordedEmbedder
     from askance.models.encoders.vectors import Half
+    from askance.retrieval.entries import IndexEntry
     from askance.retrieval.index import IndexLike
     from askance.retrieval.vector_store import Scored
 
@@ -408,7 +416,7 @@ def _whole(response: ChatResponse) -> ChatResponse:
 # --- ours as theirs: an index, a chain, a reranker ---
 
 
-class _IndexRetriever(BaseRetriever):
+class _AskanceRetriever(BaseRetriever):
     """What `as_retriever` gives."""
 
     def __init__(self, found: Retriever, *, k: int) -> None:
@@ -420,7 +428,10 @@ class _IndexRetriever(BaseRetriever):
         image = None if query_bundle.image_path is None else Image.from_path(query_bundle.image_path)
         query = RetrievalQuery(texts=tuple(query_bundle.embedding_strs), image=image)
         hits = (await self._found.search(query))[: self._k]
-        entries = await asyncio.to_thread(_entries_of, self._found)
+        index = self._found.index if isinstance(self._found, IndexRetriever) else None
+        entries: Mapping[str, IndexEntry] = {}
+        if index is not None and index.has_entries:
+            entries = await asyncio.to_thread(lambda: index.by_id)
         return [_node(hit, entries.get(hit.id)) for hit in hits]
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
@@ -448,14 +459,7 @@ def as_retriever(source: IndexLike | Retriever, *, k: int = 10, engine: Engine |
     if k > TEXTS:
         raise UsageError(f"{k} nodes are wanted, and {TEXTS} have texts on record.", hint=f"Give k={TEXTS} or less.")
     found = source if isinstance(source, Retriever) else retriever(source, k=k, engine=engine)
-    return _IndexRetriever(found, k=k)
-
-
-def _entries_of(found: Retriever) -> Mapping[str, IndexEntry]:
-    """The entries of a retriever's index by id; none where they cannot be read, as in a replay."""
-    index: object = getattr(found, "index", None)
-    there = isinstance(index, Index) and index.folder is not None and (index.folder / STATEMENTS).is_file()
-    return index.by_id if isinstance(index, Index) and there else {}
+    return _AskanceRetriever(found, k=k)
 
 
 def _node(hit: RetrievalHit, entry: IndexEntry | None) -> NodeWithScore:

@@ -43,7 +43,7 @@ from askance.evals.suite.suite_task import JudgeTask, ModelTask
 from askance.models import EmbedderLike, ModelLike, collect_keys, get_embedder
 from askance.python_file import load_object
 from askance.retrieval import Index, IndexLike, IndexRetriever, ListwiseReranker, RetrievalQuery, retriever
-from askance.retrieval.entries import JUNK, STATEMENTS, entry_id, marks_of
+from askance.retrieval.entries import JUNK, entry_id, marks_of
 
 if TYPE_CHECKING:
     from askance.chains import Planner, Reading
@@ -207,8 +207,7 @@ class OpenArr(JudgeTask, ModelTask, DescribedTask, StatementsTask):
             StoreError: its statements cannot be read.
         """
         index = self.opened_index
-        bare = index.folder is None or not (index.folder / STATEMENTS).exists()
-        if bare and self.run_engine is not None and self.run_engine.mode == "replay":
+        if not index.has_entries and self.run_engine is not None and self.run_engine.mode == "replay":
             return None
         splits = splits_in(index.entries)
         if len(splits) > 1 and self.splits == "one":
