@@ -398,6 +398,17 @@ async def test_an_index_of_both_splits_is_refused_unless_asked_for(data: Path) -
 
 
 @pytest.mark.parametrize(
+    ("place", "said"),
+    [("lance", "There is no store of vectors 'lance'"), ("mine.py:STORE", "is no store of vectors: it is of the type")],
+)
+def test_a_store_that_is_none_is_refused(data: Path, index: Path, own_place: Path, place: str, said: str) -> None:
+    Path("mine.py").write_text("STORE = 1\n", encoding="utf-8")
+
+    with pytest.raises(UsageError, match=said):
+        OpenArr(data=data, index=index, context="text-only", store=place).samples()
+
+
+@pytest.mark.parametrize(
     ("file", "text", "told"),
     [
         ("IN", f"It says: {TRUE[COFFEE][0].upper()}!", "true statement 'I should drink this coffee"),
