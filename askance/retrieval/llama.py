@@ -80,7 +80,8 @@ if TYPE_CHECKING:
     from llama_index.core.prompts import BasePromptTemplate
 
     from askance.chains import Chain, Given, Reading
-    from askance.chat import ChatRequest, JsonObject, Part, Role
+    from askance.chat import ChatResponse as Answer
+    from askance.chat import JsonObject, Part, Role
     from askance.models import EmbedderLike, Engine, Model, ModelLike, RecordedEmbedder
     from askance.models.encoders.vectors import Half
     from askance.retrieval.entries import IndexEntry
@@ -237,8 +238,15 @@ class AskanceLLM(LLM):
         )
 
     async def _answer(self, messages: Sequence[ChatMessage], bound: JsonObject) -> ChatResponse:
-        request = await bound_request(self._model, [_turn(each, self._model) for each in messages], bound)
-        return await _answered(self._model, request)
+        response = await self._generated(messages, bound)
+        refuse_unanswered(from_response(response))
+        thinking = [ThinkingBlock(content=response.thinking)] if response.thinking else []
+        message = ChatMessage(role=MessageRole.ASSISTANT, content=[*thinking, TextBlock(text=response.text)])
+        return ChatResponse(message=message, raw=response.canonical())
+
+    async def _generated(self, messages: Sequence[ChatMessage], bound: JsonObject) -> Answer:
+        turns = [_turn(each, self._model) for each in messages]
+        return await self._model.generate(await bound_request(self._model, turns, bound))
 
     @_observed_chat
     def chat(self, messages: Sequence[ChatMessage], **kwargs: Any) -> ChatResponse:
@@ -319,8 +327,7 @@ class AskanceLLM(LLM):
         named = {"name": output_cls.__name__, "schema": form}
         asked = {**(llm_kwargs or {}), "response_format": {"type": "json_schema", "json_schema": named}}
         messages = self._extend_messages(prompt.format_messages(llm=self, **prompt_args))
-        request = await bound_request(self._model, [_turn(each, self._model) for each in messages], asked)
-        message = from_response(await self._model.generate(request))
+        message = from_response(await self._generated(messages, asked))
         return cast("T", OutputReader(schema=output_cls, form=form)(message))
 
     def structured_predict(
@@ -393,14 +400,6 @@ def _picture(block: ImageBlock) -> Image:
     if block.url is not None:
         return Image.load(str(block.url))
     return Image.from_bytes(block.resolve_image().read())
-
-
-async def _answered(model: Model, request: ChatRequest) -> ChatResponse:
-    response = await model.generate(request)
-    refuse_unanswered(from_response(response))
-    thinking = [ThinkingBlock(content=response.thinking)] if response.thinking else []
-    message = ChatMessage(role=MessageRole.ASSISTANT, content=[*thinking, TextBlock(text=response.text)])
-    return ChatResponse(message=message, raw=response.canonical())
 
 
 def _completion(response: ChatResponse) -> CompletionResponse:
