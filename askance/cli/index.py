@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -461,6 +461,8 @@ class _Search:
 
         asked = self._asked
         known: Mapping[str, IndexEntry] = self._index.by_id if self._index.has_entries else {}
+        # Behind the first hundred hits have no text.
+        hits = [hit if hit.text or hit.id not in known else replace(hit, text=known[hit.id].text) for hit in hits]
         if asked.as_json:
             form = {
                 "index": str(asked.folder),
