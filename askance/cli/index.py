@@ -30,7 +30,6 @@ if TYPE_CHECKING:
         RetrievalQuery,
         Space,
         StoreLike,
-        VectorStore,
     )
 
 app = typer.Typer(

@@ -57,10 +57,10 @@ if TYPE_CHECKING:
 
     Searcher: TypeAlias = "IndexRetriever | RecordedRetriever"
     RetrieverLike: TypeAlias = "str | Retriever | Mapping[str, Any] | Any"
-    StoreLike: TypeAlias = "str | VectorStore"
+    OwnStore: TypeAlias = "str | VectorStore"
 else:
     RetrieverLike = Annotated[Any, "a retriever"]
-    StoreLike = Annotated[Any, "a store of vectors"]
+    OwnStore = Annotated[Any, "a store of vectors"]
 
 Query: TypeAlias = Literal["joined", "parts", "guess"]
 """What is searched with: all that the context says as one text; each verbalization by itself; or action-reasons that a
@@ -129,7 +129,7 @@ class OpenArr(JudgeTask, ModelTask, DescribedTask, StatementsTask):
     """Makes the vectors of texts that are searched with; named where a search is not on record."""
     encoder: EmbedderLike | None = None
     """Makes the vectors of pictures; named where a search is not on record."""
-    store: StoreLike | None = None
+    store: OwnStore | None = None
     """Where the vectors are, if not in the index: FILE.py:NAME."""
     retriever: RetrieverLike | None = None
     """Searches in place of the index, which still says what is true: FILE.py:NAME, of llama-index or your own."""

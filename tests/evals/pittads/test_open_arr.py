@@ -208,7 +208,7 @@ async def test_what_says_nothing_finds_nothing(data: Path, index: Path) -> None:
     )
 
     assert {answer.prediction.outcome for answer in found.answers} == {"answered"}
-    assert {len(answer.prediction.ranking or ()) for answer in found.answers} == {0}
+    assert {answer.prediction.ranking and answer.prediction.ranking.count for answer in found.answers} == {0}
     assert found.figure("recall@100").value == 0
     assert queries(without)[COFFEE] == ["zebra"]
 
