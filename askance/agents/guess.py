@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from askance.models import ModelLike
     from askance.prompts import PromptLibrary
 
-GUESSES = 3
-"""Guesses of a call, where the caller does not say: as many as an ad has true statements."""
+GUESSED = 3
+"""Action-reasons that are guessed, where the caller does not say: as many as an ad has true statements."""
 
 _BEGINS = "i should "
 _NOUNS = frozenset(["action", "actions", "reason", "reasons", "statement", "statements", "guess", "guesses", "likely"])
@@ -63,7 +63,7 @@ class ActionReasonGuesser(PictureAgent[GuessQuestion, Guesses]):
         self,
         model: ModelLike,
         *,
-        count: int = GUESSES,
+        count: int = GUESSED,
         prompt: str | None = None,
         prompts: PromptLibrary | None = None,
         name: str | None = None,
@@ -101,8 +101,11 @@ class ActionReasonGuesser(PictureAgent[GuessQuestion, Guesses]):
             Unreadable: there is none, or one is too long to be a statement.
         """
         lines = [strip_quotes(" ".join(text.split())) for text in texts]
-        found = {folded: line for line in reversed(lines) if (folded := normal(line))}
-        kept = [line for line in lines if found.get(normal(line)) is line][: self.count]
+        found: dict[str, str] = {}
+        for line in lines:
+            if folded := normal(line):
+                found.setdefault(folded, line)
+        kept = [*found.values()][: self.count]
         if not kept:
             raise Unreadable("no statement is given; give at least one")
         if any(len(line) > LONGEST for line in kept):

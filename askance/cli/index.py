@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
         RetrievalQuery,
         Space,
         StoreLike,
-        VectorStore,
     )
 
 app = typer.Typer(
@@ -194,32 +193,11 @@ def _store(name: str | None) -> StoreLike:
     Raises:
         UsageError: there is none, or the object that a file names is none.
     """
+    from askance.retrieval.vector_store import load_store
+
     if name is None or name == "file":
         return "file"
-    return "lance" if name == "lance" else _own_store(name)
-
-
-def _own_store(name: str) -> VectorStore:
-    """The store that a file of the user's names.
-
-    Raises:
-        UsageError: it cannot be loaded, or is none.
-    """
-    from askance.python_file import is_python, load_object
-    from askance.retrieval import VectorStore
-
-    if not is_python(name):
-        raise UsageError(
-            f"There is no store of vectors {name!r}.", hint="Choose file or lance, or name your own: mine.py:STORE."
-        )
-    found = load_object(name)
-    if not isinstance(found, VectorStore):
-        raise UsageError(
-            f"{name!r} is no store of vectors: it is of the type {type(found).__name__}.",
-            hint="It needs `add`, `search`, `count` and `lacking` (askance.retrieval.VectorStore); "
-            "`askance.retrieval.llama.LlamaVectorStore` makes one of a vector store of llama-index.",
-        )
-    return found
+    return "lance" if name == "lance" else load_store(name)
 
 
 def _print_plan(
@@ -356,10 +334,11 @@ class _Search:
 
     def __init__(self, asked: IndexSearchOptions, work: CommandWorkspace) -> None:
         from askance.retrieval import Index, IndexRetriever
+        from askance.retrieval.vector_store import load_store
 
         self._asked = asked
         self._work = work
-        own = None if asked.vector_store is None else _own_store(asked.vector_store)
+        own = None if asked.vector_store is None else load_store(asked.vector_store)
         self._index = Index.open(asked.folder, store=own)
         self._picture = _picture(asked.query)
         self._retriever = IndexRetriever(
@@ -480,7 +459,9 @@ class _Search:
         from askance.terminal import json_text, printable
 
         asked = self._asked
-        known = self._entries()
+        known: Mapping[str, IndexEntry] = self._index.by_id if self._index.has_entries else {}
+        # Behind the first hundred hits have no text.
+        hits = [hit if hit.text or hit.id not in known else replace(hit, text=known[hit.id].text) for hit in hits]
         if asked.as_json:
             form = {
                 "index": str(asked.folder),
@@ -497,12 +478,6 @@ class _Search:
             print("Nothing was found.", file=sys.stderr)
         if self._chain is not None:
             print(str(self._work.tally), file=sys.stderr)
-
-    def _entries(self) -> Mapping[str, IndexEntry]:
-        """The entries by id; none where only the description of the index is there, as for a replay."""
-        from askance.retrieval.entries import STATEMENTS
-
-        return self._index.by_id if (self._asked.folder / STATEMENTS).is_file() else {}
 
 
 SHOWN = 3
@@ -576,9 +551,10 @@ def stats(
 
     from askance.cli.columns import filled, terminal_width
     from askance.retrieval import Index
+    from askance.retrieval.vector_store import load_store
     from askance.terminal import json_text, printable
 
-    found = Index.open(folder, store=None if vector_store is None else _own_store(vector_store))
+    found = Index.open(folder, store=None if vector_store is None else load_store(vector_store))
     problems = list(dict.fromkeys(found.verify()))
     twins: Mapping[str, NearTwins] = asyncio.run(_near_twins(found)) if near_twins and not problems else {}
     try:

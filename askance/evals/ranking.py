@@ -122,9 +122,6 @@ class Ranking:
     def __hash__(self) -> int:
         return hash(self.digest)
 
-    def __len__(self) -> int:
-        return self.count
-
     def __repr__(self) -> str:
         return f"Ranking({self.count:,} ids, {self.digest[:12]})"
 

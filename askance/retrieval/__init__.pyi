@@ -16,7 +16,6 @@ from .retriever import RecordedRetriever as RecordedRetriever
 from .retriever import RetrievalHit as RetrievalHit
 from .retriever import RetrievalQuery as RetrievalQuery
 from .retriever import Retriever as Retriever
-from .retriever import SearchRecords as SearchRecords
 from .retriever import reciprocal_rank_fusion as reciprocal_rank_fusion
 from .retriever import retriever as retriever
 from .vector_store import ExactVectors as ExactVectors

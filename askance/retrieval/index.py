@@ -253,6 +253,11 @@ class Index:
         """Everything that decides the results of a search, as JSON; `Index.open` takes it."""
         return {name: value for name, value in self._form.items() if name != "files"}
 
+    @property
+    def has_entries(self) -> bool:
+        """Whether the entries are there; a replay does without them, with `index.json` or the form alone."""
+        return self.folder is not None and (self.folder / STATEMENTS).is_file()
+
     @cached_property
     def entries(self) -> list[IndexEntry]:
         """All entries, by id.

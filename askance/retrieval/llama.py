@@ -29,10 +29,17 @@ from askance.models.langchain.messages import from_response
 from askance.models.loop import live, run_sync
 from askance.models.secrets import Secrets
 from askance.models.vendor_errors import one_line, public_address
-from askance.retrieval.entries import STATEMENTS, IndexEntry, entry_id
-from askance.retrieval.index import Index
+from askance.retrieval.entries import entry_id
 from askance.retrieval.rerank import ListwiseReranker
-from askance.retrieval.retriever import TEXTS, RetrievalHit, RetrievalQuery, Retriever, retriever, with_image
+from askance.retrieval.retriever import (
+    TEXTS,
+    IndexRetriever,
+    RetrievalHit,
+    RetrievalQuery,
+    Retriever,
+    retriever,
+    with_image,
+)
 from askance.retrieval.vector_store import best_first
 
 try:
@@ -76,9 +83,11 @@ if TYPE_CHECKING:
     from llama_index.core.prompts import BasePromptTemplate
 
     from askance.chains import Chain, Given, Reading
-    from askance.chat import ChatRequest, JsonObject, Part, Role
+    from askance.chat import ChatResponse as Answer
+    from askance.chat import JsonObject, Part, Role
     from askance.models import EmbedderLike, Engine, Model, ModelLike, RecordedEmbedder
     from askance.models.encoders.vectors import Half
+    from askance.retrieval.entries import IndexEntry
     from askance.retrieval.index import IndexLike
     from askance.retrieval.vector_store import Scored
 
@@ -232,8 +241,15 @@ class AskanceLLM(LLM):
         )
 
     async def _answer(self, messages: Sequence[ChatMessage], bound: JsonObject) -> ChatResponse:
-        request = await bound_request(self._model, [_turn(each, self._model) for each in messages], bound)
-        return await _answered(self._model, request)
+        response = await self._generated(messages, bound)
+        refuse_unanswered(from_response(response))
+        thinking = [ThinkingBlock(content=response.thinking)] if response.thinking else []
+        message = ChatMessage(role=MessageRole.ASSISTANT, content=[*thinking, TextBlock(text=response.text)])
+        return ChatResponse(message=message, raw=response.canonical())
+
+    async def _generated(self, messages: Sequence[ChatMessage], bound: JsonObject) -> Answer:
+        turns = [_turn(each, self._model) for each in messages]
+        return await self._model.generate(await bound_request(self._model, turns, bound))
 
     @_observed_chat
     def chat(self, messages: Sequence[ChatMessage], **kwargs: Any) -> ChatResponse:
@@ -314,8 +330,7 @@ class AskanceLLM(LLM):
         named = {"name": output_cls.__name__, "schema": form}
         asked = {**(llm_kwargs or {}), "response_format": {"type": "json_schema", "json_schema": named}}
         messages = self._extend_messages(prompt.format_messages(llm=self, **prompt_args))
-        request = await bound_request(self._model, [_turn(each, self._model) for each in messages], asked)
-        message = from_response(await self._model.generate(request))
+        message = from_response(await self._generated(messages, asked))
         return cast("T", OutputReader(schema=output_cls, form=form)(message))
 
     def structured_predict(
@@ -390,14 +405,6 @@ def _picture(block: ImageBlock) -> Image:
     return Image.from_bytes(block.resolve_image().read())
 
 
-async def _answered(model: Model, request: ChatRequest) -> ChatResponse:
-    response = await model.generate(request)
-    refuse_unanswered(from_response(response))
-    thinking = [ThinkingBlock(content=response.thinking)] if response.thinking else []
-    message = ChatMessage(role=MessageRole.ASSISTANT, content=[*thinking, TextBlock(text=response.text)])
-    return ChatResponse(message=message, raw=response.canonical())
-
-
 def _completion(response: ChatResponse) -> CompletionResponse:
     text = response.message.content or ""
     return CompletionResponse(text=text, delta=text, raw=response.raw)
@@ -411,7 +418,7 @@ def _whole(response: ChatResponse) -> ChatResponse:
 # --- ours as theirs: an index, a chain, a reranker ---
 
 
-class _IndexRetriever(BaseRetriever):
+class _AskanceRetriever(BaseRetriever):
     """What `as_retriever` gives."""
 
     def __init__(self, found: Retriever, *, k: int) -> None:
@@ -423,7 +430,10 @@ class _IndexRetriever(BaseRetriever):
         image = None if query_bundle.image_path is None else Image.from_path(query_bundle.image_path)
         query = RetrievalQuery(texts=tuple(query_bundle.embedding_strs), image=image)
         hits = (await self._found.search(query))[: self._k]
-        entries = await asyncio.to_thread(_entries_of, self._found)
+        index = self._found.index if isinstance(self._found, IndexRetriever) else None
+        entries: Mapping[str, IndexEntry] = {}
+        if index is not None and index.has_entries:
+            entries = await asyncio.to_thread(lambda: index.by_id)
         return [_node(hit, entries.get(hit.id)) for hit in hits]
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
@@ -451,14 +461,7 @@ def as_retriever(source: IndexLike | Retriever, *, k: int = 10, engine: Engine |
     if k > TEXTS:
         raise UsageError(f"{k} nodes are wanted, and {TEXTS} have texts on record.", hint=f"Give k={TEXTS} or less.")
     found = source if isinstance(source, Retriever) else retriever(source, k=k, engine=engine)
-    return _IndexRetriever(found, k=k)
-
-
-def _entries_of(found: Retriever) -> Mapping[str, IndexEntry]:
-    """The entries of a retriever's index by id; none where they cannot be read, as in a replay."""
-    index: object = getattr(found, "index", None)
-    there = isinstance(index, Index) and index.folder is not None and (index.folder / STATEMENTS).is_file()
-    return index.by_id if isinstance(index, Index) and there else {}
+    return _AskanceRetriever(found, k=k)
 
 
 def _node(hit: RetrievalHit, entry: IndexEntry | None) -> NodeWithScore:

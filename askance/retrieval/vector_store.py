@@ -9,9 +9,10 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
-from askance.errors import StoreError
+from askance.errors import StoreError, UsageError
 from askance.models.encoders.search import check_count
 from askance.models.encoders.vectors import BLOCK, KEY, VectorFile, same_size
+from askance.python_file import is_python, load_object
 
 if TYPE_CHECKING:
     import numpy as np
@@ -66,6 +67,27 @@ class VectorStore(Protocol):
     async def lacking(self, ids: Sequence[str]) -> list[str]:
         """Of `ids`, those without a vector, in their order."""
         ...
+
+
+def load_store(place: str) -> VectorStore:
+    """The store that a file of the user's names, `FILE.py:NAME`.
+
+    Raises:
+        UsageError: it cannot be loaded, or is none.
+    """
+    if not is_python(place):
+        raise UsageError(
+            f"There is no store of vectors {place!r}.",
+            hint="Name your own: mine.py:STORE. An index is built with file or lance as well, and finds these itself.",
+        )
+    found = load_object(place)
+    if not isinstance(found, VectorStore):
+        raise UsageError(
+            f"{place!r} is no store of vectors: it is of the type {type(found).__name__}.",
+            hint="It needs `add`, `search`, `count` and `lacking` (askance.retrieval.VectorStore); "
+            "`askance.retrieval.llama.LlamaVectorStore` makes one of a vector store of llama-index.",
+        )
+    return found
 
 
 @dataclass(frozen=True, slots=True)

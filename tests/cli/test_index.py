@@ -208,6 +208,16 @@ def test_hits_are_printed_as_json(askance: Command, index: str) -> None:
     assert (said["texts"], said["image"], said["how"]) == (["coffee wall"], None, "hybrid")
 
 
+def test_hits_behind_the_first_hundred_have_their_texts_from_the_index(askance: Command, own_place: Path) -> None:
+    texts = [f"I should drink coffee because of reason {number}" for number in range(103)]
+    Path("reasons.csv").write_text("\n".join(["text", *texts]), encoding="utf-8")
+    askance("index", "build", "i", "--texts", "reasons.csv")
+
+    (said,) = askance("index", "search", "i/index.json", "coffee", "-k", "103", "--json").lines
+
+    assert sorted(hit["text"] for hit in said["hits"]) == sorted(texts)
+
+
 def test_a_picture_is_searched_by_what_models_say_of_it(askance: Command, index: str) -> None:
     words = ("index", "search", index, "ads/brick-cup.jpg", "--vlm", "demo", "--context", "V+T", "-k", "1")
 

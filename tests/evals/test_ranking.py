@@ -121,7 +121,7 @@ def test_a_ranking_is_read_as_it_was_written(
     assert (read.ids, read.scores) == (tuple(ids), tuple(scores))
     assert read == ranking
     assert read.whole
-    assert len(read) == len(ids)
+    assert read.count == len(ids)
 
 
 def test_other_scores_are_another_ranking() -> None:
@@ -196,7 +196,7 @@ def test_a_file_is_read_when_it_is_asked_for(run: Run) -> None:
 
     answers = Run.open(run.path).answers
 
-    assert [len(answer.prediction.ranking or ()) for answer in answers] == [30] * 4
+    assert [answer.prediction.ranking and answer.prediction.ranking.count for answer in answers] == [30] * 4
     with pytest.raises(UsageError, match="is missing") as told:
         _ = answers[0].prediction.ranking and answers[0].prediction.ranking.ids
     assert "same command" in (told.value.hint or "")

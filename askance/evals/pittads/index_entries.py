@@ -40,13 +40,11 @@ class ActionReasons:
     """What an index of the ads is made of."""
 
     rows: tuple[IndexEntry, ...]
-    """One for each statement of each image, as `merge_entries` takes them; the distractors last."""
+    """One for each statement of each image, as `merge_entries` takes them; those of no image last."""
     images: Mapping[str, int]
     """Images with statements, by their part; an empty name is that of images without one."""
     left_out: Mapping[LeftOut, int]
     """Images whose statements the folder has and the rows have not."""
-    distractors: int
-    """Rows without an image."""
 
 
 def index_entries(
@@ -98,7 +96,6 @@ def index_entries(
         rows=(*rows, *wrong),
         images=dict(sorted(Counter(split or "" for split in images.values()).items())),
         left_out=dict(Counter(left_out.values())),
-        distractors=len(wrong),
     )
 
 

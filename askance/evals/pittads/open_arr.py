@@ -21,8 +21,7 @@ from pydantic import Field
 from typing_extensions import override
 
 from askance.agents import Guesses, guess_action_reasons
-from askance.agents.guess import GUESSES as GUESSED
-from askance.agents.guess import ActionReasonGuesser, GuessQuestion
+from askance.agents.guess import GUESSED, ActionReasonGuesser, GuessQuestion
 from askance.amounts import many
 from askance.chains import DESCRIPTION, SCENE_TEXT, STATEMENT, Chain, Link
 from askance.chains.context import concatenate, text_of, verbalizations
@@ -37,13 +36,14 @@ from askance.evals.solver import given_of, nodes_form, prompt_files
 from askance.evals.suite.choice import COUNT, choice_samples, multi_scorer
 from askance.evals.suite.context import PICTURE, TEXT_ONLY, View, chain_of, context_chain, tools_of
 from askance.evals.suite.ranker import is_missing, said_in, why_missing
-from askance.evals.suite.retrieval_metrics import chance_note, retrieval_scorer
+from askance.evals.suite.retrieval_metrics import DEPTH, chance_note, retrieval_scorer
 from askance.evals.suite.shots import plain_words
 from askance.evals.suite.suite_task import JudgeTask, ModelTask
 from askance.models import EmbedderLike, ModelLike, collect_keys, get_embedder
 from askance.python_file import load_object
 from askance.retrieval import Index, IndexLike, IndexRetriever, ListwiseReranker, RetrievalQuery, retriever
-from askance.retrieval.entries import JUNK, STATEMENTS, entry_id, marks_of
+from askance.retrieval.entries import JUNK, entry_id, marks_of
+from askance.retrieval.vector_store import load_store
 
 if TYPE_CHECKING:
     from askance.chains import Planner, Reading
@@ -57,10 +57,10 @@ if TYPE_CHECKING:
 
     Searcher: TypeAlias = "IndexRetriever | RecordedRetriever"
     RetrieverLike: TypeAlias = "str | Retriever | Mapping[str, Any] | Any"
-    StoreLike: TypeAlias = "str | VectorStore"
+    OwnStore: TypeAlias = "str | VectorStore"
 else:
     RetrieverLike = Annotated[Any, "a retriever"]
-    StoreLike = Annotated[Any, "a store of vectors"]
+    OwnStore = Annotated[Any, "a store of vectors"]
 
 Query: TypeAlias = Literal["joined", "parts", "guess"]
 """What is searched with: all that the context says as one text; each verbalization by itself; or action-reasons that a
@@ -78,8 +78,6 @@ Splits: TypeAlias = Literal["one", "any"]
 OpenBaseline: TypeAlias = Literal["frequent"]
 """The statements that are true of most images, for every image alike."""
 
-RANKED = 1000
-"""Statements of a ranking."""
 SHOWN = 100
 """Statements of an answer, which a line of the run holds with their texts; the ranking has the rest."""
 
@@ -131,7 +129,7 @@ class OpenArr(JudgeTask, ModelTask, DescribedTask, StatementsTask):
     """Makes the vectors of texts that are searched with; named where a search is not on record."""
     encoder: EmbedderLike | None = None
     """Makes the vectors of pictures; named where a search is not on record."""
-    store: StoreLike | None = None
+    store: OwnStore | None = None
     """Where the vectors are, if not in the index: FILE.py:NAME."""
     retriever: RetrieverLike | None = None
     """Searches in place of the index, which still says what is true: FILE.py:NAME, of llama-index or your own."""
@@ -195,7 +193,7 @@ class OpenArr(JudgeTask, ModelTask, DescribedTask, StatementsTask):
     @cached_property
     def opened_index(self) -> Index:
         """The index."""
-        store = load_object(self.store) if isinstance(self.store, str) else self.store
+        store = load_store(self.store) if isinstance(self.store, str) else self.store
         return Index.open(self.index, store=store)
 
     @cached_property
@@ -207,8 +205,7 @@ class OpenArr(JudgeTask, ModelTask, DescribedTask, StatementsTask):
             StoreError: its statements cannot be read.
         """
         index = self.opened_index
-        bare = index.folder is None or not (index.folder / STATEMENTS).exists()
-        if bare and self.run_engine is not None and self.run_engine.mode == "replay":
+        if not index.has_entries and self.run_engine is not None and self.run_engine.mode == "replay":
             return None
         splits = splits_in(index.entries)
         if len(splits) > 1 and self.splits == "one":
@@ -310,11 +307,11 @@ class OpenArr(JudgeTask, ModelTask, DescribedTask, StatementsTask):
         """Searches the statements."""
         if self.retriever is not None:
             given = load_object(self.retriever) if isinstance(self.retriever, str) else self.retriever
-            return retriever(given, k=RANKED, engine=self.run_engine)
+            return retriever(given, k=DEPTH, engine=self.run_engine)
         return retriever(
             self.opened_index,
             how=self.how,
-            k=RANKED,
+            k=DEPTH,
             embedder=self.embedder,
             encoder=self.encoder,
             engine=self.run_engine,
@@ -362,7 +359,7 @@ class OpenArr(JudgeTask, ModelTask, DescribedTask, StatementsTask):
 
     def _frequent(self) -> list[JsonObject]:
         """The statements that are true of most images, as hits."""
-        entries = sorted(self.opened_index.entries, key=lambda entry: (-len(entry.images), entry.id))[:RANKED]
+        entries = sorted(self.opened_index.entries, key=lambda entry: (-len(entry.images), entry.id))[:DEPTH]
         return [{"id": each.id, "text": each.text, "score": float(len(each.images))} for each in entries]
 
     # --- its figures ---
@@ -372,7 +369,7 @@ class OpenArr(JudgeTask, ModelTask, DescribedTask, StatementsTask):
         if self.within == "options":
             return multi_scorer(NEGATIVE_KINDS)
         tags = {tag: self.found(tag, partial(self._values_of, tag)) for tag in TAGS}
-        return retrieval_scorer(depth=RANKED, judge=self.noted_judge, tags=tags, notes=(OPEN_NOTE,))
+        return retrieval_scorer(judge=self.noted_judge, tags=tags, notes=(OPEN_NOTE,))
 
     def _values_of(self, tag: str) -> list[str]:
         return sorted({sample.tags[tag] for sample in self.asked if tag in sample.tags})
@@ -447,7 +444,8 @@ def leak_in(ad: Ad, given: Mapping[str, Any]) -> str | None:
         ad: with its statements, options and slogans.
         given: by link, its descriptions.
     """
-    told = [(what, text) for what, texts in _told(ad).items() for text in texts if len(text.split()) >= LEAST_WORDS]
+    texts = {"true statement": ad.true, "option": ad.options, "slogan": ad.slogans}
+    told = [(what, text) for what, some in texts.items() for text in some if len(text.split()) >= LEAST_WORDS]
     for link, value in given.items():
         if link == STATEMENT.name:
             continue
@@ -456,10 +454,6 @@ def leak_in(ad: Ad, given: Mapping[str, Any]) -> str | None:
             if f" {plain_words(text)} " in said and (what, link) != ("slogan", SCENE_TEXT.name):
                 return f"The {link} given for {ad.id!r} holds its {what} {text[:80]!r}"
     return None
-
-
-def _told(ad: Ad) -> Mapping[str, Sequence[str]]:
-    return {"true statement": ad.true, "option": ad.options, "slogan": ad.slogans}
 
 
 # --- what is searched with ---

@@ -70,15 +70,13 @@ def true_ids(sample: Sample) -> tuple[str, ...]:
     Raises:
         UsageError: its target has none.
     """
-    target: Any = sample.target
-    ids: Any = cast("Mapping[str, Any]", target).get("true") if isinstance(target, Mapping) else None
-    listed: list[Any] = [*cast("Sequence[Any]", ids)] if isinstance(ids, (list, tuple)) else []
-    if not listed or len({*map(str, listed)}) != len(listed) or not all(isinstance(each, str) for each in listed):
+    ids = _listed(sample, "true")
+    if not ids or len({*ids}) != len(ids):
         raise UsageError(
             f"The target of the sample {sample.id!r} does not say which entries are true.",
             hint='It is a mapping with their ids, each once: `{"true": ["3f2a…"]}`.',
         )
-    return tuple(listed)
+    return ids
 
 
 def true_texts(sample: Sample) -> tuple[str, ...]:
@@ -87,15 +85,21 @@ def true_texts(sample: Sample) -> tuple[str, ...]:
     Raises:
         UsageError: its target has none.
     """
-    target: Any = sample.target
-    texts: Any = cast("Mapping[str, Any]", target).get("texts") if isinstance(target, Mapping) else None
-    listed: list[Any] = [*cast("Sequence[Any]", texts)] if isinstance(texts, (list, tuple)) else []
-    if not listed or not all(isinstance(each, str) for each in listed):
+    texts = _listed(sample, "texts")
+    if not texts:
         raise UsageError(
             f"The target of the sample {sample.id!r} has no texts for a judge to compare with.",
             hint='Give them beside the ids: `{"true": ["3f2a…"], "texts": ["I should …"]}`; or leave the judge out.',
         )
-    return tuple(listed)
+    return texts
+
+
+def _listed(sample: Sample, name: str) -> tuple[str, ...]:
+    """The texts that a target lists under a name; none where it has something else there."""
+    target: Any = sample.target
+    given: Any = cast("Mapping[str, Any]", target).get(name) if isinstance(target, Mapping) else None
+    listed = cast("Sequence[Any]", given) if isinstance(given, (list, tuple)) else ()
+    return tuple(listed) if all(isinstance(each, str) for each in listed) else ()
 
 
 # --- what a ranking is worth ---

@@ -398,9 +398,7 @@ class ShotsTask(SuiteTask):
     @override
     def evaluation(self) -> Evaluation:
         found = super().evaluation()
-        if not self._likens:
-            return replace(found, notes=(*found.notes, *_leak_notes(found.samples)))
-        if not self.embeds:
+        if self._likens and not self.embeds:
             run_sync(self._vectors.embedder.aclose())
         return replace(found, notes=(*found.notes, *_leak_notes(found.samples)), computed=tuple(self._needed))
 

@@ -208,7 +208,7 @@ async def test_what_says_nothing_finds_nothing(data: Path, index: Path) -> None:
     )
 
     assert {answer.prediction.outcome for answer in found.answers} == {"answered"}
-    assert {len(answer.prediction.ranking or ()) for answer in found.answers} == {0}
+    assert {answer.prediction.ranking and answer.prediction.ranking.count for answer in found.answers} == {0}
     assert found.figure("recall@100").value == 0
     assert queries(without)[COFFEE] == ["zebra"]
 
@@ -395,6 +395,17 @@ async def test_an_index_of_both_splits_is_refused_unless_asked_for(data: Path) -
     task = OpenArr(data=data, index=place, context="text-only", splits="any")
     assert len(task.samples()) == 3
     assert "Targets are of the split train" in task.notes()
+
+
+@pytest.mark.parametrize(
+    ("place", "said"),
+    [("lance", "There is no store of vectors 'lance'"), ("mine.py:STORE", "is no store of vectors: it is of the type")],
+)
+def test_a_store_that_is_none_is_refused(data: Path, index: Path, own_place: Path, place: str, said: str) -> None:
+    Path("mine.py").write_text("STORE = 1\n", encoding="utf-8")
+
+    with pytest.raises(UsageError, match=said):
+        OpenArr(data=data, index=index, context="text-only", store=place).samples()
 
 
 @pytest.mark.parametrize(
@@ -625,7 +636,7 @@ async def test_a_model_puts_the_first_statements_in_order(data: Path, index: Pat
     assert found.links["rerank"]["value"][0] == entry_id(TRUE[SHOES][1])
     assert len(found.links["rerank"]["calls"]) == 1
     assert sorted(found.ranking.scores, reverse=True) != list(found.ranking.scores)
-    assert found.meta["replayed"] + found.meta["calls"] == 2
+    assert sum(found.meta[each] for each in ("calls", "replayed", "shared")) == 2
     assert [each.outcome async for each in rerun(Run.open(run.path), OpenArr)] == ["same"] * 3
 
 
