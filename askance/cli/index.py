@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ import typer
 from askance.amounts import many
 from askance.cli.options import AsJson, Llm, Plan, PromptCalls, Records, Vlm, spelled_out
 from askance.cli.process import HELP, INTERRUPTED, OK, SOME, Process
-from askance.errors import UsageError
+from askance.errors import StoreError, UsageError
 
 if TYPE_CHECKING:
     from askance.chains import Chain
@@ -162,7 +163,7 @@ def _rows(asked: IndexBuildOptions) -> tuple[list[IndexEntry], list[str]]:
     if asked.data is not None:
         from askance.evals.pittads import index_entries
 
-        splits = [name.strip() for name in (asked.split or "train").split(",") if name.strip()]
+        splits = [name.strip() for name in ("train" if asked.split is None else asked.split).split(",") if name.strip()]
         found = index_entries(asked.data, splits=splits, negatives=asked.negatives or ())
         rows += found.rows
         parts = (
@@ -171,9 +172,7 @@ def _rows(asked: IndexBuildOptions) -> tuple[list[IndexEntry], list[str]]:
         )
         notes.append(f"Statements of {', '.join(parts)}.")
         for reason, count in found.left_out.items():
-            notes.append(
-                f"{many(count, 'image')} left out: {reason}. `--split train,test` takes the test part as well."
-            )
+            notes.append(f"{many(count, 'image')} left out: {reason}. `--split train,test` takes both parts.")
     columns = columns_named(asked.column or (), COLUMNS)
     for source in asked.texts or ():
         rows += table_entries(source, columns)
@@ -545,8 +544,8 @@ def _picture(query: str) -> Image | None:
     path = Path(query)
     if path.suffix.lower() not in SUFFIXES or any(blank in path.suffix for blank in " \n"):
         return None
-    if not path.is_file():
-        raise UsageError(f"There is no picture {query!r}.", hint="Check the name of the file.")
+    if not os.path.isfile(query):  # noqa: PTH113  # a query may be too long for a path
+        raise UsageError(f"There is no picture {query[:80]!r}.", hint="Check the name of the file.")
     return Image.from_path(path)
 
 
@@ -575,15 +574,20 @@ def stats(
     from askance.terminal import json_text, printable
 
     found = Index.open(folder, store=None if vector_store is None else _own_store(vector_store))
-    problems = list(found.verify())
-    twins: Mapping[str, NearTwins] = asyncio.run(_near_twins(found)) if near_twins else {}
+    problems = list(dict.fromkeys(found.verify()))
+    twins: Mapping[str, NearTwins] = asyncio.run(_near_twins(found)) if near_twins and not problems else {}
+    try:
+        counts = _description(found)
+    except StoreError:  # the problems say why
+        counts = None
     if as_json:
         counted = {name: {"pairs": each.pairs, "entries": each.entries} for name, each in twins.items()}
-        print(json_text({**_description(found), "near_twins": counted or None, "problems": problems}))
-    else:
+        form = counts or {"index": str(folder)}
+        print(json_text({**form, "near_twins": counted or None, "problems": problems}))
+    elif counts is not None:
         print(printable("\n".join(_stats_text(found, twins))))
-        for problem in problems:
-            print(printable(filled(f"· {problem}", width=terminal_width())), file=sys.stderr)
+    for problem in () if as_json else problems:
+        print(printable(filled(f"· {problem}", width=terminal_width())), file=sys.stderr)
     raise typer.Exit(SOME if problems else OK)
 
 
@@ -614,8 +618,9 @@ def _stats_text(found: Index, twins: Mapping[str, NearTwins]) -> Iterator[str]:
         rows = [("Vectors", "numbers", "kept in")]
         rows += [(f"  {_space_name(space)}", f"{space.size:,}", space.store) for space in found.spaces]
         yield from aligned(rows, left=(0, 2), width=terminal_width())
-    for name, counted in twins.items():
+    if twins:
         yield ""
+    for name, counted in twins.items():
         yield f"Near-twins by {name}: {many(counted.pairs, 'pair')} of {many(counted.entries, 'text')}"
     yield ""
     rows = [("Size", ""), *((f"  {name}", _size(size)) for name, size in _sizes(found).items())]

@@ -203,9 +203,8 @@ class LanceVectors:
     def _lacking(self, ids: Sequence[str]) -> list[str]:
         if self._open() is None:
             return list(ids)
-        there = set[str]()
-        for start in range(0, len(ids), _BATCH):
-            there |= set(self._ids(_one_of(ids[start : start + _BATCH])))
+        # A condition of very many ids takes longer than to read all that are there.
+        there = set(self._ids(_one_of(ids) if len(ids) <= _BATCH else None))
         return [key for key in ids if key not in there]
 
     def _ids(self, where: str | None) -> list[str]:

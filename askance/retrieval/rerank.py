@@ -142,7 +142,7 @@ class ListwiseReranker:
         """Counts the calls of a reranking, without making them.
 
         Args:
-            planner: counts, within its `counting`.
+            planner: counts.
             description: None where it is not known yet.
             hits: none where they are not known yet.
             statement: as for `rerank`.
@@ -156,7 +156,7 @@ class ListwiseReranker:
         if description is None or not groups:
             counter.add_dependent(self.calls(count))
             return
-        with counter.counting(self.node):
+        with planner.counting(), counter.counting(self.node):
             walk = await self._walk(list(groups), {"description": description, "statement": statement})
         counter.add_dependent(self.calls(len(groups)) - walk.asked)
 

@@ -458,7 +458,7 @@ class IndexRetriever:
             if way in self._named_ways:
                 raise
             option = "encoder" if way == "image" else "embedder"
-            raise UsageError(error.message, hint=f"{error.hint} Here: `{option}=`, or `--{option}`.") from error
+            raise UsageError(error.message, hint=f"{error.hint} Say so by `{option}=`, or `--{option}`.") from error
         return [mean_of([next(found) for _ in some]) for some in parts]
 
     @cached_property

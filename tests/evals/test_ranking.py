@@ -20,8 +20,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from askance.chat import canonical_json
-from askance.errors import UsageError
-from askance.evals import Prediction, Ranking, Run, Sample, Score, Scorer, Task, evaluate, export, mean, rescore
+from askance.errors import StoreError, UsageError
+from askance.evals import (
+    Prediction,
+    Ranking,
+    Run,
+    RunFolder,
+    Sample,
+    Score,
+    Scorer,
+    Task,
+    evaluate,
+    export,
+    mean,
+    rescore,
+)
 from askance.evals.analysis.pack import open_pack, write_pack
 from askance.evals.analysis.pack_check import PackCheck, check_pack
 from askance.evals.run_format import LONGEST_RANKED_ID, MOST_RANKED
@@ -301,6 +314,28 @@ def test_a_kill_between_ranking_and_line_loses_nothing(run: Run) -> None:
 
     assert [{**line, "meta": None} for line in lines(again)] == [{**line, "meta": None} for line in before]
     assert (len(files(again)), again.figures) == (4, figures)
+
+
+def test_a_line_is_written_only_when_its_ranking_is(own_place: Path) -> None:
+    folder = RunFolder(own_place / "run", {"task": "t"}, name=lambda line: line["id"])
+    (own_place / "run" / "rankings").write_text("no folder", encoding="utf-8")
+    ranking = Ranking(["a"], [1])
+
+    with pytest.raises(StoreError, match="rankings"):
+        folder.add({"id": "a", "outcome": "answered", "links": {}, "ranking": ranking.form()}, ranking)
+    folder.close()
+
+    assert (own_place / "run" / "samples.jsonl").read_text(encoding="utf-8") == ""
+
+
+def test_rankings_are_written_through_no_link(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    shutil.rmtree(run.path / "rankings")
+    (run.path / "rankings").symlink_to(tmp_path / "elsewhere")
+
+    with pytest.raises(UsageError, match="symbolic link"):
+        evaluate(Places(), out=run.path)
+    assert not [*(tmp_path / "elsewhere").iterdir()]
 
 
 class Telling(RunCounters):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from askance.errors import UsageError
 from askance.evals import Prediction, Ranking, Sample, Score
 from askance.images import Image
+from askance.nodes import Example
 from tests.scripted import PICTURE
 
 texts = st.text(max_size=20)
@@ -80,3 +82,18 @@ def test_a_score_as_json() -> None:
 def test_what_is_no_sample_is_told(form: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match="This is no sample of a run"):
         Sample.from_form(form)
+
+
+def test_how_a_sample_came_about_is_kept_and_is_no_part_of_what_it_asks() -> None:
+    plain = Sample(id="a", inputs={"question": "?"}, group="a")
+    shown = replace(
+        plain,
+        inputs={"question": "?", "examples": [Example(values={"question": "!"}, answer="yes")]},
+        trace={"shots": {"from": "knn"}},
+    )
+
+    assert "trace" not in plain.form()
+    assert Sample.from_form(json.loads(json.dumps(shown.form()))) == shown
+    assert shown.question() == plain.question()
+    with pytest.raises(UsageError, match="no sample of a run"):
+        Sample.from_form({**plain.form(), "trace": [1]})

@@ -94,6 +94,8 @@ async def test_nothing_is_added_twice(tmp_path: Path, rows: dict[str, Half], que
     await in_blocks(resumed, some, 150)
 
     assert await resumed.count() == await begun.count() == 500
+    many = [*some, *(entry_id(f"new {place}") for place in range(11_000))]
+    assert await resumed.lacking(many) == many[500:]
     assert list(resumed.verify()) == []
     exact = ExactVectors(tmp_path, ABOUT)
     await in_blocks(exact, some)

@@ -153,7 +153,7 @@ def _sample(run: Run, answer: SampleResult) -> JsonObject:
             "tags": finite(sample.tags),
             "outcome": prediction.outcome,
             "reason": prediction.reason,
-            "trace": finite(prediction.trace),
+            "trace": finite({**sample.trace, **prediction.trace}),
             **({} if prediction.ranking is None else {"ranking": prediction.ranking.form()}),
             "links": {name: link["outcome"] for name, link in prediction.links.items()},
         },

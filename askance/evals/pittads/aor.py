@@ -70,6 +70,7 @@ class Aor(AnsweredTask):
 
     name = "pittads/aor"
     needs = ("statements",)
+    asked_with = ("relation",)
     embeds = True
 
     embedder: EmbedderLike = EMBEDDER  # pyright: ignore[reportIncompatibleVariableOverride]  # never None here

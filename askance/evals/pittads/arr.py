@@ -174,6 +174,10 @@ class ArrTask(AnsweredTask, OptionsTask):
         return {"answer": ", ".join(map(str, best)) if self.mode == "multi" else best[0]}
 
     @override
+    def has_whole_answer(self, sample: Sample) -> bool:
+        return len(sample.target["true"]) >= self.wanted
+
+    @override
     def label_of(self, sample: Sample) -> str:
         return str(sample.target["true"][0])
 

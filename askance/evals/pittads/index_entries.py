@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 SPLITS: tuple[Split, ...] = get_args(Split)
 
-LeftOut: TypeAlias = Literal["of the test part", "perhaps of the test part"]
+LeftOut: TypeAlias = Literal["of the training part", "of the test part", "perhaps of the test part"]
 """Why the statements of an image are not taken."""
 
 
@@ -152,7 +152,7 @@ class _Files:
         """Why the statements of an image are not taken; None if they are."""
         split = self.split(key)
         if split is not None:
-            return None if split in splits else "of the test part"
+            return None if split in splits else "of the test part" if split == "test" else "of the training part"
         knows_test = self.test is not None or self.options is not None
         return None if knows_test or self.train is None or "test" in splits else "perhaps of the test part"
 

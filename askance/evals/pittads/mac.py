@@ -61,6 +61,7 @@ class Mac(AnsweredTask):
     """Which of TR1, TR2, OIO, OR and NA an ad has."""
 
     name = "pittads/mac"
+    asked_with = ()
 
     context: str = "UH"
     """What the answering model gets: a description such as `UH`, `IN`, `V+T` or `T_V`, or the picture (`I`)."""

@@ -128,9 +128,9 @@ class OpenArr(JudgeTask, ModelTask, DescribedTask, StatementsTask):
     within: Within = "all"
     """All statements, whose figures stand beside no published ones, or the options of the image, as in the paper."""
     embedder: EmbedderLike | None = None
-    """Makes the vectors of texts that are searched with; by default the one that the index names."""
+    """Makes the vectors of texts that are searched with; named where a search is not on record."""
     encoder: EmbedderLike | None = None
-    """Makes the vectors of pictures; by default the one that the index names."""
+    """Makes the vectors of pictures; named where a search is not on record."""
     store: StoreLike | None = None
     """Where the vectors are, if not in the index: FILE.py:NAME."""
     retriever: RetrieverLike | None = None
@@ -623,13 +623,16 @@ class SearchSolver:
             query, waiting = replace(query, texts=()), GUESSED if self.query == "guess" else 1
         if not (query.texts or waiting or query.image is not None):
             return None
-        there = self.searcher.plan(planner, query, among=names, waiting=waiting)
+        if not self.searcher.plan(planner, query, among=names, waiting=waiting):
+            if self.reranker is not None:
+                await self.reranker.plan(planner, None, (), count=self.rerank)
+            return None
         if self.reranker is not None:
-            hits = (await self.searcher.search(query, among=names))[: self.rerank] if there else []
-            said = text_of(reading.value(STATEMENT))
-            described = description_in(reading, self.view) if there else None
-            await self.reranker.plan(planner, described, hits, statement=said, count=self.rerank)
-        return await self._answer(reading, sample) if there else None
+            hits = await self.searcher.search(query, among=names)
+            described, statement = description_in(reading, self.view), text_of(reading.value(STATEMENT))
+            await self.reranker.plan(planner, described, hits[: self.rerank], statement=statement)
+        with planner.counting():  # it knows the model of the reranker by now, and asks nobody what that can do
+            return await self._answer(reading, sample)
 
 
 def _prediction(

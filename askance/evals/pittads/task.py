@@ -19,7 +19,7 @@ from askance.evals.pittads.dataset import Need, PittAds, Which
 from askance.evals.suite.context import NOTHING, TEXT_ONLY, VERBALIZED, View, tools_of
 from askance.evals.suite.option_orders import question_id
 from askance.evals.suite.selection import Subset, fold_of
-from askance.evals.suite.shots import ShotFacts, ShotsTask
+from askance.evals.suite.shots import SHOTS_NOTE, ShotFacts, ShotsTask
 from askance.evals.suite.shuffle import stable_hash
 from askance.evals.suite.suite_task import ModelTask, RoleTask, SuiteTask
 from askance.images import Image
@@ -180,11 +180,11 @@ class DescribedTask(RoleTask, AdsTask):
         return {**super().kept(), "given": list(self.given)}
 
 
-SHOTS_NOTE = "Examples before each question are not of the paper; they are of images outside the question's own fold"
-
-
 class AnsweredTask(ModelTask, ShotsTask, DescribedTask):
     """A task over ads that a model answers, after examples where they are asked for."""
+
+    asked_with: ClassVar[tuple[str, ...]] = ("options",)
+    """Inputs of a sample that are part of its question, beside what is known of the picture."""
 
     @abstractmethod
     def answer_of(self, sample: Sample) -> Mapping[str, Any]:
@@ -193,6 +193,10 @@ class AnsweredTask(ModelTask, ShotsTask, DescribedTask):
     @abstractmethod
     def label_of(self, sample: Sample) -> str:
         """The answer to a sample, or a class of answers."""
+
+    def has_whole_answer(self, sample: Sample) -> bool:  # noqa: ARG002  # a subclass may need it
+        """Whether as much is true of a sample as its question asks for, so that it can be an example."""
+        return True
 
     @override
     def check(self) -> None:
@@ -229,14 +233,15 @@ class AnsweredTask(ModelTask, ShotsTask, DescribedTask):
         if not self.shots:
             return asked
         ads = [ad for ad in self.askable.items if self.view.picture or self._said_of(ad)]
-        pool = [sample for ad in ads for sample in self.samples_of(ad) if question_id(sample) == sample.id]
+        every = [sample for ad in ads for sample in self.samples_of(ad) if question_id(sample) == sample.id]
+        pool = filter(self.has_whole_answer, every)
         folds = fold_of((ad.id for ad in self.askable.items), seed=self.seed)
-        return self.with_shots_of_others(asked, pool, folds, example=self._example, facts=self._facts)
+        return self.with_shots_of_others(asked, pool, folds=folds, example=self._example, facts=self._facts)
 
     def _example(self, sample: Sample) -> Example:
         said, statement = self._said_of(self._ads[sample.group]), sample.inputs.get("statement")
         values = {
-            **{name: value for name, value in sample.inputs.items() if name in {"options", "relation"}},
+            **{name: value for name, value in sample.inputs.items() if name in self.asked_with},
             **({"description": said} if said else {}),
             **({"statement": str(Statement(**statement))} if statement else {}),
         }

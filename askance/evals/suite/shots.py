@@ -73,6 +73,9 @@ TWINS = 0.97
 DECIMALS = 6
 """Of cosines, when they are compared."""
 
+SHOTS_NOTE = "Examples before each question are not of the paper; they are of images outside the question's own fold"
+"""A note on the figures of a suite whose paper shows no examples."""
+
 SHOTS = "shots"
 """What stands in a sample's trace: which examples were chosen, and how."""
 
@@ -449,8 +452,8 @@ class ShotsTask(SuiteTask):
         self,
         samples: Sequence[Sample],
         pool: Iterable[Sample],
-        folds: Mapping[str, int],
         *,
+        folds: Mapping[str, int],
         example: Callable[[Sample], Example],
         facts: Callable[[Sample], ShotFacts],
     ) -> list[Sample]:

@@ -14,14 +14,14 @@ It is shown times 100, as in the papers; it can be up to 1,000.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from typing_extensions import override
 
-from askance.agents import caption_from_description
+from askance.agents.explain import CaptionWriter
 from askance.chains import picture
 from askance.evals.metric import Metric
 from askance.evals.sample import Sample, Score
@@ -34,6 +34,7 @@ from askance.tools import caption
 
 if TYPE_CHECKING:
     from askance.evals.metric import Matrix
+    from askance.evals.whoops.images import WeirdImage
     from askance.models import Model
     from askance.nodes import Node
 
@@ -57,12 +58,21 @@ class Captioning(WhoopsTask):
     def samples(self) -> Sequence[Sample]:
         load_sacrebleu()
         _pycocoevalcap()
-        return [self.sample_of(entry, target=list(entry.captions)) for entry in self.subset.items]
+        return super().samples()
+
+    @override
+    def samples_of(self, entry: WeirdImage) -> Iterator[Sample]:
+        yield self.sample_of(entry, target=list(entry.captions))
+
+    @override
+    def answer_of(self, sample: Sample) -> str:
+        return str(sample.target[0])
 
     @override
     def solver(self) -> ChainSolver:
-        subject = picture if self.view.picture else self.view.visual_question
-        return ChainSolver(self.chain("captioning", agent=_captioner, subject=subject))
+        asks_tool = self.view.picture and not self.shots  # a tool takes no examples
+        agent, subject = (_captioner, picture) if asks_tool else (CaptionWriter, self.view.visual_question)
+        return ChainSolver(self.chain("captioning", agent=agent, subject=subject))
 
     @override
     def scorer(self) -> Scorer:
@@ -82,8 +92,8 @@ class Captioning(WhoopsTask):
         return self.by_category(plain, PLAIN_WORDS.metric.name)
 
 
-def _captioner(model: Model, *, sees: bool) -> Node[Any, Any]:
-    return caption(model) if sees else caption_from_description(model)
+def _captioner(model: Model, *, sees: bool) -> Node[Any, Any]:  # noqa: ARG001  # as agents are made
+    return caption(model)
 
 
 CIDER = "CIDEr"

@@ -7,8 +7,9 @@ explanations of the run (`labels`), the share that they call right is given, too
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -29,6 +30,7 @@ from askance.models import ModelLike
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
+    from askance.evals.whoops.images import WeirdImage
 
 PEOPLE, AGREED = "people", "judge agrees with people"
 NOTES = (
@@ -50,12 +52,19 @@ class Explain(JudgeTask, WhoopsTask):
     labels: Path | None = None
     """File with people's verdicts on explanations of this run: candidate, verdict or votes, and as id the image."""
 
+    @cached_property
+    def people(self) -> Mapping[str, Mapping[str, bool]]:
+        """By image and explanation, people's verdicts."""
+        return _people(self.labels, {entry.id for entry in self.subset.items})
+
     @override
-    def samples(self) -> Sequence[Sample]:
-        entries = self.subset.items
-        people = _people(self.labels, {entry.id for entry in entries})
-        targets = ({"references": list(entry.explanations), "people": people.get(entry.id, {})} for entry in entries)
-        return [self.sample_of(entry, target=target) for entry, target in zip(entries, targets, strict=True)]
+    def samples_of(self, entry: WeirdImage) -> Iterator[Sample]:
+        target = {"references": list(entry.explanations), "people": self.people.get(entry.id, {})}
+        yield self.sample_of(entry, target=target)
+
+    @override
+    def answer_of(self, sample: Sample) -> str:
+        return str(sample.target["references"][0])
 
     @override
     def solver(self) -> ChainSolver:

@@ -6,7 +6,7 @@ a model (`askance negatives generate`), or come in the authors' files, whose key
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -96,10 +96,6 @@ class ExplainChoice(WhoopsTask):
         return self._easy() if self.file is None else self._from_file(self.file)
 
     @override
-    def samples(self) -> Sequence[Sample]:
-        return [sample for entry in self.subset.items if entry.id in self.options for sample in self._samples_of(entry)]
-
-    @override
     def notes(self) -> tuple[str, ...]:
         entries = self.subset.items
         lacking = sum(entry.id not in self.options for entry in entries)
@@ -108,7 +104,7 @@ class ExplainChoice(WhoopsTask):
 
     @override
     def label(self) -> str:
-        return f"{self.answering.id} ({self.context}, {self.negatives})"
+        return f"{self.answering.id} ({self.context}, {self.negatives}{self.shots_label})"
 
     @override
     def kept(self) -> JsonObject:
@@ -128,11 +124,21 @@ class ExplainChoice(WhoopsTask):
         plain = single_scorer(NEGATIVE_KINDS, orders=self.orders, notes=(NOTE,))
         return self.by_category(plain, "accuracy")
 
-    def _samples_of(self, entry: WeirdImage) -> Iterator[Sample]:
-        """The samples of one image, one for each order of its options."""
+    @override
+    def samples_of(self, entry: WeirdImage) -> Iterator[Sample]:
+        """The samples of one image, one for each order of its options; none where the file has no options of it."""
         sample = self.sample_of(entry, target=None)
-        kinds, one_true = self.options[entry.id], self.true == "one"
-        return choice_samples(sample, kinds, seed=self.seed, orders=self.orders, one_true=one_true)
+        if entry.id in self.options:
+            kinds, one_true = self.options[entry.id], self.true == "one"
+            yield from choice_samples(sample, kinds, seed=self.seed, orders=self.orders, one_true=one_true)
+
+    @override
+    def answer_of(self, sample: Sample) -> int:
+        return sample.target["true"][0]
+
+    @override
+    def label_of(self, sample: Sample) -> str:
+        return str(sample.target["true"][0])
 
     def _easy(self) -> Mapping[str, Options]:
         """For each image its explanations, and `count` explanations of other images, all different.
@@ -142,7 +148,7 @@ class ExplainChoice(WhoopsTask):
         """
         pool = [(entry.id, text) for entry in self.dataset.entries for text in entry.explanations]
         options: dict[str, Options] = {}
-        for entry in self.subset.items:
+        for entry in (self.askable if self.shots else self.subset).items:
             own = dict.fromkeys(entry.explanations, TRUE)
             wanted = len(own) + self.count
             said = {normal(text) for text in own}

@@ -17,7 +17,7 @@ import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -66,11 +66,24 @@ class Identify(WeirdTask):
 
     @cached_property
     def subset(self) -> tuple[Pair, ...]:
-        """The pairs of the task.
+        """The pairs that are asked about.
+
+        Raises:
+            BadData: as `askable`.
+            UsageError: there are too few for folds.
+        """
+        found = self.askable
+        if self.fold is not None:
+            places = fold_of([pair.id for pair in found], seed=self.seed)
+            found = tuple(pair for pair in found if places[pair.id] == self.fold)
+        return found[: self.limit]
+
+    @cached_property
+    def askable(self) -> tuple[Pair, ...]:
+        """The pairs of all folds.
 
         Raises:
             BadData: they cannot be read, or a listed one is missing.
-            UsageError: there are too few for folds.
         """
         entries = {entry.id: entry for entry in Whoops.open(self.data).entries} if has_rows(self.data) else {}
         inner = self.data / PAIRS
@@ -83,10 +96,7 @@ class Identify(WeirdTask):
                     f"{len(unknown):,} listed pairs are not there, such as {unknown[0]!r}.", hint="Mend the list."
                 )
             found = tuple(pair for pair in found if pair.id in {*wanted})
-        if self.fold is not None:
-            places = fold_of([pair.id for pair in found], seed=self.seed)
-            found = tuple(pair for pair in found if places[pair.id] == self.fold)
-        return found[: self.limit]
+        return found
 
     @override
     def _categories(self) -> Sequence[str]:
@@ -95,30 +105,41 @@ class Identify(WeirdTask):
     @override
     def kept(self) -> JsonObject:
         kept = super().kept()
-        return kept if self.fold is not None else {name: value for name, value in kept.items() if name != "seed"}
+        drawn = self.fold is not None or self.shots > 0
+        return kept if drawn else {name: value for name, value in kept.items() if name != "seed"}
 
     @override
     def notes(self) -> tuple[str, ...]:
         return (
             f"{many(len(self.subset), 'pair')}; the paper has {PAPER_PAIRS}, which are not published with the data set",
             *(() if self.fold is None else (f"the test pairs of fold {self.fold} of {FOLDS}, seed {self.seed}",)),
+            *super().notes(),
         )
 
     @override
     def samples(self) -> Sequence[Sample]:
-        return [sample for pair in self.subset for sample in self._samples_of(pair)]
+        asked = [sample for pair in self.subset for sample in self._samples_of(pair)]
+        every = [sample for pair in self.askable for sample in self._samples_of(pair)] if self.shots else asked
+        halves = {pair.id: {"weird": pair.weird, "normal": pair.normal} for pair in self.askable}
+        pictures = {each.id: partial(_same, halves[each.group][each.target]) for each in every}
+        folds = fold_of([pair.id for pair in self.askable], seed=self.seed) if self.shots else {}
+        return self.with_examples(asked, every, folds=folds, pictures=pictures)
+
+    @override
+    def answer_of(self, sample: Sample) -> str:
+        return str(sample.target)
+
+    @override
+    def label_of(self, sample: Sample) -> str:
+        return str(sample.target)
 
     def _samples_of(self, pair: Pair) -> Iterator[Sample]:
-        """The two samples of a pair.
+        """The two samples of a pair, without their pictures.
 
         Raises:
             BadData: the context is `gold-caption`, and one of the images has no caption.
         """
-        halves: Mapping[str, tuple[Image, str]] = {
-            "weird": (pair.weird, pair.weird_caption),
-            "normal": (pair.normal, pair.normal_caption),
-        }
-        for kind, (image, caption) in halves.items():
+        for kind, caption in {"weird": pair.weird_caption, "normal": pair.normal_caption}.items():
             if self.context == GOLD and not caption:
                 raise BadData(
                     f"The {kind} image of the pair {pair.id!r} has no caption.",
@@ -127,7 +148,6 @@ class Identify(WeirdTask):
             tags: dict[str, Any] = {"kind": kind, **({"category": pair.category} if pair.category else {})}
             yield Sample(
                 id=f"{pair.id}#{kind}",
-                image=image if self.view.looks else None,
                 inputs=self.links_of(caption),
                 target=kind,
                 group=pair.id,
@@ -181,6 +201,10 @@ def _scored(sample: Sample, said: str) -> Score:
             _KIND: float(IDENTIFICATION_LABELS.index(sample.target) + 1),
         }
     )
+
+
+def _same(image: Image) -> Image:
+    return image
 
 
 def _other(sample: Sample) -> str:

@@ -61,6 +61,17 @@ class CaptionMatching(RankerTask, WhoopsTask):
     orders: Orders | None = None
     """2 asks again with the captions in each other's place, which is the default for models."""
 
+    @override
+    def check(self) -> None:
+        """Checks that a scorer is alone with the picture.
+
+        Raises:
+            UsageError: examples are asked for beside it, or as `RankerTask`.
+        """
+        super().check()
+        if self.encoder is not None and self.shots:
+            raise UsageError("A scorer ranks by the picture alone.", hint="Leave out the examples.")
+
     @property
     def times(self) -> Orders:
         """In how many orders each pair is asked."""
@@ -72,12 +83,21 @@ class CaptionMatching(RankerTask, WhoopsTask):
 
     @override
     def samples(self) -> Sequence[Sample]:
-        samples = [sample for entry in self.subset.items for sample in self._samples_of(entry)]
+        samples = super().samples()
         if not samples:
             raise BadData(f"No image of {str(self.data)!r} has two captions that differ.", hint="Choose other `pairs`.")
         return samples
 
-    def _samples_of(self, entry: WeirdImage) -> Iterator[Sample]:
+    @override
+    def answer_of(self, sample: Sample) -> int:
+        return sample.target["true"][0]
+
+    @override
+    def label_of(self, sample: Sample) -> str:
+        return str(sample.target["true"][0])
+
+    @override
+    def samples_of(self, entry: WeirdImage) -> Iterator[Sample]:
         """The samples of one image: one for each pair of captions and each order."""
         found = list(pairs_of(entry, self.pairs))
         first = self.sample_of(entry, target=None)

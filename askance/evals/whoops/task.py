@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, get_args
 
 from pydantic import Field
 from typing_extensions import override
@@ -14,10 +15,13 @@ from askance.chains import REPLY, SeenContext
 from askance.errors import BadData, UsageError
 from askance.evals.sample import Sample
 from askance.evals.suite.breakdown import by_tag
-from askance.evals.suite.context import GOLD, NOTHING, TEXT_ONLY, chain_of
+from askance.evals.suite.context import GOLD, NOTHING, PICTURE, TEXT_ONLY, chain_of
+from askance.evals.suite.option_orders import question_id
 from askance.evals.suite.selection import FOLDS, Subset, fold_of
-from askance.evals.suite.suite_task import ModelTask, SuiteTask
+from askance.evals.suite.shots import SHOTS_NOTE, ShotFacts, ShotsTask
+from askance.evals.suite.suite_task import ModelTask
 from askance.evals.whoops.dataset import Need, Whoops
+from askance.nodes import Example
 
 if TYPE_CHECKING:
     from askance.chains import Chain, Link, Reading
@@ -27,16 +31,90 @@ if TYPE_CHECKING:
     from askance.evals.whoops.images import WeirdImage
     from askance.images import Image
 
+Load: TypeAlias = "Callable[[], Image | None]"
+"""Loads a picture; None where there is none."""
+
 CONTEXTS: tuple[str, ...] = (*get_args(SeenContext), GOLD, TEXT_ONLY)
 
 
-class WeirdTask(ModelTask, SuiteTask):
+class WeirdTask(ModelTask, ShotsTask):
     """A task over weird images, of the data set or of a user's own folder."""
 
     contexts = CONTEXTS
 
     fold: int | None = Field(default=None, ge=0, le=FOLDS - 1)
     """Only the test images of this fold, from 0."""
+
+    @override
+    def check(self) -> None:
+        """Checks options that depend on each other.
+
+        Raises:
+            UsageError: examples are asked for in a context that only models fill in.
+        """
+        super().check()
+        if self.shots and self.view.description is not None:
+            others = [name for name in (PICTURE, GOLD, TEXT_ONLY) if name in self.contexts]
+            raise UsageError(
+                f"The images of examples are not described, so the context {self.context!r} takes no `shots`.",
+                hint=f"Choose one of {', '.join(others)}.",
+            )
+
+    @override
+    def label(self) -> str:
+        return f"{super().label().removesuffix(')')}{self.shots_label})"
+
+    @override
+    def notes(self) -> tuple[str, ...]:
+        return (*super().notes(), *((SHOTS_NOTE,) if self.shots else ()))
+
+    @abstractmethod
+    def answer_of(self, sample: Sample) -> str | int:
+        """The answer to a sample, as an example shows it."""
+
+    def label_of(self, sample: Sample) -> str:  # noqa: ARG002  # a subclass may need it
+        """The answer to a sample, where answers are few; empty where they are free."""
+        return ""
+
+    def text_of(self, sample: Sample) -> str:
+        """What examples are compared by where no pictures are: what is said of an image."""
+        said: Any = sample.inputs.get("description", "")
+        return "" if said == NOTHING else str(said)
+
+    def with_examples(
+        self,
+        samples: Sequence[Sample],
+        pool: Iterable[Sample],
+        *,
+        folds: Mapping[str, int],
+        pictures: Mapping[str, Load],
+    ) -> list[Sample]:
+        """The samples with their pictures, and with examples of images outside their own folds.
+
+        Args:
+            samples: without pictures.
+            pool: what may be shown, without pictures.
+            folds: the fold of each group of samples.
+            pictures: by sample, what loads its picture.
+        """
+
+        def example(sample: Sample) -> Example:
+            values = {name: value for name, value in sample.inputs.items() if name in {"options", "question"}}
+            described = {} if self.view.picture else {"description": sample.inputs["description"]}
+            image = pictures[sample.id]() if self.view.picture else None
+            return Example(values={**values, **described}, answer=self.answer_of(sample), image=image)
+
+        def facts(sample: Sample) -> ShotFacts:
+            return ShotFacts(
+                id=question_id(sample),
+                group=sample.group,
+                text=self.text_of(sample),
+                picture=pictures[sample.id],
+                label=self.label_of(sample),
+            )
+
+        shown = self.with_shots_of_others(samples, pool, folds=folds, example=example, facts=facts)
+        return [replace(each, image=pictures[each.id]()) for each in shown] if self.view.looks else shown
 
     def links_of(self, caption: str) -> dict[str, str]:
         """The links that a sample gives to the chain; `caption` is the one that people chose."""
@@ -95,11 +173,27 @@ class WhoopsTask(WeirdTask):
 
     @cached_property
     def subset(self) -> Subset[WeirdImage]:
-        """The images that the task can be run on in its context.
+        """The images that the task is run on.
 
         Raises:
             BadData: none is left, or as `Whoops`.
             UsageError: the fold has no image.
+        """
+        found = self.askable
+        if self.fold is not None:
+            items = tuple(entry for entry in found.items if self.folds.get(entry.id) == self.fold)
+            if not items:
+                raise UsageError(f"There is no image in fold {self.fold}.", hint=f"Folds are 0 to {FOLDS - 1}.")
+            note = f"the {len(items):,} test images of fold {self.fold} of {FOLDS}, seed {self.seed}"
+            found = replace(found, items=items, notes=(*found.notes, note))
+        return found.first(self.limit)
+
+    @cached_property
+    def askable(self) -> Subset[WeirdImage]:
+        """The images that the task can be run on in its context, of all folds.
+
+        Raises:
+            BadData: none is left, or as `Whoops`.
         """
         data = self.dataset
         wanted: tuple[Need, ...] = (*self.wanted(), *(("image",) if self.view.looks else ()))
@@ -112,13 +206,7 @@ class WhoopsTask(WeirdTask):
                 raise BadData(
                     f"The images of {str(self.data)!r} have no captions.", hint="They are in `crowd_captions`."
                 )
-        if self.fold is not None:
-            items = tuple(entry for entry in found.items if self.folds.get(entry.id) == self.fold)
-            if not items:
-                raise UsageError(f"There is no image in fold {self.fold}.", hint=f"Folds are 0 to {FOLDS - 1}.")
-            note = f"the {len(items):,} test images of fold {self.fold} of {FOLDS}, seed {self.seed}"
-            found = replace(found, items=items, notes=(*found.notes, note))
-        return found.first(self.limit)
+        return found
 
     @cached_property
     def folds(self) -> Mapping[str, int]:
@@ -132,11 +220,24 @@ class WhoopsTask(WeirdTask):
 
     @override
     def notes(self) -> tuple[str, ...]:
-        return self.subset.notes
+        return (*self.subset.notes, *super().notes())
 
-    def image_of(self, entry: WeirdImage) -> Image | None:
-        """The picture of an image's samples; None if no model looks at it."""
-        return entry.load() if self.view.looks else None
+    @abstractmethod
+    def samples_of(self, entry: WeirdImage) -> Iterable[Sample]:
+        """The samples of one image, without their picture."""
+
+    @override
+    def samples(self) -> Sequence[Sample]:
+        asked = [sample for entry in self.subset.items for sample in self.samples_of(entry)]
+        entries = {entry.id: entry for entry in self.askable.items}
+        every = asked
+        if self.shots:
+            every = [sample for entry in entries.values() for sample in self.samples_of(entry)]
+        pictures = {sample.id: entries[sample.group].load for sample in every}
+        names = [entry.id for entry in self.dataset.entries]
+        folds = self.folds or (fold_of(names, seed=self.seed) if self.shots else {})
+        pool = (sample for sample in every if question_id(sample) == sample.id)
+        return self.with_examples(asked, pool, folds=folds, pictures=pictures)
 
     def sample_of(
         self, entry: WeirdImage, *, name: str = "", inputs: Mapping[str, Any] | None = None, target: Any
@@ -153,7 +254,6 @@ class WhoopsTask(WeirdTask):
         fold = {"fold": self.folds[entry.id]} if entry.id in self.folds else {}
         return Sample(
             id=name or entry.id,
-            image=self.image_of(entry),
             inputs={**self.links_of(gold_caption(entry)), **(inputs or {})},
             target=target,
             group=entry.id,

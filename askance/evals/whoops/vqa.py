@@ -60,9 +60,14 @@ class Vqa(JudgeTask, WhoopsTask):
     @cached_property
     def asked(self) -> tuple[Sample, ...]:
         """The samples; they are made once."""
-        return tuple(sample for entry in self.subset.items for sample in self._samples_of(entry))
+        return tuple(super().samples())
 
-    def _samples_of(self, entry: WeirdImage) -> Iterator[Sample]:
+    @override
+    def answer_of(self, sample: Sample) -> str:
+        return str(sample.target["answer"])
+
+    @override
+    def samples_of(self, entry: WeirdImage) -> Iterator[Sample]:
         first = self.sample_of(entry, target=None)
         for place, (question, answer) in enumerate(entry.questions):
             yield replace(

@@ -69,7 +69,8 @@ async def test_another_prompt_would_be_asked_anew(run: Run, tmp_path: Path, own_
     packed = write_pack([run], tmp_path / "one.pack")
     prompt = (run.path / "prompts" / "end_to_end_multi.json.prompt").read_text(encoding="utf-8")
     (own_place / "prompts").mkdir()
-    (own_place / "prompts" / "end_to_end_multi.json.prompt").write_text(f"{prompt}Be brief.\n", encoding="utf-8")
+    brief = prompt.replace("\nexample:\n", "Be brief.\n\nexample:\n")
+    (own_place / "prompts" / "end_to_end_multi.json.prompt").write_text(brief, encoding="utf-8")
 
     report = await checked(packed.path, again=True)
 

@@ -42,6 +42,8 @@ def test_the_test_part_is_left_out_unless_it_is_named(both_releases: Path) -> No
     assert {(row.images, row.split) for row in by_default.rows} == {((TRAIN,), "train"), ((OLD,), "")}
     assert (by_default.images, by_default.left_out) == ({"": 1, "train": 1}, {"of the test part": 1})
     assert {row.text for row in both.rows} == {text for key in (TRAIN, TESTED, OLD) for text in true_of(key)}
+    test = index_entries(both_releases, splits=["test"])
+    assert (test.images, test.left_out) == ({"": 1, "test": 1}, {"of the training part": 1})
     assert (both.images, both.left_out) == ({"": 1, "test": 1, "train": 1}, {})
 
 

@@ -24,7 +24,7 @@ from askance.evals.report.published_part import published_beside
 from askance.evals.run_plan import plan_run
 from askance.evals.runner import SampleEpoch
 from askance.images import Image
-from askance.models import Engine, Model, ScriptedEmbedder, ScriptedScorer
+from askance.models import Engine, Model, ScriptedEmbedder, ScriptedModel, ScriptedScorer, get_model
 from askance.replay import MemoryStore
 from askance.retrieval import Index, IndexEntry, RetrievalHit, RetrievalQuery, retriever
 from askance.retrieval.entries import entry_id
@@ -612,3 +612,35 @@ async def test_published_figures_stand_beside_runs_within_the_options_alone(
     found = [*published_beside(replace(run, configuration=configuration))]
 
     assert [each.title.partition(":")[0] for each in found] == tables
+
+
+async def test_a_plan_asks_no_endpoint_what_it_can_do(data: Path, index: Path) -> None:
+    vlm = seeing(data, narration=ALL_THREE)
+    asked: list[ChatRequest] = []
+    reader = ScriptedModel(lambda request: asked.append(request) or '{"answers": [1]}', identity="reader")
+    llm = get_model(reader, engine=vlm.engine)
+    options: dict[str, Any] = {"data": data, "index": index, "context": "IN", "vlm": vlm}
+    await run_of(OpenArr(**options), data)
+
+    counted = await planned(OpenArr(**options, llm=llm, rerank=5))
+
+    assert counted == {"narration": (3, 0, 0), "rerank": (0, 1, 0), "searches": (1, 0, 0)}
+    assert asked == []
+
+
+async def test_a_judge_says_which_hits_mean_the_same(data: Path, index: Path) -> None:
+    vlm = seeing(data, narration={"description": "Running."}, judge_equivalence=VERDICT)
+    options: dict[str, Any] = {"data": data, "index": index, "context": "IN", "vlm": vlm}
+    before = await planned(OpenArr(**options, judge=vlm))
+
+    run = await run_of(OpenArr(**options, judge=vlm), data)
+
+    assert run.figure("hit@10").value == pytest.approx(1 / 3)
+    assert (run.figure("judged hit@10").value, run.figure("rescued by the judge").value) == (1, pytest.approx(2 / 3))
+    assert before["judge"] == (0, 0, 10 * (2 + 2 + 1))
+    after = await planned(OpenArr(**options, judge=vlm))
+    assert {name: counts[1:] for name, counts in after.items()} == dict.fromkeys(after, (0, 0))
+    assert (await rescored(Run.open(run.path), OpenArr))[1] == run.figures
+
+
+VERDICT = {"common": "", "different": "", "reason": "", "verdict": "true"}

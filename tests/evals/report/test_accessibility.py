@@ -74,6 +74,7 @@ PAGES: dict[str, Callable[[Path], Path]] = {
     "report of what means harm": lambda folder: reported(folder, hostile_run(folder / "run", folder / "pictures")),
     "comparison of two": lambda folder: compared(folder, 2),
     "comparison of three": lambda folder: compared(folder, 3),
+    "hits": views.hits_page,
     "blame": lambda folder: views.blame_page(folder, painted(folder)),
     "pictures": lambda folder: views.pictures_page(folder, painted(folder)),
     "judge": lambda folder: views.judge_page(folder, painted(folder)),

@@ -12,7 +12,7 @@ import pytest
 from askance.agents import judge_preference
 from askance.chains import action_reason, verbalize
 from askance.chains.output_line import line_of
-from askance.evals import Evaluation, Prediction, Ranking, Sample, evaluate
+from askance.evals import Evaluation, Prediction, Ranking, Sample, evaluate, right_or_wrong
 from askance.evals.judges import Label, Labels, Votes, judge_card, judge_preferences
 from askance.evals.judges.labels import VotedPair
 from askance.evals.report import Thumbnails, build_report, report_page
@@ -22,6 +22,7 @@ from askance.evals.report.preference_page import preference_page as page_of_pref
 from askance.evals.run import Run, picture_answer
 from askance.evals.suite.retrieval_metrics import retrieval_scorer
 from askance.models import Engine, ScriptedModel, get_model, run_sync
+from askance.nodes import Example
 from askance.replay import MemoryStore
 from tests.evals.guilty import OPTIONS, liar, run_of
 from tests.evals.odd import write_pictures
@@ -95,11 +96,52 @@ def preference_page(folder: Path, _: Path) -> Path:
     return folder / "preference.html"
 
 
+def few(pictures: Path, **options: Any) -> Run:
+    """A run in which each question stands behind two hostile examples."""
+    samples = [
+        Sample(
+            id=f"0{place}",
+            inputs={"question": "?", "examples": [Example(values={"question": HOSTILE[0]}, answer=HOSTILE[1])] * 2},
+            target="a",
+            trace={"shots": {"from": "knn", "embedder": HOSTILE[2], "compared": "pictures", **options}},
+        )
+        for place in (1, 2)
+    ]
+    return evaluate(Evaluation(samples=samples, solver=answered, scorer=right_or_wrong()), out=pictures.parent / "few")
+
+
+def answered(_: Sample) -> str:
+    return "a"
+
+
+CHOSEN = [{"id": HOSTILE[0], "group": 7, "similarity": 0.5}, {"id": "near", "group": "near", "similarity": 0.75}]
+
+
+def examples_page(folder: Path, pictures: Path) -> Path:
+    run = few(pictures, chosen=CHOSEN, left_out=[{"id": "twin", "why": "the same picture"}])
+    write_page(folder / "examples.html", lambda _: report_page(build_report([run])))
+    return folder / "examples.html"
+
+
+def odd_examples_page(folder: Path, pictures: Path) -> Path:
+    """What a stranger may have written in the place of examples."""
+    run = few(pictures, chosen={"no": "list"}, left_out="none")
+    file = run.path / "samples.jsonl"
+    first, second = file.read_text("utf-8").splitlines()
+    line = json.loads(first)
+    line["sample"]["inputs"]["examples"] = [None, 3, "x"]
+    file.write_text(f"{json.dumps(line)}\n{second}\n", "utf-8")
+    write_page(folder / "odd.html", lambda _: report_page(build_report([Run.open(run.path)])))
+    return folder / "odd.html"
+
+
 PAGES: dict[str, Callable[[Path, Path], Path]] = {
     "blame": blame_page,
     "pictures": pictures_page,
     "judge": judge_page,
     "preference": preference_page,
+    "examples": examples_page,
+    "odd examples": odd_examples_page,
 }
 
 
@@ -131,6 +173,20 @@ def test_a_phone_shows_all_of_it_without_moving_aside(
 
 def channels(colour: str) -> list[float]:
     return [float(each) for each in colour.partition("(")[2].rstrip(")").split(",")[:3]]
+
+
+def test_examples_stand_with_the_sample_and_say_how_they_were_chosen(
+    browser: Browser, tmp_path: Path, pictures: Path
+) -> None:
+    with opened(browser, examples_page(tmp_path, pictures), "#sample=01") as seen:
+        section = seen.text("section:has(ol[aria-label=Examples])")
+        assert f"chosen by knn: pictures compared by {HOSTILE[2]}, the nearest last" in section
+        assert "twin left out: the same picture" in section
+        assert seen.texts("ol[aria-label=Examples] .flags") == ["0.500", "0.750"]
+        assert [each.split(" · answer ")[0] for each in seen.texts("ol[aria-label=Examples] summary")] == [
+            f"{HOSTILE[0]} · group 7",
+            "near",
+        ]
 
 
 def test_a_guilty_link_leads_to_its_samples_and_each_says_what_became_of_it(
@@ -235,18 +291,24 @@ def test_the_card_of_a_judge_has_no_samples_and_a_drawing_with_words(
         assert seen.page.get_attribute("#figures th:nth-child(2)", "aria-sort") == "descending"
 
 
-def test_hits_are_listed_with_those_that_are_true(browser: Browser, tmp_path: Path) -> None:
+def hits_page(folder: Path) -> Path:
+    """Two samples with three hits of four, one of which is true, and a true entry that is not found."""
     names = ["e0", "e1", "e2"]
     value = [{"id": name, "text": text, "score": 1.0} for name, text in zip(names, HOSTILE, strict=False)]
 
     def ranked(_: Sample) -> Prediction:
         return Prediction(outcome="answered", value=value, ranking=Ranking([*names, "e3"], [1.0] * 4))
 
-    sample = Sample(id="a", target={"true": ["e1", "e9"], "texts": [HOSTILE[1], HOSTILE[3]]})
-    task = Evaluation(name="tests/hits", samples=[sample], solver=ranked, scorer=retrieval_scorer())
-    run = evaluate(task, out=tmp_path / "run")
-    write_page(tmp_path / "page.html", lambda _: report_page(build_report([run])))
-    with opened(browser, tmp_path / "page.html", "#sample=a") as seen:
+    target = {"true": ["e1", "e9"], "texts": [HOSTILE[1], HOSTILE[3]]}
+    samples = [Sample(id=name, target=target) for name in ("a", "b")]
+    task = Evaluation(name="tests/hits", samples=samples, solver=ranked, scorer=retrieval_scorer())
+    run = evaluate(task, out=folder / "run")
+    write_page(folder / "hits.html", lambda _: report_page(build_report([run])))
+    return folder / "hits.html"
+
+
+def test_hits_are_listed_with_those_that_are_true(browser: Browser, tmp_path: Path) -> None:
+    with opened(browser, hits_page(tmp_path), "#sample=a") as seen:
         assert seen.texts("ol[aria-label=Hits] .words") == [*HOSTILE[:3]]
         assert seen.texts("ol[aria-label=Hits] .flags") == ["", "✓ true", ""]
         assert seen.texts("ol[aria-label^=True] .n") == ["2", "–"]

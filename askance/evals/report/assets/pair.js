@@ -100,7 +100,7 @@ function pairDetail(row, { detail: { sides: all }, calls }) {
   const pair = chosenPair();
   const [a, b] = pair.map(({ place }) => all[place]);
   const picture = pictureOf(row, a);
-  const answer = a.options && !a.hits ? pairOptions(a, all) : sides((one) => freeAnswer(one), a, b);
+  const answer = a.options && !a.hits ? pairOptions(a, all) : sides((one) => freeAnswer(one, "h4"), a, b);
   const top = h("div", { class: `pair-wide about${picture ? "" : " plain"}` }, picture, answer);
   const unlike = row.unlike ? h("p", { class: "warning" }, "The two were not asked the same: another picture, options or target.") : null;
   const score = a.score || b.score ? h("div", { class: "pair-wide" }, h("h2", {}, "Score"), sides(scoreValues, a, b)) : null;
@@ -150,7 +150,7 @@ function pairOptions(a, all) {
 }
 
 function pairExamples(a, b) {
-  const shows = (side) => ((side.inputs || {}).examples || []).length;
+  const shows = (side) => shownExamples(side).length;
   if (!shows(a) && !shows(b)) return null;
   const made = (side) => shows(side) ? h("div", {}, exampleChoice(side), examplesList(side)) : h("p", { class: "soft" }, "none");
   return h("section", { class: "pair-wide" }, h("h2", {}, "Examples before the question"), sides(made, a, b));

@@ -43,7 +43,7 @@ function options(one) {
 }
 
 /** The true entries with their ranks, and the first hits of a ranking. */
-function hitList(one) {
+function hitList(one, heading) {
   const truths = (one.truths || []).map(({ text, rank }) => h("li", {},
     h("span", { class: "n" }, rank === undefined ? "–" : rank.toLocaleString("en")), h("span", { class: "words" }, text),
     h("span", { class: "flags" }, rank === undefined ? h("span", { class: "flag no" }, "not found") : null)));
@@ -56,12 +56,12 @@ function hitList(one) {
   });
   const more = one.ranked > hits.length ? h("p", { class: "note" }, `The first ${hits.length} of ${one.ranked.toLocaleString("en")}.`) : null;
   return h("div", {},
-    truths.length ? [h("h3", {}, "True, with their ranks"), h("ol", { class: "options", "aria-label": "True, with their ranks" }, truths)] : null,
-    h("h3", {}, "Hits"), h("ol", { class: "options", "aria-label": "Hits" }, hits), more);
+    truths.length ? [h(heading, {}, "True, with their ranks"), h("ol", { class: "options", "aria-label": "True, with their ranks" }, truths)] : null,
+    h(heading, {}, "Hits"), h("ol", { class: "options", "aria-label": "Hits" }, hits), more);
 }
 
-function freeAnswer(one) {
-  if (one.hits) return hitList(one);
+function freeAnswer(one, heading = "h2") {
+  if (one.hits) return hitList(one, heading);
   const lines = [];
   if (one.value !== undefined) lines.push(["Answer", json(one.value)]);
   if (one.target !== undefined) lines.push(["True", json(one.target)]);
@@ -89,22 +89,31 @@ function verbalizations(one) {
 
 /** The questions that were shown with their answers before this one was asked, and how they were chosen. */
 function examplesOf(one) {
-  const shown = (one.inputs || {}).examples;
-  if (!Array.isArray(shown) || !shown.length) return null;
+  if (!shownExamples(one).length) return null;
   return h("section", {}, h("h2", {}, "Examples before the question"), exampleChoice(one), examplesList(one));
+}
+
+/** Another input of that name, in a file that anybody may have written, holds no examples. */
+function shownExamples(one) {
+  const shown = listOf((one.inputs || {}).examples);
+  return shown.every((each) => each && typeof each.values === "object") ? shown : [];
+}
+
+function listOf(value) {
+  return Array.isArray(value) ? value : [];
 }
 
 function exampleChoice(one) {
   const { from, embedder, compared, draw, left_out: leftOut } = one.shots || {};
   if (!from) return null;
   const how = embedder ? `chosen by ${from}: ${compared} compared by ${embedder}, the nearest last` : `drawn at random${draw === "official" ? " as the authors' script does" : ""}`;
-  const lost = (leftOut || []).map((each) => h("p", { class: "note" }, `${each.id} left out: ${each.why}`));
+  const lost = listOf(leftOut).filter(Boolean).map((each) => h("p", { class: "note" }, `${json(each.id)} left out: ${json(each.why)}`));
   return [h("p", { class: "note" }, how), lost];
 }
 
 function examplesList(one) {
-  const chosen = (one.shots || {}).chosen || [];
-  return h("ol", { class: "options", "aria-label": "Examples" }, one.inputs.examples.map((each, place) => {
+  const chosen = listOf((one.shots || {}).chosen);
+  return h("ol", { class: "options", "aria-label": "Examples" }, shownExamples(one).map((each, place) => {
     const { id, group, similarity } = chosen[place] || {};
     const name = id === undefined ? "example" : [id, group === id ? null : `group ${group}`].filter(Boolean).join(" · ");
     const told = Object.entries(each.values || {}).map(([name, value]) => [name.replaceAll("_", " "), Array.isArray(value) ? value.map(json).join("\n") : noteText(value)]);
