@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from askance.chat import JsonObject
     from askance.cli.workspace import CommandWorkspace
     from askance.images import Image
+    from askance.models.encoders.embedder import RecordedEmbedder
     from askance.retrieval import (
         Index,
         IndexEntry,
@@ -28,9 +29,9 @@ if TYPE_CHECKING:
         RetrievalHit,
         RetrievalQuery,
         Space,
+        StoreLike,
         VectorStore,
     )
-    from askance.workspace import Workspace
 
 app = typer.Typer(
     help="An index of texts: build it, search it, see what is in it.",
@@ -121,17 +122,21 @@ def build(context_: typer.Context, asked: IndexBuildOptions) -> None:
     """
     Process.of(context_).without_langchain()
     from askance.cli.workspace import print_warnings
+    from askance.models import get_embedder
     from askance.workspace import Workspace
 
     print_warnings()
     _check_build(asked)
-    rows, notes = _rows(asked)
     store = _store(asked.vector_store)
     with Workspace(plan=asked.plan, store=asked.store) as work:
+        embedder = None if asked.embedder is None else get_embedder(asked.embedder, engine=work.engine)
+        if embedder is not None:
+            embedder.form()  # an error in the spec, or in the weights, is said before the texts are read
+        rows, notes = _rows(asked)
         if asked.plan:
-            _print_plan(asked, rows, store, work)
+            _print_plan(asked.folder, rows, embedder, store, as_json=asked.as_json)
             return
-        found = _built(asked, rows, store, work)
+        found = _built(asked.folder, rows, embedder, store)
     if found is None:
         raise typer.Exit(INTERRUPTED)
     _print_built(found, notes, as_json=asked.as_json)
@@ -183,7 +188,7 @@ def _rows(asked: IndexBuildOptions) -> tuple[list[IndexEntry], list[str]]:
     return rows, notes
 
 
-def _store(name: str | None) -> Literal["file", "lance"] | VectorStore:
+def _store(name: str | None) -> StoreLike:
     """The store of vectors of a name.
 
     Raises:
@@ -218,7 +223,12 @@ def _own_store(name: str) -> VectorStore:
 
 
 def _print_plan(
-    asked: IndexBuildOptions, rows: Sequence[IndexEntry], store: Literal["file", "lance"] | VectorStore, work: Workspace
+    folder: Path,
+    rows: Sequence[IndexEntry],
+    embedder: RecordedEmbedder | None,
+    store: StoreLike,
+    *,
+    as_json: bool,
 ) -> None:
     """Prints how many texts would be in the index, and how many vectors would be made."""
     import asyncio
@@ -228,41 +238,36 @@ def _print_plan(
 
     entries = merge_entries(rows)
     missing = 0
-    if asked.embedder is not None:
-        planned = Index.plan(asked.folder, entries, embedder=asked.embedder, store=store, engine=work.engine)
-        missing = asyncio.run(planned)
-    if asked.as_json:
-        print(json_text({"index": str(asked.folder), "entries": len(entries), "vectors": missing}))
+    if embedder is not None:
+        missing = asyncio.run(Index.plan(folder, entries, embedder=embedder, store=store, engine=embedder.engine))
+    if as_json:
+        print(json_text({"index": str(folder), "entries": len(entries), "vectors": missing}))
         return
-    made = f"{many(missing, 'vector')} to be made by {asked.embedder}" if asked.embedder else "no vectors"
-    print(printable(f"{asked.folder}: {many(len(entries), 'text')}, {made}."))
+    made = f"{many(missing, 'vector')} to be made" if embedder is not None else "no vectors"
+    print(printable(f"{folder}: {many(len(entries), 'text')}, {made}."))
 
 
 def _built(
-    asked: IndexBuildOptions,
+    folder: Path,
     rows: Sequence[IndexEntry],
-    store: Literal["file", "lance"] | VectorStore,
-    work: Workspace,
+    embedder: RecordedEmbedder | None,
+    store: StoreLike,
 ) -> Index | None:
     """The index; None where the build was interrupted, which is said."""
     import asyncio
 
     from askance.cli.progress import Progress
-    from askance.models import get_embedder
     from askance.retrieval import Index
 
     async def made() -> Index:
-        embedder = None if asked.embedder is None else get_embedder(asked.embedder, engine=work.engine)
         try:
-            return await Index.build(
-                asked.folder, rows, embedder=embedder, store=store, engine=work.engine, progress=progress.update
-            )
+            return await Index.build(folder, rows, embedder=embedder, store=store, progress=progress.update)
         finally:
             if embedder is not None:
                 await embedder.aclose()
 
     total = len({row.id for row in rows})
-    with Progress("texts", total, state=lambda: "embedded" if asked.embedder else "words counted") as progress:
+    with Progress("texts", total, state=lambda: "embedded" if embedder is not None else "words counted") as progress:
         try:
             return asyncio.run(made())
         except KeyboardInterrupt:
@@ -586,6 +591,8 @@ def stats(
         print(json_text({**form, "near_twins": counted or None, "problems": problems}))
     elif counts is not None:
         print(printable("\n".join(_stats_text(found, twins))))
+    if near_twins and any(space.store != "file" for space in found.spaces):
+        print(filled("· Near-twins are counted in files of vectors alone.", width=terminal_width()), file=sys.stderr)
     for problem in () if as_json else problems:
         print(printable(filled(f"· {problem}", width=terminal_width())), file=sys.stderr)
     raise typer.Exit(SOME if problems else OK)

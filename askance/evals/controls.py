@@ -15,6 +15,7 @@ from askance.chains import STATEMENT
 from askance.chains.link import LINKS_BY_NAME
 from askance.errors import BadImage, UsageError
 from askance.evals.evaluation import Evaluation
+from askance.evals.solver import ChainSolver
 
 if TYPE_CHECKING:
     from askance.chains import Chain
@@ -94,9 +95,9 @@ def next_of(names: Sequence[str], *, seed: int) -> Mapping[str, str]:
 
 
 def _chain_of(task: Evaluation) -> Chain | None:
-    """The chain that tells the solver of the pictures; None where it has none."""
-    found: Chain | None = getattr(task.solver, "chain", None)
-    return found
+    """The chain that a solver answers from; None for one that looks at the picture itself, or at nothing."""
+    answers = isinstance(task.solver, ChainSolver) or getattr(task.solver, "answers_from_chain", False)
+    return getattr(task.solver, "chain", None) if answers else None
 
 
 def _check_links(task: Evaluation) -> None:

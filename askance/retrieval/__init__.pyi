@@ -9,6 +9,7 @@ from .index import IndexLike as IndexLike
 from .index import IndexStats as IndexStats
 from .index import NearTwins as NearTwins
 from .index import Space as Space
+from .index import StoreLike as StoreLike
 from .rerank import ListwiseReranker as ListwiseReranker
 from .retriever import IndexRetriever as IndexRetriever
 from .retriever import RecordedRetriever as RecordedRetriever

@@ -117,16 +117,13 @@ COLUMNS = ("text", "image", "split")
 """What can be taken from the columns of a table of texts."""
 
 
-def table_entries(
-    source: str | Path, columns: Mapping[str, str] | None = None, *, offline: bool = False
-) -> Iterator[IndexEntry]:
+def table_entries(source: str | Path, columns: Mapping[str, str] | None = None) -> Iterator[IndexEntry]:
     """The texts of a table, row by row, as `merge_entries` takes them.
 
     Args:
         source: a CSV file, JSON lines, Parquet, Arrow, or a data set of Hugging Face (`askance.data_table`).
         columns: what its columns of `text`, `image` and `split` are called; those that are not named here go by these
             names, and only that of the text has to be there. A cell may hold a list of texts, or of images.
-        offline: whether a data set of the hub is taken from this machine alone.
 
     Raises:
         BadData: the table cannot be read, or lacks a column; a row has no text, or something else in its place.
@@ -136,7 +133,7 @@ def table_entries(
     named = columns or {}
     if unknown := sorted({*named} - {*COLUMNS}):
         raise UsageError(f"No {unknown[0]!r} is taken from a table of texts.", hint=f"Name {', '.join(COLUMNS)}.")
-    table = open_data_table(source, offline=offline)
+    table = open_data_table(source)
     wanted = {"text": "text", **{name: name for name in COLUMNS if name in table.columns}, **named}
     for row in table.rows(wanted):
         texts, images, split = (_cell_texts(row, name) for name in COLUMNS)

@@ -78,6 +78,9 @@ _AGAIN = "Build the index again from its data, in another folder or in this one 
 StoreKind: TypeAlias = Literal["file", "lance", "own"]
 """Where vectors are: in files of ours, in LanceDB, or in a store that is named again when the index is opened."""
 
+StoreLike: TypeAlias = Literal["file", "lance"] | VectorStore
+"""What a build takes for that."""
+
 if TYPE_CHECKING:
     IndexLike: TypeAlias = "str | os.PathLike[str] | Index | Mapping[str, Any]"
 else:
@@ -149,7 +152,7 @@ class Index:
         entries: Iterable[IndexEntry],
         *,
         embedder: EmbedderLike | None = None,
-        store: Literal["file", "lance"] | VectorStore = "file",
+        store: StoreLike = "file",
         engine: Engine | None = None,
         progress: Progress | None = None,
     ) -> Index:
@@ -166,24 +169,20 @@ class Index:
             progress: told at first, and after each block of texts.
 
         Raises:
-            UsageError: there are no entries; the folder holds an index of others, or something else; the embedder has
-                no identity; or the mode is `replay` and there is something to embed.
+            UsageError: there are no entries, or an embedder has nothing to embed; the folder holds an index of others,
+                or something else; the embedder has no identity; or something is to be embedded in a replay.
             StoreError: the folder cannot be written, or one of its files is damaged.
             CallError: the embedder failed.
             MissingExtra: a package for retrieval is not installed.
         """
-        rows = merge_entries(entries)
-        if not rows:
-            raise UsageError("There are no entries for an index.", hint="Give one or more texts.")
+        build = _Build(Path(folder), merge_entries(entries))
         recorded = None if embedder is None else _identified(get_embedder(embedder, engine=engine))
-        path = Path(folder)
-        async with _turn(path):
-            build = _Build(path, rows)
+        async with _turn(build.folder):
             await asyncio.to_thread(build.begin)
             if recorded is not None:
                 await build.embed(recorded, store, progress)
             await asyncio.to_thread(build.finish)
-        return cls.open(path, store=None if isinstance(store, str) else store)
+        return cls.open(build.folder, store=None if isinstance(store, str) else store)
 
     @classmethod
     async def plan(
@@ -192,7 +191,7 @@ class Index:
         entries: Iterable[IndexEntry],
         *,
         embedder: EmbedderLike,
-        store: Literal["file", "lance"] | VectorStore = "file",
+        store: StoreLike = "file",
         engine: Engine | None = None,
     ) -> int:
         """How many texts `build` would embed; nothing is written.
@@ -201,8 +200,6 @@ class Index:
             UsageError, StoreError: as for `build`.
         """
         build = _Build(Path(folder), merge_entries(entries))
-        if not build.folder.is_dir():
-            return len(build.texts)
         build.check()
         kept = build.store_of(_identified(get_embedder(embedder, engine=engine)), store)
         return len(await kept.lacking(list(build.texts)))
@@ -249,12 +246,8 @@ class Index:
 
     @property
     def files(self) -> Mapping[str, JsonObject]:
-        """Size in bytes and sha256 of each file that `index.json` names.
-
-        Raises:
-            UsageError: only the form is known.
-        """
-        return self._form["files"] if self._path else {}
+        """Size in bytes and sha256 of each file that `index.json` names; a form names none."""
+        return self._form.get("files", {})
 
     def form(self) -> JsonObject:
         """Everything that decides the results of a search, as JSON; `Index.open` takes it."""
@@ -464,9 +457,14 @@ class _Build:
     Args:
         folder: of the index.
         entries: merged.
+
+    Raises:
+        UsageError: there are no entries.
     """
 
     def __init__(self, folder: Path, entries: Sequence[IndexEntry]) -> None:
+        if not entries:
+            raise UsageError("There are no entries for an index.", hint="Give one or more texts.")
         self.folder = folder
         self.entries = entries
         self.texts = {entry.id: entry.text for entry in entries if entry.text.strip()}
@@ -510,19 +508,25 @@ class _Build:
         self._note(STATEMENTS)
         ids = [entry.id for entry in self.entries]
         try:
-            words = Bm25.open(self.folder / WORDS, ids)
-        except StoreError:  # there is none, or it was not finished
+            words = Bm25.open(self.folder / WORDS, ids, digest=self._files.get(_BM25, {}).get("sha256"))
+        except StoreError:  # there is none, it was not finished, or it was changed
             words = Bm25.build(ids, [entry.text for entry in self.entries])
             words.save(self.folder / WORDS)
         self._bm25 = words.settings.form()
         self._note(_BM25)
 
-    def store_of(self, embedder: RecordedEmbedder, store: Literal["file", "lance"] | VectorStore) -> VectorStore:
+    def store_of(self, embedder: RecordedEmbedder, store: StoreLike) -> VectorStore:
         """The store for the vectors of `embedder`.
 
         Raises:
-            UsageError: they are in another one already; or two embedders would share an object.
+            UsageError: there is nothing to embed; they are in another one already; or two embedders would share an
+                object.
         """
+        if not self.texts:
+            raise UsageError(
+                f"The texts of the index {str(self.folder)!r} are all blank, and a blank text has no vector.",
+                hint="Build it without an embedder, or of other texts.",
+            )
         form = embedder.form()
         kind: StoreKind = store if isinstance(store, str) else "own"
         for there in self._spaces.values():
@@ -539,9 +543,7 @@ class _Build:
                 )
         return store if not isinstance(store, str) else _store_in(self.folder, form, store)
 
-    async def embed(
-        self, embedder: RecordedEmbedder, store: Literal["file", "lance"] | VectorStore, progress: Progress | None
-    ) -> None:
+    async def embed(self, embedder: RecordedEmbedder, store: StoreLike, progress: Progress | None) -> None:
         """Embeds the texts that have no vector yet, a block at a time."""
         kept = self.store_of(embedder, store)
         name = f"{VECTORS}/{kept.file.path.name}" if isinstance(kept, ExactVectors) and store == "file" else None

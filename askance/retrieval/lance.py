@@ -21,6 +21,7 @@ from zlib import crc32
 from askance.errors import MissingExtra, StoreError, UsageError
 from askance.models.encoders.search import check_count
 from askance.models.encoders.vectors import cosine_of, same_size
+from askance.retrieval.vector_store import best_first
 
 if TYPE_CHECKING:
     import numpy as np
@@ -230,14 +231,14 @@ class LanceVectors:
         while True:
             rows = self._candidates(query, limit, where, approximate=approximate)
             scored = [(key, cosine_of(vector, query)) for key, vector in self._rows(rows)]
-            scored.sort(key=_best_first)
+            scored.sort(key=best_first)
             farthest = 1 - max(rows["_distance"].to_pylist(), default=0.0)
             if len(rows) < limit or approximate or scored[k - 1][1] > farthest + bound:
                 break
             limit *= 4
         if len(scored) < k or scored[k - 1][1] <= 0:
             missing = "vector IS NULL" if where is None else f"vector IS NULL AND {where}"
-            scored = sorted([*scored, *((key, 0.0) for key in self._ids(missing))], key=_best_first)
+            scored = sorted([*scored, *((key, 0.0) for key in self._ids(missing))], key=best_first)
         return scored[:k]
 
     def _candidates(self, query: Half, limit: int, where: str | None, *, approximate: bool) -> Any:
@@ -248,7 +249,7 @@ class LanceVectors:
         return (search if where is None else search.where(where, prefilter=True)).to_arrow()
 
     def _build_approximate(self, queries: Sequence[Half], k: int) -> float:
-        if self._open() is None or not queries:
+        if not self._count() or not queries:
             raise UsageError(
                 "An approximate index is built over vectors and measured with queries, and there are none.",
                 hint="Build the index first, and give queries.",
@@ -305,7 +306,3 @@ def _one_of(ids: Sequence[str]) -> str:
     """The condition, in LanceDB's SQL, that a row has one of `ids`."""
     texts = ", ".join("'{}'".format(key.replace("'", "''")) for key in ids)
     return f"id IN ({texts})"
-
-
-def _best_first(scored: Scored) -> tuple[float, str]:
-    return -scored[1], scored[0]

@@ -30,6 +30,7 @@ from askance.retrieval.entries import STATEMENTS, IndexEntry, entry_id
 from askance.retrieval.index import Index
 from askance.retrieval.rerank import ListwiseReranker
 from askance.retrieval.retriever import TEXTS, RetrievalHit, RetrievalQuery, Retriever, retriever, with_image
+from askance.retrieval.vector_store import best_first
 
 try:
     from llama_index.core.base.base_query_engine import BaseQueryEngine
@@ -738,7 +739,7 @@ class LlamaVectorStore:
             return list(zip(ids, found.similarities or (), strict=True))
 
         scored = [(self._id(each), score) for each, score in await self._call(rows)]
-        return sorted(scored, key=lambda each: (-each[1], each[0]))
+        return sorted(scored, key=best_first)
 
     def _id(self, node_id: str) -> str:
         if _UUID.fullmatch(node_id) is None:

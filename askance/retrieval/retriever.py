@@ -39,6 +39,7 @@ from askance.models.engine import default_engine
 from askance.replay import DAMAGED_HINT
 from askance.retrieval.entries import digest_of
 from askance.retrieval.index import Index
+from askance.retrieval.vector_store import best_first
 
 if TYPE_CHECKING:
     from askance.chains import Planner
@@ -114,7 +115,7 @@ def reciprocal_rank_fusion(
         for rank, each in enumerate(dict.fromkeys(ranking), start=1):
             shares.setdefault(each, []).append(1 / (constant + rank))
     # An exact sum: equal ranks in other rankings are a tie.
-    return sorted(((each, math.fsum(some)) for each, some in shares.items()), key=lambda each: (-each[1], each[0]))
+    return sorted(((each, math.fsum(some)) for each, some in shares.items()), key=best_first)
 
 
 def retriever(

@@ -140,15 +140,14 @@ class ExactVectors:
         """What is wrong with the file, in words; nothing is, as a rule."""
         return self.file.verify()
 
-    def loaded(self) -> _Loaded:
+    def _load(self) -> _Loaded:
         """All vectors, loaded once."""
         import numpy as np
 
         with self._lock:
             if self._loaded is None:
-                keys = self.file.keys()
+                keys, rows = self.file.matrix()
                 ids = [_entry_of(key) for key in keys]
-                rows = self.file.matrix(keys)
                 lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.float64))
                 lengths[lengths == 0] = 1.0
                 self._loaded = _Loaded(ids, dict(zip(ids, range(len(ids)), strict=True)), rows, lengths)
@@ -157,7 +156,7 @@ class ExactVectors:
     def _search(self, vectors: Sequence[Half], k: int, among: Collection[str] | None) -> list[list[Scored]]:
         import numpy as np
 
-        there = self.loaded()
+        there = self._load()
         if among is None:
             places = np.arange(len(there.ids))
         else:
@@ -188,7 +187,7 @@ class ExactVectors:
         """
         import numpy as np
 
-        there = self.loaded()
+        there = self._load()
         ids, rows, lengths = there.ids, there.rows, there.lengths
         for start in range(0, len(ids), BLOCK):
             for other in range(start, len(ids), BLOCK):
@@ -226,7 +225,12 @@ def _scored(there: _Loaded, places: Places, query: Half) -> list[Scored]:
         some = places[start : start + BLOCK]
         cosines = (there.rows[some].astype(np.float64) @ exact) / (there.lengths[some] * length)
         scored += zip(map(ids.__getitem__, some.tolist()), np.clip(cosines, -1.0, 1.0).tolist(), strict=True)
-    return sorted(scored, key=lambda each: (-each[1], each[0]))
+    return sorted(scored, key=best_first)
+
+
+def best_first(scored: Scored) -> tuple[float, str]:
+    """Orders ids by their score, the highest first, and equal scores by id."""
+    return -scored[1], scored[0]
 
 
 def _bound(size: int) -> float:

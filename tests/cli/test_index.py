@@ -100,7 +100,7 @@ def test_a_second_embedder_needs_no_texts(askance: Command, claims: Path, script
     done = askance("index", "build", "i", "--embedder", "st:letters")
     again = askance("index", "build", "i", "--texts", "claims.csv", "--embedder", "st:letters", "--plan", "--json")
 
-    assert planned.out == "i: 4 texts, 4 vectors to be made by st:letters.\n"
+    assert planned.out == "i: 4 texts, 4 vectors to be made.\n"
     assert done.out == "i: 4 texts of 3 images; letters.\n"
     assert again.lines == [{"index": "i", "entries": 4, "vectors": 0}]
 
@@ -136,7 +136,7 @@ BAD_BUILDS: dict[str, tuple[list[str], str]] = {
     "negatives of a table": (["--texts", "claims.csv", "--negatives", "n.json"], "goes with --data"),
     "no split": (["--data", ".", "--split", ""], "No part of the ads is named"),
     "no such folder": (["--data", "nowhere"], "no data folder 'nowhere'"),
-    "no such embedder": (["--texts", "claims.csv", "--embedder", "sst:x"], "sst"),
+    "no such embedder, said first": (["--texts", "none.csv", "--embedder", "sst:x"], "sst"),
     "vectors of nobody": (["--texts", "claims.csv", "--vector-store", "lance"], "none are made"),
     "no such store": (
         ["--texts", "claims.csv", "--embedder", "st:x", "--vector-store", "chroma"],
@@ -169,13 +169,14 @@ def test_a_store_of_ones_own_is_named_by_its_file(askance: Command, claims: Path
     done = askance(*words, "mine.py:STORE")
     wrong = askance(*words, "mine.py:OTHER")
     without = askance("index", "stats", "i")
-    with_it = askance("index", "stats", "i", "--vector-store", "mine.py:STORE")
+    with_it = askance("index", "stats", "i", "--vector-store", "mine.py:STORE", "--near-twins")
 
     assert done.code == 0, done.err
     assert list(Path("elsewhere/vectors").glob("*.rows"))
     assert "is no store of vectors: it is of the type int" in wrong.err
     assert (without.code, with_it.code) == (1, 0), with_it.err
     assert "--vector-store" in without.err
+    assert "counted in files of vectors alone" in with_it.err
 
 
 # --- search ---

@@ -20,7 +20,7 @@ from askance.errors import AskanceError, ModelError, StoreError, UsageError
 from askance.models import Engine, ScriptedEmbedder
 from askance.models.encoders.vectors import cosine_of, half
 from askance.replay import MemoryStore, Mode
-from askance.retrieval import Index, IndexEntry, VectorStore, merge_entries
+from askance.retrieval import Bm25, Bm25Settings, Index, IndexEntry, VectorStore, merge_entries
 from askance.retrieval.entries import digest_of
 
 if TYPE_CHECKING:
@@ -135,6 +135,17 @@ async def test_a_blank_text_has_no_vector_and_is_an_entry(folder: Path) -> None:
     assert sorted(asked_of(script)) == sorted(entry.text for entry in rows(2))
     assert len(await nearest(index, "x", k=9)) == 2
     assert list(index.verify()) == []
+
+
+async def test_blank_texts_alone_are_found_neither_by_vector_nor_by_word(folder: Path) -> None:
+    blank = [IndexEntry.of(" "), IndexEntry.of("")]
+    for make in (build, Index.plan):
+        with pytest.raises(UsageError, match=r"^The texts of the index '.*' are all blank, .*Build it without"):
+            await make(folder, blank, embedder=embedder(), engine=engine())
+
+    index = await build(folder, blank, embedder=None)
+
+    assert index.bm25.search("a text", 1) == []
 
 
 async def test_what_is_counted_of_the_entries(folder: Path) -> None:
@@ -287,6 +298,17 @@ async def test_a_build_that_failed_goes_on(folder: Path, monkeypatch: pytest.Mon
     assert len(asked_of(script)) == 20
 
 
+async def test_what_is_no_number_is_in_no_index(folder: Path) -> None:
+    script = ScriptedEmbedder(lambda text: [float("nan" if "number 7" in text else 1)] * SIZE, identity="one")
+
+    with pytest.raises(ModelError, match=r"^An encoder gave a vector that holds something that is no number"):
+        await build(folder, embedder=script)
+    index = await build(folder)  # none of it was kept
+
+    assert list(index.verify()) == []
+    assert len(await nearest(index, "x", k=99)) == 20
+
+
 async def test_a_missing_file_is_made_again(folder: Path) -> None:
     index = await build(folder)
     before = (folder / "index.json").read_bytes()
@@ -343,6 +365,7 @@ async def test_a_form_says_all_that_decides_results(folder: Path) -> None:
             ask(described)
         with pytest.raises(StoreError, match=lacking.format(part)):
             ask(alone)
+    assert described.files == {}
     with pytest.raises(UsageError, match=form_only):
         list(described.verify())
     assert len(list(alone.verify())) > 3
@@ -476,6 +499,8 @@ async def test_a_folder_keeps_its_entries(folder: Path) -> None:
 async def test_what_no_index_is_made_of(folder: Path) -> None:
     with pytest.raises(UsageError, match=r"^There are no entries for an index"):
         await build(folder / "none", [])
+    with pytest.raises(UsageError, match=r"^There are no entries for an index"):
+        await Index.plan(folder / "none", [], embedder=embedder(), engine=engine())
     with pytest.raises(
         UsageError, match=r"^Nothing tells the vectors of 'custom:ScriptedEmbedder' from another embedder's"
     ):
@@ -598,6 +623,11 @@ async def test_changed_words_are_no_words(folder: Path) -> None:
             with pytest.raises(StoreError, match=path.name):
                 _ = Index.open(folder).bm25
         path.write_bytes(sound)
+    assert list(index.verify()) == []
+    texts = [entry.text for entry in index.entries]
+    Bm25.build([entry.id for entry in index.entries], texts, Bm25Settings(k1=9)).save(folder / "bm25")
+    assert [message for message in index.verify() if "bm25.json" in message]
+    assert (await build(folder, embedder=embedder("two"))).bm25_settings == index.bm25_settings
     assert list(index.verify()) == []
 
 

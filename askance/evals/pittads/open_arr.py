@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, cast
 
 from pydantic import Field
 from typing_extensions import override
@@ -29,14 +29,14 @@ from askance.chains import DESCRIPTION, SCENE_TEXT, STATEMENT, Chain, Link
 from askance.chains.context import concatenate, text_of, verbalizations
 from askance.chains.link import LINKS_BY_NAME, as_words
 from askance.chains.output_line import line_of
-from askance.errors import UsageError
+from askance.errors import CallError, ReplayMiss, StoreError, UsageError
 from askance.evals.pittads.arr import NEGATIVE_KINDS, WITH_OPTIONS, StatementsTask, options_notes
 from askance.evals.pittads.task import DescribedTask
 from askance.evals.ranking import Ranking
 from askance.evals.sample import Prediction, Sample
 from askance.evals.solver import given_of, nodes_form, prompt_files
 from askance.evals.suite.choice import COUNT, choice_samples, multi_scorer
-from askance.evals.suite.context import PICTURE, View, chain_of, context_chain, tools_of
+from askance.evals.suite.context import PICTURE, TEXT_ONLY, View, chain_of, context_chain, tools_of
 from askance.evals.suite.ranker import is_missing, said_in, why_missing
 from askance.evals.suite.retrieval_metrics import chance_note, retrieval_scorer
 from askance.evals.suite.suite_task import JudgeTask, ModelTask
@@ -143,6 +143,11 @@ class OpenArr(JudgeTask, ModelTask, DescribedTask, StatementsTask):
     """Whether descriptions that hold a statement, an option or a slogan of their own image are refused or noted."""
     splits: Splits = "one"
     """Whether the index may hold statements of one split of the data set, training or test, or of any."""
+
+    @cached_property
+    @override
+    def view(self) -> View:
+        return super().view if self.baseline is None else View(name=TEXT_ONLY)
 
     @override
     def check(self) -> None:
@@ -319,8 +324,15 @@ class OpenArr(JudgeTask, ModelTask, DescribedTask, StatementsTask):
     def solver(self) -> Solver:
         if self.baseline is not None:
             return FrequentSolver(self.found("frequent", self._frequent))
+        searcher = self.searcher
+        if self.view.name == PICTURE and isinstance(searcher, IndexRetriever) and "image" not in searcher.ways:
+            raise UsageError(
+                f"The index {self.opened_index} cannot be searched by a picture, and the context `I` has nothing else.",
+                hint="Add vectors of a dual encoder: `askance index build FOLDER --embedder clip:FOLDER`; or take a "
+                "context with words, such as `T_V`.",
+            )
         return SearchSolver(
-            self.searcher,
+            searcher,
             chain=self._chain(),
             view=self.view,
             query=self.query,
@@ -402,11 +414,15 @@ class OpenArr(JudgeTask, ModelTask, DescribedTask, StatementsTask):
     @override
     def kept(self) -> JsonObject:
         encoders = {"embedder": self.embedder, "encoder": self.encoder}
-        forms = {name: get_embedder(each).form() for name, each in encoders.items() if each is not None}
+        engine = self.run_engine
+        forms = {name: get_embedder(each, engine=engine).form() for name, each in encoders.items() if each is not None}
         forms |= {} if self.retriever is None else {"retriever": self.searcher.form()}
         tags = {tag: self._values_of(tag) for tag in TAGS}
-        frequent = {} if self.baseline is None else {"frequent": self._frequent()}
-        return {**super().kept(), "index": self.opened_index.form(), **forms, **tags, **frequent}
+        kept = {**super().kept(), "index": self.opened_index.form(), **forms, **tags}
+        if self.baseline is None:
+            return kept
+        searching = {"context", "query", "how"}  # nothing is searched for
+        return {**{name: kept[name] for name in kept.keys() - searching}, "frequent": self._frequent()}
 
 
 TAGS = ("topic", "atypicality")
@@ -497,6 +513,9 @@ class SearchSolver:
         known: ids of the statements that there are, to be held against what is found; None does not check it.
     """
 
+    answers_from_chain = True
+    """For controls: what a sample gives to the chain cannot be dropped where no step makes it."""
+
     def __init__(
         self,
         searcher: Searcher,
@@ -554,7 +573,9 @@ class SearchSolver:
         """The prediction for one sample.
 
         Raises:
-            AskanceError: the picture cannot be read, or a search or a call of the reranker failed.
+            BadImage: the picture cannot be read.
+            StoreError: the index cannot be searched by what there is: a file of it is damaged, or an encoder missing.
+            UsageError: a retriever found what is no text of the index.
         """
         if self.view.picture and sample.image is None:
             return Prediction(outcome="failed", reason="there is no picture")
@@ -567,8 +588,15 @@ class SearchSolver:
         if lacking or not (query.texts or query.image is not None):
             return _prediction(reading, "skipped", reason=lacking or "nothing is said of the picture")
         names = names_of_options(sample)
-        with collect_keys() as keys:
-            hits = await self.searcher.search(query, among=names)
+        try:
+            with collect_keys() as keys:
+                hits = await self.searcher.search(query, among=names)
+        except UsageError as error:  # no other sample could be searched for either
+            raise StoreError(f"The statements cannot be searched: {error.message}", hint=error.hint) from error
+        except (CallError, ReplayMiss) as error:
+            outcome = cast("Outcome", getattr(error, "outcome", "failed"))
+            missed: JsonObject = {"outcome": outcome, "calls": [], "error": type(error).__name__}
+            return _prediction(reading, outcome, reason=str(error), links={"search": missed})
         strange = [hit for hit in hits if self._known is not None and hit.id not in self._known]
         if strange:
             raise UsageError(

@@ -255,13 +255,18 @@ class AnsweredTask(ModelTask, ShotsTask, DescribedTask):
             id=question_id(sample),
             group=ad.id,
             text="" if self.view.blind else self._said_of(ad),
-            picture=lambda: None if ad.image is None else Image.load(ad.image),
+            picture=lambda: self._pictures[ad.id],
             label=self.label_of(sample),
         )
 
     @cached_property
     def _ads(self) -> Mapping[str, Ad]:
         return {ad.id: ad for ad in self.askable.items}
+
+    @cached_property
+    def _pictures(self) -> Mapping[str, Image | None]:
+        """By ad its picture; each is made once, since it keeps its digest."""
+        return {ad.id: None if ad.image is None else Image.load(ad.image) for ad in self.askable.items}
 
     def _said_of(self, ad: Ad) -> str:
         """What was published of an ad in the context, as the answering model gets it; empty if that is not whole."""

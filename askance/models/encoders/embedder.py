@@ -247,15 +247,14 @@ class _RecordsAlone:
         self._model = model
 
     async def embed(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
-        raise UsageError(
-            f"The embedder {str(self._model)!r} is known by its records alone, and they lack {texts[0][:60]!r}.",
-            hint="Name the embedder itself: a spec, or an object.",
-        )
+        raise self._lacking(repr(texts[0][:60]))
 
     async def embed_image(self, image: Image) -> Sequence[float]:
-        raise UsageError(
-            f"The embedder {str(self._model)!r} is known by its records alone, and they lack the picture "
-            f"{image.name!r}.",
+        raise self._lacking(f"the picture {image.name!r}")
+
+    def _lacking(self, what: str) -> UsageError:
+        return UsageError(
+            f"The embedder {str(self._model)!r} is known by its records alone, and they lack {what}.",
             hint="Name the embedder itself: a spec, or an object.",
         )
 

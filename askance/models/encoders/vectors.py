@@ -157,20 +157,19 @@ class VectorFile:
             self._look()
             return [key.hex() for key in self._places]
 
-    def matrix(self, keys: Sequence[str]) -> NDArray[np.float32]:
-        """The vectors of `keys`, all of which are here, as the rows of one matrix; 32 bits hold those of 16 exactly.
+    def matrix(self) -> tuple[list[str], NDArray[np.float32]]:
+        """The keys of all rows that are here, and their vectors as one matrix; 32 bits hold numbers of 16 exactly.
 
         Raises:
-            KeyError: a key is not here.
             StoreError: the file is none of vectors, or one of the rows is damaged or holds something that is no number.
         """
         import numpy as np
 
         with self._lock:
             self._look()
-            places = np.fromiter((self._places[bytes.fromhex(key)] for key in keys), dtype=np.int64, count=len(keys))
-            matrix = np.empty((len(keys), self._size), dtype=np.float32)
-            for start in range(0, len(keys), BLOCK):
+            places = np.fromiter(self._places.values(), dtype=np.int64)
+            matrix = np.empty((len(places), self._size), dtype=np.float32)
+            for start in range(0, len(places), BLOCK):
                 some = places[start : start + BLOCK]
                 rows = self._rows[some]
                 self._check(rows, some)
@@ -178,7 +177,7 @@ class VectorFile:
                 numbers = np.isfinite(matrix[start : start + BLOCK]).all(axis=1)
                 if not numbers.all():
                     raise _damaged(self.path, f"row {some[~numbers][0]:,} holds something that is no number")
-            return matrix
+            return [key.hex() for key in self._places], matrix
 
     def keep(self, vectors: Mapping[str, Half]) -> None:
         """As `write`; warns once where the disk fails.
@@ -312,11 +311,20 @@ class MemoryVectors:
 
 
 def half(vector: Any) -> Half:
-    """`vector`, numbers of any kind, at the length 1 and in 16 bits; one that is so but for rounding stays as it is."""
+    """`vector`, numbers of any kind, at the length 1 and in 16 bits; one that is so but for rounding stays as it is.
+
+    Raises:
+        ModelError: it holds something that is no number.
+    """
     import numpy as np
 
     found = np.asarray(vector, dtype=np.float64)
     length = float(np.sqrt((found * found).sum()))
+    if not math.isfinite(length):
+        raise ModelError(
+            "An encoder gave a vector that holds something that is no number.",
+            hint="In float16 numbers may run over: give `dtype=float32`. Or its weights are damaged.",
+        )
     # Rounding to 16 bits changes a number by a part of 2⁻¹¹ at most, and so the length.
     if abs(length - 1) < 2**-10 and bool((found == found.astype("<f2")).all()):
         return found.astype("<f2")

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from askance.chat import ChatRequest, ChatResponse, ImagePart
-from askance.errors import AskanceError, UsageError
+from askance.errors import AskanceError, StoreError, UsageError
 from askance.evals import Run, aevaluate
 from askance.evals.analysis.rescore import rerun, rescored
 from askance.evals.controls import swapped_images
@@ -211,6 +211,36 @@ async def test_what_says_nothing_finds_nothing(data: Path, index: Path) -> None:
     assert {len(answer.prediction.ranking or ()) for answer in found.answers} == {0}
     assert found.figure("recall@100").value == 0
     assert queries(without)[COFFEE] == ["zebra"]
+
+
+async def test_an_encoder_that_is_missing_stops_the_run(data: Path) -> None:
+    place, vlm = data.parent / "ads.index", seeing(data)
+    await Index.build(place, index_entries(data).rows, embedder=encoder())
+    task = OpenArr(data=data, index=place, context="IN", how="dense", vlm=vlm)
+
+    with pytest.raises(StoreError, match="cannot be searched: The embedder 'eye' is known by its records alone") as it:
+        await run_of(task, data)
+
+    assert "`--embedder`" in str(it.value.hint)
+
+
+async def test_a_search_that_is_not_on_record_leaves_what_the_chain_said(data: Path, index: Path) -> None:
+    vlm = seeing(data)
+    await run_of(OpenArr(data=data, index=index, context="IN", vlm=vlm), data)
+    again = again_in(vlm, "replay")
+
+    run = await aevaluate(
+        OpenArr(data=data, index=index, context="IN", query="parts", how="bm25", vlm=again, junk=True),
+        out=data.parent / "again",
+    )
+    missed = await aevaluate(
+        OpenArr(data=data, index=index, context="IN+s_true", vlm=again), out=data.parent / "missed"
+    )
+
+    assert {each.outcome for each in predictions(run).values()} == {"answered"}
+    found = predictions(missed)[COFFEE]
+    assert (found.outcome, found.links["search"]["error"]) == ("failed", "ReplayMiss")
+    assert found.links["narration"]["outcome"] == "answered"
 
 
 # --- within the options: the paper's task ---
@@ -417,6 +447,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "more than can be reranked": ({"rerank": 101}, "'rerank' of the task 'pittads/open-arr' cannot be 101"),
     "a baseline that asks": ({"baseline": "frequent", "rerank": 10}, "ranks all statements and asks nobody"),
     "a way for a retriever that has its own": ({"retriever": "x.py:X", "how": "bm25"}, "searches in its own way"),
+    "a picture for an index of words": ({"context": "I"}, "cannot be searched by a picture"),
     "no vectors": ({"how": "dense"}, "cannot be searched by 'dense'"),
 }
 
@@ -462,7 +493,7 @@ async def test_the_most_frequent_statements_come_first_for_every_image(data: Pat
     again = IndexEntry.of(TRUE[SHOES][1], ["9/9.jpg", "8/8.jpg"], "train")
     await Index.build(place, [*index_entries(data).rows, again])
 
-    run = await run_of(OpenArr(data=data, index=place, baseline="frequent", context="text-only"), data)
+    run = await run_of(OpenArr(data=data, index=place, baseline="frequent"), data)
 
     assert set(first_texts(run).values()) == {TRUE[SHOES][1]}
     assert predictions(run)[COFFEE].value[0]["score"] == 3

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import multiprocessing
 import shutil
 from collections.abc import Callable
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 
 from askance.chat import key_of
-from askance.errors import StoreError
+from askance.errors import ModelError, StoreError
 from askance.models.encoders.vectors import MemoryVectors, VectorFile, cosine_of, files_in, half, mean_of, verify_files
 
 ABOUT = {"model": {"provider": "clip", "model": "clip:abc:float32"}}
@@ -181,18 +182,22 @@ def test_memory_forgets_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
     assert set(vectors.find([key(1), key(2), key(3)])) == {key(2), key(3)}
 
 
-def test_many_rows_come_as_one_matrix_in_the_order_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_rows_come_as_one_matrix_in_their_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("askance.models.encoders.vectors.BLOCK", 2)
     file = kept(tmp_path, 3, 1, 2, 5, 4)
 
-    assert file.keys() == [key(number) for number in (3, 1, 2, 5, 4)]
-    matrix = file.matrix([key(5), key(1), key(3)])
+    keys, matrix = file.matrix()
 
+    assert keys == file.keys() == [key(number) for number in (3, 1, 2, 5, 4)]
     assert matrix.dtype == "float32"
-    assert matrix.tolist() == [read(file, number)[key(number)] for number in (5, 1, 3)]
-    assert file.matrix([]).shape == (0, 3)
-    with pytest.raises(KeyError):
-        file.matrix([key(1), key(9)])
+    assert matrix.tolist() == [read(file, number)[key(number)] for number in (3, 1, 2, 5, 4)]
+    assert len(VectorFile(tmp_path / "none", ABOUT).matrix()[1]) == 0
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf])
+def test_what_is_no_number_has_no_vector(number: float) -> None:
+    with pytest.raises(ModelError, match=r"^An encoder gave a vector that holds something that is no number"):
+        half([0.5, number])
 
 
 def test_a_damaged_row_is_in_no_matrix(tmp_path: Path) -> None:
@@ -201,9 +206,8 @@ def test_a_damaged_row_is_in_no_matrix(tmp_path: Path) -> None:
     data[-1] ^= 1
     file.path.write_bytes(data)
 
-    assert len(VectorFile(tmp_path, ABOUT).matrix([key(1), key(2)])) == 2
     with pytest.raises(StoreError, match=r"the checksum of row 2 does not fit"):
-        VectorFile(tmp_path, ABOUT).matrix([key(1), key(3)])
+        VectorFile(tmp_path, ABOUT).matrix()
 
 
 def test_what_is_in_16_bits_already_stays_as_it_is() -> None:
