@@ -45,8 +45,10 @@ GROUPS = {
     "local": Group(
         about="weights in the process: `hf:`, `st:`, `clip:`, `bem:`, `--local`", cap=660, words=ON_EVERY_CORE
     ),
-    "servers": Group(about="`openai:` models at servers, with real weights and far away", cap=1000),
-    "retrieval": Group(about="indexes of texts: by the command, at their largest, in three stores", cap=380),
+    "servers": Group(about="`openai:` models at servers, with real weights and far away", cap=900),
+    "retrieval": Group(
+        about="indexes of texts: by the command, at their largest, in three stores", cap=480, words=ON_EVERY_CORE
+    ),
     "vllm": Group(about="`vllm:` models: a server of its own, at an address, in process", cap=600, words=ON_EVERY_CORE),
 }
 """In the order in which they run."""

@@ -26,7 +26,7 @@ SIZE = 384
 """Numbers of a vector."""
 ROW = 32 + 4 + 2 * SIZE
 """Bytes of a vector in the file: its key, its checksum, and 16 bits for each number."""
-BLOCK = 4096
+BLOCK = 1024
 """Texts that are embedded before their vectors are written: those that a kill may cost."""
 KILLED_AT = (1, 0.6 * COUNT)
 """Vectors in the file when the build is killed; the first time with the first of them."""
@@ -119,7 +119,7 @@ def test_a_build_that_is_killed_embeds_each_text_once_but_those_in_flight(built:
     assert (first, last) == (0, COUNT)
     assert built.planned == [COUNT - written for written in built.written]
     for until, written in zip(KILLED_AT, killed, strict=True):
-        assert until <= written <= until + 3 * BLOCK  # a kill takes a moment, in which more may be written
+        assert until <= written <= until + 4 * BLOCK  # a kill takes a moment, in which more may be written
     (file,) = built.folder.glob("vectors/*.rows")
     with file.open("rb") as opened:
         assert file.stat().st_size == len(opened.readline()) + COUNT * ROW  # no vector stands there twice
