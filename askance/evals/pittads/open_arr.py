@@ -40,6 +40,7 @@ from askance.evals.suite.retrieval_metrics import DEPTH, chance_note, retrieval_
 from askance.evals.suite.shots import plain_words
 from askance.evals.suite.suite_task import JudgeTask, ModelTask
 from askance.models import EmbedderLike, ModelLike, collect_keys, get_embedder
+from askance.models.call_scope import Pending
 from askance.python_file import load_object
 from askance.retrieval import Index, IndexLike, IndexRetriever, ListwiseReranker, RetrievalQuery, retriever
 from askance.retrieval.entries import JUNK, entry_id, marks_of
@@ -52,7 +53,7 @@ if TYPE_CHECKING:
     from askance.evals.scorer import Scorer
     from askance.evals.solver import Solver
     from askance.models import Engine, Model
-    from askance.nodes import Node
+    from askance.nodes import Node, Result
     from askance.retrieval import IndexEntry, RecordedRetriever, Retriever, VectorStore
 
     Searcher: TypeAlias = "IndexRetriever | RecordedRetriever"
@@ -639,7 +640,9 @@ class SearchSolver:
         if self.view.picture and sample.image is None:
             return None
         query, names = self._query_of(reading, sample), names_of_options(sample)
-        missing = [link for link in self._needed(reading) if is_missing(reading, link)]
+        missing = [name for name in self._needed(reading) if is_missing(reading, name)]
+        if any(_has_ended(reading.links.get(name)) for name in missing):
+            return await self._answer(reading, sample)  # which searches for nothing
         waiting = len(missing)
         if missing and self.query != "parts":
             query, waiting = replace(query, texts=()), GUESSED if self.query == "guess" else 1
@@ -655,6 +658,11 @@ class SearchSolver:
             await self.reranker.plan(planner, described, hits[: self.rerank], statement=statement)
         with planner.counting():  # it knows the model of the reranker by now, and asks nobody what that can do
             return await self._answer(reading, sample)
+
+
+def _has_ended(result: Result[Any] | None) -> bool:
+    """Whether a link without an answer was asked, and does not wait for a call of its own or of another link."""
+    return result is not None and result.outcome != "skipped" and result.error != Pending.__name__
 
 
 def _prediction(

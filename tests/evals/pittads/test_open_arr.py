@@ -608,6 +608,15 @@ async def test_a_plan_counts_calls_searches_and_windows(data: Path, index: Path)
     assert after == {"narration": (3, 0, 0), "rerank": (2, 0, 0), "searches": (3, 0, 0)}
 
 
+async def test_a_plan_counts_no_search_where_a_description_ended_without_an_answer(data: Path, index: Path) -> None:
+    task = OpenArr(data=data, index=index, context="IN", how="bm25", rerank=5, vlm=seeing(data, narration={"odd": 1}))
+
+    run = await run_of(task, data)
+
+    assert {each.outcome for each in predictions(run).values()} == {"skipped"}
+    assert {name: line[1:] for name, line in (await planned(task)).items()} == {"narration": (0, 0)}
+
+
 # --- the first ones, read again ---
 
 
