@@ -114,7 +114,7 @@ USAGE = {
     ),
     "unknown kind of record": (
         ["cache", "export", "-", "--kind", "chats"],
-        said("There is no kind of record 'chats'.", "Kinds: chat, embed, endpoint, ocr, score."),
+        said("There is no kind of record 'chats'.", "Kinds: chat, embed, endpoint, ocr, score, search."),
     ),
     "no record named": (
         ["cache", "why"],

@@ -394,7 +394,8 @@ def test_an_edited_prompt_asks_only_what_changed(
     assert askance(*command, "--prompts", "mine").code == 0
     assert endpoint.requests == []
 
-    file.write_text(file.read_text(encoding="utf-8") + "\nTake your time.\n", encoding="utf-8")
+    asked, example = file.read_text(encoding="utf-8").split("\nexample:\n")
+    file.write_text(f"{asked}Take your time.\n\nexample:\n{example}", encoding="utf-8")
     planned = askance(*command[:-1], "--prompts", "mine", "--plan").out
     assert "· mine/detect_statement.json.prompt has other words than when statement was recorded:\n    …" in planned
     assert "{+ Take your time.+}" in planned

@@ -135,5 +135,5 @@ def test_an_agent_says_what_it_is_asked_without(make: Callable[..., Any], given:
 
 
 def test_an_agent_of_descriptions_sees_nothing() -> None:
-    with pytest.raises(UsageError, match="`caption_from_description` is asked about no picture that is seen"):
-        agents.caption_from_description(MODEL, sees=True)
+    with pytest.raises(UsageError, match="`choose_blind` is asked about no picture that is seen"):
+        agents.choose_blind(MODEL, sees=True)
