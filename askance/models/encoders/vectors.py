@@ -66,10 +66,10 @@ def packed(vector: Sequence[float], *, by: str) -> JsonObject:
 
 
 def checked_vectors(vectors: Sequence[Sequence[float]], count: int, *, by: str) -> Sequence[Sequence[float]]:
-    """`vectors`, if they are `count` vectors of one size; `by` is who made them.
+    """`vectors`, if they are `count` lists of numbers of one size; `by` is who made them.
 
     Raises:
-        ModelError: they are not, or one of their numbers is none or too large for 32 bits.
+        ModelError: they are not. Whether the numbers are finite is seen where they are kept.
     """
     import numpy as np
 
@@ -78,9 +78,8 @@ def checked_vectors(vectors: Sequence[Sequence[float]], count: int, *, by: str) 
         if len(vectors) != count or len(sizes) > 1:
             said = "of different sizes" if len(sizes) > 1 else f"{len(vectors)} in all"
             raise ModelError(f"{by!r} was asked for {count} vectors of one size and gave some {said}.")
-        with np.errstate(over="ignore"):
-            numbers = np.asarray(vectors, dtype=np.float32)
-        sound = not count or (numbers.ndim == 2 and numbers.size > 0 and bool(np.isfinite(numbers).all()))
+        numbers = np.asarray(vectors, dtype=np.float64)
+        sound = not count or (numbers.ndim == 2 and numbers.size > 0)
     except (TypeError, ValueError):
         sound = False
     if not sound:
