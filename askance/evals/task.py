@@ -210,9 +210,9 @@ class Task(BaseModel):
         """
         fields = {each.alias or name: (name, each) for name, each in cls.model_fields.items()}
         for name, value in options.items():
-            if isinstance(value, str) and name in fields and _is_made(fields[name][1]):
+            if name in fields and _is_made(fields[name][1]) and not isinstance(value, (Mapping, NoneType)):
                 raise UsageError(
-                    f"The run names {value[:80]!r} as its {name!r}, and what only a run names is not loaded.",
+                    f"The run names {str(value)[:80]!r} as its {name!r}, and what only a run names is not loaded.",
                     hint="A run describes what it was made with, and names none of it; run the task anew.",
                 )
         there = {fields[key][0]: value for key, value in {**options, **(models or {})}.items() if key in fields}

@@ -14,6 +14,8 @@ from datetime import timedelta
 from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
+from struct import error as StructError  # noqa: N812  # it is a class
+from struct import unpack
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 from zlib import crc32
@@ -37,6 +39,10 @@ _MORE = 32
 """Candidates that are looked at beside the nearest."""
 _BATCH = 10_000
 """Rows that are read at a time."""
+_BASE_PATHS = 18
+"""Number of the field of a manifest with other places of files."""
+_MOST_BYTES = 100_000_000
+"""Most bytes of a manifest."""
 _SOUND = "Delete the folder and build the index again; its vectors are made anew."
 
 P = ParamSpec("P")
@@ -146,6 +152,12 @@ class LanceVectors:
         if self._table is None:
             if not self.path.is_dir():
                 return None
+            try:
+                elsewhere = any(map(_names_places, self.path.rglob("*.manifest")))
+            except (LookupError, StructError) as error:
+                raise self._damaged("its manifest is damaged") from error
+            if elsewhere:
+                raise self._damaged("it names files outside of its folder")
             self._take(self._connect().open_table(self.name))
         return self._table
 
@@ -300,6 +312,42 @@ def _library(name: str) -> Any:
 
 def _sum(key: str, vector: NDArray[np.float32]) -> int:
     return crc32(vector.astype("<f4").tobytes(), crc32(key.encode("utf-8", "surrogatepass")))
+
+
+def _names_places(manifest: Path) -> bool:
+    """Whether a manifest of LanceDB says where else its files lie, which may be any address that LanceDB reads from.
+
+    A manifest is a message of protobuf (`Manifest` in Lance's `table.proto`); the end of its file says where it begins.
+
+    Raises:
+        LookupError, struct.error: it is no manifest.
+    """
+    with manifest.open("rb") as file:
+        content = file.read(_MOST_BYTES)
+    (start,) = unpack("<Q", content[-16:-8])
+    (size,) = unpack("<I", content[start : start + 4])
+    return _BASE_PATHS in _fields(content[start + 4 : start + 4 + size])
+
+
+def _fields(message: bytes) -> Iterator[int]:
+    """The numbers of the fields of a message of protobuf."""
+    place = 0
+    while place < len(message):
+        tag, place = _varint(message, place)
+        value, behind = _varint(message, place) if tag & 7 in {0, 2} else (0, place)
+        sizes = {0: behind - place, 1: 8, 2: behind - place + value, 5: 4}
+        place += sizes[tag & 7]
+        yield tag >> 3
+
+
+def _varint(message: bytes, place: int) -> tuple[int, int]:
+    """A whole number of protobuf, and the place behind it."""
+    value = shift = 0
+    while True:
+        value |= (message[place] & 127) << shift
+        place, shift = place + 1, shift + 7
+        if message[place - 1] < 128 or shift > 63:
+            return value, place
 
 
 def _one_of(ids: Sequence[str]) -> str:

@@ -165,7 +165,7 @@ def scribble(path: Path, needle: bytes) -> None:
     [
         ("data/*.lance", flip, "the checksum of the vector of 'a' does not fit"),
         ("data/*.lance", cut, "LanceDB says: lance error"),
-        ("_versions/*.manifest", scribble, "LanceDB says: lance error"),
+        ("_versions/*.manifest", scribble, "its manifest is damaged"),
     ],
     ids=["one bit", "half a file", "no table"],
 )
@@ -210,6 +210,26 @@ async def test_a_foreign_table_is_named(tmp_path: Path, schema: Any, why: str) -
 
     with pytest.raises(StoreError, match=why):
         await store.add(["a"], [half([1.0, 0.0])])
+
+
+async def test_a_table_reads_no_files_of_another_place(tmp_path: Path) -> None:
+    elsewhere, store = LanceVectors(tmp_path / "elsewhere", ABOUT), LanceVectors(tmp_path / "here", ABOUT)
+    await elsewhere.add(["a"], [half([1.0, 0.0])])
+    lancedb.connect(store.folder).clone_table(store.name, str(elsewhere.path), is_shallow=True)
+
+    with pytest.raises(StoreError, match="it names files outside of its folder"):
+        await store.search([half([1.0, 0.0])], 1)
+
+
+@pytest.mark.parametrize("content", [b"", b"\0" * 40, b"\xff" * 40, b"\x04\0\0\0\x92\x01\x7f\x04" + b"\0" * 16])
+async def test_a_manifest_of_anything_is_no_table(content: bytes, tmp_path: Path) -> None:
+    store = LanceVectors(tmp_path, ABOUT)
+    await store.add(["a"], [half([1.0, 0.0])])
+    for manifest in store.path.rglob("*.manifest"):
+        manifest.write_bytes(content)
+
+    with pytest.raises(StoreError, match="cannot be used"):
+        await LanceVectors(tmp_path, ABOUT).count()
 
 
 async def test_a_table_of_other_columns_is_named(tmp_path: Path) -> None:

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeAlias, runtime_checkable
 
 from askance.chat import JsonObject, ModelId, key_of
-from askance.errors import ModelError, UsageError
+from askance.errors import UsageError
 from askance.models.backend import load
 from askance.models.encoders.records import RecordedModel, from_spec, id_of_form, identity_of
-from askance.models.encoders.vectors import Vector, no_vector, packed, unpacked
+from askance.models.encoders.vectors import Vector, checked_vectors, packed, unpacked
 from askance.models.engine import Engine, default_engine
 from askance.models.local.folder import REVISION, hub_folder
 
@@ -159,7 +159,7 @@ class RecordedEmbedder(RecordedModel):
             CallError: it gave something else than a vector for each text.
         """
         self._responses.lend_folder(self._embedder)
-        return _checked(await self._embedder.embed(texts), len(texts), by=str(self.id))
+        return checked_vectors(await self._embedder.embed(texts), len(texts), by=str(self.id))
 
     @property
     def sees_pictures(self) -> bool:
@@ -175,24 +175,6 @@ class RecordedEmbedder(RecordedModel):
     def folder(self) -> Path | None:
         """The folder beside the records where vectors may be kept; None where none may be read or kept."""
         return self._responses.folder
-
-
-def _checked(vectors: Sequence[Sequence[float]], count: int, *, by: str) -> Sequence[Sequence[float]]:
-    import numpy as np
-
-    try:
-        sizes = {len(vector) for vector in vectors}
-        if len(vectors) != count or len(sizes) > 1:
-            said = "of different sizes" if len(sizes) > 1 else f"{len(vectors)} in all"
-            raise ModelError(f"{by!r} was asked for {count} vectors of one size and gave some {said}.")
-        with np.errstate(over="ignore"):
-            numbers = np.asarray(vectors, dtype=np.float32)
-        sound = not count or (numbers.ndim == 2 and numbers.size > 0 and bool(np.isfinite(numbers).all()))
-    except (TypeError, ValueError):
-        sound = False
-    if not sound:
-        raise no_vector(by)
-    return vectors
 
 
 def get_embedder(

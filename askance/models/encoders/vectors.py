@@ -61,12 +61,33 @@ def packed(vector: Sequence[float], *, by: str) -> JsonObject:
     except (OverflowError, TypeError, struct.error):
         data, sound = b"", False
     if not data or not sound:
-        raise no_vector(by)
+        raise _no_vector(by)
     return {_FIELD: b64encode(data).decode("ascii"), "size": len(vector)}
 
 
-def no_vector(by: str) -> ModelError:
-    """The error for what is no vector; `by` is who made it."""
+def checked_vectors(vectors: Sequence[Sequence[float]], count: int, *, by: str) -> Sequence[Sequence[float]]:
+    """`vectors`, if they are `count` lists of numbers of one size; `by` is who made them.
+
+    Raises:
+        ModelError: they are not. Whether the numbers are finite is seen where they are kept.
+    """
+    import numpy as np
+
+    try:
+        sizes = {len(vector) for vector in vectors}
+        if len(vectors) != count or len(sizes) > 1:
+            said = "of different sizes" if len(sizes) > 1 else f"{len(vectors)} in all"
+            raise ModelError(f"{by!r} was asked for {count} vectors of one size and gave some {said}.")
+        numbers = np.asarray(vectors, dtype=np.float64)
+        sound = not count or (numbers.ndim == 2 and numbers.size > 0)
+    except (TypeError, ValueError):
+        sound = False
+    if not sound:
+        raise _no_vector(by)
+    return vectors
+
+
+def _no_vector(by: str) -> ModelError:
     return ModelError(f"{by!r} gave a vector that is empty or holds something that is no number of 32 bits.")
 
 

@@ -562,12 +562,13 @@ async def test_a_replay_needs_no_more_of_the_index_than_its_description(data: Pa
         OpenArr(**options, vlm=vlm).samples()
 
 
-@pytest.mark.parametrize("option", ["retriever", "store", "embedder", "index"])
+@pytest.mark.parametrize("option", ["retriever", "store", "embedder", "index", "judge"])
 async def test_what_only_a_run_names_is_not_loaded(data: Path, index: Path, option: str) -> None:
     run = await run_of(OpenArr(data=data, index=index, context="IN", vlm=seeing(data)), data)
     marker = data.parent / "was-run"
     write(run.path / "evil.py", f"from pathlib import Path\nPath({str(marker)!r}).touch()\nX = 1\n")
-    named = {"embedder": "st:evil/it?remote_code=true", "index": str(index)}.get(option, f"{run.path}/evil.py:X")
+    others = {"embedder": "st:evil/it?remote_code=true", "index": str(index), "judge": ["x"]}
+    named = others.get(option, f"{run.path}/evil.py:X")
     form = json.loads((run.path / "run.json").read_text(encoding="utf-8"))
     form["configuration"]["options"][option] = named
     write(run.path / "run.json", json.dumps(form))

@@ -268,8 +268,20 @@ async def test_what_is_no_vector_is_no_answer(vectors: Any, message: str) -> Non
         await get_embedder(Wrong(), engine=over(records)).embed(["a cup", "a mug"])
     assert str(caught.value).startswith(message)
     assert len(records) == 0
-    with pytest.raises(ModelError, match=re.escape(message)):  # as an index asks, which keeps vectors itself
-        await get_embedder(Wrong(), engine=over(records)).fresh(["a cup", "a mug"])
+
+
+@pytest.mark.parametrize("name", ["too few", "of two sizes", "empty", "nested", "texts", "nothing"])
+async def test_an_index_is_given_no_lists_that_are_no_vectors(name: str) -> None:
+    vectors, message = WRONG[name]
+
+    class Wrong:
+        id = "wrong"
+
+        async def embed(self, texts: Sequence[str]) -> Any:
+            return vectors
+
+    with pytest.raises(ModelError, match=re.escape(message)):
+        await get_embedder(Wrong(), engine=over(MemoryStore())).fresh(["a cup", "a mug"])
 
 
 @pytest.mark.parametrize(
