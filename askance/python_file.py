@@ -50,8 +50,11 @@ def load_object(place: str) -> Any:
     """What `FILE.py:NAME` names: an object, or one made of a class without arguments.
 
     Raises:
-        UsageError: the file cannot be run, has nothing of this name, or the class wants arguments.
+        UsageError: `place` names no such thing, the file cannot be run or has nothing of this name, or the class wants
+            arguments.
     """
+    if not is_python(place):
+        raise UsageError(f"{place!r} names nothing in a Python file.", hint="Write `FILE.py:NAME`.")
     file, _, name = place.rpartition(":")
     contents = vars(load_file(Path(file)))
     if name not in contents:

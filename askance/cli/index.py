@@ -654,6 +654,5 @@ LONGEST_NAME = 32
 
 def _space_name(space: Space) -> str:
     from askance.cli.columns import shortened
-    from askance.models.encoders.records import id_of_form
 
-    return shortened(str(id_of_form(space.embedder.get("model"))), LONGEST_NAME)
+    return shortened(space.name, LONGEST_NAME)

@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, cast
 from askance.documents import MAX_SHOWN, UnreadableDocument, parse_json, schema_violation
 from askance.errors import StoreError, UsageError
 from askance.models.encoders.embedder import get_embedder
+from askance.models.encoders.records import id_of_form
 from askance.models.encoders.vectors import FOLDER as VECTORS
 from askance.models.encoders.vectors import half
 from askance.models.loop import run_sync
@@ -104,6 +105,11 @@ class Space:
     def form(self) -> JsonObject:
         """As `index.json` has it."""
         return {"embedder": self.embedder, "size": self.size, "store": self.store}
+
+    @property
+    def name(self) -> str:
+        """The name of the embedder, in which the digest of its weights may stand."""
+        return str(id_of_form(self.embedder.get("model")))
 
     def __str__(self) -> str:
         return json.dumps(self.embedder, ensure_ascii=False, sort_keys=True)
@@ -294,8 +300,11 @@ class Index:
         wanted = get_embedder(embedder, engine=engine).form()
         found = next((space for space in self.spaces if space.embedder == wanted), None)
         if found is None:
-            shown = json.dumps(wanted, ensure_ascii=False, sort_keys=True)
-            raise UsageError(f"The index {self} has no vectors of the embedder {shown}.", hint=self._choice())
+            name = str(id_of_form(wanted.get("model")))
+            alike = any(space.name == name for space in self.spaces)
+            shown = json.dumps(wanted, ensure_ascii=False, sort_keys=True) if alike else repr(name)
+            hint = self._choice(whole=alike)
+            raise UsageError(f"The index {self} has no vectors of the embedder {shown}.", hint=hint)
         return found
 
     def vectors(self, space: Space) -> VectorStore:
@@ -444,10 +453,12 @@ class Index:
             raise _changed(path)
         return path
 
-    def _choice(self) -> str:
+    def _choice(self, *, whole: bool = False) -> str:
+        """The way out where no space is meant: all there are, by name or by all that decides their vectors."""
         if not self.spaces:
-            return "Build it with an embedder: `askance index build FOLDER --embedder SPEC` adds its vectors."
-        return f"It has: {'; '.join(map(str, self.spaces))}. A build with another embedder adds its vectors."
+            return f"Build it with an embedder: `askance index build FOLDER --embedder SPEC` adds its vectors."
+        names = (str(space) if whole else repr(space.name) for space in self.spaces)
+        return f"It has: {'; '.join(names)}. A build with another embedder adds its vectors."
 
     def __str__(self) -> str:
         return self.digest[:12] if self.folder is None else repr(str(self.folder))

@@ -406,7 +406,7 @@ class IndexRetriever:
                 what = "picture" if way == "image" else "text"
                 raise UsageError(
                     f"The query has no {what}, and {way!r} searches by one.",
-                    hint=f"Give it a {what}, or take how='hybrid', which searches by what there is.",
+                    hint=f"Give it a {what}, or take `hybrid`, which searches by what there is.",
                 )
         if not searches:
             raise UsageError(f"The index {self.index} cannot be searched by a picture.", hint=_LACKING["image"])

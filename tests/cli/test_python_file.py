@@ -54,6 +54,7 @@ def test_a_backend_is_asked_by_its_file_and_its_answers_are_recorded(name: str, 
 WRONG = {
     "mine.py:Other": "The file 'mine.py' has no 'Other'.",
     "mine.py:Picky": "'mine.py:Picky' cannot be made: TypeError: ",
+    "mine.py": "'mine.py' names nothing in a Python file.",
     "none.py:Parrot": "There is no file 'none.py'.",
     "broken.py:Parrot": "The file 'broken.py' cannot be loaded: ZeroDivisionError: division by zero.",
 }

@@ -113,7 +113,7 @@ async def test_a_second_embedder_adds_its_vectors_to_the_same_texts(folder: Path
     with pytest.raises(UsageError, match=r"has vectors of 2 embedders, and none is named\. It has: .*one.*; .*two"):
         both.space()
     with pytest.raises(
-        UsageError, match=r"has no vectors of the embedder .*\"three\".*\. It has: .*one.*two.* adds its"
+        UsageError, match=r"has no vectors of the embedder .*'three'\. It has: 'one'; 'two'\. A build .* adds its"
     ):
         both.space(embedder("three"))
 

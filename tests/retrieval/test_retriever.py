@@ -367,7 +367,7 @@ async def test_a_picture_alone_needs_a_dual_encoder(words: Index, engine: Engine
 async def test_a_query_that_lacks_what_a_way_needs_is_refused(
     built: Path, engine: Engine, how: str, query: Any, lacking: str
 ) -> None:
-    with pytest.raises(UsageError, match=rf"The query has no {lacking}.*how='hybrid'"):
+    with pytest.raises(UsageError, match=rf"The query has no {lacking}.*take `hybrid`"):
         await over(built, engine, how).search(query)
 
 

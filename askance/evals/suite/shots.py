@@ -358,8 +358,8 @@ class ShotsTask(SuiteTask):
         """Checks options that depend on each other.
 
         Raises:
-            UsageError: the official drawing gets a part of the split, or goes with another choice than `random`; or an
-                embedder is missing.
+            UsageError: the official drawing gets a part of the split, or goes with another choice than `random`; or
+                examples are chosen and none are shown, or an embedder is missing.
         """
         super().check()
         official, random = self.shots_draw == "official", self.shots_from == "random"
@@ -374,7 +374,12 @@ class ShotsTask(SuiteTask):
                 f"The official drawing is one at random, and `shots_from` is {self.shots_from!r}.",
                 hint="Give one of the two.",
             )
-        if self.embedder is None and self.shots and not random:
+        if not self.shots and not random:
+            raise UsageError(
+                f"`shots_from={self.shots_from}` chooses examples, and none are shown.",
+                hint="Say how many, such as -T shots=5, or leave it out.",
+            )
+        if self.embedder is None and not random:
             raise UsageError(
                 f"Nothing says what examples are like a question, which `shots_from={self.shots_from}` needs.",
                 hint="Give -T embedder=st:FOLDER for descriptions, or clip:FOLDER for pictures.",

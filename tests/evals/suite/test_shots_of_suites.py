@@ -211,6 +211,7 @@ def test_only_ads_with_as_many_true_statements_as_are_asked_for_are_examples(ads
         ("pittads/arr-multi", {"context": "I+s_IN"}, "The statements of examples are not detected"),
         ("pittads/arr-multi", {"step_by_step": True}, "Examples show answers without reasoning"),
         ("whoops/explain", {"context": "T_V"}, "The images of examples are not described"),
+        ("pittads/mac", {"shots": 0, "shots_from": "knn"}, "chooses examples, and none are shown"),
         ("pittads/mac", {"shots_from": "knn"}, "Nothing says what examples are like a question"),
     ],
 )
