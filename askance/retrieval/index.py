@@ -456,7 +456,7 @@ class Index:
     def _choice(self, *, whole: bool = False) -> str:
         """The way out where no space is meant: all there are, by name or by all that decides their vectors."""
         if not self.spaces:
-            return f"Build it with an embedder: `askance index build FOLDER --embedder SPEC` adds its vectors."
+            return "Build it with an embedder: `askance index build FOLDER --embedder SPEC` adds its vectors."
         names = (str(space) if whole else repr(space.name) for space in self.spaces)
         return f"It has: {'; '.join(names)}. A build with another embedder adds its vectors."
 
