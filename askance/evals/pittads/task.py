@@ -95,9 +95,12 @@ class AdsTask(SuiteTask):
         for what, holds in conditions.items():
             found = found.where(holds, left_out=f"those {what}")
         if not found.items:
+            asks = not self.looks and any(map(self._lacks, data.ads))
             raise BadData(
                 f"No ad of {str(self.data)!r} can be used: {'; '.join(found.notes)}.",
-                hint="Give data that has them, or ask for fewer conditions.",
+                hint="Name a model that describes them, `--vlm`, or published `descriptions`."
+                if asks
+                else "Give data that has them, or ask for fewer conditions.",
             )
         return found
 

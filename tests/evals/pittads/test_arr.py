@@ -311,7 +311,7 @@ def test_without_a_vlm_ads_that_nobody_described_are_left_out(tmp_path: Path) ->
 
     assert [sample.inputs["narration"] for sample in task.samples()] == ["A bottle."]
     assert task.notes()[1] == "1 of 2 ads are left out: those that nobody described"
-    with pytest.raises(BadData, match=r"No ad of .* can be used"):
+    with pytest.raises(BadData, match=r"No ad of .* can be used.*Name a model that describes them, `--vlm`"):
         ArrMulti(data=data, llm=model(), context="UH", descriptions=tmp_path / "said").evaluation()
 
 
