@@ -175,6 +175,8 @@ def _rows(asked: IndexBuildOptions) -> tuple[list[IndexEntry], list[str]]:
             for name, count in found.images.items()
         )
         notes.append(f"Statements of {', '.join(parts)}.")
+        if "test" in splits and "test" not in found.images:
+            notes.append("No statement of the part test is there: `test_right.json` would have them.")
         for reason, count in found.left_out.items():
             notes.append(f"{many(count, 'image')} left out: {reason}. `--split train,test` takes both parts.")
     columns = columns_named(asked.column or (), COLUMNS)
@@ -475,7 +477,8 @@ class _Search:
         elif hits:
             print(printable("\n".join(_hits_text(hits, known, terminal_width()))))
         if not hits:
-            print("Nothing was found.", file=sys.stderr)
+            why = " No text shares a word with the query." if self._retriever.ways == ("bm25",) else ""
+            print(f"Nothing was found.{why}", file=sys.stderr)
         if self._chain is not None:
             print(str(self._work.tally), file=sys.stderr)
 
@@ -604,7 +607,8 @@ def _stats_text(found: Index, twins: Mapping[str, NearTwins]) -> Iterator[str]:
     if twins:
         yield ""
     for name, counted in twins.items():
-        yield f"Near-twins by {name}: {many(counted.pairs, 'pair')} of {many(counted.entries, 'text')}"
+        of = f" of {many(counted.entries, 'text')}" if counted.pairs else ""
+        yield f"Near-twins by {name}: {many(counted.pairs, 'pair')}{of}"
     yield ""
     rows = [("Size", ""), *((f"  {name}", _size(size)) for name, size in _sizes(found).items())]
     yield from aligned(rows, width=terminal_width())

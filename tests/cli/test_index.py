@@ -88,6 +88,9 @@ def test_the_ads_come_without_their_test_part_and_that_is_said(askance: Command,
     assert (train.lines[0]["splits"], both.lines[0]["splits"]) == ({"train": 3}, {"test": 3, "train": 3})
     assert "1 image left out: of the test part. `--split train,test` takes both parts." in train.err
     assert "Statements of 1 image of the part test, 1 image of the part train." in both.err
+    (own_place / "PittAd/test_right.json").unlink()
+    lacking = askance("index", "build", "lacking.index", "--data", "PittAd", "--split", "train,test")
+    assert "No statement of the part test is there: `test_right.json` would have them." in lacking.err
     assert words.code == 2
     assert "an index of other entries" in words.err
 
@@ -292,7 +295,7 @@ def test_a_picture_of_which_nothing_was_said_is_not_searched_by(askance: Command
 def test_nothing_found_is_said(askance: Command, index: str) -> None:
     done = askance("index", "search", index, "zebra")
 
-    assert (done.code, done.out, done.err) == (0, "", "Nothing was found.\n")
+    assert (done.code, done.out, done.err) == (0, "", "Nothing was found. No text shares a word with the query.\n")
 
 
 BAD_SEARCHES: dict[str, tuple[list[str], str]] = {
@@ -333,7 +336,7 @@ def test_stats_count_what_an_index_has(askance: Command, claims: Path, scripted:
         ["true", "of", "an", "image", "3"],
         ["true", "of", "no", "image", "1"],
         ["letters", "26", "file"],
-        ["Near-twins", "by", "letters:", "0", "pairs", "of", "0", "texts"],
+        ["Near-twins", "by", "letters:", "0", "pairs"],
     ]
     counts = {name: said[name] for name in ("entries", "images", "without_image", "merged", "junk", "no_because")}
     assert counts == {"entries": 4, "images": 3, "without_image": 1, "merged": 1, "junk": 1, "no_because": 1}

@@ -86,7 +86,9 @@ def index_entries(
         held = f" but those of {len(left_out):,} images that are {next(iter(left_out.values()))}" if left_out else ""
         raise BadData(
             f"No action-reason of {str(data)!r} can be taken{held}.",
-            hint="`--split train,test` takes the test part as well."
+            hint=f"Put `test_right.json` with the true statements of the test part into the folder, or take `train`."
+            if left_out and "train" not in splits
+            else "`--split train,test` takes the test part as well."
             if left_out
             else f"Put `{STATEMENTS}` into the folder, or name a file of true statements.",
         )

@@ -138,5 +138,11 @@ def test_a_folder_without_statements_that_may_be_taken_is_refused(both_releases:
     with pytest.raises(BadData, match="of the test part") as said:
         index_entries(both_releases)
     assert "--split train,test" in (said.value.hint or "")
+    (both_releases / "test_right.json").unlink(missing_ok=True)
+    write_json(both_releases / "QA_Combined_Action_Reason.json", {TRAIN: true_of(TRAIN)})
+    write_json(both_releases / "train/QA_Combined_Action_Reason_train.json", {TRAIN: record(TRAIN)})
+    with pytest.raises(BadData, match="of the training part") as said:
+        index_entries(both_releases, splits=["test"])
+    assert "test_right.json" in (said.value.hint or "")
     with pytest.raises(BadData, match="No action-reason"):
         index_entries(both_releases / "test", splits=["train"])
