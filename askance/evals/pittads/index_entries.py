@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
+from askance.amounts import many
 from askance.errors import BadData, UsageError
 from askance.evals.pittads.dataset import placed
 from askance.evals.pittads.layout import STATEMENTS, Layout, Pictures, Split
@@ -83,10 +84,10 @@ def index_entries(
         images[key] = split
         rows += (IndexEntry.of(text, (key,), split or "") for text in dict.fromkeys(texts))
     if not rows:
-        held = f" but those of {len(left_out):,} images that are {next(iter(left_out.values()))}" if left_out else ""
+        held = f" but those of {many(len(left_out), 'image')} {next(iter(left_out.values()))}" if left_out else ""
         raise BadData(
             f"No action-reason of {str(data)!r} can be taken{held}.",
-            hint=f"Put `test_right.json` with the true statements of the test part into the folder, or take `train`."
+            hint="Put `test_right.json` with the true statements of the test part into the folder, or take `train`."
             if left_out and "train" not in splits
             else "`--split train,test` takes the test part as well."
             if left_out
