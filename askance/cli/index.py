@@ -570,6 +570,8 @@ def stats(
         print(json_text({**form, "near_twins": counted or None, "problems": problems}))
     elif counts is not None:
         print(printable("\n".join(_stats_text(found, twins))))
+    if near_twins and not found.spaces:
+        print("· Near-twins are told by vectors, and the index has none.", file=sys.stderr)
     if near_twins and any(space.store != "file" for space in found.spaces):
         print(filled("· Near-twins are counted in files of vectors alone.", width=terminal_width()), file=sys.stderr)
     for problem in () if as_json else problems:

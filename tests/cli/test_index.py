@@ -330,6 +330,8 @@ def test_stats_count_what_an_index_has(askance: Command, claims: Path, scripted:
     askance("index", "build", "i", "--texts", "claims.csv", "--embedder", "st:letters")
 
     shown = askance("index", "stats", "i", "--near-twins")
+    askance("index", "build", "words", "--texts", "claims.csv")
+    assert "the index has none" in askance("index", "stats", "words", "--near-twins").err
     (said,) = askance("index", "stats", "i", "--json", "--near-twins").lines
 
     assert [line.split() for line in shown.out.splitlines() if "true of" in line or "letters" in line] == [
