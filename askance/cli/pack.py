@@ -41,7 +41,7 @@ def pack(
     found = map(Image.from_path, find_pictures(images)) if images else ()
     packed = write_pack(opened, out, images=found, sign=None if key is None else partial(sign, key=key))
     size = packed.path.stat().st_size / 1e6
-    print(printable(f"{packed.path}: {packed.runs} runs, {packed.files} files, {size:.1f} MB"))
+    print(printable(f"{packed.path}: {many(packed.runs, 'run')}, {packed.files} files, {size:.1f} MB"))
     print(f"sha256 of its manifest: {packed.digest}")
 
 
