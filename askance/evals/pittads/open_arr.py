@@ -39,7 +39,7 @@ from askance.evals.suite.ranker import is_missing, said_in, why_missing
 from askance.evals.suite.retrieval_metrics import DEPTH, chance_note, retrieval_scorer
 from askance.evals.suite.shots import plain_words
 from askance.evals.suite.suite_task import JudgeTask, ModelTask
-from askance.models import EmbedderLike, ModelLike, collect_keys, get_embedder
+from askance.models import EmbedderLike, ModelLike, collect_keys
 from askance.models.call_scope import Pending
 from askance.python_file import load_object
 from askance.retrieval import Index, IndexLike, IndexRetriever, ListwiseReranker, RetrievalQuery, retriever
@@ -411,10 +411,11 @@ class OpenArr(JudgeTask, ModelTask, DescribedTask, StatementsTask):
 
     @override
     def kept(self) -> JsonObject:
-        encoders = {"embedder": self.embedder, "encoder": self.encoder}
-        engine = self.run_engine
-        forms = {name: get_embedder(each, engine=engine).form() for name, each in encoders.items() if each is not None}
-        forms |= {} if self.retriever is None else {"retriever": self.searcher.form()}
+        # An encoder that is named and one that the index names are the same configuration.
+        found = self.searcher.form()
+        spaces: Mapping[str, Any] = found.get("spaces", {})
+        forms = {option: spaces[way]["embedder"] for way, option in ENCODERS.items() if way in spaces}
+        forms |= {} if self.retriever is None else {"retriever": found}
         tags = {tag: self._values_of(tag) for tag in TAGS}
         kept = {**super().kept(), "index": self.opened_index.form(), **forms, **tags}
         if self.baseline is None:
@@ -422,6 +423,9 @@ class OpenArr(JudgeTask, ModelTask, DescribedTask, StatementsTask):
         searching = {"context", "query", "how"}  # nothing is searched for
         return {**{name: kept[name] for name in kept.keys() - searching}, "frequent": self._frequent()}
 
+
+ENCODERS: Mapping[str, str] = {"dense": "embedder", "image": "encoder"}
+"""By way of searching, the option that names its encoder."""
 
 TAGS = ("topic", "atypicality")
 """Tags of a sample: what most annotators say that the ad is about, and which relation most of them see in it."""

@@ -224,6 +224,14 @@ async def test_an_encoder_that_is_missing_stops_the_run(data: Path) -> None:
     assert "`--embedder`" in str(it.value.hint)
 
 
+async def test_an_encoder_that_is_named_and_one_that_the_index_names_are_one_configuration(data: Path) -> None:
+    place = data.parent / "ads.index"
+    await Index.build(place, index_entries(data).rows, embedder=encoder())
+    given: dict[str, Any] = {"data": data, "index": place, "context": "IN", "how": "dense", "vlm": seeing(data)}
+
+    assert OpenArr(**given).kept() == OpenArr(**given, embedder=encoder()).kept()
+
+
 async def test_a_search_that_is_not_on_record_leaves_what_the_chain_said(data: Path, index: Path) -> None:
     vlm = seeing(data)
     await run_of(OpenArr(data=data, index=index, context="IN", vlm=vlm), data)
