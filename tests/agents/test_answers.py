@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-import time
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from askance.agents.answer_grammar import read_answer, read_numbers
 from askance.nodes import Unreadable
+from tests.clock import cpu_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -335,10 +336,10 @@ HOSTILE = (
 
 @pytest.mark.parametrize("unit", HOSTILE)
 def test_the_time_of_a_reading_grows_with_the_length(unit: str) -> None:
-    took: list[float] = []
-    for length in (10_000, 80_000):
-        began = time.process_time()
+    def read(length: int) -> None:
         with suppress(Unreadable):
             read_answer(unit * (length // len(unit)), ADS)
-        took.append(time.process_time() - began)
+
+    took = [cpu_seconds(partial(read, length)) for length in (10_000, 80_000)]
+
     assert took[1] < 0.5 + 24 * took[0]  # 64 times where it grew with the square
