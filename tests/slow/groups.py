@@ -43,11 +43,11 @@ GROUPS = {
     ),
     "wheel": Group(about="what users install: the wheel, exports, notebooks, OCR", cap=240),
     "local": Group(
-        about="weights in the process: `hf:`, `st:`, `clip:`, `bem:`, `--local`", cap=660, words=ON_EVERY_CORE
+        about="weights in the process: `hf:`, `st:`, `clip:`, `bem:`, `--local`", cap=600, words=ON_EVERY_CORE
     ),
-    "servers": Group(about="`openai:` models at servers, with real weights and far away", cap=900),
+    "servers": Group(about="`openai:` models at servers, with real weights and far away", cap=1100),
     "retrieval": Group(
-        about="indexes of texts: by the command, at their largest, in three stores", cap=480, words=ON_EVERY_CORE
+        about="indexes of texts: by the command, at their largest, in three stores", cap=540, words=ON_EVERY_CORE
     ),
     "vllm": Group(about="`vllm:` models: a server of its own, at an address, in process", cap=600, words=ON_EVERY_CORE),
 }
