@@ -224,13 +224,18 @@ class Index:
             store: the store that was given to `build`, where that was an object.
 
         Raises:
-            UsageError: there is no index, or it was not finished, or the form is none.
+            UsageError: there is no index, or it was not finished, or `source` names none.
             StoreError: `index.json` cannot be read, is damaged, or was written by a newer version.
         """
         if isinstance(source, Index):
             return source if store is None else cls(source._form, source.folder, store)
         if isinstance(source, Mapping):
             return cls(_checked(source, "The form of an index"), None, store)
+        if not isinstance(source, (str, os.PathLike)):  # pyright: ignore[reportUnnecessaryIsInstance]  # a run may say so
+            raise UsageError(
+                f"{str(source)[:MAX_SHOWN]!r} names no index.",
+                hint="Give the folder of one: `askance index build FOLDER`.",
+            )
         path = Path(source)
         folder = path.parent if path.name == INDEX and path.is_file() else path
         return cls(_read_description(folder), folder, store)

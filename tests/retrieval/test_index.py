@@ -760,3 +760,9 @@ def test_memory_and_time_stay_near_those_of_plain_numpy() -> None:
     for name in ("build", "search"):
         assert found[f"{name}, index"][1] < found[f"{name}, numpy"][1] + 150, done.stdout
     assert found["search, index"][0] < 0.1
+
+
+def test_what_is_no_path_names_no_index() -> None:
+    nothing: Any = None
+    with pytest.raises(UsageError, match="'None' names no index"):
+        Index.open(nothing)
