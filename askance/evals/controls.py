@@ -15,6 +15,7 @@ from askance.chains import STATEMENT
 from askance.chains.link import LINKS_BY_NAME
 from askance.errors import BadImage, UsageError
 from askance.evals.evaluation import Evaluation
+from askance.evals.sample import SHOTS
 from askance.evals.solver import ChainSolver
 
 if TYPE_CHECKING:
@@ -58,7 +59,8 @@ def swapped_images(task: Task | Evaluation, *, seed: int = 0) -> Evaluation:
         seed: decides which picture goes where.
 
     Raises:
-        UsageError: a sample has no picture, all have the same one, or the chain has no step for a link that is dropped.
+        UsageError: a sample has no picture, all have the same one, the chain has no step for a link that is dropped, or
+            a sample's examples were chosen by what is like its own picture.
     """
     task = Evaluation.of(task)
     lacking = [sample.id for sample in task.samples if sample.image is None]
@@ -70,6 +72,7 @@ def swapped_images(task: Task | Evaluation, *, seed: int = 0) -> Evaluation:
             hint="Give the task data with pictures, and a context that looks at them.",
         )
     _check_links(task)
+    _check_examples(task)
     pictures = {_digest(sample): sample.image for sample in task.samples}
     if len(pictures) < 2:
         raise UsageError(
@@ -113,6 +116,17 @@ def _check_links(task: Evaluation) -> None:
                 f"The pictures of {task.name!r} cannot be swapped: {link!r} is given with every sample.",
                 hint="Make the task without published descriptions, in a context that looks at the picture.",
             )
+
+
+def _check_examples(task: Evaluation) -> None:
+    """Raises where examples were chosen by likeness: they would tell of the picture that is not shown."""
+    ways = {str(dict(sample.trace.get(SHOTS, {})).get("from", "random")) for sample in task.samples}
+    for how in sorted(ways - {"random"}):
+        raise UsageError(
+            f"The pictures of {task.name!r} cannot be swapped: the examples of each sample were chosen by its own "
+            f"picture or description (shots_from={how}), and tell of it.",
+            hint="Give -T shots_from=random, here and in the run that the control stands beside.",
+        )
 
 
 def _shown(sample: Sample, image: Image | None, links: Collection[str]) -> Sample:

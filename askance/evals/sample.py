@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 EXAMPLES: Final = "examples"
 """The input that holds questions with their answers, shown to the model before it is asked."""
+SHOTS: Final = "shots"
+"""Entry of a sample's trace: which examples were chosen, and how (`askance.evals.suite.shots`)."""
 RECORDED: Final = "recorded"
 """The input of a sample that carries a reply which others recorded; see `askance.evals.suite.recorded_replies`."""
 

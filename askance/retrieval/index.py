@@ -347,7 +347,10 @@ class Index:
     def _open_bm25(self) -> Bm25:
         self._there(_BM25)
         ids = [entry.id for entry in self.entries]
-        return Bm25.open(self._path / WORDS, ids, digest=self.files[_BM25]["sha256"])
+        found = Bm25.open(self._path / WORDS, ids, digest=self.files[_BM25]["sha256"])
+        if found.settings.form() != self.bm25_settings:  # records go by these
+            raise _changed(self._path / INDEX)
+        return found
 
     @property
     def bm25_settings(self) -> JsonObject:

@@ -57,7 +57,8 @@ def test_another_configuration_is_refused(askance: Command, vlm: str, ads: list[
 
     assert (done.code, done.out) == (2, "")
     assert done.err == (
-        "askance: The folder 'kept' holds a run of another configuration.\n"
+        "askance: The folder 'kept' holds a run of another configuration, different in 'context' (none, now 'IN'), "
+        "'prompts.combine.json.prompt', 'prompts.objects.json.prompt' and 2 more.\n"
         "  → Give another `--out`, or the options that the run began with (they stand in its run.json).\n"
     )
 

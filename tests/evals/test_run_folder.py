@@ -35,9 +35,9 @@ def lines(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(text) for text in (folder / "samples.jsonl").read_text(encoding="utf-8").split("\n")[:-1]]
 
 
-def ended(path: Path, *samples: dict[str, Any]) -> None:
+def ended(path: Path, *samples: dict[str, Any], configuration: dict[str, Any] | None = None) -> None:
     """A run that ended before it was finished."""
-    folder = RunFolder(path, CONFIGURATION)
+    folder = RunFolder(path, configuration or CONFIGURATION)
     for sample in samples:
         folder.add(sample)
     folder.close()
@@ -135,15 +135,37 @@ def test_a_line_that_holds_no_longer_is_read_again(own_place: Path) -> None:
     assert list(folder.finished) == ["b"]
 
 
-def test_another_configuration_is_refused(own_place: Path) -> None:
-    ended(own_place / "run", line("a"))
+@pytest.mark.parametrize(
+    ("there", "asked", "different"),
+    [
+        ({"chain": "verbalize"}, {"chain": "atypicality"}, "'chain' ('verbalize', now 'atypicality')"),
+        ({"chain": "c"}, {"chain": "c", "context": "IN"}, "'context' (none, now 'IN')"),
+        (
+            {"options": {"limit": 5}, "a": 1},
+            {"options": {"limit": 9}, "a": 2},
+            "'options.limit' (5, now 9), 'a' (1, now 2)",
+        ),
+        ({"prompts": {"ask": "Look. " * 20}}, {"prompts": {"ask": "See. " * 20}}, "'prompts.ask'"),
+        ({"samples": {"a.jpg": None}}, {"samples": {"b.jpg": None}}, "'pictures'"),
+        ({"x": [1, 2, 3, 4]}, {"x": {"y": 1}}, "'x'"),
+        (
+            {"a": 1, "b": 1, "c": 1, "d": 1, "e": 1},
+            {"a": 2, "b": 2, "c": 2, "d": 2, "e": 2},
+            "'a' (1, now 2), 'b' (1, now 2), 'c' (1, now 2) and 2 more",
+        ),
+    ],
+)
+def test_another_configuration_is_refused(
+    own_place: Path, there: dict[str, Any], asked: dict[str, Any], different: str
+) -> None:
+    ended(own_place / "run", line("a"), configuration=there)
 
     with pytest.raises(UsageError) as refused:
-        RunFolder(own_place / "run", {"chain": "atypicality"})
+        RunFolder(own_place / "run", asked)
 
     assert str(refused.value) == (
-        f"The folder {str(own_place / 'run')!r} holds a run of another configuration. Give another `--out`, or the "
-        "options that the run began with (they stand in its run.json)."
+        f"The folder {str(own_place / 'run')!r} holds a run of another configuration, different in {different}. Give "
+        "another `--out`, or the options that the run began with (they stand in its run.json)."
     )
 
 

@@ -631,6 +631,19 @@ async def test_changed_words_are_no_words(folder: Path) -> None:
     assert list(index.verify()) == []
 
 
+async def test_settings_that_the_words_were_not_made_with_name_no_records(folder: Path) -> None:
+    index = await build(folder)
+    path = folder / "index.json"
+    said = json.loads(path.read_text(encoding="utf-8"))
+    said["bm25"]["k1"] = 0.5
+    path.write_text(json.dumps(said), encoding="utf-8")
+
+    with pytest.raises(StoreError, match=r"index\.json' was changed since"):
+        _ = Index.open(folder).bm25
+    assert [message for message in Index.open(folder).verify() if "index.json" in message]
+    assert (await build(folder)).bm25_settings == index.bm25_settings
+
+
 # --- a folder of strangers ---
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
+from askance.evals.run_folder import ConfigurationDifference, configuration_differences
 from askance.evals.tables import NONE
 from askance.prompts.word_diff import Stretch, excerpt, word_diff
 
@@ -24,18 +25,9 @@ _MODEL = re.compile(r"(?:solver\.)?models\.[^.]+")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConfigurationDifference:
-    """One entry of the configuration in which runs differ."""
-
-    place: str
-    values: tuple[Any, ...]
-    """Its value in each run; None if a run has no such entry."""
-
-
 def differences(runs: Sequence[Run]) -> Iterator[ConfigurationDifference]:
     """The entries in which the configurations of `runs` differ; at the end the versions of askance, if they differ."""
-    yield from _differing([_configuration(run) for run in runs], "")
+    yield from configuration_differences([_configuration(run) for run in runs])
     versions = tuple(run.made_by or None for run in runs)
     if len(set(versions)) > 1:
         yield ConfigurationDifference(place="askance", values=versions)
@@ -51,15 +43,6 @@ def _configuration(run: Run) -> Mapping[str, Any]:
     if listed:
         form["models"] = {str(number): model for number, (_, model) in enumerate(run.roles, start=1)}
     return {**form, "solver": {"models": {} if listed else models, "prompts": run.solver.get("prompts", {})}}
-
-
-def _differing(values: Sequence[Any], place: str) -> Iterator[ConfigurationDifference]:
-    if all(isinstance(value, Mapping) for value in values):
-        forms = [cast("Mapping[str, Any]", value) for value in values]
-        for name in dict.fromkeys(name for form in forms for name in form):
-            yield from _differing([form.get(name) for form in forms], f"{place}.{name}" if place else name)
-    elif any(value != values[0] for value in values[1:]):
-        yield ConfigurationDifference(place=place, values=tuple(values))
 
 
 Change: TypeAlias = "tuple[Stretch, ...]"

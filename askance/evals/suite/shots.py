@@ -36,7 +36,7 @@ from askance.agents.negatives import normal
 from askance.amounts import many
 from askance.errors import BadData, UsageError
 from askance.evals.evaluation import Computed
-from askance.evals.sample import EXAMPLES, Sample, picture_digest
+from askance.evals.sample import EXAMPLES, SHOTS, Sample, picture_digest
 from askance.evals.suite.option_orders import question_id
 from askance.evals.suite.shuffle import random_order, stable_hash
 from askance.evals.suite.suite_task import SuiteTask
@@ -77,9 +77,6 @@ DECIMALS = 6
 
 SHOTS_NOTE = "Examples before each question are not of the paper; they are of images outside the question's own fold"
 """A note on the figures of a suite whose paper shows no examples."""
-
-SHOTS = "shots"
-"""What stands in a sample's trace: which examples were chosen, and how."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

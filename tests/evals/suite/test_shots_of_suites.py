@@ -14,6 +14,7 @@ from askance.chat import ChatRequest, ImagePart
 from askance.errors import BadData, UsageError
 from askance.evals import Run, Task, evaluate
 from askance.evals.analysis.rescore import rescore
+from askance.evals.controls import swapped_images
 from askance.evals.pittads import Aor, ArrMulti, ArrSingle, Asr, Mac
 from askance.evals.run_plan import plan_run, planning
 from askance.evals.runner import SampleEpoch
@@ -221,6 +222,18 @@ def test_what_has_no_examples_is_refused(
     with pytest.raises(UsageError, match=message) as caught:
         made(name, [], ads=ads, whoops=whoops, **options)
     assert caught.value.hint
+
+
+@pytest.mark.parametrize("how", ["knn", "mmr", "balanced"])
+def test_examples_that_tell_of_the_own_picture_go_with_no_swapped_one(how: Any, ads: Path, whoops: Path) -> None:
+    task = made("pittads/mac", [], ads=ads, whoops=whoops, shots_from=how, embedder=by_picture())
+
+    with pytest.raises(UsageError, match=rf"cannot be swapped.*shots_from={how}") as refused:
+        swapped_images(task)
+
+    assert "shots_from=random" in str(refused.value.hint)
+    drawn = made("pittads/mac", [], ads=ads, whoops=whoops, shots_from="random")
+    assert all(sample.inputs["examples"] for sample in swapped_images(drawn).samples)
 
 
 def test_too_few_images_for_folds_are_named(tmp_path: Path) -> None:
