@@ -20,12 +20,15 @@ from askance.retrieval.lance import LanceVectors
 if TYPE_CHECKING:
     from askance.models.encoders.vectors import Half
 
-# Neither has types for all of its functions.
-lancedb: Any = import_module("lancedb")
-pyarrow: Any = import_module("pyarrow")
+pyarrow: Any = import_module("pyarrow")  # without types for all of its functions
 
 ABOUT = {"model": {"name": "random"}, "normalized": True}
 SIZE = 48
+
+
+def connect(folder: Path) -> Any:
+    """LanceDB's own view of a folder; loading it takes two seconds, which the other tests need not wait for."""
+    return import_module("lancedb").connect(folder)
 
 
 @pytest.fixture(scope="module")
@@ -206,7 +209,7 @@ FIELDS = [
 )
 async def test_a_foreign_table_is_named(tmp_path: Path, schema: Any, why: str) -> None:
     store = LanceVectors(tmp_path, ABOUT)
-    lancedb.connect(tmp_path).create_table(store.name, schema=schema)
+    connect(tmp_path).create_table(store.name, schema=schema)
 
     with pytest.raises(StoreError, match=why):
         await store.add(["a"], [half([1.0, 0.0])])
@@ -215,7 +218,7 @@ async def test_a_foreign_table_is_named(tmp_path: Path, schema: Any, why: str) -
 async def test_a_table_reads_no_files_of_another_place(tmp_path: Path) -> None:
     elsewhere, store = LanceVectors(tmp_path / "elsewhere", ABOUT), LanceVectors(tmp_path / "here", ABOUT)
     await elsewhere.add(["a"], [half([1.0, 0.0])])
-    lancedb.connect(store.folder).clone_table(store.name, str(elsewhere.path), is_shallow=True)
+    connect(store.folder).clone_table(store.name, str(elsewhere.path), is_shallow=True)
 
     with pytest.raises(StoreError, match="it names files outside of its folder"):
         await store.search([half([1.0, 0.0])], 1)
@@ -236,7 +239,7 @@ async def test_a_table_of_other_columns_is_named(tmp_path: Path) -> None:
     store = LanceVectors(tmp_path, ABOUT)
     fields = [FIELDS[0], pyarrow.field("vector", pyarrow.list_(pyarrow.float64(), 2)), FIELDS[2]]
     schema = pyarrow.schema(fields, metadata={"askance": store.about})
-    lancedb.connect(tmp_path).create_table(store.name, schema=schema)
+    connect(tmp_path).create_table(store.name, schema=schema)
 
     with pytest.raises(StoreError, match="its columns are not those of an index"):
         await store.lacking(["a"])
@@ -245,7 +248,7 @@ async def test_a_table_of_other_columns_is_named(tmp_path: Path) -> None:
 async def test_an_id_that_stands_twice_is_named(tmp_path: Path) -> None:
     store = LanceVectors(tmp_path, ABOUT)
     await store.add(["a", "b"], [half([1.0, 0.0]), half([0.0, 1.0])])
-    table = lancedb.connect(tmp_path).open_table(store.name)
+    table = connect(tmp_path).open_table(store.name)
     table.add(table.to_arrow().slice(0, 1))
 
     assert list(LanceVectors(tmp_path, ABOUT).verify()) == [
