@@ -220,7 +220,8 @@ class _Imports(ast.NodeVisitor):
 
     def visit_Call(self, node: ast.Call) -> None:
         """`import_module("name")` is an import too."""
-        is_import = ast.unparse(node.func).rpartition(".")[2] in ("import_module", "__import__")
+        called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", None)
+        is_import = called in ("import_module", "__import__")
         name = node.args[0] if node.args else None
         if is_import and isinstance(name, ast.Constant) and isinstance(name.value, str):
             self._add(name.value, node.lineno)

@@ -99,8 +99,6 @@ class BlameOptions:
 def blame(context_: typer.Context, asked: BlameOptions) -> None:
     """Replace one link at a time, ask what follows from it again, and see which link turns wrong answers right."""
     Process.of(context_).without_langchain()
-    import asyncio
-
     from askance.chains import STATEMENT
     from askance.cli.inputs import find_pictures
     from askance.cli.output import print_plan
@@ -109,6 +107,7 @@ def blame(context_: typer.Context, asked: BlameOptions) -> None:
     from askance.evals.catalog import task_of
     from askance.evals.run import Run
     from askance.images import Image
+    from askance.models import run_sync
 
     replacement = _replacement(asked)
     links = [STATEMENT.short if name == "s" else name for name in asked.link or ()] or None
@@ -127,24 +126,22 @@ def blame(context_: typer.Context, asked: BlameOptions) -> None:
             metric=asked.metric,
         )
         if asked.plan:
-            print_plan(asyncio.run(plan_blame(trials)), work.engine, as_json=asked.as_json)
+            print_plan(run_sync(plan_blame(trials)), work.engine, as_json=asked.as_json)
             return
         raise typer.Exit(_blame(asked, trials, work.tally))
 
 
 def _blame(asked: BlameOptions, trials: Trials, tally: Tally) -> int:
     """Makes the trials and prints what they say; returns the exit code."""
-    import asyncio
-
     from askance.amounts import many
     from askance.cli.progress import Progress, calls_state
     from askance.evals.analysis.blame import make_blame
-    from askance.models import Counters
+    from askance.models import Counters, run_sync
     from askance.terminal import printable
 
     try:
         with Progress("trials", state=calls_state(tally, trials.engine)) as progress:
-            blame = asyncio.run(make_blame(trials, out=asked.out, on_trial=progress.update, seed=asked.seed))
+            blame = run_sync(make_blame(trials, out=asked.out, on_trial=progress.update, seed=asked.seed))
     except KeyboardInterrupt:
         print(f"{tally}\nInterrupted. The same command goes on where this one stopped.", file=sys.stderr)
         return INTERRUPTED

@@ -286,24 +286,23 @@ def make_questions(context_: typer.Context, asked: QuestionOptions, calls: Promp
     Exit code 1 where captions are left: by the budget, or because they have no answer.
     """
     Process.of(context_).without_langchain()
-    import asyncio
-
     from askance.cli.output import print_plan
     from askance.cli.progress import Progress, calls_state
     from askance.evals.run_format import LEDGER
     from askance.evals.whoops import Whoops
     from askance.evals.whoops.questions import amake, planned
+    from askance.models import run_sync
     from askance.terminal import json_text
 
     entries = Whoops.open(asked.folder, ids=asked.ids).with_all("captions")[: asked.limit]
     with calls.open(ledger=asked.out / LEDGER) as work:
         maker = _maker(asked, work)
         if calls.plan:
-            print_plan(asyncio.run(planned(entries, maker)), work.engine, as_json=asked.as_json)
+            print_plan(run_sync(planned(entries, maker)), work.engine, as_json=asked.as_json)
             return
         try:
             with Progress("captions", state=calls_state(work.tally, work.engine)) as progress:
-                made = asyncio.run(amake(entries, maker, out=asked.out, on_progress=progress.update))
+                made = run_sync(amake(entries, maker, out=asked.out, on_progress=progress.update))
         except KeyboardInterrupt:
             print("Interrupted. The same command goes on where this one stopped.", file=sys.stderr)
             raise typer.Exit(INTERRUPTED) from None

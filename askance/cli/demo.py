@@ -53,12 +53,12 @@ def demo(
 
 def _demonstrate(*, every: bool, as_json: bool) -> int:
     """Replays the demo and prints it; returns the exit code."""
-    import asyncio
     import time
 
     from askance.cli.display import ReadingDisplay
     from askance.cli.tally import Tally
     from askance.demo import read_table
+    from askance.models import run_sync
 
     start = time.perf_counter()
     tally = Tally()
@@ -66,7 +66,7 @@ def _demonstrate(*, every: bool, as_json: bool) -> int:
     show = ReadingDisplay(len(entries), as_json=as_json, tally=tally)
     if not as_json:
         print(_HEAD)
-    right, chosen = asyncio.run(_replay(_chain(tally), entries, show, every=every))
+    right, chosen = run_sync(_replay(_chain(tally), entries, show, every=every))
     show.close()
     if not as_json:
         _print_summary(show, right=right, chosen=chosen, seconds=time.perf_counter() - start)

@@ -181,17 +181,16 @@ class EvaluationOptions:
 def run(context_: typer.Context, asked: EvaluationOptions, calls: ModelCalls) -> None:
     """Run a task and score it; the same command goes on with a run that was interrupted."""
     _leave_langchain_out(context_, asked.task)
-    import asyncio
-
     from askance.evals.catalog import find_task
     from askance.evals.run_plan import planning
+    from askance.models import run_sync
 
     _check(asked, calls)
     with calls.open() as work:
         _ = work.config  # an error in the settings is said before one in the task
         with planning() if calls.plan else nullcontext():
             task = _task(asked, find_task(asked.task), work)
-        code = asyncio.run(_plan(asked, task, work.engine)) if calls.plan else _EvaluationRun(asked, task, work).run()
+        code = run_sync(_plan(asked, task, work.engine)) if calls.plan else _EvaluationRun(asked, task, work).run()
     raise typer.Exit(code)
 
 
@@ -332,14 +331,13 @@ class _EvaluationRun:
 
     def run(self) -> int:
         """Runs it; returns the exit code."""
-        import asyncio
-
         from askance.cli.output import say_budget
         from askance.cli.progress import EvaluationProgress
+        from askance.models import run_sync
 
         progress = EvaluationProgress(self._tally, self._engine)
         try:
-            run = asyncio.run(self._evaluated(progress))
+            run = run_sync(self._evaluated(progress))
         except KeyboardInterrupt:
             progress.close()
             self._interrupted(progress)
@@ -348,7 +346,7 @@ class _EvaluationRun:
             progress.close()
         self._say(run, progress)
         if self._engine.budget is not None:
-            asyncio.run(say_budget(self._engine.budget, self._left(run) if run.left else None))
+            run_sync(say_budget(self._engine.budget, self._left(run) if run.left else None))
         return OK if run.totals["outcomes"].keys() <= {"answered"} and not run.left else SOME
 
     async def _evaluated(self, progress: EvaluationProgress) -> Run:
@@ -410,15 +408,14 @@ def score(
 
     form = read_description(folder)
     _leave_langchain_out(context_, task or form.get("origin", {}).get("task") or form["configuration"].get("task", ""))
-    import asyncio
-
     from askance.evals.analysis.rescore import rescore
     from askance.evals.catalog import task_of
     from askance.evals.run import Run
+    from askance.models import run_sync
 
     run = Run.open(folder)
     policy = convention.value if convention else None
-    found = asyncio.run(rescore(run, task_of(run, task), reread=reread, convention=policy))
+    found = run_sync(rescore(run, task_of(run, task), reread=reread, convention=policy))
     if as_json:
         form = {**_run_form(found.run), "reread": found.reread, "changed": found.changed, "kept": found.kept}
         print(json.dumps(form))

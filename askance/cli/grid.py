@@ -42,13 +42,13 @@ def grid(
     ] = False,
 ) -> None:
     """Run a grid: every run once, in whatever tables it stands; the same command goes on where it stopped."""
-    import asyncio
     import sys
 
     from askance.cli.columns import table_text
     from askance.cli.process import INTERRUPTED, OK, SOME, Process
     from askance.evals.analysis.grid import GridRunner, grid_file, read_grid, write_tables
     from askance.evals.catalog import find_task
+    from askance.models import run_sync
     from askance.prompts import overlay_prompts
     from askance.terminal import printable
 
@@ -64,13 +64,13 @@ def grid(
         )
         if calls.plan:
             with overlay_prompts(*work.library.overlays):
-                print(_planned(asyncio.run(runner.plan()), work.engine))
+                print(_planned(run_sync(runner.plan()), work.engine))
             raise typer.Exit(OK)
         progress = _GridProgress(work.tally, work.engine)
         chosen = convention.value if convention else "wrong"
         try:
             with overlay_prompts(*work.library.overlays):
-                result = asyncio.run(runner.run(convention=chosen, seed=seed or 0, on_progress=progress))
+                result = run_sync(runner.run(convention=chosen, seed=seed or 0, on_progress=progress))
         except KeyboardInterrupt:
             progress.close()
             print(f"{work.tally}\nInterrupted. The same command goes on where this one stopped.", file=sys.stderr)

@@ -211,15 +211,14 @@ def _print_plan(
     as_json: bool,
 ) -> None:
     """Prints how many texts would be in the index, and how many vectors would be made."""
-    import asyncio
-
+    from askance.models import run_sync
     from askance.retrieval import Index, merge_entries
     from askance.terminal import json_text, printable
 
     entries = merge_entries(rows)
     missing = 0
     if embedder is not None:
-        missing = asyncio.run(Index.plan(folder, entries, embedder=embedder, store=store, engine=embedder.engine))
+        missing = run_sync(Index.plan(folder, entries, embedder=embedder, store=store, engine=embedder.engine))
     if as_json:
         print(json_text({"index": str(folder), "entries": len(entries), "vectors": missing}))
         return
@@ -234,9 +233,8 @@ def _built(
     store: StoreLike,
 ) -> Index | None:
     """The index; None where the build was interrupted, which is said."""
-    import asyncio
-
     from askance.cli.progress import Progress
+    from askance.models import run_sync
     from askance.retrieval import Index
 
     async def made() -> Index:
@@ -249,7 +247,7 @@ def _built(
     total = len({row.id for row in rows})
     with Progress("texts", total, state=lambda: "embedded" if embedder is not None else "words counted") as progress:
         try:
-            return asyncio.run(made())
+            return run_sync(made())
         except KeyboardInterrupt:
             said = str(progress)
     print(f"{said}.\nInterrupted. The same command goes on where this one stopped.", file=sys.stderr)
@@ -355,12 +353,12 @@ class _Search:
 
     def run(self, *, plan: bool) -> int:
         """Searches, or plans that; returns the exit code."""
-        import asyncio
+        from askance.models import run_sync
 
         if plan:
-            return asyncio.run(self._plan())
+            return run_sync(self._plan())
         try:
-            return asyncio.run(self._searched())
+            return run_sync(self._searched())
         except KeyboardInterrupt:
             print(
                 "Interrupted. The same command goes on where this one stopped; what is on record is not asked again.",
@@ -550,16 +548,15 @@ def stats(
     as_json: AsJson = False,
 ) -> None:
     """Say what is in an index, and check its files; exit code 1 where one is damaged or was changed."""
-    import asyncio
-
     from askance.cli.columns import filled, terminal_width
+    from askance.models import run_sync
     from askance.retrieval import Index
     from askance.retrieval.vector_store import load_store
     from askance.terminal import json_text, printable
 
     found = Index.open(folder, store=None if vector_store is None else load_store(vector_store))
     problems = list(dict.fromkeys(found.verify()))
-    twins: Mapping[str, NearTwins] = asyncio.run(_near_twins(found)) if near_twins and not problems else {}
+    twins: Mapping[str, NearTwins] = run_sync(_near_twins(found)) if near_twins and not problems else {}
     try:
         counts = _description(found)
     except StoreError:  # the problems say why

@@ -82,7 +82,7 @@ class CardOptions:
 @spelled_out
 def card(context_: typer.Context, asked: CardOptions, calls: PromptCalls) -> None:
     """Hold a judge against people's labels: how often it is right, beyond chance, and how steady it is."""
-    import asyncio
+    from askance.models import run_sync
 
     Process.of(context_).without_langchain()
     from askance.cli.output import print_plan
@@ -96,7 +96,7 @@ def card(context_: typer.Context, asked: CardOptions, calls: PromptCalls) -> Non
     with calls.open(name="judge") as work:
         judges = _judges(asked, work)
         if calls.plan:
-            print_plan(asyncio.run(_plan(asked, judges, labels)), work.engine, as_json=asked.as_json)
+            print_plan(run_sync(_plan(asked, judges, labels)), work.engine, as_json=asked.as_json)
             return
         made = _result(_card(asked, judges, labels, work))
     rate = None if run is None else corrected_rate(made, run, seed=asked.seed)
@@ -113,10 +113,10 @@ def card(context_: typer.Context, asked: CardOptions, calls: PromptCalls) -> Non
 
 def _result(asking: Coroutine[Any, Any, Made]) -> Made:
     """What `asking` makes; an interrupt ends the command."""
-    import asyncio
+    from askance.models import run_sync
 
     try:
-        return asyncio.run(asking)
+        return run_sync(asking)
     except KeyboardInterrupt:
         print("Interrupted. The same command goes on: what is on record is not asked again.", file=sys.stderr)
         raise typer.Exit(INTERRUPTED) from None
@@ -353,8 +353,9 @@ def prefer(
     Every judge is asked about every pair in both orders, and sees no picture. A side wins a pair where it wins in both
     orders; several judges decide by majority. Ties, flips and pairs without a preference are counted apart.
     """
-    import asyncio
     import json
+
+    from askance.models import run_sync
 
     Process.of(context_).without_langchain()
     from askance.cli.output import print_plan
@@ -376,7 +377,7 @@ def prefer(
         check_judges(judges)
         votes_by_pair(pairs, votes)  # whatever is wrong is said before anybody is asked
         if calls.plan:
-            print_plan(asyncio.run(planned_preferences(judges, pairs)), work.engine, as_json=asked.as_json)
+            print_plan(run_sync(planned_preferences(judges, pairs)), work.engine, as_json=asked.as_json)
             return
         made = _result(_preferences(asked, judges, pairs, votes, work))
     if asked.out is not None:

@@ -102,7 +102,7 @@ class GenerateOptions:
 @spelled_out
 def generate(context_: typer.Context, asked: GenerateOptions, calls: PromptCalls) -> None:
     """Write hard negatives for true statements, one kind a call, into files of the authors' shape."""
-    import asyncio
+    from askance.models import run_sync
 
     Process.of(context_).without_langchain()
     from askance.agents.negatives import kinds_of
@@ -127,7 +127,7 @@ def generate(context_: typer.Context, asked: GenerateOptions, calls: PromptCalls
         name = _writer(asked.llm or (work.default_model("llm") or seeing if of_pictures else None), work, recipe)
         if calls.plan:
             model = None if name is None else work.model(name)
-            plan = asyncio.run(planned_negatives(sources, model, recipe=recipe, prompts=work.library))
+            plan = run_sync(planned_negatives(sources, model, recipe=recipe, prompts=work.library))
             print_plan(plan, work.engine, as_json=asked.as_json)
             return
         raise typer.Exit(_generate(asked, sources, name, recipe, work))
@@ -237,15 +237,14 @@ def _generate(
     work: CommandWorkspace,
 ) -> int:
     """Writes the negatives; returns the exit code."""
-    import asyncio
-
     from askance.cli.progress import Progress, calls_state
     from askance.evals.negatives import PictureStatements, agenerate
+    from askance.models import run_sync
 
     model = None if name is None else work.model(name)
     try:
         with Progress("calls", state=calls_state(work.tally, work.engine)) as progress:
-            run = asyncio.run(
+            run = run_sync(
                 agenerate(
                     sources,
                     model,
@@ -366,7 +365,7 @@ def audit(context_: typer.Context, asked: AuditFileOptions, calls: AuditCalls) -
 
     Exit code 1 where something should be dropped and --apply is not given.
     """
-    import asyncio
+    from askance.models import run_sync
 
     Process.of(context_).without_langchain()
     from askance.cli.output import print_plan
@@ -379,10 +378,10 @@ def audit(context_: typer.Context, asked: AuditFileOptions, calls: AuditCalls) -
     with calls.open(name="negatives") as work:
         options, models = _audit_options(asked, work)
         if calls.plan:
-            plan = asyncio.run(planned_audit(sets, options, rules=rules, seed=asked.seed))
+            plan = run_sync(planned_audit(sets, options, rules=rules, seed=asked.seed))
             print_plan(plan, work.engine, as_json=asked.as_json)
             return
-        found = asyncio.run(_audit(sets, options, models, rules=rules, seed=asked.seed))
+        found = run_sync(_audit(sets, options, models, rules=rules, seed=asked.seed))
     form = found.form()
     if asked.report is not None:
         write_whole(asked.report, json.dumps(form, ensure_ascii=False, indent=1) + "\n")

@@ -66,18 +66,17 @@ def replay(
     Exit codes: 0 everything follows from the records · 1 something does not, is read differently by now or cannot be
     checked, or the signature does not fit · 2 it is no pack.
     """
-    import asyncio
-
     from askance.cli.process import OK, SOME
     from askance.evals.analysis.pack import check_signature, open_pack
     from askance.evals.analysis.pack_check import check_pack
     from askance.evals.catalog import find_task
+    from askance.models import run_sync
     from askance.terminal import json_text
 
     own = {each.name: each for each in map(find_task, task or [])}
     with open_pack(file) as opened:
         signature = check_signature(opened.manifest, opened.signature, signers=signers)
-        report = asyncio.run(check_pack(opened, tasks=own, again=again))
+        report = run_sync(check_pack(opened, tasks=own, again=again))
     if tables is not None:
         tables.mkdir(parents=True, exist_ok=True)
         for name, text in report.tables.items():

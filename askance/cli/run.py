@@ -276,8 +276,6 @@ def _run(asked: RunOptions, calls: Calls, *, ready: Callable[[], None]) -> int:
         StoreError: the records or the run folder cannot be opened.
         CallError: no call can succeed.
     """
-    import asyncio
-
     from askance.chains import plan
     from askance.cli.display import ReadingDisplay
     from askance.cli.inputs import read_options
@@ -285,6 +283,7 @@ def _run(asked: RunOptions, calls: Calls, *, ready: Callable[[], None]) -> int:
     from askance.cli.progress import BatchStatus
     from askance.evals.picture_run import PictureRun, inputs_of, name_of, open_folder
     from askance.evals.runner import BatchOptions
+    from askance.models import run_sync
 
     with calls.open(image_policy=asked.image_policy, settings=asked.settings) as work:
         _ = work.config  # an error in the settings is said before one in the pictures
@@ -296,7 +295,7 @@ def _run(asked: RunOptions, calls: Calls, *, ready: Callable[[], None]) -> int:
         chain = _build(asked, work)
         _say_pictures(samples, finder.drawn, quiet=asked.quiet)
         if calls.plan:
-            found = asyncio.run(plan(chain, inputs_of(samples)))
+            found = run_sync(plan(chain, inputs_of(samples)))
             print_plan(found, work.engine, as_json=asked.as_json)
             return SOME if found.unusable else OK
         configuration = _configuration(asked, chain, samples, finder.drawn)
@@ -320,7 +319,7 @@ def _run(asked: RunOptions, calls: Calls, *, ready: Callable[[], None]) -> int:
         )
         ready()
         try:
-            asyncio.run(run.read(samples))
+            run_sync(run.read(samples))
         except KeyboardInterrupt:
             show.summary(run.counters)
             print(
@@ -340,7 +339,7 @@ def _run(asked: RunOptions, calls: Calls, *, ready: Callable[[], None]) -> int:
             print(f"The run is in {folder.path}.", file=sys.stderr)
         if work.engine.budget is not None and (run.left or not asked.quiet):
             left = plan(chain, inputs_of(run.left)) if run.left else None
-            asyncio.run(say_budget(work.engine.budget, left))
+            run_sync(say_budget(work.engine.budget, left))
         _write_page(asked, chain, work.records, samples, show=show, folder=folder)
         return SOME if show.unanswered or run.left else OK
 

@@ -11,8 +11,11 @@ import asyncio
 import atexit
 import contextlib
 import os
+import signal
+import socket
+import sys
 import threading
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Generator
 from concurrent.futures import Future
 from contextvars import copy_context
 from copy import copy
@@ -110,13 +113,16 @@ async def live(make: Callable[[], Awaitable[T]]) -> T:
 def run_sync(coroutine: Coroutine[Any, Any, T]) -> T:
     """The result of `coroutine`, from a script, any thread, or a notebook whose loop already runs.
 
+    Ctrl-C cancels it, and is raised when it has ended.
+
     Raises:
         UsageError: called on the live loop, which would wait for itself.
     """
     try:
         running = asyncio.get_running_loop()
     except RuntimeError:
-        return asyncio.run(coroutine)
+        with asyncio.Runner() as runner, _woken_by_signals(runner.get_loop()):
+            return runner.run(coroutine)
     if _live is not None and running is _live.loop:
         coroutine.close()
         raise UsageError(
@@ -124,6 +130,28 @@ def run_sync(coroutine: Coroutine[Any, Any, T]) -> T:
             hint="Await the asynchronous form (`ask`, `ainvoke`) there.",
         )
     return _run_beside(coroutine)
+
+
+@contextlib.contextmanager
+def _woken_by_signals(loop: asyncio.AbstractEventLoop) -> Generator[None]:
+    """Has a signal wake `loop`, if this is the thread that handles signals.
+
+    By itself a loop sleeps on where the signal reached another thread, or came just before the loop fell asleep.
+    """
+    if sys.platform == "win32" or threading.current_thread() is not threading.main_thread():
+        yield  # Windows' own loop does so by itself
+        return
+    wakes, rings = socket.socketpair()
+    with wakes, rings:
+        wakes.settimeout(0)
+        rings.settimeout(0)
+        loop.add_reader(wakes, wakes.recv, 4096)
+        before = signal.set_wakeup_fd(rings.fileno(), warn_on_full_buffer=False)
+        try:
+            yield
+        finally:
+            signal.set_wakeup_fd(before)
+            loop.remove_reader(wakes)
 
 
 def _run_beside(coroutine: Coroutine[Any, Any, T]) -> T:

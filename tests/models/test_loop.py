@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
@@ -315,3 +317,20 @@ async def test_models_without_identity_share_nothing_with_each_other(engine: Eng
     models: list[Model] = [get_model(Nameless(text), engine=run) for text in ("one", "two")]
     answers = await asyncio.gather(*(model.generate(ask()) for model in models))
     assert [answer.text for answer in answers] == ["one", "two"]
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="signals reach the main thread here")
+def test_a_signal_that_reaches_another_thread_wakes_the_loop() -> None:
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # tests in the background ignore it
+
+    async def waits() -> None:
+        threading.Timer(0.1, lambda: signal.pthread_kill(threading.get_ident(), signal.SIGINT)).start()
+        await asyncio.sleep(10)
+
+    began = time.monotonic()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            run_sync(waits())
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert time.monotonic() - began < 5
