@@ -67,6 +67,12 @@ def pytest_configure(config: pytest.Config) -> None:
         config.addinivalue_line("markers", f"{mark}: {meaning}; runs with --run-{mark}")
 
 
+@pytest.hookimpl(optionalhook=True)  # of xdist, for `-n auto`
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+    """One worker more than cores, since quick tests wait a fifth of their time; slow ones leave no core idle."""
+    return None if config.getoption("--run-slow") else (os.cpu_count() or 1) + 1
+
+
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     off = [mark for mark in MARKS if not config.getoption(f"--run-{mark}")]
