@@ -194,10 +194,10 @@ class Alternatives:
                     letters[lettered[1]] = place
                     _plant(words, _words_of(name[lettered.end() :]), place)
                 named = _words_of(name)
-                if not (self.numbered and len(named) == 1 and (named[0].isdecimal() or named[0] in _NUMBERS)):
-                    _plant(words, named, place)  # a number alone is an index
-                    _plant(words, _words_of(_in_one_way(plain_text(name))), place)
-                if self.lettered:
+                is_index = self.numbered and len(named) == 1 and (named[0].isdecimal() or named[0] in _NUMBERS)
+                if not is_index:
+                    _plant(words, named, place)
+                if not is_index or self.lettered:
                     _plant(words, _words_of(_NEGATED.sub(" not", _in_one_way(plain_text(name)))), place)
         colons = frozenset(
             place for place, names in enumerate(self.names, start=1) if any(n.endswith(":") for n in names)
@@ -450,8 +450,7 @@ class _Shape:
         text = _CHECKED.sub(lambda box: "❌ " if box[1] == " " else "✅ ", text)
         text = _MATHS.sub(lambda sign: "\nAnswer: " if sign["answer"] else " ", text)
         text = _in_one_way(text)
-        if alternatives.lettered:
-            text = _NEGATED.sub(" not", text)  # what is denied stands before the verb, as in "B does not fit"
+        text = _NEGATED.sub(" not", text)  # what is denied stands before the verb, as in "B does not fit"
         text = _ROW.sub(lambda row: row[0].strip("| \t").replace("|", ":"), text)  # a row of a table
         return _Lexer(text, alternatives).shape()
 
