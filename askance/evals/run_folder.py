@@ -10,18 +10,17 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from askance import __version__
 from askance.chat import JsonObject, key_of
-from askance.documents import MAX_SHOWN
 from askance.errors import StoreError, UsageError
 from askance.evals.ranking import Ranking, place_of_ranking
+from askance.evals.run_configuration import difference_in_words, hash_of_today
 from askance.evals.run_format import (
     CALLS,
     COUNTERS,
@@ -48,10 +47,6 @@ if TYPE_CHECKING:
     from askance.models import Counters
     from askance.replay import Records
 
-_TOLD = 3
-"""Entries that the refusal of another configuration tells."""
-_SHORT = 40
-"""Most characters of a value that it shows."""
 ROOM = "Make room on the disk, or check the rights to the folder; then run the same command again."
 
 
@@ -187,15 +182,16 @@ class RunFolder:
             return
         try:
             there: Any = json.loads(file.read_text(encoding="utf-8"))
-            same = self.hash in {there["hash"], _hash_of_today(there)} and there["format"] == FORMAT
+            same = self.hash in {there["hash"], hash_of_today(there)} and there["format"] == FORMAT
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise UsageError(f"{str(file)!r} describes no run.", hint="Give another `--out`.") from error
         if not same and not any(self.lines()):  # it has no sample yet
             self._save({"started": _now()})
         elif not same:
-            what = _told(there["configuration"], self.configuration)
+            words = difference_in_words(there["configuration"], self.configuration)
+            different = f", different in {words}" if words else ""
             raise UsageError(
-                f"The folder {str(self.path)!r} holds a run of another configuration{what}.",
+                f"The folder {str(self.path)!r} holds a run of another configuration{different}.",
                 hint="Give another `--out`, or the options that the run began with (they stand in its run.json).",
             )
 
@@ -252,67 +248,6 @@ class RunFolder:
             **more,
         }
         _describe(self.path, content)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConfigurationDifference:
-    """One entry of the configuration in which runs differ."""
-
-    place: str
-    values: tuple[Any, ...]
-    """Its value in each run; None if a run has no such entry."""
-
-
-def configuration_differences(forms: Sequence[Any], place: str = "") -> Iterator[ConfigurationDifference]:
-    """The entries in which configurations differ, in the order of the configurations.
-
-    Args:
-        forms: as `run.json` has them.
-        place: the entry that they stand for, with dots; empty for the whole.
-    """
-    if all(isinstance(form, Mapping) for form in forms):
-        maps = [cast("Mapping[str, Any]", form) for form in forms]
-        for name in dict.fromkeys(name for each in maps for name in each):
-            within = [each.get(name) for each in maps]
-            yield from configuration_differences(within, f"{place}.{name}" if place else name)
-    elif any(form != forms[0] for form in forms[1:]):
-        yield ConfigurationDifference(place=place, values=tuple(forms))
-
-
-def _told(there: JsonObject, here: JsonObject) -> str:
-    """Where the configuration of a folder and the one that is asked for differ, in words; its options foremost."""
-    forms = [{**form, "pictures": [*(form.get("samples") or ())]} for form in (there, here)]
-    found = sorted(configuration_differences(forms), key=lambda each: not each.place.startswith("options."))
-    shown = [f"{each.place[:MAX_SHOWN]!r}{_values(*each.values)}" for each in found[:_TOLD]]
-    more = [f"{len(found) - _TOLD:,} more"] if len(found) > _TOLD else []
-    return f", different in {' and '.join((', '.join(shown), *more))}" if shown else ""
-
-
-def _values(there: Any, here: Any) -> str:
-    """The values of an entry, where both are short."""
-    plain = all(value is None or isinstance(value, (str, int, float)) for value in (there, here))
-    shown = ["none" if value is None else repr(value) for value in (there, here)] if plain else []
-    return f" ({shown[0]}, now {shown[1]})" if shown and max(map(len, shown)) <= _SHORT else ""
-
-
-def links_of_today(configuration: Mapping[str, Any]) -> Mapping[str, str]:
-    """Links that older runs of this configuration have under another name, each with the name that it has today.
-
-    In earlier versions the chain `ask` filled in `description`, and that of `pittads/mac` filled in `answers`.
-    """
-    if configuration.get("task") == "pittads/mac":
-        return {"answers": "labels"}
-    return {"description": "reply"} if configuration.get("solver", {}).get("chain") == "ask" else {}
-
-
-def _hash_of_today(form: JsonObject) -> str | None:
-    """The hash of an older run, with today's names of its links; None if no name changed."""
-    configuration: JsonObject = form.get("configuration") or {}
-    names, solver = links_of_today(configuration), configuration.get("solver", {})
-    if not names:
-        return None
-    links = [names.get(link, link) for link in solver.get("links", ())]
-    return key_of("run", {**configuration, "solver": {**solver, "links": links}})
 
 
 class Lines(Mapping[str, JsonObject]):

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from askance.evals.run_folder import ConfigurationDifference, configuration_differences
+from askance.evals.run_configuration import ConfigurationDifference, configuration_differences
 from askance.evals.tables import NONE
 from askance.prompts.word_diff import Stretch, excerpt, word_diff
 

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from askance.concurrency import map_in_order
 from askance.errors import UsageError
 from askance.evals.run import Run, line_of_answer
-from askance.evals.run_folder import amending, keep_ranking, links_of_today, write_lines
+from askance.evals.run_configuration import links_of_today
+from askance.evals.run_folder import amending, keep_ranking, write_lines
 from askance.evals.run_format import PROMPTS, READ_BY, SAMPLES, SCORES
 from askance.evals.scorer import figures_of, scored, unscored_note, write_scores
 from askance.evals.solver import solved
