@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
-from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 
 from askance.amounts import many
 from askance.chains import STATEMENT
@@ -20,6 +20,7 @@ from askance.evals.solver import ChainSolver
 
 if TYPE_CHECKING:
     from askance.chains import Chain
+    from askance.chat import JsonObject
     from askance.evals.sample import Sample
     from askance.evals.task import Task
     from askance.images import Image
@@ -120,7 +121,8 @@ def _check_links(task: Evaluation) -> None:
 
 def _check_examples(task: Evaluation) -> None:
     """Raises where examples were chosen by likeness: they would tell of the picture that is not shown."""
-    ways = {str(dict(sample.trace.get(SHOTS, {})).get("from", "random")) for sample in task.samples}
+    shots: list[Any] = [sample.trace.get(SHOTS) for sample in task.samples]
+    ways = {str(cast("JsonObject", each).get("from")) for each in shots if isinstance(each, Mapping)}
     for how in sorted(ways - {"random"}):
         raise UsageError(
             f"The pictures of {task.name!r} cannot be swapped: the examples of each sample were chosen by its own "
