@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import shutil
@@ -95,11 +94,10 @@ async def say_budget(guard: BudgetGuard, left: Awaitable[Plan] | None) -> None:
     """Says what was spent and, where that stopped the work, what is left to do and what it would cost.
 
     Args:
-        guard: of the budget; nothing is spent any more.
+        guard: of the budget.
         left: plans what is left; None where nothing is.
     """
-    await asyncio.to_thread(guard.close)
-    balance, budget = await asyncio.to_thread(guard.ledger.balance), guard.ledger.budget
+    balance, budget = await guard.balance(), guard.ledger.budget
     lost = f", {budget.words(balance.lost)} of it by processes that were killed" if balance.lost.calls else ""
     print(f"Of the budget of {budget}, {budget.words(balance.spent)} spent{lost}.", file=sys.stderr)
     if left is not None:

@@ -35,7 +35,7 @@ from askance.models.token_estimate import worst_case
 
 if TYPE_CHECKING:
     from askance.chat import ChatRequest, Usage
-    from askance.models.ledger import Ledger
+    from askance.models.ledger import Balance, Ledger
     from askance.models.settings import ModelSettings, Price
 
 _log = logging.getLogger("askance")
@@ -203,6 +203,14 @@ class BudgetGuard:
         """Settles in a thread, in the order of the calls, without a wait; also from a task that is being cancelled."""
         loop, settled = asyncio.get_running_loop(), self._settled()
         self._thread().submit(self._settle, reservation, actual).add_done_callback(lambda _: _wake(loop, settled))
+
+    async def balance(self) -> Balance:
+        """Where the ledger stands when every call that has ended is settled; `ledger.balance` may be a moment behind.
+
+        Raises:
+            StoreError: the ledger cannot be read.
+        """
+        return await asyncio.wrap_future(self._thread().submit(self.ledger.balance))
 
     def close(self) -> None:
         """Waits until everything is settled, and closes the ledger."""

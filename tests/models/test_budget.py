@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -146,10 +147,24 @@ async def test_the_worst_case_is_reserved_before_and_settled_after(guard: Budget
             return await super().generate(request)
 
     await calls(Looking(ANSWER), guard).unrecorded(REQUEST)
-    guard.close()
 
     assert seen == [Balance(spent=NOTHING, lost=NOTHING, reserved=WORST)]
-    assert guard.ledger.balance() == Balance(spent=COST, lost=NOTHING, reserved=NOTHING)
+    assert await guard.balance() == Balance(spent=COST, lost=NOTHING, reserved=NOTHING)
+
+
+async def test_the_balance_waits_for_what_is_being_settled(guard: BudgetGuard, monkeypatch: pytest.MonkeyPatch) -> None:
+    settle = guard.ledger.settle
+
+    def slowly(reservation: int, actual: Cost) -> None:
+        time.sleep(0.05)
+        settle(reservation, actual)
+
+    monkeypatch.setattr(guard.ledger, "settle", slowly)
+
+    await calls(Scripted(ANSWER), guard).unrecorded(REQUEST)
+
+    assert guard.ledger.balance().reserved == WORST
+    assert await guard.balance() == Balance(spent=COST, lost=NOTHING, reserved=NOTHING)
 
 
 @pytest.mark.parametrize(
@@ -189,9 +204,8 @@ async def test_what_a_try_counts_for(guard: BudgetGuard, end: Any, billed: Cost)
             await calls(Scripted(end), guard).unrecorded(REQUEST)
     else:
         await calls(Scripted(end), guard).unrecorded(REQUEST)
-    guard.close()
 
-    assert guard.ledger.balance().spent == billed
+    assert (await guard.balance()).spent == billed
 
 
 @pytest.mark.parametrize(("sent", "billed"), [(True, WORST), (False, NOTHING)], ids=["on its way", "in line"])
@@ -220,12 +234,11 @@ async def test_calls_wait_for_those_under_way_before_the_budget_is_used_up(guard
     made = calls(endpoint, guard)
 
     ended = await asyncio.gather(*[made.unrecorded(REQUEST) for _ in range(40)], return_exceptions=True)
-    guard.close()
 
     # 0.001 dollars: 18 answers leave 0.00028, less than the 0.0003 that the next may cost.
     assert [type(end) for end in ended] == [ChatResponse] * 18 + [OverBudget] * 22
     assert endpoint.calls == 18
-    assert guard.ledger.balance().spent.nanodollars == 18 * COST.nanodollars
+    assert (await guard.balance()).spent.nanodollars == 18 * COST.nanodollars
     assert str(ended[-1]) == (
         "The budget of $0.0010 is used up: $0.0007 spent, and the next call of openai:mine@http://localhost:1/v1 may "
         "take $0.0003. The same command with a larger budget goes on; a smaller `max_tokens` lowers what a call may "
