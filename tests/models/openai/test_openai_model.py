@@ -482,14 +482,10 @@ async def with_variables(model: OpenAIModel) -> str:
     return ""
 
 
-def port_of_nobody() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return server.getsockname()[1]
-
-
 async def test_a_call_that_reached_nobody_is_not_billed(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    nobody = f"127.0.0.1:{port_of_nobody()}/v1"
-    with FakeEndpoint() as endpoint:
+    with socket.socket() as held, FakeEndpoint() as endpoint:
+        held.bind(("127.0.0.1", 0))  # it does not listen, and nobody else can take the port
+        nobody = f"127.0.0.1:{held.getsockname()[1]}/v1"
         with pytest.raises(Unreachable) as caught:
             await make(f"http://{nobody}").generate(hello())
         assert not may_be_billed(caught.value)
