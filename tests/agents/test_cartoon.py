@@ -42,7 +42,6 @@ CAPTIONS = (
     "Next!",
     "B is for bankruptcy.",
 )
-
 FIVE: dict[str, Any] = {"description": "Place: a bar", "options": CAPTIONS}
 SEEN: dict[str, Any] = {"image": PICTURE, "options": CAPTIONS}
 
