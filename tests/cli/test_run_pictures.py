@@ -461,7 +461,7 @@ def test_a_folder_is_allowed_for_a_table_alone(askance: Command, vlm: str, ads: 
     gone = askance("run", "verbalize", "ads", "--allow-folder", "nowhere", "--vlm", vlm)
 
     assert "`--allow-folder` goes with a table, and none is named." in done.err
-    assert "There is no folder 'nowhere'." in gone.err
+    assert "dir 'nowhere' does not exist" in gone.err
 
 
 def test_what_is_no_picture_is_not_quoted(askance: Command, vlm: str, own_place: Path) -> None:

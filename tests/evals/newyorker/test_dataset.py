@@ -423,7 +423,7 @@ def test_a_picture_of_the_leaderboard_that_is_no_file_beside_it(name: str | None
     rows[1]["image"] = name
     file.write_text(json.dumps(rows), encoding="utf-8")
 
-    with pytest.raises(BadData, match="item 1: .* is no name of a picture beside it"):
+    with pytest.raises(BadData, match=r"item 1: .* is no name of a picture beside it"):
         NewYorker.open(folder).items("matching", fold=LEADERBOARD)
 
 
