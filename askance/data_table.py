@@ -194,6 +194,39 @@ def picture_in(value: Any) -> bytes | str | None:
     return value if isinstance(value, (bytes, str)) and value else None
 
 
+def picture_path(named: str, home: Path | None, where: str, *, allowed: Sequence[Path] = ()) -> Path:
+    """The file that a row names as its picture, which may be no link that leads elsewhere.
+
+    Whoever wrote the table is a stranger, and pictures are sent to a model's endpoint.
+
+    Args:
+        named: a path, meant from `home`.
+        home: folder of the table; None where it was downloaded.
+        where: the row, for messages.
+        allowed: other folders in which its user lets pictures lie.
+
+    Raises:
+        BadData: it leads out of these folders, there is none, or it is no name of a file.
+    """
+    if home is None:
+        raise BadData(
+            f"{where}: `image` is the name of a file, {named[:200]!r}, and the data have no folder.",
+            hint="Name the column that holds the pictures themselves: `--column image=NAME`, or under `columns` in a "
+            "task's file.",
+        )
+    path = home / named
+    try:
+        place, folders = path.resolve(), [folder.resolve() for folder in (home, *allowed)]
+    except (OSError, ValueError, RuntimeError) as error:  # RuntimeError: symbolic links that lead to each other
+        raise BadData(f"{where}: `image` is no name of a file: {named[:200]!r}.", hint="Mend the name.") from error
+    if not any(place.is_relative_to(folder) for folder in folders):
+        raise BadData(
+            f"{where}: `image` leads out of the folder of the table: {named[:200]!r}.",
+            hint="Put the pictures beside it, or name their folder: `--allow-folder DIR`.",
+        )
+    return path
+
+
 # --- text ------------------------------------------------------------------------------------------------------------
 
 _BOMS = (

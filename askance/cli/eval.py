@@ -14,7 +14,18 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 import typer
 
 from askance.cli.grid import grid
-from askance.cli.options import AsJson, Batch, Calls, ConventionOption, Llm, ModelCalls, TaskPlace, Vlm, spelled_out
+from askance.cli.options import (
+    AllowFolder,
+    AsJson,
+    Batch,
+    Calls,
+    ConventionOption,
+    Llm,
+    ModelCalls,
+    TaskPlace,
+    Vlm,
+    spelled_out,
+)
 from askance.cli.process import HELP, INTERRUPTED, OK, SOME, Process
 
 if TYPE_CHECKING:
@@ -148,6 +159,7 @@ class EvaluationOptions:
     context: Annotated[
         str | None, typer.Option(help="What the description is made of, for tasks that have one: T_V, V+T, IN, UH, …")
     ] = None
+    allow_folder: AllowFolder = None
     fold: Annotated[
         str | None, typer.Option(help="Which fold of the data is run, for tasks that have folds: 0, 1, …, all.")
     ] = None
@@ -172,7 +184,13 @@ class EvaluationOptions:
     @property
     def for_task(self) -> dict[str, Any]:
         """The options that only a task can take, of those that are given."""
-        named = {"data": self.data, "vlm": self.vlm, "llm": self.llm, "context": self.context}
+        named = {
+            "data": self.data,
+            "vlm": self.vlm,
+            "llm": self.llm,
+            "context": self.context,
+            "allow_folder": self.allow_folder,
+        }
         return {name: value for name, value in named.items() if value is not None}
 
 

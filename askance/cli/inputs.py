@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from askance.data_table import DataTable, as_list, names_data_table, open_data_table, picture_in
+from askance.data_table import DataTable, as_list, names_data_table, open_data_table, picture_in, picture_path
 from askance.documents import parse_yaml
 from askance.errors import BadData, BadImage, BadOptions, UsageError
 from askance.images import SUFFIXES
@@ -81,6 +81,8 @@ class PictureFinder:
     named: Sequence[str]
     columns: Mapping[str, str] = field(default_factory=dict[str, str])
     """For tables: the columns of the image and of the options."""
+    allowed: Sequence[Path] = ()
+    """For tables: folders beside their own in which their pictures may lie."""
     limit: int | None = None
     """Only so many, the first ones."""
     sample: int | None = None
@@ -108,6 +110,8 @@ class PictureFinder:
             raise UsageError(
                 "`--column` goes with a table, and none is named.", hint="Name a CSV file, or leave it out."
             )
+        if self.allowed and not self._tables:
+            raise UsageError("`--allow-folder` goes with a table, and none is named.", hint="Leave it out.")
         threads = ThreadPoolExecutor(_FETCHED_AT_ONCE)  # it begins no thread before there is an address
         try:
             found = [self._key(found, threads) for found in self._chosen()]
@@ -199,12 +203,7 @@ class PictureFinder:
             elif _is_address(picture):
                 yield _Found(picture, picture, options)
             else:
-                if table.home is None:
-                    raise BadData(
-                        f"{row.where}: {picture[:200]!r} is the name of a file, and the data have no folder.",
-                        hint="--column image=NAME takes the column that holds the pictures.",
-                    )
-                path = table.home / picture
+                path = picture_path(picture, table.home, row.where, allowed=self.allowed)
                 yield _Found(path.as_posix(), path, options)
 
     def _key(

@@ -107,6 +107,15 @@ Local = Annotated[
 ]
 Yes = Annotated[bool, typer.Option("--yes", help="Agree to the download of --local beforehand.")]
 
+AllowFolder = Annotated[
+    list[Path] | None,
+    typer.Option(
+        help="A folder beside a table's own in which the pictures that it names may lie; may be repeated.",
+        exists=True,
+        file_okay=False,
+    ),
+]
+
 # How they are asked.
 Plan = Annotated[
     bool, typer.Option("--plan", help="Only say what would be asked and what that would cost; ask nothing.")

@@ -206,12 +206,14 @@ class YamlTask(Task):
     """Reasons over words; by default the VLM does."""
     context: Context | None = None
     """How the description is made; by default as the file says."""
+    allow_folder: Sequence[Path] = Field(default=(), exclude=True)
+    """Folders beside that of the data in which the pictures that a table names may lie."""
     prompts: PromptLibrary | None = Field(default=None, exclude=True, repr=False)
     """The library of prompts."""
 
     @override
     def samples(self) -> Sequence[Sample]:
-        return Rows(self.declaration, self.solver().chain).read(self._place())
+        return Rows(self.declaration, self.solver().chain, allowed=self.allow_folder).read(self._place())
 
     @override
     def scorer(self) -> Scorer:

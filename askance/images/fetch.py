@@ -1,17 +1,18 @@
 """Pictures from the web, fetched only when the caller asks, and from public addresses alone.
 
-Each host is resolved once, all its addresses are checked, and the connection goes to one of the checked addresses. So a
-host name that resolves to another address a moment later (DNS rebinding) gains nothing. Redirects are checked in the
-same way. Proxies of the environment are not used.
+Each host is resolved once, within the time limit. All its addresses are checked, and the connection goes to one of the
+checked addresses. So a host name that resolves to another address a moment later (DNS rebinding) gains nothing.
+Redirects are checked in the same way. Proxies of the environment are not used.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from threading import Event, Timer
+from threading import Event, Thread, Timer
 from typing import TYPE_CHECKING, cast
 from urllib.parse import quote, urljoin, urlsplit
 
@@ -53,12 +54,39 @@ def fetch(url: str, *, max_bytes: int = MAX_BYTES, timeout: float = TIMEOUT, res
     deadline = time.monotonic() + timeout
     for _ in range(1 + _MAX_REDIRECTS):
         target = _Target.of(url)
-        addresses = (resolve or public_addresses)(target.host, target.port)
+        addresses = _resolved(resolve or public_addresses, target, deadline)
         answer = _get(target, addresses, deadline=deadline, max_bytes=max_bytes)
         if isinstance(answer, bytes):
             return answer
         url = _redirect_url(url, answer.location)
     raise UnusableImage(f"is redirected more than {_MAX_REDIRECTS} times", _SAVE_IT)
+
+
+def _resolved(resolve: Resolver, target: _Target, deadline: float) -> Sequence[str]:
+    """The addresses of a host; a thread of its own asks for them, since a name server may not answer.
+
+    Raises:
+        UnusableImage: none may be connected to, or they are not known at the deadline.
+    """
+    found: Future[Sequence[str]] = Future()
+
+    def ask() -> None:
+        try:
+            found.set_result(resolve(target.host, target.port))
+        except BaseException as error:  # noqa: BLE001  # it is raised where the result is waited for
+            found.set_exception(error)
+
+    Thread(target=ask, name="askance resolver", daemon=True).start()
+    try:
+        return found.result(timeout=max(0.0, deadline - time.monotonic()))
+    except TimeoutError as error:
+        raise _too_late() from error
+
+
+def _too_late() -> UnusableImage:
+    return UnusableImage(
+        "cannot be fetched: it takes too long", "Raise the time limit, or save the picture and name the file."
+    )
 
 
 def public_addresses(host: str, port: int) -> Sequence[str]:
@@ -159,9 +187,7 @@ def _get(target: _Target, addresses: Sequence[str], *, deadline: float, max_byte
     else:
         if not expired.is_set():
             return answer
-    raise UnusableImage(
-        "cannot be fetched: it takes too long", "Raise the time limit, or save the picture and name the file."
-    )
+    raise _too_late()
 
 
 def _read_response(response: HTTPResponse, max_bytes: int) -> bytes | _Redirect:

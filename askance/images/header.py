@@ -97,8 +97,8 @@ def _format(data: bytes) -> Format:
         return "webp"
     if not data:
         raise UnusableImage("is empty", "Fetch or export it again.")
-    known = "PNG, JPEG, WebP, GIF, BMP and TIFF"
-    raise UnusableImage(f"holds no picture that is known here: it begins with {data[:12]!r}", f"Known are {known}.")
+    # What it holds instead is not quoted: it may be a file that nobody meant to show.
+    raise UnusableImage("holds no picture that is known here", "Known are PNG, JPEG, WebP, GIF, BMP and TIFF.")
 
 
 def _mode(picture: ImageFile, form: Format) -> str:

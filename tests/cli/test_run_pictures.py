@@ -405,3 +405,70 @@ def test_a_plan_names_the_pictures_that_cannot_be_used(askance: Command, vlm: st
 
     assert done.code == 1
     assert "· 3 images cannot be used: The picture 'ads/a.png' holds no picture" in done.out
+
+
+# --- where the pictures of a table may lie ---------------------------------------------------------------------------
+
+
+def outside(own_place: Path) -> Path:
+    """A folder with a table, and beside that folder a picture and a file that is none."""
+    draw(own_place / "table", "a.png")
+    draw(own_place / "private", "b.png")
+    Path("private/key.txt").write_text("SECRET-KEY of somebody", encoding="utf-8")
+    Path("table/link.png").symlink_to(Path("../private/b.png"))
+    return Path("table/t.jsonl")
+
+
+LEADING_OUT: dict[str, Any] = {
+    "beside": "../private/b.png",
+    "a link": "link.png",
+    "no picture": "../private/key.txt",
+    "a map": {"path": "../private/b.png", "bytes": None},
+    "there and back": "../table/../private/b.png",
+}
+
+
+@pytest.mark.parametrize("name", [*LEADING_OUT, "absolute"])
+def test_a_table_names_no_picture_outside_its_folder(
+    name: str, askance: Command, endpoint: FakeEndpoint, vlm: str, own_place: Path
+) -> None:
+    table = outside(own_place)
+    named = LEADING_OUT.get(name, str(own_place / "private" / "b.png"))
+    table.write_text(json.dumps({"image": "a.png"}) + "\n" + json.dumps({"image": named}) + "\n", encoding="utf-8")
+
+    done = askance("run", "verbalize", str(table), "--vlm", vlm, *IN)
+
+    assert done.code == 2
+    assert "'table/t.jsonl', line 2: `image` leads out of the folder of the table: " in done.err
+    assert "--allow-folder" in done.err
+    assert "SECRET" not in done.err + done.out
+    assert not endpoint.requests
+
+
+def test_another_folder_may_be_allowed(askance: Command, vlm: str, own_place: Path) -> None:
+    table = outside(own_place)
+    table.write_text(json.dumps({"image": "../private/b.png"}), encoding="utf-8")
+
+    done = askance("run", "verbalize", str(table), "--allow-folder", "private", "--vlm", vlm, *IN)
+    other = askance("run", "verbalize", str(table), "--allow-folder", "table", "--vlm", vlm, *IN)
+
+    assert (done.code, images(done.lines)) == (0, ["table/../private/b.png"])
+    assert other.code == 2
+
+
+def test_a_folder_is_allowed_for_a_table_alone(askance: Command, vlm: str, ads: list[str]) -> None:
+    done = askance("run", "verbalize", "ads", "--allow-folder", "ads", "--vlm", vlm)
+    gone = askance("run", "verbalize", "ads", "--allow-folder", "nowhere", "--vlm", vlm)
+
+    assert "`--allow-folder` goes with a table, and none is named." in done.err
+    assert "dir 'nowhere' does not exist" in gone.err
+
+
+def test_what_is_no_picture_is_not_quoted(askance: Command, vlm: str, own_place: Path) -> None:
+    outside(own_place)
+    Path("table/key.png").write_text("SECRET-KEY of somebody", encoding="utf-8")
+
+    done = askance("run", "verbalize", "table/key.png", "--vlm", vlm, *IN)
+
+    assert "holds no picture that is known here" in done.err
+    assert "SECRET" not in done.err + done.out

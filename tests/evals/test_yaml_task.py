@@ -142,6 +142,22 @@ def test_examples_that_nobody_would_show_are_refused() -> None:
         find_task(str(path))(vlm=answering()).samples()
 
 
+def test_pictures_in_another_folder_need_its_users_word(tmp_path: Path) -> None:
+    draw(tmp_path / "far", "c.png")
+    path = write(POSTERS, {"image": str(tmp_path / "far" / "c.png"), "options": OPTIONS, "target": 1})
+
+    with pytest.raises(BadData, match="`image` leads out of the folder") as caught:
+        find_task(str(path))(vlm=answering()).samples()
+    assert "--allow-folder DIR" in str(caught.value.hint)
+    task = find_task(str(path))(vlm=answering(), allow_folder=[tmp_path / "far"])
+    (sample,) = task.samples()
+    assert sample.image is not None
+    assert "allow_folder" not in task.kept()
+    path.write_text(path.read_text(encoding="utf-8") + "allow_folder: [/]\n", encoding="utf-8")
+    with pytest.raises(UsageError, match="`allow_folder` is not known"):
+        find_task(str(path))
+
+
 def test_options_may_stand_once_for_all_rows() -> None:
     path = write(
         POSTERS + f"options: {OPTIONS}\n", {"image": "a.png", "target": 2}, "", {"image": "b.png", "target": 1}

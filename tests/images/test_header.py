@@ -101,7 +101,7 @@ TOO_MANY = "has {}×{} pixels, more than 50 million. Scale it down first."
 CUT_OFF = "is cut off. Fetch or export it again."
 BROKEN = "cannot be decoded: …. Save it anew, or leave it out."
 """In Pillow's words, which differ between its versions."""
-UNKNOWN = "holds no picture that is known here: it begins with {!r}. Known are PNG, JPEG, WebP, GIF, BMP and TIFF."
+UNKNOWN = "holds no picture that is known here. Known are PNG, JPEG, WebP, GIF, BMP and TIFF."
 
 APPLE = b"\x89PNG\r\n\x1a\n" + struct.pack(">I", 4) + b"CgBI\0\0\0\0" + struct.pack(">I", zlib.crc32(b"CgBI\0\0\0\0"))
 """How a PNG begins that Xcode has pressed; Pillow opens it."""

@@ -225,9 +225,9 @@ def _leaderboard_rows(task: TaskName, file: DataFile) -> Iterator[Callable[[], S
 def _leaderboard_row(task: TaskName, form: object, *, file: DataFile, where: str) -> SourceRow:
     """A row of the leaderboard. It hides the contest: the picture stands for it, by a number below zero of its name."""
     row, letters = mapping_in(form, where), LETTERS[: CHOICES[task]]
-    name, choices = str(row.get("image")), mapping_in(row.get("choices"), f"{where}, 'choices'")
-    if PurePosixPath(name).name != name or "\\" in name:
-        raise BadData(f"{where}: {name[:80]!r} is no name of a picture beside it.", hint=MEND)
+    name, choices = row.get("image"), mapping_in(row.get("choices"), f"{where}, 'choices'")
+    if not isinstance(name, str) or not _is_beside(file, name):
+        raise BadData(f"{where}: {str(name)[:80]!r} is no name of a picture beside it.", hint=MEND)
     if "".join(sorted(choices)) != letters:
         raise BadData(f"{where}: the choices {', '.join(sorted(choices))[:80]!r} are not {letters}.", hint=MEND)
     values = {
@@ -236,6 +236,13 @@ def _leaderboard_row(task: TaskName, form: object, *, file: DataFile, where: str
         "instance_id": row.get("instance_id"),
     }
     return SourceRow("test", where, values, partial(_beside, file, name))
+
+
+def _is_beside(file: DataFile, name: str) -> bool:
+    """Whether a name is that of a file beside `file`, and no link that leads elsewhere."""
+    if name in {"", ".."} or PurePosixPath(name).name != name or "\\" in name or "\0" in name:
+        return False
+    return bool(file.member) or file.path.with_name(name).resolve().parent == file.path.parent.resolve()
 
 
 def _beside(file: DataFile, name: str) -> Image | None:
