@@ -14,7 +14,18 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 import typer
 
 from askance.cli.grid import grid
-from askance.cli.options import AsJson, Batch, Calls, ConventionOption, Llm, ModelCalls, TaskPlace, Vlm, spelled_out
+from askance.cli.options import (
+    AsJson,
+    Batch,
+    Calls,
+    ConventionOption,
+    Extract,
+    Llm,
+    ModelCalls,
+    TaskPlace,
+    Vlm,
+    spelled_out,
+)
 from askance.cli.process import HELP, INTERRUPTED, OK, SOME, Process
 
 if TYPE_CHECKING:
@@ -145,6 +156,7 @@ class EvaluationOptions:
     data: Annotated[Path | None, typer.Option(help="Folder or file of the data.")] = None
     vlm: Vlm = None
     llm: Llm = None
+    extract: Extract = None
     context: Annotated[
         str | None, typer.Option(help="What the description is made of, for tasks that have one: T_V, V+T, IN, UH, …")
     ] = None
@@ -225,6 +237,8 @@ def _task(asked: EvaluationOptions, task: type[Task], work: Workspace) -> Evalua
         found = task(**options).evaluation()
     if asked.label is not None:
         found = replace(found, label=asked.label)
+    if asked.extract is not None:
+        found = found.with_extractor(work.model(asked.extract))
     if "ids" in rest:
         found = found.with_ids(read_names(rest["ids"]))
     if "limit" in rest:
