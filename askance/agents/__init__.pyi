@@ -40,6 +40,7 @@ from .explain import explain_from_description as explain_from_description
 from .explain import explain_from_picture as explain_from_picture
 from .explain import identify_from_description as identify_from_description
 from .explain import identify_from_picture as identify_from_picture
+from .extract import extract_answer as extract_answer
 from .guess import Guesses as Guesses
 from .guess import GuessQuestion as GuessQuestion
 from .guess import guess_action_reasons as guess_action_reasons

@@ -14,6 +14,7 @@ from askance.agents.picture_agent import PictureAgent, Subject
 from askance.errors import BadOptions
 from askance.nodes import AnswerField, TypedAnswer
 from askance.nodes.answer import Texts, list_schema, number_schema, text_schema
+from askance.nodes.closed_set import ClosedSet
 from askance.prompts.fence import LETTERS
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ class Chooser(PictureAgent[OptionsQuestion, Choice]):
 
     takes = OptionsQuestion
     gives = Choice
+    chooses = True
 
     def __init__(
         self,
@@ -92,6 +94,15 @@ class Chooser(PictureAgent[OptionsQuestion, Choice]):
     @override
     def read_text(self, text: str, subject: OptionsQuestion) -> Choice:
         return Choice(numbers=read_answer(text, subject.options, single=self.mode == "single"))
+
+    @override
+    def closed_set(self, subject: OptionsQuestion) -> ClosedSet:
+        options = {str(number): option for number, option in enumerate(subject.options, start=1)}
+        return ClosedSet(options, several=self.mode == "multi")
+
+    @override
+    def chosen(self, subject: OptionsQuestion, places: Sequence[int]) -> Choice:
+        return Choice(numbers=tuple(places))
 
     @override
     def variables(self, subject: OptionsQuestion) -> Mapping[str, Any]:
@@ -148,6 +159,10 @@ class LetterChooser(Chooser):
     @override
     def read_text(self, text: str, subject: OptionsQuestion) -> Choice:
         return Choice(numbers=read_answer(text, subject.options, single=True, lettered=True))
+
+    @override
+    def closed_set(self, subject: OptionsQuestion) -> ClosedSet:
+        return ClosedSet(dict(zip(LETTERS, subject.options, strict=False)))
 
 
 class CaptionChooser(Chooser):

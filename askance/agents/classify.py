@@ -13,6 +13,7 @@ from askance.agents.picture_agent import PictureAgent, Subject
 from askance.atypicality import DEFINITIONS, NAMES, RELATIONS
 from askance.nodes import AnswerField, TypedAnswer, Unreadable
 from askance.nodes.answer import list_schema, text_schema
+from askance.nodes.closed_set import ClosedSet
 from askance.nodes.reply import final_text, plain_text, says_none
 
 if TYPE_CHECKING:
@@ -77,6 +78,7 @@ class AtypicalityClassifier(PictureAgent[Subject, Atypicalities]):
     picture_prompt = "classify_from_picture"
     takes = Subject
     gives = Atypicalities
+    chooses = True
 
     @override
     def variables(self, subject: Subject) -> Mapping[str, Any]:
@@ -90,6 +92,15 @@ class AtypicalityClassifier(PictureAgent[Subject, Atypicalities]):
     @override
     def read_text(self, text: str, subject: Subject) -> Atypicalities:
         return read_categories(text)
+
+    @override
+    def closed_set(self, subject: Subject) -> ClosedSet:
+        texts = (*LINES, "none of these; the picture is not atypical")
+        return ClosedSet(dict(zip(LABELS, texts, strict=True)), several=True)
+
+    @override
+    def chosen(self, subject: Subject, places: Sequence[int]) -> Atypicalities:
+        return Atypicalities.of(LABELS[place - 1] for place in places)
 
 
 def read_categories(text: str) -> Atypicalities:

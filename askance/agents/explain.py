@@ -10,9 +10,10 @@ from typing_extensions import override
 from askance.agents.answer_grammar import Alternatives, choices
 from askance.agents.picture_agent import PictureAgent, VisualQuestion
 from askance.nodes import TextAnswer, TextNode, Unreadable
+from askance.nodes.closed_set import ClosedSet
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 IdentificationLabel = Literal["weird", "normal"]
 """Whether something in a picture goes against common sense (*WHOOPS!*, section 4.1)."""
@@ -59,6 +60,7 @@ class Identifier(Replier):
     prompt = "identify_from_description"
     picture_prompt = "identify_from_picture"
     gives = Identification
+    chooses = True
     field = "answer"
     labels = IDENTIFICATION_LABELS
 
@@ -69,6 +71,14 @@ class Identifier(Replier):
         if len(places) != 1:
             raise Unreadable("the answer must be one word, weird or normal")
         return Identification(text=IDENTIFICATION_LABELS[places.pop() - 1])
+
+    @override
+    def closed_set(self, subject: VisualQuestion) -> ClosedSet:
+        return ClosedSet(dict.fromkeys(IDENTIFICATION_LABELS, ""))
+
+    @override
+    def chosen(self, subject: VisualQuestion, places: Sequence[int]) -> Identification:
+        return Identification(text=IDENTIFICATION_LABELS[places[0] - 1])
 
 
 class Answerer(Replier):

@@ -29,6 +29,7 @@ from askance.atypicality import (
 from askance.errors import UsageError
 from askance.nodes import AnswerField, Node, Result, Unreadable, skipped
 from askance.nodes.answer import Texts, TypedInput, number_schema, text_field, text_schema
+from askance.nodes.closed_set import ClosedSet
 from askance.nodes.reply import final_text, is_refusal, plain_text, strip_quotes
 from askance.tools.vision import LONGEST_NAME
 
@@ -68,6 +69,7 @@ class StatementDetector(Node[StatementQuestion, Statement]):
     prompt = "detect_statement"
     takes = StatementQuestion
     gives = Statement
+    chooses = True
 
     @override
     def unasked(self, subject: StatementQuestion) -> Result[Statement] | None:
@@ -94,6 +96,15 @@ class StatementDetector(Node[StatementQuestion, Statement]):
     @override
     def read_text(self, text: str, subject: StatementQuestion) -> Statement:
         return self.answer(subject, numbers=read_answer(text, statement_texts(subject.objects), single=True))
+
+    @override
+    def closed_set(self, subject: StatementQuestion) -> ClosedSet:
+        statements = enumerate(statement_texts(subject.objects), start=1)
+        return ClosedSet({str(number): statement for number, statement in statements})
+
+    @override
+    def chosen(self, subject: StatementQuestion, places: Sequence[int]) -> Statement:
+        return self.answer(subject, numbers=places)
 
 
 class StatementChooser(Chooser):

@@ -18,6 +18,7 @@ from askance.agents.explain import Reply
 from askance.errors import UsageError
 from askance.nodes import AnswerField, Node, TextAnswer, TextNode, TypedAnswer, Unreadable
 from askance.nodes.answer import Texts, TypedInput, list_schema, text_list, text_schema
+from askance.nodes.closed_set import ClosedSet
 from askance.nodes.reply import answer_lines, is_refusal, plain_text, says_none, strip_quotes
 from askance.tools import ImageTool
 
@@ -86,6 +87,7 @@ class PictureAsker(ImageTool[Reply]):
         self.question = question
         self.labels = {_folded(label): label for label in labels}
         self.several = several
+        self.chooses = bool(labels)
         if len(self.labels) < len(labels) or any(not key or _SEPARATORS.search(key) for key in self.labels):
             raise UsageError(
                 f"These cannot all be labels: {list(labels)!r}.",
@@ -127,6 +129,15 @@ class PictureAsker(ImageTool[Reply]):
     @override
     def read_text(self, text: str, subject: Image) -> Reply:
         return Reply(text=self._text(text))
+
+    @override
+    def closed_set(self, subject: Image) -> ClosedSet | None:
+        return ClosedSet(dict.fromkeys(self.labels.values(), ""), several=self.several) if self.labels else None
+
+    @override
+    def chosen(self, subject: Image, places: Sequence[int]) -> Reply:
+        labels = [*self.labels.values()]
+        return Reply(text=self._chosen([labels[place - 1] for place in places]))
 
     def _text(self, text: str) -> str:
         if not self.labels:

@@ -102,7 +102,7 @@ def models_of(chain: Chain) -> list[Model]:
     Raises:
         UsageError: it has none, or they share no engine.
     """
-    models = list(dict.fromkeys(node.model for node in chain.nodes))
+    models = [*chain.models]
     if not models:
         raise UsageError(f"The chain {chain.name!r} asks no model.", hint="It needs no batches.")
     if any(model.engine is not models[0].engine for model in models):

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from typing_extensions import override
 
+from askance.agents import extract_answer
 from askance.chains.link import LINKS, LINKS_BY_NAME, Link, check_pickle
 from askance.chains.notebook import chain_html
 from askance.chains.output_line import SCHEMA
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
     from typing_extensions import TypeIs
 
     from askance.chat import JsonObject
+    from askance.models import Model, ModelLike
+    from askance.prompts import PromptLibrary
 
 CONCURRENCY = 16
 """Pictures under way at once where the caller does not say."""
@@ -186,8 +189,13 @@ class Chain(Runnable["Given", Reading]):
     @property
     def nodes(self) -> tuple[Node[Any, Any], ...]:
         """The nodes that ask a model, in the order of the links."""
-        nodes: list[NodeLike] = [step.node for step in self.steps]
-        return tuple(cast("Node[Any, Any]", node) for node in nodes if isinstance(node, Node))
+        return (*self._asking.values(),)
+
+    @property
+    def _asking(self) -> Mapping[str, Node[Any, Any]]:
+        """The nodes that ask a model, by link."""
+        nodes: list[tuple[str, NodeLike]] = [(step.link.name, step.node) for step in self.steps]
+        return {link: cast("Node[Any, Any]", node) for link, node in nodes if isinstance(node, Node)}
 
     @property
     def shows_examples(self) -> bool:
@@ -227,6 +235,31 @@ class Chain(Runnable["Given", Reading]):
             else:
                 kept[link] = replace(step, node=node, asks_nobody=False)
         return Chain(self.get_name(), target=self.target, steps=kept.values(), mode=self.mode)
+
+    def with_extractor(self, model: ModelLike, *, prompts: PromptLibrary | None = None) -> Chain:
+        """This chain with a model that reads replies which its choosing nodes cannot read.
+
+        Args:
+            model: is asked once about each such reply; it may say that the reply chooses nothing.
+            prompts: where its prompt is looked up; by default the overlay folder in use and the package's own.
+
+        Raises:
+            UsageError: no node of the chain chooses from a closed set of answers.
+        """
+        extractor = extract_answer(model, prompts=prompts)
+        choosing = {link: node.with_extractor(extractor) for link, node in self._asking.items() if node.chooses}
+        if not choosing:
+            raise UsageError(
+                f"No link of the chain {self.name!r} chooses from a closed set of answers.",
+                hint="Leave the extractor out: free answers are taken as they are.",
+            )
+        return self.with_nodes(**choosing)
+
+    @property
+    def models(self) -> tuple[Model, ...]:
+        """The models that the chain's nodes ask, each once; extractors behind the others."""
+        extractors = [node.extractor.model for node in self.nodes if node.extractor is not None]
+        return tuple(dict.fromkeys([*(node.model for node in self.nodes), *extractors]))
 
     def _step(self, link: str) -> Step:
         for step in self.steps:

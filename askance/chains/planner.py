@@ -56,6 +56,9 @@ if TYPE_CHECKING:
     from askance.errors import CallError
     from askance.models import Model, ModelSettings
 
+EXTRACTION = "extraction"
+"""The role of a model that reads replies which cannot be read otherwise; a plan counts those on record."""
+
 SECONDS_A_CALL = 3.0
 """What a call is taken to last where nothing is known of it."""
 
@@ -455,6 +458,9 @@ class ChainWalk:
             return cast("NodeLike", _WithoutModel(step, self.without_model))
         node = cast("Node[Any, Any]", own)
         link = step.link
+        if node.extractor is not None:  # its replies are known where those of the node are on record
+            reading = self._planner.counter(EXTRACTION, node.extractor, batched=True)
+            node = node.with_extractor(reading.counting_copy(node.extractor))
         counter = self._planner.counter(link.name, node, batched=True, typical_bytes=link.typical_bytes)
         self._counters[link.name] = counter
         counting = counter.counting_copy(node)

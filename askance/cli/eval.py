@@ -20,6 +20,7 @@ from askance.cli.options import (
     Batch,
     Calls,
     ConventionOption,
+    Extract,
     Llm,
     ModelCalls,
     TaskPlace,
@@ -156,6 +157,7 @@ class EvaluationOptions:
     data: Annotated[Path | None, typer.Option(help="Folder or file of the data.")] = None
     vlm: Vlm = None
     llm: Llm = None
+    extract: Extract = None
     context: Annotated[
         str | None, typer.Option(help="What the description is made of, for tasks that have one: T_V, V+T, IN, UH, …")
     ] = None
@@ -243,6 +245,8 @@ def _task(asked: EvaluationOptions, task: type[Task], work: Workspace) -> Evalua
         found = task(**options).evaluation()
     if asked.label is not None:
         found = replace(found, label=asked.label)
+    if asked.extract is not None:
+        found = found.with_extractor(work.model(asked.extract))
     if "ids" in rest:
         found = found.with_ids(read_names(rest["ids"]))
     if "limit" in rest:

@@ -99,6 +99,9 @@ Vlm = Annotated[
     str | None, typer.Option(help="The model that sees: a spec such as openai:gpt-4o, or a name from askance.toml.")
 ]
 Llm = Annotated[str | None, typer.Option(help="The model that reads words; by default the VLM.")]
+Extract = Annotated[
+    str | None, typer.Option(help="A model that reads which option a reply chooses where no rule can read it.")
+]
 Local = Annotated[
     bool,
     typer.Option(

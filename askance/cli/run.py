@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from askance.cli.options import AllowFolder, Batch, Calls, Llm, PromptCalls, Vlm, spelled_out
+from askance.cli.options import AllowFolder, Batch, Calls, Extract, Llm, PromptCalls, Vlm, spelled_out
 from askance.cli.process import INTERRUPTED, OK, SOME, Process, complain
 from askance.errors import AskanceError, ConfigError, UsageError
 
@@ -68,6 +68,7 @@ class RunOptions:
     ]
     vlm: Vlm = None
     llm: Llm = None
+    extract: Extract = None
     options: Annotated[
         Path | None,
         typer.Option(
@@ -507,7 +508,8 @@ def _build(asked: RunOptions, work: Workspace) -> Chain:
     vlm = work.model(vlm_name)
     llm_name = asked.llm or work.default_model("llm")
     llm = vlm if llm_name is None else work.model(llm_name)
-    return _chain(asked, vlm, llm, work.library)
+    chain = _chain(asked, vlm, llm, work.library)
+    return chain if asked.extract is None else chain.with_extractor(work.model(asked.extract), prompts=work.library)
 
 
 def _chain(asked: RunOptions, vlm: Model, llm: Model, prompts: PromptLibrary) -> Chain:
@@ -569,7 +571,6 @@ def _configuration(asked: RunOptions, chain: Chain, samples: PictureOptions, dra
     """Everything that decides the lines of a run folder, and how its pictures were drawn."""
     from askance.evals.picture_run import samples_form
 
-    models = dict.fromkeys(node.model for node in chain.nodes)
     return {
         "chain": asked.chain,
         "context": asked.context,
@@ -577,7 +578,7 @@ def _configuration(asked: RunOptions, chain: Chain, samples: PictureOptions, dra
         "choose": None if asked.choose is None else asked.choose.value,
         "count": asked.count,
         "step_by_step": asked.step_by_step,
-        "models": [model.form() for model in models],
+        "models": [model.form() for model in chain.models],
         "prompts": {prompt.path.name: prompt.digest for node in chain.nodes for prompt in node.prompts_in_use},
         **({} if asked.question is None else {"question": asked.question}),
         **({} if asked.draws is None else {"draws": asked.draws}),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from askance.chains import Chain
 from askance.errors import UsageError
 from askance.evals.sample import Sample, grouped_by_picture
-from askance.evals.solver import ChainSolver
+from askance.evals.solver import ChainSolver, with_extractor
 
 if TYPE_CHECKING:
     from askance.chat import ModelId
@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from askance.evals.solver import Solver
     from askance.evals.task import Task
     from askance.models import Engine, Model
+
+
+EXTRACTOR = "extractor"
+"""The role of a model that reads replies which cannot be read otherwise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +94,16 @@ class Evaluation:
         if isinstance(self.solver, Chain):
             object.__setattr__(self, "solver", ChainSolver(self.solver))
         object.__setattr__(self, "samples", grouped_by_picture(self.samples))
+
+    def with_extractor(self, model: Model) -> Evaluation:
+        """The evaluation with a model that reads replies which cannot be read otherwise.
+
+        Raises:
+            UsageError: the solver reads no replies of a closed set of answers.
+        """
+        label = f"{self.label}, extracted by {model.id}" if self.label else ""
+        models = {**self.models, EXTRACTOR: model}
+        return replace(self, solver=with_extractor(self.solver, model), models=models, label=label)
 
     def limited(self, count: int) -> Evaluation:
         """The evaluation of the first `count` samples.

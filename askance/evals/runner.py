@@ -193,7 +193,7 @@ def evaluate(task: Task | Evaluation, **options: Any) -> Run:
 def models_of(solver: Solver) -> list[Model]:
     """The models that a solver asks, each once; none if the solver does not say."""
     if isinstance(solver, ChainSolver):
-        return list(dict.fromkeys(node.model for node in solver.chain.nodes))
+        return [*solver.chain.models]
     return list(getattr(solver, "models", ()))
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
 from askance.chains import Reading
 from askance.chains.output_line import line_of
-from askance.errors import AskanceError, CallError, StoreError
+from askance.errors import AskanceError, CallError, StoreError, UsageError
 from askance.evals.sample import Prediction
 from askance.models import collect_keys
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from askance.chains import Chain
     from askance.chat import Json, JsonObject, Outcome
     from askance.evals.sample import Sample
+    from askance.models import Model
     from askance.nodes import Node
 
 
@@ -55,6 +56,10 @@ class ChainSolver:
         self.chain = chain
         self.given = given or given_of
         self._value = value or target_value
+
+    def with_extractor(self, model: Model) -> ChainSolver:
+        """This solver with a model that reads replies which the chain cannot read; see `Chain.with_extractor`."""
+        return ChainSolver(self.chain.with_extractor(model), given=self.given, value=self._value)
 
     async def ainvoke(self, sample: Sample, /, config: Any = None) -> Prediction:
         """The prediction for one sample."""
@@ -176,6 +181,20 @@ async def _called(solver: Solver, sample: Sample) -> object:
     function = cast("Callable[[Sample], object]", solver)
     found = function(sample) if inspect.iscoroutinefunction(function) else await asyncio.to_thread(function, sample)
     return await cast("Awaitable[object]", found) if inspect.isawaitable(found) else found
+
+
+def with_extractor(solver: Solver, model: Model) -> Solver:
+    """`solver` with a model that reads replies which cannot be read otherwise.
+
+    Raises:
+        UsageError: it reads no replies of a closed set of answers.
+    """
+    extracting: Callable[[Model], Solver] | None = getattr(solver, "with_extractor", None)
+    if extracting is None:
+        raise UsageError(
+            "This solver reads no replies, so there is nothing to extract.", hint="Leave the extractor out."
+        )
+    return extracting(model)
 
 
 def form_of(solver: Solver) -> JsonObject:

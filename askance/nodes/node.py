@@ -2,14 +2,17 @@
 
 A node asks in the strictest mode that its endpoint supports: a JSON Schema that the endpoint enforces, a JSON object,
 or JSON that only the prompt asks for. The caller may choose the text protocol of the paper instead. If a reply cannot
-be read, the model is asked once more and told what was wrong; then the outcome is `invalid`, with the text.
+be read, the node's extractor reads it, where there is one. Otherwise the model is asked once more and told what was
+wrong; then the outcome is `invalid`, with the text.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from copy import copy
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
 from pydantic import ValidationError
 from typing_extensions import override
@@ -18,6 +21,7 @@ from askance.chat import Message, ResponseFormat, TextPart
 from askance.errors import BadImage, CallError, ReplayMiss, UsageError
 from askance.models import get_model, run_sync
 from askance.nodes.answer import AnswerField, TextAnswer, faults, schema_of, text_field, text_schema
+from askance.nodes.closed_set import UnreadReply
 from askance.nodes.reply import final_text, json_object
 from askance.nodes.result import Call, Result, Unreadable, no_answer
 from askance.nodes.runnable import Runnable
@@ -33,6 +37,7 @@ if TYPE_CHECKING:
     from askance.chat import ChatRequest, ChatResponse, JsonObject, Outcome
     from askance.images import Image
     from askance.models import Model, ModelLike, OutputMode
+    from askance.nodes.closed_set import ClosedSet, Extraction
     from askance.nodes.example import Example
     from askance.prompts.prompt import PromptTurn
 
@@ -64,6 +69,10 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
     """Type of the answer."""
     max_tokens: ClassVar[int] = 1024
     """Most tokens of an answer where the model's settings say nothing; a model that thinks gets more on top."""
+    chooses: bool = False
+    """Whether the question has a closed set of answers."""
+    extractor: Node[UnreadReply, Extraction] | None = None
+    """Reads replies that the node cannot read, where its question has a closed set of answers; None is nobody."""
 
     def __init__(
         self,
@@ -95,6 +104,33 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
         self._begin()
+
+    def with_extractor(self, extractor: Node[UnreadReply, Extraction]) -> Self:
+        """This node with an extractor, such as `askance.agents.extract_answer`, for replies that it cannot read.
+
+        Raises:
+            UsageError: the question has no closed set of answers.
+        """
+        if not self.chooses:
+            raise UsageError(
+                f"`{self.name}` is answered freely, so there is nothing to extract.",
+                hint="Give the extractor to a node that chooses among options.",
+            )
+        node = copy(self)
+        node.extractor = extractor
+        return node
+
+    def closed_set(self, subject: In) -> ClosedSet | None:  # noqa: ARG002  # a subclass may have one
+        """The answers that the question about `subject` has; None where the answer is free."""
+        return None
+
+    def chosen(self, subject: In, places: Sequence[int]) -> Out:  # noqa: ARG002
+        """The answer that chooses these places of `closed_set`, from 1.
+
+        Raises:
+            Unreadable: they are no answer.
+        """
+        raise Unreadable("nothing is chosen here")
 
     def prompt_of(self) -> str:
         """Name of the prompt that is used where the caller names none."""
@@ -244,8 +280,9 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
 
     @property
     def prompts_in_use(self) -> tuple[Prompt, ...]:
-        """The prompts that the node has looked up so far."""
-        return tuple(self._prompts.values())
+        """The prompts that the node has looked up so far, and those of its extractor."""
+        own = tuple(self._prompts.values())
+        return own if self.extractor is None else (*own, *self.extractor.prompts_in_use)
 
     def _prompt_for(self, form: Form) -> Prompt:
         if form not in self._prompts:
@@ -301,6 +338,9 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
             except Unreadable as error:
                 if mode == "json_schema" and not response.meta.replayed:
                     self._notice(response.text, subject)
+                extracted = await self._extracted(response.text, subject, calls)
+                if extracted is not None:
+                    return replace(extracted, output_mode=mode)
                 if last:
                     return Result(
                         outcome="invalid", reason=str(error), raw=response.text, calls=tuple(calls), output_mode=mode
@@ -309,6 +349,32 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
             else:
                 return Result(outcome="answered", value=value, calls=tuple(calls), output_mode=mode)
         raise AssertionError  # pragma: no cover  # the last round always returns
+
+    async def _extracted(self, reply: str, subject: In, calls: list[Call]) -> Result[Out] | None:
+        """What the extractor reads in a reply; None where there is no extractor, or it reads nothing.
+
+        A call of the extractor that fails is the outcome: another try may read the reply.
+        """
+        choices = None if self.extractor is None or not final_text(reply).strip() else self.closed_set(subject)
+        if self.extractor is None or choices is None:
+            return None
+        found = await self.extractor.ask(UnreadReply(reply=reply, choices=choices))
+        calls += found.calls
+        if found.outcome == "failed":
+            return Result(
+                outcome="failed",
+                reason=found.reason,
+                error=found.error,
+                raw=reply,
+                calls=tuple(calls),
+                failure=found.failure,
+            )
+        if found.value is None or not found.value.places:
+            return None
+        with suppress(Unreadable):
+            value = self.chosen(subject, found.value.places)
+            return Result(outcome="answered", value=value, calls=tuple(calls))
+        return None
 
     def _call(self, request: ChatRequest, response: ChatResponse) -> Call:
         return Call(
@@ -343,8 +409,6 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
         return [field.name for field in self.fields(subject)]
 
     def _asked_again(self, request: ChatRequest, reply: str, error: str) -> ChatRequest:
-        from dataclasses import replace
-
         form = "text" if self._output_mode == "paper" else "json"
         turns = self.prompts.find("reask", form=form, family=self.model.family).render(error=error)
         complaint = tuple(Message(turn.role, (TextPart(turn.text),)) for turn in turns)

@@ -18,6 +18,7 @@ from askance.errors import ReplayMiss
 from askance.evals import aevaluate, find_task
 from askance.images import CLEAN_POLICY, ORIGINAL_POLICY, Image
 from askance.models import Config, Engine, Model, ScriptedModel, get_embedder, get_model, get_scorer
+from askance.nodes.closed_set import ClosedSet, UnreadReply
 from askance.prompts import Form, Prompt, PromptLibrary
 from askance.replay import MemoryStore, Record
 from askance.retrieval import Bm25Settings, RetrievalQuery, retriever
@@ -186,6 +187,13 @@ CASES: dict[str, Asking] = {
     "caption_from_description": node(agents.caption_from_description, SAID),
     "find_candidates": node(agents.find_candidates, "A cat sits on a cup."),
     "find_candidates, two": node(agents.find_candidates, "A cat sits on a cup.", count=2),
+    **{
+        f"extract_answer{of}": node(agents.extract_answer, UnreadReply(reply="The bricks.", choices=choices))
+        for of, choices in (
+            ("", ClosedSet({"1": "cup", "2": "bricks"}, several=True)),
+            (" of letters", ClosedSet({"A": "cup", "B": "bricks"})),
+        )
+    },
     "write_question": node(agents.write_question, {"caption": "A cat sits on a cup.", "answer": "a cup"}),
 }
 """By name, what asks in the packaged prompts."""

@@ -58,6 +58,7 @@ INPUTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "explain_joke_from_picture": (("caption",), ("step_by_step",)),
     "brainstorm": (("description",), ()),
     "guess_action_reasons": (("description",), ("statement", "count")),
+    "extract_answer": (("reply", "options"), ("several",)),
     "reask": (("error",), ()),
 }
 FAMILIES = {"classify_atypicality", "detect_statement", "choose_action_reason", "choose_action_reasons"}

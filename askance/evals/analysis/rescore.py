@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from askance.concurrency import map_in_order
 from askance.errors import UsageError
+from askance.evals.evaluation import EXTRACTOR
 from askance.evals.run import Run, line_of_answer
 from askance.evals.run_configuration import links_of_today
 from askance.evals.run_folder import amending, keep_ranking, write_lines
 from askance.evals.run_format import PROMPTS, READ_BY, SAMPLES, SCORES
 from askance.evals.scorer import figures_of, scored, unscored_note, write_scores
-from askance.evals.solver import solved
+from askance.evals.solver import solved, with_extractor
 from askance.models import Engine, use_draw
 from askance.models.factory import model_from_form
 from askance.nodes.reply import READERS
@@ -109,7 +110,8 @@ def _solver(run: Run, task: type[Task]) -> Solver:
     engine = Engine(mode="replay", records=run.records)
     models = {role: model_from_form(form, engine) for role, form in run.configuration["models"].items()}
     samples = list({answer.sample.id: answer.sample for answer in run.answers}.values())
-    return task.of_run(run.configuration["options"], models=models, engine=engine, samples=samples).solver()
+    solver = task.of_run(run.configuration["options"], models=models, engine=engine, samples=samples).solver()
+    return with_extractor(solver, models[EXTRACTOR]) if EXTRACTOR in models else solver
 
 
 async def rerun(run: Run, task: type[Task], *, own_prompts: bool = False) -> AsyncGenerator[Rerun, None]:

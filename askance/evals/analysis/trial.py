@@ -18,10 +18,11 @@ from askance.chains import DESCRIPTION, NARRATION, OBJECTS, SCENE_TEXT, STATEMEN
 from askance.chains.output_line import link_values
 from askance.chat import key_of
 from askance.errors import UsageError
+from askance.evals.evaluation import EXTRACTOR
 from askance.evals.run_format import PROMPTS
 from askance.evals.sample import Prediction
 from askance.evals.scorer import bounds_of, scored
-from askance.evals.solver import ChainSolver
+from askance.evals.solver import ChainSolver, with_extractor
 from askance.models.factory import model_from_form
 from askance.nodes import Result, skipped
 from askance.prompts import overlay_prompts
@@ -407,6 +408,7 @@ def _solver(run: Run, task: type[Task], *, engine: Engine, models: Mapping[str, 
     kept = run.path / PROMPTS
     with overlay_prompts(kept) if kept.is_dir() else nullcontext():
         solver = task.of_run(run.configuration["options"], models=made, engine=engine).solver()
+        solver = with_extractor(solver, made[EXTRACTOR]) if EXTRACTOR in made else solver
     if not isinstance(solver, ChainSolver):
         raise UsageError(
             f"The task {run.task!r} is answered by no chain, so that there are no links to blame.",

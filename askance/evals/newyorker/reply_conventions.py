@@ -32,6 +32,7 @@ from askance.evals.newyorker.layout import LETTERS
 from askance.evals.sample import Sample, Score
 from askance.evals.suite.recorded_replies import RecordedReply, RepliesTask
 from askance.nodes import Unreadable
+from askance.nodes.closed_set import ClosedSet
 from askance.nodes.reply import final_text
 
 if TYPE_CHECKING:
@@ -158,6 +159,10 @@ class ConventionTask(RepliesTask):
 
     reading: Convention = "ours"
     """How a recorded reply is read: by our grammar, by the authors' rule, or by that of their leaderboard script."""
+
+    def choices_of(self, sample: Sample) -> ClosedSet:
+        """The captions of a sample by their letters, in the order in which it shows them."""
+        return ClosedSet(dict(zip(letters_of(sample), options_of(sample), strict=True)))
 
     def read_reply(self, sample: Sample, reply: RecordedReply) -> list[int]:
         """The answer in a recorded reply, by the convention of the task.

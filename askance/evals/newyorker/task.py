@@ -384,7 +384,7 @@ class CaptionTask(RankerTask, ConventionTask, CartoonTask):
     @override
     def solver(self) -> Solver:
         if self.replies is not None:
-            return self.replies.solver(self.read_reply)
+            return self.replies.solver(self.read_reply, choices=self.choices_of if self.reading == "ours" else None)
         if self.ranker is not None:
             return self.ranker
         subject = self.view.options_question

@@ -25,22 +25,29 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from typing_extensions import override
 
+from askance.agents import extract_answer
 from askance.amounts import many
 from askance.chains import REPLY, Chain
+from askance.chains.planner import EXTRACTION
 from askance.chat import OUTCOMES
 from askance.documents import UnreadableDocument, parse_json
 from askance.errors import BadData, MalformedReply, UnknownFinish, UsageError
 from askance.evals.sample import RECORDED, Prediction, Sample
+from askance.evals.solver import nodes_form, prompt_files
 from askance.evals.suite.files import MAX_MARKS, read_bytes
 from askance.evals.task import Task
 from askance.models.openai.chat import from_chat
 from askance.models.replies import clean_text
 from askance.nodes import Unreadable
+from askance.nodes.closed_set import UnreadReply
 
 if TYPE_CHECKING:
     from askance.chains import Planner, Reading
     from askance.chat import Json, JsonObject, Outcome
     from askance.evals.evaluation import Evaluation
+    from askance.models import Model
+    from askance.nodes import Node
+    from askance.nodes.closed_set import ClosedSet, Extraction
 
 ID, REPLIES, ERROR = "instance_id", ("response", "full_response"), "error"
 """Fields of a row: its id, the names that its reply may have, and what stands there where the call failed."""
@@ -99,6 +106,9 @@ _ANSWERED = ("outcome", "answered")
 ReadReply: TypeAlias = "Callable[[Sample, RecordedReply], Json]"
 """Gives the answer that a sample's reply has, as JSON, as the task's scorer takes it; raises `Unreadable` if none."""
 
+ChoicesOf: TypeAlias = "Callable[[Sample], ClosedSet]"
+"""Gives the answers that a sample's question has. An extracted answer is the list of their places, from 1."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class ReplyFile:
@@ -152,13 +162,14 @@ class ReplyFile:
         """The file that a run has kept; its replies lie with the samples of the run."""
         return cls(sha256=str(form.get("sha256")), rows=int(form.get("rows") or 0))
 
-    def solver(self, read: ReadReply) -> RecordedReplies:
+    def solver(self, read: ReadReply, *, choices: ChoicesOf | None = None) -> RecordedReplies:
         """The solver that reads the answers from the replies that samples carry.
 
         Args:
             read: gives the answer in a reply; raises `Unreadable` if there is none.
+            choices: the answers that there are, so that an extractor can be given; None if they are free.
         """
-        return RecordedReplies(read, file=self)
+        return RecordedReplies(read, file=self, choices=choices)
 
     def with_replies(
         self, samples: Sequence[Sample], *, left_out: Collection[str] = ()
@@ -317,7 +328,7 @@ def _completion(found: Any, where: str) -> RecordedReply:
 
 
 class RecordedReplies:
-    """Reads the answers to samples from the replies that they carry; it asks no model.
+    """Reads the answers to samples from the replies that they carry; it asks no model but an extractor, if it has one.
 
     A sample without a reply is `skipped`, an empty or unreadable reply is `invalid`; a refused, filtered, cut off or
     failed call keeps its outcome. What was replied stands with the link `reply` of the prediction.
@@ -325,24 +336,60 @@ class RecordedReplies:
     Args:
         read: gives the answer in a reply; raises `Unreadable` if there is none.
         file: where the replies are from.
+        choices: the answers that there are, from which an extractor may choose; None if they are free.
+        extractor: reads replies that `read` cannot read; None is nobody.
     """
 
-    def __init__(self, read: ReadReply, *, file: ReplyFile) -> None:
+    def __init__(
+        self,
+        read: ReadReply,
+        *,
+        file: ReplyFile,
+        choices: ChoicesOf | None = None,
+        extractor: Node[UnreadReply, Extraction] | None = None,
+    ) -> None:
         self.read = read
         self.file = file
+        self.choices = choices
+        self.extractor = extractor
+        self.models: Sequence[Model] = () if extractor is None else (extractor.model,)
         self.chain = Chain("recorded replies", target=REPLY, steps=())
         """A chain without steps, for the plan of a run: nothing is asked."""
 
+    def with_extractor(self, model: Model) -> RecordedReplies:
+        """This solver with a model that reads replies which `read` cannot read.
+
+        Raises:
+            UsageError: the answers are free, or a convention of the papers reads them.
+        """
+        if self.choices is None:
+            raise UsageError(
+                "Nothing can be extracted from these replies: their answers are free, or are read by the papers' rule.",
+                hint="Leave the extractor out, or read choices by our rules.",
+            )
+        return RecordedReplies(self.read, file=self.file, choices=self.choices, extractor=extract_answer(model))
+
+    @property
+    def prompts(self) -> Mapping[str, str]:
+        """The text of the extractor's prompt files, by file name."""
+        return {} if self.extractor is None else prompt_files([self.extractor])
+
     def form(self) -> JsonObject:
         """Everything that decides the answers, beside the task's options."""
-        return {"replies": self.file.form()}
+        extracted = {} if self.extractor is None else nodes_form([self.extractor])
+        return {"replies": self.file.form(), **extracted}
 
     def given(self, sample: Sample) -> Mapping[str, Any]:
         """The input of the chain without steps."""
         return {"name": sample.id}
 
-    async def plan(self, sample: Sample, reading: Reading, planner: Planner) -> None:
-        """Counts nothing: nothing is asked."""
+    async def plan(self, sample: Sample, reading: Reading, planner: Planner) -> None:  # noqa: ARG002  # of all solvers
+        """Counts the extractor's call, if there is one to make."""
+        if self.extractor is None:
+            return
+        counter = planner.counter(EXTRACTION, self.extractor)
+        with planner.counting(), counter.counting(self.extractor):
+            await self.ainvoke(sample)
 
     async def ainvoke(self, sample: Sample, /, config: Any = None) -> Prediction:  # noqa: ARG002  # as of a Runnable
         """The prediction for one sample."""
@@ -354,11 +401,28 @@ class RecordedReplies:
         try:
             if not reply.is_said:
                 raise Unreadable("the reply is empty")
-            value = self.read(sample, reply)
+            return _answered(self.read(sample, reply), reply)
         except Unreadable as error:
-            return _unanswered("invalid", str(error), reply)
-        link: JsonObject = {"outcome": "answered", "calls": [], "value": reply.text}
-        return Prediction(outcome="answered", value=value, links={REPLY.name: link})
+            extracted = await self._extracted(sample, reply)
+            return _unanswered("invalid", str(error), reply) if extracted is None else extracted
+
+    async def _extracted(self, sample: Sample, reply: RecordedReply) -> Prediction | None:
+        """What the extractor reads in a reply; None where there is no extractor, or it reads nothing."""
+        if self.extractor is None or self.choices is None or not reply.is_said:
+            return None
+        found = await self.extractor.ask(UnreadReply(reply=reply.text, choices=self.choices(sample)))
+        keys = [call.key for call in found.calls]
+        if found.outcome == "failed":
+            unanswered = _unanswered("failed", found.reason, reply)
+            return replace(unanswered, links={REPLY.name: {**unanswered.links[REPLY.name], "error": found.error}})
+        if found.value is None or not found.value.places:
+            return None
+        return _answered([*found.value.places], reply, calls=keys)
+
+
+def _answered(value: Json, reply: RecordedReply, *, calls: Sequence[str] = ()) -> Prediction:
+    link: JsonObject = {"outcome": "answered", "calls": [*calls], "value": reply.text}
+    return Prediction(outcome="answered", value=value, links={REPLY.name: link})
 
 
 def _unanswered(outcome: Outcome, reason: str | None, reply: RecordedReply) -> Prediction:

@@ -21,7 +21,16 @@ from askance.evals.run_plan import plan_run
 from askance.evals.runner import SampleEpoch
 from askance.evals.suite.context import NOTHING
 from askance.images import Image
-from askance.models import Model, ScriptedEmbedder, ScriptedScorer
+from askance.models import (
+    Capabilities,
+    Engine,
+    Model,
+    ScriptedEmbedder,
+    ScriptedModel,
+    ScriptedScorer,
+    get_model,
+    run_sync,
+)
 from askance.replay import MemoryStore
 from tests.evals.newyorker import cartoons
 from tests.evals.newyorker.cartoons import ANIMALS, CONTESTS, animal
@@ -317,6 +326,32 @@ def test_recorded_replies_need_no_model_and_no_picture(tmp_path: Path, reading: 
 
     assert figures(run)["accuracy"] == figures(run)["accuracy, official reading"] == 1
     assert submission_of(run).answers == {item.id: item.label for item in items}
+
+
+def test_recorded_replies_in_prose_are_extracted_and_rescored(tmp_path: Path) -> None:
+    data = cartoons.lines(tmp_path / "data", pictures=False)
+    items = [item for fold in range(5) for item in NewYorker.open(data).items("matching", fold=fold)]
+    rows = [{"instance_id": item.id, "response": f"I laughed most at the {item.label}-th of them."} for item in items]
+    file = tmp_path / "replies.jsonl"
+    file.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+
+    def extract(request: ChatRequest) -> str:
+        (found,) = re.findall(r"at the (\w)-th", request.messages[-1].text)
+        return json.dumps({"quote": f"at the {found}-th", "answers": [found]})
+
+    script = ScriptedModel(extract, identity="reader", capabilities=Capabilities(schema="enforced"))
+    task = CartoonMatching(data=data, answers=file).evaluation()
+    assert figures(evaluate(task))["accuracy"] == 0
+    engine = Engine(records=MemoryStore())
+    run = evaluate(task.with_extractor(get_model(script, engine=engine)), out=tmp_path / "run", engine=engine)
+
+    assert figures(run)["accuracy"] == 1
+    asked = len(script.requests)
+    assert run_sync(rescore(run, CartoonMatching, reread=True)).changed == ()
+    assert len(script.requests) == asked
+    official = CartoonMatching(data=data, answers=file, reading="official").evaluation()
+    with pytest.raises(UsageError, match="read by the papers' rule"):
+        official.with_extractor(get_model(script))
 
 
 def test_the_leaderboard_is_answered_without_figures(tmp_path: Path, asked: Asked) -> None:
