@@ -40,7 +40,7 @@ def mcnemar_exact(b: int, c: int) -> float:
         UsageError: one of the two is no count.
     """
     check_counts(b, c)
-    return fair_coin_p(b, b + c)
+    return fair_coin_p(int(b), int(b + c))
 
 
 def fair_coin_p(heads: int, tosses: int) -> float:
