@@ -13,6 +13,7 @@ import pytest
 
 from askance.errors import Refused
 from askance.evals import Figure, Metric, Run, Sample, Score, Scorer, Task, compare, evaluate, mean
+from askance.evals.analysis.rescore import rescore
 from askance.evals.report.run_part import part_of
 from askance.evals.run import SampleResult
 from askance.evals.sample import Prediction
@@ -315,12 +316,55 @@ def test_a_run_shows_means_first_and_is_scored_again_without_the_data() -> None:
     assert found.figures[0].metric == "accuracy"
     assert found.figure("accuracy").value == 0.75
     assert found.figure("accuracy: fold 4").samples == 8
-    assert "Figures are plain means over folds" in " ".join(found.notes)
+    assert "Figures are plain means over folds (5 where no note says otherwise)" in " ".join(found.notes)
+    assert not [note for note in found.notes if "a mean over" in note]
     assert table_of_runs([found]).columns[3:9] == (
         *("accuracy", "by sums", "spread"),
         *("accuracy, pooled", "by sums, pooled", "spread, pooled"),
     )
     assert Run.open("a").figures == found.figures
+
+
+class SomeByTheCrowd(Contests):
+    """As the others, but fold 2 has no item of which the crowd decides."""
+
+    name = "tests/contests-by-the-crowd"
+
+    def scorer(self) -> Scorer:
+        """Means over folds, also of the items of which the crowd decides."""
+
+        def values(right: float, sample: Sample) -> Score:
+            crowd = {"crowd": right} if sample.tags["fold"] != 2 else {}
+            return Score(values={**values_of(right).values, **crowd})
+
+        scorer = replace(
+            SCORER,
+            score=lambda sample, value: values(float(value == sample.target), sample),
+            metrics=(*SCORER.metrics, mean("crowd"), mean("size", better="neither")),
+            if_wrong=lambda sample: values(0.0, sample),
+            if_right=lambda sample: values(1.0, sample),
+        )
+        return over_folds(scorer, self.found("folds", lambda: folds_of(self.samples())), "accuracy", "crowd")
+
+
+def test_a_note_says_of_how_many_folds_a_figure_is_the_mean() -> None:
+    told = "crowd is a mean over 4 of 5 folds: fold 2 has no value"
+    found = evaluate(SomeByTheCrowd(answers=[1, 1, 0, 1] * 10), out="crowd")
+
+    assert found.figure("crowd: fold 2").samples == 0
+    assert [note for note in found.notes if "a mean over" in note] == [told]
+    assert asyncio.run(rescore(found, SomeByTheCrowd)).run.notes == found.notes
+
+
+def test_a_fold_that_nobody_answered_is_none_of_the_mean_over_answers() -> None:
+    answers = [-1] * 8 + [1, 1, 0, 1] * 8
+    found = evaluate(Contests(answers=answers), out="a", convention="answered")
+
+    assert found.figure("accuracy").value == 0.75
+    assert [note for note in found.notes if "over 4" in note] == [
+        "accuracy, by sums and spread are means over 4 of 5 folds: fold 0 has no value"
+    ]
+    assert not [note for note in run("b", answers).notes if "over 4" in note]
 
 
 def test_runs_are_compared_by_means_over_folds_and_contests() -> None:
