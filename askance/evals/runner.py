@@ -25,7 +25,7 @@ from askance.evals.run import Run, SampleResult, answer_of, line_of_answer, name
 from askance.evals.run_folder import RunFolder
 from askance.evals.run_format import BATCHES, PROMPTS, SCORES
 from askance.evals.sample import EXAMPLES, Prediction, Sample
-from askance.evals.scorer import Scorer, figures_of, scored, unscored_note, write_scores
+from askance.evals.scorer import Scorer, figures_of, notes_on, scored, write_scores
 from askance.evals.solver import ChainSolver, form_of, plain, solved
 from askance.models import Engine, run_sync, use_draw
 from askance.models.capabilities import endpoint_key
@@ -157,7 +157,7 @@ async def aevaluate(
         also = _further_keys(running.answers, models)
         more = {
             "figures": [figure.form() for figure in figures],
-            "notes": [*scoring.notes, *task.notes, *unscored_note(running.answers)],
+            "notes": [*scoring.notes, *task.notes, *notes_on(running.answers, scoring, convention=convention)],
             "data_notes": list(task.notes),
             "left": running.progress.left,
             "seed": seed,

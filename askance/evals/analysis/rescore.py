@@ -18,7 +18,7 @@ from askance.evals.run import Run, line_of_answer
 from askance.evals.run_configuration import links_of_today
 from askance.evals.run_folder import amending, keep_ranking, write_lines
 from askance.evals.run_format import PROMPTS, READ_BY, SAMPLES, SCORES
-from askance.evals.scorer import figures_of, scored, unscored_note, write_scores
+from askance.evals.scorer import figures_of, notes_on, scored, write_scores
 from askance.evals.solver import solved
 from askance.models import Engine, use_draw
 from askance.models.factory import model_from_form
@@ -216,19 +216,25 @@ async def rescore(
         answers, figures = await rescored(now, task, convention=convention)
         write_scores(run.path / SCORES, answers)
         read_by = {READ_BY: READERS} if reread and not kept else {}
-        change({**_described(now, task, answers), **read_by, "figures": [figure.form() for figure in figures]})
+        change(
+            {
+                **_described(now.scored(answers, figures), task),
+                **read_by,
+                "figures": [figure.form() for figure in figures],
+            }
+        )
     count = len(found.answers) if reread else 0
     return RescoreResult(run=Run.open(run.path), reread=count, changed=changed, kept=kept)
 
 
-def _described(run: Run, task: type[Task], answers: Sequence[SampleResult]) -> Mapping[str, Any]:
-    """The entries of `run.json` that change beside the figures."""
+def _described(run: Run, task: type[Task]) -> Mapping[str, Any]:
+    """The entries of `run.json` that change beside the figures, for a run that was scored again."""
     engine = Engine(mode="replay", records=run.records)
     scoring = task.of_run(run.configuration["options"], engine=engine).scorer()
-    outcomes = Counter(answer.prediction.outcome for answer in answers)
+    outcomes = Counter(answer.prediction.outcome for answer in run.answers)
     return {
-        "totals": {**run.totals, "samples": len(answers), "outcomes": dict(sorted(outcomes.items()))},
-        "notes": [*scoring.notes, *run.data_notes, *unscored_note(answers)],
+        "totals": {**run.totals, "samples": len(run.answers), "outcomes": dict(sorted(outcomes.items()))},
+        "notes": [*scoring.notes, *run.data_notes, *notes_on(run.answers, scoring, convention=run.convention)],
         **({"origin": task.origin()} if task.origin() else {}),
     }
 
