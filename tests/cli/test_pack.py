@@ -9,6 +9,7 @@ import subprocess
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from hashlib import sha256
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -386,6 +387,93 @@ def test_two_files_of_one_name_are_refused(packed: Path, refused: Callable[[str]
         file.writestr("manifest.json", "{}")
 
     refused("it holds two files of one name.")
+
+
+def _commented(pack: bytes) -> bytes:
+    return pack[:-2] + (5).to_bytes(2, "little") + b"<svg>"
+
+
+def _spaced(pack: bytes) -> bytes:
+    """The pack with bytes between its first file and its second, to which the central directory knows the way."""
+    second, directory = pack.index(b"PK\3\4", 4), pack.index(b"PK\1\2")
+    spaced = bytearray(pack[:second] + b"#" * 40 + pack[second:])
+    for _ in range(pack.count(b"PK\1\2")):
+        place = directory + 40 + 42
+        offset = int.from_bytes(spaced[place : place + 4], "little")
+        spaced[place : place + 4] = (offset + 40 * (offset >= second)).to_bytes(4, "little")
+        lengths = [int.from_bytes(spaced[place - at : place - at + 2], "little") for at in (14, 12, 10)]
+        directory += 46 + sum(lengths)
+    end = len(spaced) - 6
+    spaced[end : end + 4] = (int.from_bytes(spaced[end : end + 4], "little") + 40).to_bytes(4, "little")
+    return bytes(spaced)
+
+
+def _noted(pack: bytes) -> bytes:
+    """The pack with a comment and a further field at each of its files."""
+    with zipfile.ZipFile(BytesIO(pack)) as file:
+        contents = {name: file.read(name) for name in file.namelist()}
+    made = BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as file:
+        for name, content in contents.items():
+            info = zipfile.ZipInfo(name)
+            info.comment = b"%PDF-1.7"
+            file.writestr(info, content)
+    return made.getvalue()
+
+
+def _fielded(pack: bytes) -> bytes:
+    with zipfile.ZipFile(BytesIO(pack)) as file:
+        contents = {name: file.read(name) for name in file.namelist()}
+    made = BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as file:
+        for name, content in contents.items():
+            info = zipfile.ZipInfo(name)
+            info.extra = b"\xfe\xca\4\0<ht>"
+            file.writestr(info, content)
+    return made.getvalue()
+
+
+def _padded(pack: bytes) -> bytes:
+    """The pack with bytes behind the end of what is packed in its first file, which count as a part of it."""
+    with zipfile.ZipFile(BytesIO(pack)) as file:
+        contents = {name: file.read(name) for name in file.namelist()}
+    made = BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as file:
+        for name, content in contents.items():
+            file.writestr(name, content)
+            if name == min(contents):
+                made.write(b"<script>")
+                entry = file.getinfo(name)
+                entry.compress_size += 8
+                file.start_dir += 8
+                place = made.tell()
+                made.seek(entry.header_offset + 18)
+                made.write(entry.compress_size.to_bytes(4, "little"))
+                made.seek(place)
+    return made.getvalue()
+
+
+TWOFOLD: dict[str, Callable[[bytes], bytes]] = {
+    "a script before": lambda pack: b"#!/bin/sh\necho hello\nexit\n" + pack,
+    "a page behind": lambda pack: pack + b"<html><body>hello</body></html>",
+    "a comment": _commented,
+    "a gap": _spaced,
+    "two packs": lambda pack: pack + pack,
+    "comments of files": _noted,
+    "fields of files": _fielded,
+    "behind what is packed": _padded,
+}
+
+
+@pytest.mark.parametrize("change", TWOFOLD.values(), ids=TWOFOLD)
+def test_a_file_that_is_a_pack_and_something_else_is_refused(
+    packed: Path, refused: Callable[[str], None], change: Callable[[bytes], bytes]
+) -> None:
+    packed.write_bytes(change(packed.read_bytes()))
+    with zipfile.ZipFile(packed) as file:
+        assert file.testzip() is None
+
+    refused("bytes that belong to none of its files.\n  → Get it anew from whoever made it")
 
 
 # --- signatures ---
