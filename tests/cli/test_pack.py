@@ -12,6 +12,7 @@ from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import pytest
 
@@ -76,11 +77,15 @@ def forge(run: Path, askance: Command) -> None:
     assert askance("eval", "score", str(run), "--task", TASK).code == 0
 
 
+def contents_of(pack: Path | BytesIO) -> dict[str, bytes]:
+    """The files within a pack."""
+    with zipfile.ZipFile(pack) as file:
+        return {name: file.read(name) for name in file.namelist()}
+
+
 def rewritten(path: Path, change: Callable[[dict[str, bytes]], Mapping[str, bytes]]) -> None:
     """Changes files within a pack, and the digests in its manifest with them."""
-    with zipfile.ZipFile(path) as file:
-        contents = {name: file.read(name) for name in file.namelist()}
-    contents = dict(change(contents))
+    contents = dict(change(contents_of(path)))
     manifest = json.loads(contents["manifest.json"])
     manifest["files"] = {
         name: sha256(content).hexdigest() for name, content in contents.items() if not name.startswith("manifest.json")
@@ -264,8 +269,7 @@ def form_of(pack: Path) -> Form:
 
 def manifested(pack: Path, manifest: bytes) -> None:
     """Puts a manifest into a pack, in the place of its own."""
-    with zipfile.ZipFile(pack) as file:
-        contents = {name: file.read(name) for name in file.namelist()}
+    contents = contents_of(pack)
     with zipfile.ZipFile(pack, "w", zipfile.ZIP_DEFLATED) as file:
         for name, content in {**contents, "manifest.json": manifest}.items():
             file.writestr(name, content)
@@ -352,8 +356,7 @@ METHODS = {
 def test_what_is_broken_within_a_pack_is_named(
     packed: Path, refused: Callable[[str], None], method: int, message: str
 ) -> None:
-    with zipfile.ZipFile(packed) as file:
-        contents = {name: file.read(name) for name in file.namelist()}
+    contents = contents_of(packed)
     with zipfile.ZipFile(packed, "w", method) as file:
         for name, content in contents.items():
             file.writestr(name, content)
@@ -410,9 +413,7 @@ def _spaced(pack: bytes) -> bytes:
 
 def _noted(pack: bytes) -> bytes:
     """The pack with a comment and a further field at each of its files."""
-    with zipfile.ZipFile(BytesIO(pack)) as file:
-        contents = {name: file.read(name) for name in file.namelist()}
-    made = BytesIO()
+    contents, made = contents_of(BytesIO(pack)), BytesIO()
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as file:
         for name, content in contents.items():
             info = zipfile.ZipInfo(name)
@@ -422,9 +423,7 @@ def _noted(pack: bytes) -> bytes:
 
 
 def _fielded(pack: bytes) -> bytes:
-    with zipfile.ZipFile(BytesIO(pack)) as file:
-        contents = {name: file.read(name) for name in file.namelist()}
-    made = BytesIO()
+    contents, made = contents_of(BytesIO(pack)), BytesIO()
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as file:
         for name, content in contents.items():
             info = zipfile.ZipInfo(name)
@@ -435,9 +434,7 @@ def _fielded(pack: bytes) -> bytes:
 
 def _padded(pack: bytes) -> bytes:
     """The pack with bytes behind the end of what is packed in its first file, which count as a part of it."""
-    with zipfile.ZipFile(BytesIO(pack)) as file:
-        contents = {name: file.read(name) for name in file.namelist()}
-    made = BytesIO()
+    contents, made = contents_of(BytesIO(pack)), BytesIO()
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as file:
         for name, content in contents.items():
             file.writestr(name, content)
@@ -453,6 +450,24 @@ def _padded(pack: bytes) -> bytes:
     return made.getvalue()
 
 
+def _longer(pack: bytes) -> bytes:
+    """The pack with more packed in its first file than its size says."""
+    contents, made = contents_of(BytesIO(pack)), BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as file:
+        for name, content in contents.items():
+            more = b"<script>" if name == min(contents) else b""
+            file.writestr(name, content + more)
+            entry = file.getinfo(name)
+            entry.file_size, entry.CRC = len(content), crc32(content)
+            place = made.tell()
+            made.seek(entry.header_offset + 14)
+            made.write(entry.CRC.to_bytes(4, "little"))
+            made.seek(entry.header_offset + 22)
+            made.write(entry.file_size.to_bytes(4, "little"))
+            made.seek(place)
+    return made.getvalue()
+
+
 TWOFOLD: dict[str, Callable[[bytes], bytes]] = {
     "a script before": lambda pack: b"#!/bin/sh\necho hello\nexit\n" + pack,
     "a page behind": lambda pack: pack + b"<html><body>hello</body></html>",
@@ -462,6 +477,7 @@ TWOFOLD: dict[str, Callable[[bytes], bytes]] = {
     "comments of files": _noted,
     "fields of files": _fielded,
     "behind what is packed": _padded,
+    "more than its size says": _longer,
 }
 
 

@@ -207,7 +207,8 @@ def open_pack(path: str | Path) -> Generator[Pack]:
             ) from error
         except UnreadableDocument as error:
             raise UsageError(
-                f"The file {str(path)!r} is no pack: it {error}.", hint="Packs are made by `askance pack`."
+                f"The file {str(path)!r} is no pack: it {error}.",
+                hint="Get it anew from whoever made it; packs are made by `askance pack`.",
             ) from error
         yield Pack(
             path=path,
