@@ -16,7 +16,7 @@ from zlib import crc32
 
 import pytest
 
-from askance.chat import ChatRequest
+from askance.chat import ChatRequest, key_of
 from askance.errors import BadRequest
 from askance.evals import evaluate
 from askance.models import ScriptedModel, get_model
@@ -66,6 +66,13 @@ def samples(run: Path, change: Callable[[Form], Form]) -> None:
     file.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
 
 
+def without_digest(run: Path) -> None:
+    """Makes it a run of an older version, which did not say what its samples are."""
+    form = json.loads((run / "run.json").read_text(encoding="utf-8"))["configuration"]
+    del form["samples"]
+    described(run, configuration=form, hash=key_of("run", form))
+
+
 def true(line: Form) -> Form:
     """A sample whose answer is what is true of it."""
     return {**line, "outcome": "answered", "reason": None, "value": [TRUE[line["id"]]]}
@@ -104,7 +111,7 @@ def test_a_pack_that_follows_from_its_records(run: Path, askance: Command, repla
 
     done = replay("runs.pack")
 
-    assert (done.code, done.err) == (0, "")
+    assert done.code == 0
     assert "✓ run-b (tests/odd): 6 samples read and scored again, 6 records verified\n" in done.out
     assert "It is not signed.\n" in done.out
     assert "everything in it follows from its records.\n" in done.out
@@ -207,6 +214,7 @@ SWAPS: dict[str, Callable[[Form], Form]] = {
 def test_samples_that_their_records_do_not_tell_of(
     run: Path, askance: Command, replay: Command, change: Callable[[Form], Form]
 ) -> None:
+    without_digest(run)
     samples(run, change)
     assert askance("eval", "score", RUN, "--task", TASK).code == 0
     askance("pack", RUN)
@@ -248,6 +256,7 @@ def test_what_cannot_be_read_again_is_never_called_fine(run: Path, askance: Comm
 
 
 def test_another_askance_may_have_asked_otherwise(run: Path, askance: Command, replay: Command) -> None:
+    without_digest(run)
     samples(run, SWAPS["other options"])
     described(run, askance="0.0.1")
     askance("eval", "score", RUN, "--task", TASK)
@@ -257,6 +266,136 @@ def test_another_askance_may_have_asked_otherwise(run: Path, askance: Command, r
 
     assert done.code == 1
     assert "6 samples not checked: askance " in done.out
+
+
+# --- what a pack claims ---
+
+
+def without(name: str, pack: dict[str, bytes]) -> dict[str, bytes]:
+    """The files of a pack without one of its samples, and with figures, totals and tables that fit."""
+    kept = {
+        each: b"".join(line for line in content.splitlines(keepends=True) if name.encode() not in line)
+        for each, content in pack.items()
+        if each.endswith(("samples.jsonl", "scores.jsonl"))
+    }
+    return {**pack, **kept}
+
+
+def test_a_sample_that_was_left_out_is_missed(run: Path, askance: Command, replay: Command) -> None:
+    askance("pack", RUN)
+    rewritten(Path("runs.pack"), lambda pack: without("03.png", pack))
+
+    done = replay("runs.pack")
+    (form,) = replay("runs.pack", "--json").lines
+
+    assert done.code == 1
+    assert "    samples.jsonl: 1 of 6 lines is missing\n" in done.out
+    assert "    nothing rests on 1 of its records\n" in done.out
+    assert "it does not follow from its records.\n" in done.out
+    assert (form["follows"], form["runs"][0]["unused_records"]) == (False, 1)
+
+
+def test_the_way_over_a_new_scoring_is_closed(run: Path, askance: Command) -> None:
+    for file in ("samples.jsonl", "scores.jsonl"):
+        lines = (run / file).read_text(encoding="utf-8").splitlines(keepends=True)
+        (run / file).write_text("".join(lines[1:]), encoding="utf-8")
+
+    for command in (["eval", "score", RUN, "--task", TASK], ["pack", RUN]):
+        done = askance(*command)
+        assert (done.code, done.out) == (2, "")
+        assert done.err.startswith(
+            "askance: The run 'run-b' is not whole: samples.jsonl: 1 of 6 lines is missing.\n  → "
+        )
+    assert not Path("runs.pack").exists()
+
+
+FORGED: dict[str, tuple[Callable[[Form], Form], str]] = {
+    "configuration": (
+        lambda form: {"configuration": {**form["configuration"], "options": {"limit": 6}}},
+        "its hash is not that of its configuration",
+    ),
+    "not finished": (lambda _: {"finished": None}, "it is not finished"),
+    "samples left": (lambda _: {"left": 2}, "it is not finished"),
+    "totals": (lambda form: {"totals": {**form["totals"], "samples": 7}}, "its totals are not those of its samples"),
+    "records": (lambda form: {"totals": {**form["totals"], "records": 7}}, "its totals are not those of its records"),
+}
+
+
+@pytest.mark.parametrize(("change", "message"), FORGED.values(), ids=FORGED)
+def test_a_forged_description_does_not_follow(
+    run: Path, askance: Command, replay: Command, change: Callable[[Form], Form], message: str
+) -> None:
+    askance("pack", RUN)
+    described(run, **change(json.loads((run / "run.json").read_text(encoding="utf-8"))))
+    rewritten(Path("runs.pack"), lambda pack: {**pack, f"runs/{RUN}/run.json": (run / "run.json").read_bytes()})
+
+    done = replay("runs.pack")
+
+    assert done.code == 1
+    assert f"    {message}\n" in done.out
+
+
+def test_a_score_without_a_sample_is_seen(run: Path, askance: Command, replay: Command) -> None:
+    name = f"runs/{RUN}/scores.jsonl"
+    askance("pack", RUN)
+    rewritten(Path("runs.pack"), lambda pack: {**pack, name: pack[name] + pack[name].replace(b"0", b"7")})
+
+    done = replay("runs.pack")
+
+    assert done.code == 1
+    assert "    scores.jsonl: 6 lines are of no answered sample, such as that of '77.png'\n" in done.out
+
+
+def test_a_run_of_an_older_version_replays_and_says_what_it_lacks(run: Path, askance: Command, replay: Command) -> None:
+    without_digest(run)
+    askance("pack", RUN)
+
+    done = replay("runs.pack")
+
+    assert done.code == 0
+    assert "    run.json has no digest of the samples: one that is missing or changed would not show\n" in done.out
+    assert "what can be checked follows from its records.\n" in done.out
+
+
+def test_without_a_digest_a_record_that_nothing_rests_on_is_told(run: Path, askance: Command, replay: Command) -> None:
+    without_digest(run)
+    samples(run, lambda line: line)
+    lines = (run / "samples.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+    (run / "samples.jsonl").write_text("".join(lines[1:]), encoding="utf-8")
+    assert askance("eval", "score", RUN, "--task", TASK).code == 0
+    askance("pack", RUN)
+
+    done = replay("runs.pack")
+
+    assert done.code == 1
+    assert "    nothing rests on 1 of its records, and run.json has no digest of the samples\n" in done.out
+
+
+def test_what_is_only_claimed_is_said_of_each_file(run: Path, askance: Command, replay: Command) -> None:
+    described(run, started="1999-01-01T00:00:00+00:00")
+    (run / "prompts" / "wise.json.prompt").write_text("Be wise.", encoding="utf-8")
+    askance("pack", RUN)
+
+    done = replay("runs.pack")
+    (form,) = replay("runs.pack", "--json").lines
+
+    assert done.code == 0
+    assert "  run.json: figures, totals and hash follow; claimed are " in done.err
+    assert "dates" in form["files"]["run.json"]["claimed"]
+    assert "figures" in form["files"]["run.json"]["derived"]
+    assert "    no request was made with wise.json.prompt, as run.json has it\n" in done.out
+    assert form["runs"][0]["unused_prompts"] == ["wise.json.prompt"]
+
+
+def test_a_picture_has_the_digest_of_its_name(run: Path, askance: Command, replay: Command) -> None:
+    askance("pack", RUN)
+    name = f"images/{'0' * 64}"
+    rewritten(Path("runs.pack"), lambda pack: {**pack, name: b"another picture"})
+
+    done = replay("runs.pack")
+
+    assert (done.code, done.out) == (2, "")
+    assert "was changed: 'images/0000" in done.err
 
 
 # --- what strangers put into a pack ---
