@@ -343,7 +343,7 @@ def test_a_score_without_a_sample_is_seen(run: Path, askance: Command, replay: C
     done = replay("runs.pack")
 
     assert done.code == 1
-    assert "    scores.jsonl: 6 lines are of no answered sample, such as that of '77.png'\n" in done.out
+    assert "    scores.jsonl: 6 lines are of no answered sample, such as that of '71.png'\n" in done.out
 
 
 def test_a_run_of_an_older_version_replays_and_says_what_it_lacks(run: Path, askance: Command, replay: Command) -> None:

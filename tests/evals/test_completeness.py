@@ -17,6 +17,7 @@ from tests.evals.odd import Odd, chooser, write_pictures
 
 Form = dict[str, Any]
 Lines = list[Form]
+PACK = Path("x.pack")
 
 
 @pytest.fixture
@@ -31,6 +32,10 @@ def read(file: Path) -> Lines:
 
 def write(file: Path, lines: Lines) -> None:
     file.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+
+
+def is_packed() -> bool:
+    return PACK.exists()
 
 
 def described(run: Path, change: Callable[[Form], object]) -> None:
@@ -51,7 +56,7 @@ CHANGES: dict[str, tuple[Callable[[Lines], Lines], str]] = {
     "a sample left out": (lambda lines: [line for line in lines if line["id"] != "01.png"], "2 of 6 lines are missing"),
     "a line left out": (lambda lines: lines[1:], "1 of 6 lines is missing"),
     "a line twice": (lambda lines: [*lines, lines[0]], "1 line stands twice, such as that of '00.png'"),
-    "a line for another": (lambda lines: [lines[1], *lines[1:]], "1 line stands twice, such as that of '01.png'"),
+    "a line for another": (lambda lines: [lines[1], *lines[1:]], "1 line stands twice, such as that of '00.png'"),
     "another id": (another_id, "the samples are not those that the run began with"),
     "another truth": (another_truth, "the samples are not those that the run began with"),
     "another truth in one epoch": (
@@ -60,9 +65,20 @@ CHANGES: dict[str, tuple[Callable[[Lines], Lines], str]] = {
     ),
     "an id of the line alone": (
         lambda lines: [{**lines[0], "id": "x"}, *lines[1:]],
-        "the line of 'x' has the sample '00.png'",
+        "1 line has another id than its sample, such as that of '00.png'",
     ),
-    "a further epoch": (lambda lines: [*lines, {**lines[0], "epoch": 2}], "7 lines, and run.json says 6"),
+    "a further epoch": (
+        lambda lines: [*lines, {**lines[0], "epoch": 2}],
+        "1 line is of an epoch beyond the 2 of the run",
+    ),
+    "another epoch": (
+        lambda lines: [{**lines[0], "epoch": 2}, *lines[1:]],
+        "1 line is of an epoch beyond the 2 of the run",
+    ),
+    "a further sample": (
+        lambda lines: [*lines, *another_id(lines[:1])],
+        "7 lines, and run.json says 6",
+    ),
 }
 
 
@@ -73,16 +89,16 @@ async def test_lines_that_are_not_those_of_the_run_are_neither_scored_nor_packed
     write(run / "samples.jsonl", change(read(run / "samples.jsonl")))
     before = (run / "run.json").read_bytes()
 
-    with pytest.raises(UsageError, match=r"^The run 'run' is not whole: samples\.jsonl: ") as scoring:
+    with pytest.raises(UsageError, match=r"^The run 'run' is not whole: samples\.jsonl[: ]") as scoring:
         await rescore(Run.open(run), Odd)
-    with pytest.raises(UsageError, match=r"^The run 'run' is not whole: samples\.jsonl: ") as packing:
-        write_pack([Run.open(run)], "x.pack")
+    with pytest.raises(UsageError, match=r"^The run 'run' is not whole: samples\.jsonl[: ]") as packing:
+        write_pack([Run.open(run)], PACK)
 
     assert message in scoring.value.message
     assert message in packing.value.message
     assert "run the same `askance eval run` again" in (scoring.value.hint or "")
     assert (run / "run.json").read_bytes() == before
-    assert not Path("x.pack").exists()
+    assert not is_packed()
 
 
 async def test_the_same_evaluation_makes_a_run_whole_again(run: Path, tmp_path: Path) -> None:
@@ -102,7 +118,7 @@ async def test_an_older_run_without_a_digest_is_scored_and_packed_and_says_what_
 
     assert found.lacks == ("run.json has no digest of the samples: one that is missing or changed would not show",)
     assert found.run.totals["samples"] == 6
-    write_pack([Run.open(run)], "x.pack")
+    write_pack([Run.open(run)], PACK)
 
 
 async def test_a_run_without_a_digest_counts_its_records(run: Path) -> None:

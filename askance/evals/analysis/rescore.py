@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from askance.concurrency import map_in_order
 from askance.errors import UsageError
+from askance.evals.completeness import check_whole, unused_records
 from askance.evals.run import Run, line_of_answer
 from askance.evals.run_configuration import links_of_today
 from askance.evals.run_folder import amending, keep_ranking, write_lines
@@ -184,6 +185,8 @@ class RescoreResult:
     """Ids of samples whose answer changed."""
     kept: tuple[str, ...] = ()
     """Ids of samples that keep their answer, because a request that they would make is not on record."""
+    lacks: tuple[str, ...] = ()
+    """Why its lines cannot be held against the samples that it began with, one phrase each."""
 
 
 async def rescore(
@@ -198,12 +201,14 @@ async def rescore(
         convention: what becomes of non-answers; None is what the run has.
 
     Raises:
-        UsageError: the run has no samples, or the task makes its scorer (or its solver) only with its data.
+        UsageError: the run has no samples, its lines are not those of its samples, or the task makes its scorer (or its
+            solver) only with its data.
         ReplayMiss: a similarity or a verdict that the scoring needs is not among the run's records.
         StoreError: another process is writing the folder.
     """
     if not run.answers:
         raise UsageError(f"The run {str(run.path)!r} has no samples yet.", hint="Go on with it: `askance eval run`.")
+    whole = check_whole(run)
     with amending(run.path) as change:
         found = await read_again(run, task) if reread else Reread(answers=run.answers)
         changed, kept = found.of("different"), found.of("asked anew", "unrecorded")
@@ -224,7 +229,10 @@ async def rescore(
             }
         )
     count = len(found.answers) if reread else 0
-    return RescoreResult(run=Run.open(run.path), reread=count, changed=changed, kept=kept)
+    lacks = whole.lacks
+    if not whole.has_digest and (spare := unused_records(run, answers)):
+        lacks = (*lacks[:-1], f"{lacks[-1]}; nothing rests on {len(spare):,} of its records")
+    return RescoreResult(run=Run.open(run.path), reread=count, changed=changed, kept=kept, lacks=lacks)
 
 
 def _described(run: Run, task: type[Task]) -> Mapping[str, Any]:
