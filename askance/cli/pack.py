@@ -95,11 +95,10 @@ def _origins() -> Iterator[str]:
     """What of each file follows from the records, and what is only claimed."""
     from askance.evals.analysis.pack_check import FILES
 
-    yield "In each file of a pack:"
+    yield "What follows from the records, and what is only claimed, in each file of a pack:"
     for name, origin in FILES.items():
-        derived = [f"{_listed(origin.derived)} follow"] if origin.derived else []
-        claimed = [f"claimed are {_listed(origin.claimed)}"] if origin.claimed else []
-        yield f"  {name}: {'; '.join((*derived, *claimed))}"
+        parts = (("follows", origin.derived), ("claimed", origin.claimed))
+        yield " · ".join((f"  {name}", *(f"{word}: {', '.join(names)}" for word, names in parts if names)))
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -172,9 +171,10 @@ def _verdict(report: PackCheck) -> str:
         return f"it is read differently by readers {READERS}"
     if report.unchecked:
         return f"what can be checked follows from its records; {many(report.unchecked, 'sample')} not checked"
-    if any(run.lacks for run in report.runs):
-        return "what can be checked follows from its records"
-    return "everything in it follows from its records"
+    lacking = any(run.lacks for run in report.runs)
+    follows = f"{'what can be checked' if lacking else 'everything in it'} follows from its records"
+    unused = sum(run.unused_records for run in report.runs)
+    return f"{follows}; nothing rests on {unused:,} of them" if unused else follows
 
 
 def _about(run: RunCheck) -> Iterator[str]:

@@ -40,6 +40,8 @@ def completeness(run: Run) -> Completeness:
     Raises:
         UsageError: a line of the run is malformed.
     """
+    if run.of_pictures:  # they have no task, and so nothing that could be left out
+        return Completeness()
     told: Mapping[str, Any] = run.configuration.get("samples", {})
     count, digest, epochs = told.get("count"), told.get("digest"), run.configuration["epochs"]
     texts, faults = _read(run.path / SAMPLES, epochs)

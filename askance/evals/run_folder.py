@@ -87,12 +87,13 @@ class RunFolder:
             check_files(path)
             self._start()
             places: dict[str, int] = {}
-            for place, line in self._lines():
+            count = 0
+            for count, (place, line) in enumerate(self._lines(), start=1):  # noqa: B007  # the last is how many there are
                 with suppress(KeyError):  # a line that lacks its name is none of this run
                     kept = line["outcome"] == "answered" and (keeps is None or keeps(line))
                     if kept and _has_ranking(line, path):
                         places[name(line)] = place
-            if len(places) < sum(1 for _ in self._lines()):
+            if len(places) < count:
                 self._begin_again()
             self._samples = self._rewritten(Lines(path / SAMPLES, places))
         except BaseException:

@@ -371,6 +371,22 @@ def test_without_a_digest_a_record_that_nothing_rests_on_is_told(run: Path, aska
     assert "    nothing rests on 1 of its records, and run.json has no digest of the samples\n" in done.out
 
 
+def test_records_beyond_those_of_its_samples_are_counted(run: Path, askance: Command, replay: Command) -> None:
+    """As those of another run, or of samples of which nothing else is left."""
+    lines = (run / "calls.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+    spare = json.loads(lines[-1].replace("a cup", "a pot"))
+    spare["key"] = key_of("chat", spare["request"])
+    (run / "calls.jsonl").write_text("".join(lines) + json.dumps(spare) + "\n", encoding="utf-8")
+    totals = json.loads((run / "run.json").read_text("utf-8"))["totals"]
+    described(run, totals={**totals, "records": totals["records"] + 1})
+
+    assert "Nothing in it rests on 1 record of its runs.\n" in askance("pack", RUN).out
+    done = replay("runs.pack")
+    assert done.code == 0, done.out
+    assert "    nothing rests on 1 of its records\n" in done.out
+    assert "everything in it follows from its records; nothing rests on 1 of them.\n" in done.out
+
+
 def test_what_is_only_claimed_is_said_of_each_file(run: Path, askance: Command, replay: Command) -> None:
     described(run, started="1999-01-01T00:00:00+00:00")
     (run / "prompts" / "wise.json.prompt").write_text("Be wise.", encoding="utf-8")
@@ -380,7 +396,7 @@ def test_what_is_only_claimed_is_said_of_each_file(run: Path, askance: Command, 
     (form,) = replay("runs.pack", "--json").lines
 
     assert done.code == 0
-    assert "  run.json: figures, totals and hash follow; claimed are " in done.err
+    assert "  run.json · follows: figures, totals, hash of the configuration · claimed: dates, " in done.err
     assert "dates" in form["files"]["run.json"]["claimed"]
     assert "figures" in form["files"]["run.json"]["derived"]
     assert "    no request was made with wise.json.prompt, as run.json has it\n" in done.out

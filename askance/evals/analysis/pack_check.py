@@ -43,9 +43,9 @@ class FileOrigin:
 
 
 FILES: Mapping[str, FileOrigin] = {
-    "manifest.json": FileOrigin(derived=("digests",), claimed=("names of runs", "version")),
+    "manifest.json": FileOrigin(derived=("digests of all files",), claimed=("names of runs", "version")),
     "run.json": FileOrigin(
-        derived=("figures", "totals", "hash"),
+        derived=("figures", "totals", "hash of the configuration"),
         claimed=(
             "dates",
             "versions",
@@ -61,13 +61,15 @@ FILES: Mapping[str, FileOrigin] = {
         derived=("outcomes", "answers", "reasons", "calls"),
         claimed=("the samples, which have the digest in run.json", "times", "tokens", "costs"),
     ),
-    "scores.jsonl": FileOrigin(derived=("scores",)),
-    "rankings": FileOrigin(derived=("rankings",)),
-    "calls.jsonl": FileOrigin(derived=("keys",), claimed=("replies", "dates", "records that nothing rests on")),
-    "prompts": FileOrigin(derived=("those of the requests",), claimed=("all others",)),
+    "scores.jsonl": FileOrigin(derived=("everything",)),
+    "rankings": FileOrigin(derived=("everything",)),
+    "calls.jsonl": FileOrigin(
+        derived=("keys of the requests",), claimed=("replies", "dates", "records that nothing rests on")
+    ),
+    "prompts": FileOrigin(derived=("those that requests were made with",), claimed=("all others",)),
     "tables": FileOrigin(derived=("figures",), claimed=("names of runs", "notes")),
-    "images": FileOrigin(derived=("digests",)),
-    "schemas": FileOrigin(claimed=("all",)),
+    "images": FileOrigin(derived=("digest of each",)),
+    "schemas": FileOrigin(claimed=("everything",)),
 }
 """Of each file or folder in a pack."""
 
