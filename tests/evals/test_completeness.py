@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from askance.errors import UsageError
-from askance.evals import Run, evaluate
+from askance.evals import Run, Sample, evaluate
 from askance.evals.analysis.pack import write_pack
 from askance.evals.analysis.rescore import rescore
 from tests.evals.odd import Odd, chooser, write_pictures
@@ -158,3 +159,19 @@ def test_a_finished_run_that_asks_again_is_not_finished_until_it_ends(run: Path,
         evaluate(Odd(data=tmp_path / "pictures", vlm=chooser(2), count=3), out="run", epochs=2, on_progress=stop)
 
     assert Run.open(run).finished is None
+
+
+class Numbered(Odd):
+    """With facts that are no JSON before they are written: numbers for names, a tuple, a whole float."""
+
+    name = "tests/numbered"
+
+    def samples(self) -> list[Sample]:
+        tags: Any = {"places": {2: "a", 10: ("b", 1.0)}}
+        return [replace(sample, tags=tags) for sample in super().samples()]
+
+
+async def test_samples_have_the_digest_of_what_is_written_of_them(tmp_path: Path) -> None:
+    made = evaluate(Numbered(data=write_pictures(tmp_path / "pictures", 2), vlm=chooser(2), count=2), out="run")
+
+    assert (await rescore(made, Numbered)).lacks == ()
