@@ -14,7 +14,7 @@ import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from askance.errors import UsageError
 
@@ -286,14 +286,17 @@ def _shortened(text: str) -> str:
 class Archive:
     """An untrusted zip file, open for reading; nothing is extracted to disk, and no name in it is used as a path.
 
+    Every byte belongs to one of its files or to their directory. Otherwise another program might take it for a script,
+    a page or another archive, which no check of its files would see.
+
     Args:
         path: of the file.
         max_bytes: most unpacked bytes of all its files together.
         max_ratio: most unpacked bytes for each byte of the archive; `MIN_LIMIT` is allowed in any case.
 
     Raises:
-        UnreadableDocument: it is no zip file, holds one name twice, is encrypted or not compressed by deflate, or is
-            too large.
+        UnreadableDocument: it is no zip file, holds one name twice, is encrypted or not compressed by deflate, is too
+            large, or has bytes, comments or fields beside its files.
         OSError: it cannot be read.
     """
 
@@ -301,14 +304,12 @@ class Archive:
     """Unpacked bytes that any archive may have."""
 
     def __init__(self, path: Path, *, max_bytes: int, max_ratio: int = 200) -> None:
+        self._raw = path.open("rb")
         try:
-            self._file = zipfile.ZipFile(path)
-        except BROKEN_ZIP as error:
-            raise UnreadableDocument("is no zip file") from error
-        try:
+            self._file = _opened(self._raw)
             self._check(max_bytes, max(self.MIN_LIMIT, max_ratio * path.stat().st_size))
         except BaseException:
-            self._file.close()
+            self._raw.close()
             raise
 
     def __enter__(self) -> Archive:
@@ -316,6 +317,7 @@ class Archive:
 
     def __exit__(self, *_: object) -> None:
         self._file.close()
+        self._raw.close()
 
     def _check(self, max_bytes: int, max_unpacked: int) -> None:
         entries = self._file.infolist()
@@ -327,6 +329,50 @@ class Archive:
         size = sum(entry.file_size for entry in entries)
         if size > min(max_bytes, max_unpacked):
             raise UnreadableDocument(f"holds {size / 1e6:,.0f} MB once it is unpacked, which is too much")
+        if not self._is_gapless():
+            raise UnreadableDocument(_STRAY)
+
+    def _is_gapless(self) -> bool:
+        """Whether the files, their directory and its end follow each other, from the first byte to the last."""
+        at = 0
+        for entry in sorted(self._file.infolist(), key=lambda entry: entry.header_offset):
+            mark, name, extra = self._header(_FILE_HEADER, at)
+            if (entry.header_offset, mark, extra) != (at, b"PK\3\4", 0):
+                return False
+            at += _FILE_HEADER.size + name + entry.compress_size
+        for entry in self._file.infolist():
+            mark, name, extra, comment = self._header(_DIRECTORY_HEADER, at)
+            far = entry.header_offset > zipfile.ZIP64_LIMIT  # then, and only then, its place stands in a field
+            if mark != b"PK\1\2" or comment or (extra and not far):
+                return False
+            at += _DIRECTORY_HEADER.size + name + extra
+        self._raw.seek(at)
+        end = self._raw.read(_END_SIZE + _END64_SIZE + 1)
+        long = len(end) == _END_SIZE + _END64_SIZE and end.startswith(b"PK\6\6")
+        return (long or len(end) == _END_SIZE) and end[-_END_SIZE:].startswith(b"PK\5\6") and end.endswith(b"\0\0")
+
+    def _header(self, form: struct.Struct, at: int) -> tuple[Any, ...]:
+        self._raw.seek(at)
+        content = self._raw.read(form.size)
+        return form.unpack(content.ljust(form.size, b"\0"))
+
+    def _is_full(self, entry: zipfile.ZipInfo) -> bool:
+        """Whether nothing stands behind the end of what is packed in a file."""
+        if entry.compress_type == zipfile.ZIP_STORED:
+            return entry.compress_size == entry.file_size
+        _, name, _ = self._header(_FILE_HEADER, entry.header_offset)
+        self._raw.seek(entry.header_offset + _FILE_HEADER.size + name)
+        inflating, left, size = zlib.decompressobj(-zlib.MAX_WBITS), entry.compress_size, 0
+        while not inflating.eof:
+            packed = inflating.unconsumed_tail
+            if not packed:
+                packed = self._raw.read(min(_CHUNK, left))
+                left -= len(packed)
+            unpacked = inflating.decompress(packed, _CHUNK)
+            size += len(unpacked)
+            if size > entry.file_size or not (packed or unpacked):
+                return False
+        return not left and not inflating.unused_data
 
     @property
     def sizes(self) -> Mapping[str, int]:
@@ -343,8 +389,11 @@ class Archive:
             with self._file.open(name) as source:
                 while chunk := source.read(_CHUNK):
                     yield chunk
+            full = self._is_full(self._file.getinfo(name))
         except BROKEN_ZIP as error:
             raise UnreadableDocument(f"holds {name[:MAX_SHOWN]!r}, which is broken") from error
+        if not full:
+            raise UnreadableDocument(_STRAY)
 
     def read(self, name: str) -> bytes:
         """The content of a file.
@@ -353,6 +402,22 @@ class Archive:
             UnreadableDocument: it is broken.
         """
         return b"".join(self.chunks(name))
+
+
+_STRAY = "holds bytes that belong to none of its files"
+_FILE_HEADER = struct.Struct("<4s22xHH")
+"""Before each file: mark, and the lengths of name and further fields (APPNOTE.TXT of PKWARE, 4.3.7)."""
+_DIRECTORY_HEADER = struct.Struct("<4s24xHHH12x")
+"""In the directory, for each file: mark, and the lengths of name, further fields and comment (4.3.12)."""
+_END_SIZE, _END64_SIZE = 22, 76
+"""Bytes of the end of the directory, and of what stands before it in a long archive (4.3.14 to 4.3.16)."""
+
+
+def _opened(file: BinaryIO) -> zipfile.ZipFile:
+    try:
+        return zipfile.ZipFile(file)
+    except BROKEN_ZIP as error:
+        raise UnreadableDocument("is no zip file") from error
 
 
 BROKEN_ZIP = (

@@ -438,6 +438,8 @@ def score(
     run = Run.open(folder)
     policy = convention.value if convention else None
     found = run_sync(rescore(run, task_of(run, task), reread=reread, convention=policy))
+    for lack in found.lacks:
+        print(f"· {lack}.", file=sys.stderr)
     if as_json:
         form = {**_run_form(found.run), "reread": found.reread, "changed": found.changed, "kept": found.kept}
         print(json.dumps(form))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,7 +11,7 @@ import typer
 from askance.amounts import many
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from askance.evals.analysis.pack import Signature
     from askance.evals.analysis.pack_check import PackCheck, RunCheck
@@ -43,6 +44,8 @@ def pack(
     size = packed.path.stat().st_size / 1e6
     print(printable(f"{packed.path}: {many(packed.runs, 'run')}, {packed.files} files, {size:.1f} MB"))
     print(f"sha256 of its manifest: {packed.digest}")
+    if packed.unused_records:
+        print(f"Nothing in it rests on {many(packed.unused_records, 'record')} of its runs.")
 
 
 def replay(
@@ -82,11 +85,30 @@ def replay(
         for name, text in report.tables.items():
             (tables / name).write_text(text, encoding="utf-8")
     print(json_text(_form(report, signature)) if as_json else "\n".join(_text(report, signature)))
+    if not as_json:
+        print("\n".join(_origins()), file=sys.stderr)
     trusted = signature.state == "known" if signers is not None else signature.state != "broken"
     raise typer.Exit(OK if report.sound and trusted else SOME)
 
 
+def _origins() -> Iterator[str]:
+    """What of each file follows from the records, and what is only claimed."""
+    from askance.evals.analysis.pack_check import FILES
+
+    yield "What follows from the records, and what is only claimed, in each file of a pack:"
+    for name, origin in FILES.items():
+        parts = (("follows", origin.derived), ("claimed", origin.claimed))
+        yield " · ".join((f"  {name}", *(f"{word}: {', '.join(names)}" for word, names in parts if names)))
+
+
+def _listed(names: Sequence[str]) -> str:
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
+
+
 def _form(report: PackCheck, signature: Signature) -> dict[str, Any]:
+    from askance.evals.analysis.pack_check import FILES
+
     return {
         "sound": report.sound,
         "follows": report.follows,
@@ -105,11 +127,17 @@ def _form(report: PackCheck, signature: Signature) -> dict[str, Any]:
                 "read_otherwise": list(run.read_otherwise),
                 "unchecked": run.unchecked,
                 "unrecorded": run.unrecorded,
+                "lacks": list(run.lacks),
+                "unused_records": run.unused_records,
+                "unused_prompts": list(run.unused_prompts),
                 "again": dict(run.again),
                 "changed": list(run.changed),
             }
             for run in report.runs
         ],
+        "files": {
+            name: {"derived": list(origin.derived), "claimed": list(origin.claimed)} for name, origin in FILES.items()
+        },
         "tables": dict(report.tables),
     }
 
@@ -143,7 +171,10 @@ def _verdict(report: PackCheck) -> str:
         return f"it is read differently by readers {READERS}"
     if report.unchecked:
         return f"what can be checked follows from its records; {many(report.unchecked, 'sample')} not checked"
-    return "everything in it follows from its records"
+    lacking = any(run.lacks for run in report.runs)
+    follows = f"{'what can be checked' if lacking else 'everything in it'} follows from its records"
+    unused = sum(run.unused_records for run in report.runs)
+    return f"{follows}; nothing rests on {unused:,} of them" if unused else follows
 
 
 def _about(run: RunCheck) -> Iterator[str]:
@@ -157,6 +188,11 @@ def _about(run: RunCheck) -> Iterator[str]:
         yield f"    {many(run.unchecked, 'sample')} not checked: {run.why_unchecked}"
     if run.unrecorded:
         yield f"    {many(run.unrecorded, 'sample')} without an answer: the calls failed and left no record"
+    yield from (f"    {lack}" for lack in run.lacks)
+    if run.unused_records:
+        yield f"    nothing rests on {run.unused_records:,} of its records"
+    if run.unused_prompts:
+        yield f"    no request was made with {_listed(run.unused_prompts)}, as run.json has it"
     yield from (f"    {difference}" for difference in (*run.differences, *run.read_otherwise))
     if run.again:
         yield f"  run again: {', '.join(f'{count:,} {change}' for change, count in sorted(run.again.items()))}"

@@ -142,6 +142,12 @@ class StratifiedMetric(Metric):
         found = (next((n for n, each in enumerate(self.strata) if each.covers(score)), None) for score in scores)
         return [stratum for stratum in found if stratum is not None]
 
+    def without_value(self, rows: Sequence[Scored], *, convention: MissingAnswerPolicy) -> tuple[str, ...]:
+        """The labels of the sets that the mean leaves out, such as `fold 2`."""
+        scores = _counted(self, rows, convention=convention)
+        lacking = (each.name for each in self.strata if each.of([row.score or row.if_wrong for row in scores]) is None)
+        return tuple(name.removeprefix(f"{self.name}: ") for name in lacking)
+
 
 def pooled_name(name: str) -> str:
     """Name of the metric over all samples that stands beside a mean over strata."""
@@ -217,7 +223,7 @@ def figure(
     """
     about = [row for row in rows if metric.covers(row.score or row.if_wrong)]
     answered = [row for row in about if row.score is not None]
-    counted = about if convention == "wrong" else answered
+    counted = _counted(metric, rows, convention=convention)
     scores = [row.score or row.if_wrong for row in counted]
     clusters = [row.cluster for row in counted]
     return Figure(
@@ -233,6 +239,12 @@ def figure(
         if_right=metric.of([row.score or row.if_right for row in about]),
         percent=metric.percent,
     )
+
+
+def _counted(metric: Metric, rows: Sequence[Scored], *, convention: MissingAnswerPolicy) -> list[Scored]:
+    """The rows that count in the value of `metric`."""
+    about = [row for row in rows if metric.covers(row.score or row.if_wrong)]
+    return about if convention == "wrong" else [row for row in about if row.score is not None]
 
 
 def _interval(metric: Metric, scores: Sequence[Score], clusters: Sequence[str], *, seed: int) -> Interval | None:

@@ -87,11 +87,14 @@ class RunFolder:
             check_files(path)
             self._start()
             places: dict[str, int] = {}
-            for place, line in self._lines():
+            count = 0
+            for count, (place, line) in enumerate(self._lines(), start=1):  # noqa: B007  # the last is how many there are
                 with suppress(KeyError):  # a line that lacks its name is none of this run
                     kept = line["outcome"] == "answered" and (keeps is None or keeps(line))
                     if kept and _has_ranking(line, path):
                         places[name(line)] = place
+            if len(places) < count:
+                self._begin_again()
             self._samples = self._rewritten(Lines(path / SAMPLES, places))
         except BaseException:
             self._lock.release()
@@ -194,6 +197,11 @@ class RunFolder:
                 f"The folder {str(self.path)!r} holds a run of another configuration{different}.",
                 hint="Give another `--out`, or the options that the run began with (they stand in its run.json).",
             )
+
+    def _begin_again(self) -> None:
+        """Says that the run is not finished, since samples without an answer are asked again."""
+        if (there := self._there()).pop("finished", None) is not None:
+            _describe(self.path, there)
 
     def lines(self) -> Iterator[JsonObject]:
         """The samples so far; a line that was cut off is left out."""

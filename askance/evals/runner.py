@@ -8,24 +8,23 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter, deque
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field, replace
-from hashlib import sha256
 from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from askance import chains
-from askance.chat import canonical_json, key_of
+from askance.chat import key_of
 from askance.concurrency import map_in_order
 from askance.errors import FATAL, OverBudget, UsageError
 from askance.evals.evaluation import Evaluation
 from askance.evals.run import Run, SampleResult, answer_of, line_of_answer, name_of_line
 from askance.evals.run_folder import RunFolder
 from askance.evals.run_format import BATCHES, PROMPTS, SCORES
-from askance.evals.sample import EXAMPLES, Prediction, Sample
-from askance.evals.scorer import Scorer, figures_of, scored, unscored_note, write_scores
+from askance.evals.sample import EXAMPLES, Prediction, Sample, sample_text, samples_digest
+from askance.evals.scorer import Scorer, figures_of, notes_on, scored, write_scores
 from askance.evals.solver import ChainSolver, form_of, plain, solved
 from askance.models import Engine, run_sync, use_draw
 from askance.models.capabilities import endpoint_key
@@ -157,7 +156,7 @@ async def aevaluate(
         also = _further_keys(running.answers, models)
         more = {
             "figures": [figure.form() for figure in figures],
-            "notes": [*scoring.notes, *task.notes, *unscored_note(running.answers)],
+            "notes": [*scoring.notes, *task.notes, *notes_on(running.answers, scoring, convention=convention)],
             "data_notes": list(task.notes),
             "left": running.progress.left,
             "seed": seed,
@@ -369,7 +368,7 @@ def configuration_of(task: Evaluation, *, epochs: int) -> JsonObject:
         "options": dict(task.options),
         "models": {role: model.form() for role, model in task.models.items()},
         "solver": _solver_form(task),
-        "samples": {"count": len(task.samples), "digest": _digest(task.samples)},
+        "samples": {"count": len(task.samples), "digest": samples_digest(_texts(task.samples))},
         "epochs": epochs,
     }
 
@@ -381,16 +380,12 @@ def _solver_form(task: Evaluation) -> JsonObject:
     return form
 
 
-def _digest(samples: Sequence[Sample]) -> str:
-    """`key_of("samples", {"samples": [...]})` of all forms without traces, by id, with one form in memory at a time."""
-    digest = sha256(b'samples\n{"samples":[')
-    for number, sample in enumerate(sorted(samples, key=lambda sample: sample.id)):
+def _texts(samples: Sequence[Sample]) -> Iterator[str]:
+    """The texts of samples, ordered by id, of which their digest is made."""
+    for sample in sorted(samples, key=lambda sample: sample.id):
         form = sample.form()
         _check_json(form)
-        form.pop("trace", None)
-        digest.update(f"{',' if number else ''}{canonical_json(form)}".encode("utf-8", "surrogatepass"))
-    digest.update(b"]}")
-    return digest.hexdigest()
+        yield sample_text(json.loads(json.dumps(form)))  # as it will be read: names that are numbers sort as texts
 
 
 def _check_json(form: JsonObject) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from askance.chat import canonical_json
 from askance.errors import BadImage, UsageError
 from askance.evals.ranking import Ranking
 from askance.images import Image
@@ -108,6 +110,20 @@ class SampleQuestion:
     """The question, in the words of a task or of a user; the default says nothing of the task."""
     about: str = ""
     """What the question is about, in words, such as a caption and a description; strangers may have written it."""
+
+
+def sample_text(form: Mapping[str, Any]) -> str:
+    """The canonical JSON text of a sample without its trace, which decides nothing."""
+    return canonical_json({name: value for name, value in form.items() if name != "trace"})
+
+
+def samples_digest(texts: Iterable[str]) -> str:
+    """`key_of("samples", {"samples": [...]})`, from the texts of samples, ordered by id; one is in memory at a time."""
+    digest = sha256(b'samples\n{"samples":[')
+    for number, text in enumerate(texts):
+        digest.update(f"{',' if number else ''}{text}".encode("utf-8", "surrogatepass"))
+    digest.update(b"]}")
+    return digest.hexdigest()
 
 
 def grouped_by_picture(samples: Sequence[Sample]) -> Sequence[Sample]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from askance.amounts import many
 from askance.errors import AskanceError, CallError, UsageError
-from askance.evals.metric import Figure, MissingAnswerPolicy, Scored, figure, mean
+from askance.evals.metric import Figure, MissingAnswerPolicy, Scored, StratifiedMetric, figure, mean
 from askance.evals.run_folder import write_lines
 from askance.evals.sample import Sample, Score
 from askance.models import collect_keys
@@ -113,7 +113,29 @@ async def scored(answer: SampleResult, scorer: Scorer) -> SampleResult:
         ) from error
 
 
-def unscored_note(answers: Iterable[SampleResult]) -> tuple[str, ...]:
+def notes_on(
+    answers: Sequence[SampleResult], scorer: Scorer, *, convention: MissingAnswerPolicy = "wrong"
+) -> tuple[str, ...]:
+    """What a reader of the figures has to know of the answers: those without a score, and folds without a value."""
+    return *_unscored_note(answers), *_mean_notes(answers, scorer, convention=convention)
+
+
+def _mean_notes(answers: Sequence[SampleResult], scorer: Scorer, *, convention: MissingAnswerPolicy) -> Iterator[str]:
+    """Of means that leave out folds, of how many folds they are; a note for all figures that lack the same ones."""
+    means = [metric for metric in scorer.metrics if isinstance(metric, StratifiedMetric)]
+    rows = [_row(answer, scorer) for answer in answers] if means else []
+    lacking: dict[tuple[str, ...], list[StratifiedMetric]] = {}
+    for metric in means:
+        lacking.setdefault(metric.without_value(rows, convention=convention), []).append(metric)
+    for folds, metrics in lacking.items():
+        count = len(metrics[0].strata)
+        if 0 < len(folds) < count:
+            figures = f"{' and '.join(metric.name for metric in metrics)} {'are means' if metrics[1:] else 'is a mean'}"
+            has = "have" if folds[1:] else "has"
+            yield f"{figures} over {count - len(folds)} of {count} folds: {' and '.join(folds)} {has} no value"
+
+
+def _unscored_note(answers: Iterable[SampleResult]) -> tuple[str, ...]:
     """A note on answers without a score, if there are any."""
     lacking = [answer for answer in answers if answer.unscored is not None]
     if not lacking:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from askance.errors import UsageError
+from askance.statistics.arguments import check_counts, check_labels
 from askance.statistics.estimate import DRAWS, Interval
 from askance.statistics.resampling import cluster_bootstrap
 
@@ -58,7 +59,7 @@ def cohen_kappa(
     """Cohen's κ of two raters; items that lack either label are left out.
 
     Raises:
-        UsageError: the two are not equally long.
+        UsageError: the two are not equally long, or a label is NaN or infinite.
     """
     import numpy as np
 
@@ -75,19 +76,31 @@ def gwet_ac1(votes: Votes, *, categories: int = 2, resampling: Resampling | None
     """Gwet's AC₁ of any number of raters, missing labels allowed.
 
     `categories` is the number of labels that raters could choose from, where not all of them were used.
+
+    Raises:
+        UsageError: a label is NaN or infinite, or `categories` is no count.
     """
+    check_counts(categories)
     counts = _counts(votes)
     categories = max(categories, 2, counts.shape[1])
     return _agreement("gwet ac1", lambda rows: _ac1(rows, categories), counts, votes=votes, resampling=resampling)
 
 
 def krippendorff_alpha(votes: Votes, *, resampling: Resampling | None = None) -> Agreement:
-    """Krippendorff's alpha for nominal labels of any number of raters, missing labels allowed."""
+    """Krippendorff's alpha for nominal labels of any number of raters, missing labels allowed.
+
+    Raises:
+        UsageError: a label is NaN or infinite.
+    """
     return _agreement("krippendorff alpha", _alpha, _counts(votes), votes=votes, resampling=resampling)
 
 
 def pairwise_agreement(votes: Votes, *, resampling: Resampling | None = None) -> Agreement:
-    """Share of pairs of raters that gave an item the same label, averaged over items with at least two labels."""
+    """Share of pairs of raters that gave an item the same label, averaged over items with at least two labels.
+
+    Raises:
+        UsageError: a label is NaN or infinite.
+    """
     return _agreement("pairwise agreement", _observed_agreement, _counts(votes), votes=votes, resampling=resampling)
 
 
@@ -118,7 +131,12 @@ def _agreement(
 
 
 def _labels(votes: Votes) -> dict[Label, int]:
-    """A number for each label, in the order of first use."""
+    """A number for each label, in the order of first use.
+
+    Raises:
+        UsageError: a label is NaN or infinite.
+    """
+    check_labels(votes)
     seen = dict.fromkeys(label for row in votes for label in row if label is not None)
     return {label: number for number, label in enumerate(seen)}
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from askance.errors import UsageError
+from askance.statistics.arguments import check_binary, check_counts, finite_array
 from askance.statistics.estimate import DRAWS, Interval
 from askance.statistics.paired_tests import check_equal_length
 from askance.statistics.resampling import bootstrap_totals
@@ -52,7 +53,7 @@ def chi_squared(table: Sequence[Sequence[float]] | Floats) -> ChiSquared:
     Rows and columns without any counts are left out.
 
     Raises:
-        UsageError: a count is negative, or rows differ in length.
+        UsageError: a count is none (negative, NaN, not whole), or rows differ in length.
     """
     import numpy as np
 
@@ -60,8 +61,9 @@ def chi_squared(table: Sequence[Sequence[float]] | Floats) -> ChiSquared:
         counts = np.asarray(table, dtype=np.float64)
     except ValueError:
         counts = np.zeros(0)
-    if counts.ndim != 2 or (counts < 0).any():
-        msg = "A contingency table has rows of equally many counts, none below 0."
+    check_counts(*counts.ravel().tolist())
+    if counts.ndim != 2:
+        msg = "A contingency table has rows of equally many counts."
         raise UsageError(msg, hint="Give each row a count for each column.")
     counts = counts[counts.sum(axis=1) > 0][:, counts.sum(axis=0) > 0]
     rows, columns = counts.shape
@@ -97,7 +99,8 @@ def outcomes_by_group(
         draws: how many there are.
 
     Raises:
-        UsageError: groups or clusters and outcomes differ in number, or samples of a cluster are in different groups.
+        UsageError: groups or clusters and outcomes differ in number, samples of a cluster are in different groups, or
+            an outcome is neither right nor wrong.
     """
     import numpy as np
 
@@ -132,6 +135,7 @@ def _units(
     """Right and all samples of each unit that is dealt out; then units and groups, by number, one pair a membership."""
     import numpy as np
 
+    check_binary(outcomes)
     names = range(len(outcomes)) if clusters is None else clusters
     for what, given in (("lists of groups", groups), ("clusters", names)):
         if len(given) != len(outcomes):
@@ -171,6 +175,7 @@ def _permutations(seed: int, *, draws: int, size: int) -> Iterator[npt.NDArray[n
     """Random orders of so many places, from raw words, so that they are the same with every release of NumPy."""
     import numpy as np
 
+    check_counts(draws)
     source, rows = np.random.PCG64(seed), max(1, _CHUNK // max(1, size))
     for start in range(0, draws, rows):
         several = min(rows, draws - start)
@@ -194,9 +199,10 @@ def spearman(a: Sequence[float], b: Sequence[float]) -> Correlation:
     """Spearman's rank correlation (1904), with mean ranks for ties.
 
     Raises:
-        UsageError: the two are not equally long.
+        UsageError: the two are not equally long, or a value is not finite.
     """
     check_equal_length(a, b)
+    finite_array([*a, *b])
     if len(a) < 3 or min(len({*a}), len({*b})) < 2:
         return Correlation(rho=None, p=None, n=len(a))
     from scipy import stats
@@ -247,9 +253,11 @@ def error_independence(
         draws: of the interval.
 
     Raises:
-        UsageError: the two are not equally long, or clusters and samples differ in number.
+        UsageError: the two are not equally long, clusters and samples differ in number, or an outcome is neither right
+            nor wrong.
     """
     check_equal_length(a, b)
+    check_binary([*a, *b])
     pairs = [(bool(one), bool(other)) for one, other in zip(a, b, strict=True)]
     both, first, second, neither = (pairs.count((one, other)) for one in (True, False) for other in (True, False))
     wrong, right = second + neither, both + second

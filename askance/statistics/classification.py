@@ -21,6 +21,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeAlias
 
+from askance.statistics.arguments import check_counts, check_part
+
 
 class LabelCounts(NamedTuple):
     """How many samples have a label, were given it by the answers, or both."""
@@ -36,22 +38,42 @@ LabelFigure: TypeAlias = Callable[[LabelCounts], float]
 
 
 def precision(counts: LabelCounts) -> float:
-    """Of the samples that were given the label, the share that has it."""
+    """Of the samples that were given the label, the share that has it.
+
+    Raises:
+        UsageError: the counts are none, or a part is larger than its whole.
+    """
+    _check(counts)
     return _ratio(counts.both, counts.given)
 
 
 def recall(counts: LabelCounts) -> float:
-    """Of the samples that have the label, the share that was given it."""
+    """Of the samples that have the label, the share that was given it.
+
+    Raises:
+        UsageError: the counts are none, or a part is larger than its whole.
+    """
+    _check(counts)
     return _ratio(counts.both, counts.true)
 
 
 def f1(counts: LabelCounts) -> float:
-    """Harmonic mean of precision and recall."""
+    """Harmonic mean of precision and recall.
+
+    Raises:
+        UsageError: the counts are none, or a part is larger than its whole.
+    """
+    _check(counts)
     return _ratio(2 * counts.both, counts.true + counts.given)
 
 
 def roc_area(counts: LabelCounts) -> float:
-    """Area under the ROC curve; NaN where all samples or none have the label."""
+    """Area under the ROC curve; NaN where all samples or none have the label.
+
+    Raises:
+        UsageError: the counts are none, or a part is larger than its whole.
+    """
+    _check_samples(counts)
     both, true, given, samples = counts
     if not 0 < true < samples:
         return math.nan
@@ -59,7 +81,12 @@ def roc_area(counts: LabelCounts) -> float:
 
 
 def average_precision(counts: LabelCounts) -> float:
-    """Average precision, where the samples that were given the label rank before all others."""
+    """Average precision, where the samples that were given the label rank before all others.
+
+    Raises:
+        UsageError: the counts are none, or a part is larger than its whole.
+    """
+    _check_samples(counts)
     both, true, _, samples = counts
     if not true:
         return 0.0
@@ -75,6 +102,23 @@ def macro(figure: LabelFigure, labels: Sequence[LabelCounts]) -> float:
 def micro(figure: LabelFigure, labels: Sequence[LabelCounts]) -> float:
     """A figure over all pairs of sample and label."""
     return figure(LabelCounts(*(math.fsum(column) for column in zip(*labels, strict=True))))
+
+
+def _check(counts: LabelCounts) -> None:
+    """Refuses counts that are none, or of which a part is larger than its whole."""
+    both, true, given, _ = counts
+    # Figures are computed for thousands of resamples, so a single line tells sound counts; NaN and infinity fail it.
+    if 0 <= both <= true and both <= given and not (both % 1 or true % 1 or given % 1):
+        return
+    check_counts(true, given)
+    check_part(both, min(true, given))
+
+
+def _check_samples(counts: LabelCounts) -> None:
+    """Refuses counts that are none, or more than all samples."""
+    _check(counts)
+    if not (counts.true <= counts.samples and counts.given <= counts.samples) or counts.samples % 1:
+        check_part(max(counts.true, counts.given), counts.samples)
 
 
 def _ratio(above: float, below: float) -> float:

@@ -14,6 +14,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from askance.errors import UsageError
+from askance.statistics.arguments import finite_array
 
 if TYPE_CHECKING:
     import numpy as np
@@ -153,22 +154,6 @@ def cluster_rows(
     order = np.argsort(codes, kind="stable")
     rows = np.split(order, np.cumsum(np.bincount(codes, minlength=sum(counts)))[:-1]) if n else []
     return [rows[block] for block in blocks(counts)]
-
-
-def finite_array(values: Sequence[float]) -> npt.NDArray[np.float64]:
-    """`values` as an array.
-
-    Raises:
-        UsageError: one is not a finite number.
-    """
-    import numpy as np
-
-    numbers = np.asarray(values, dtype=np.float64)
-    if not np.isfinite(numbers).all():
-        odd = next(value for value in numbers.tolist() if not math.isfinite(value))
-        msg = f"{odd!r} is not a finite number."
-        raise UsageError(msg, hint="Leave out samples without a value, and report how many.")
-    return numbers
 
 
 def _sort_key(key: ClusterKey) -> tuple[str, ClusterKey]:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from askance.errors import UsageError
+from askance.statistics.arguments import check_binary, check_part, check_shares, finite_array
 from askance.statistics.clusters import ClusterKey, sum_by_cluster
 from askance.statistics.estimate import DRAWS, LEVEL, Estimate, Interval, two_sided_z
 from askance.statistics.intervals import clustered_standard_error
@@ -36,10 +36,7 @@ def rogan_gladen(rate: float, sensitivity: float, specificity: float) -> float |
     Raises:
         UsageError: one of the three is not between 0 and 1.
     """
-    for share in (rate, sensitivity, specificity):
-        if not 0 <= share <= 1:
-            msg = f"{share!r} is not between 0 and 1."
-            raise UsageError(msg, hint="Rate, sensitivity and specificity lie between 0 and 1.")
+    check_shares((rate, sensitivity, specificity))
     youden = sensitivity + specificity - 1
     return min(1.0, max(0.0, (rate + specificity - 1) / youden)) if youden > 0 else None
 
@@ -51,11 +48,9 @@ def rogan_gladen_estimate(yes: int, n: int, card: Confusion, *, level: float = L
     is for independent samples.
 
     Raises:
-        UsageError: `yes` is not between 0 and `n`, or `level` is not between 0 and 1.
+        UsageError: `yes` or `n` is no count, `yes` is the larger, or `level` is not between 0 and 1.
     """
-    if not 0 <= yes <= n:
-        msg = f"{yes!r} of {n!r} verdicts is not a share."
-        raise UsageError(msg, hint="Give two counts, the first no larger than the second.")
+    check_part(yes, n)
     z = two_sided_z(level)
     sensitivity, specificity = card.sensitivity.value, card.specificity.value
     value = None
@@ -116,9 +111,12 @@ def clustered_rogan_gladen(
     The scores are verdicts, 0 or 1; `truth` has the human labels of the `labelled` samples.
 
     Raises:
-        UsageError: labelled samples and truths differ in number, or clusters and rows do.
+        UsageError: labelled samples and truths differ in number, clusters and rows do, a score is not between 0 and 1,
+            or a truth is neither true nor false.
     """
     check_equal_length(labelled.scores, truth)
+    check_binary(truth)
+    check_shares([*judged.scores, *labelled.scores])
     cells = _cells(labelled, truth)
     groups = sum_by_cluster(judged.scores, judged.clusters)
     if not groups.n:
@@ -178,6 +176,7 @@ def prediction_powered_mean(
         UsageError: labelled samples and truths differ in number, clusters and rows do, or a value is not finite.
     """
     check_equal_length(labelled.scores, truth)
+    finite_array([*truth, *labelled.scores])
     groups, n = sum_by_cluster(unlabelled.scores, unlabelled.clusters), len(truth) + len(unlabelled.scores)
     if not truth or not groups.n:
         return Estimate(value=None, interval=None, n=n, n_clusters=0, state="no data")

@@ -7,20 +7,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from askance.errors import UsageError
+from askance.statistics.arguments import check_binary, check_part
 from askance.statistics.clusters import ClusterKey, ClusterSums, sum_by_cluster
 from askance.statistics.estimate import DRAWS, LEVEL, Estimate, Interval, two_sided_z
 from askance.statistics.resampling import mean_interval
 
 
-def wilson(successes: float, n: int, *, level: float = LEVEL) -> Interval:
+def wilson(successes: int, n: int, *, level: float = LEVEL) -> Interval:
     """Wilson's score interval of a share (Wilson 1927); all of [0, 1] where `n` is 0.
 
     Raises:
-        UsageError: `successes` is not between 0 and `n`, or `level` is not between 0 and 1.
+        UsageError: `successes` or `n` is no count, `successes` is the larger, or `level` is not between 0 and 1.
     """
-    if not 0 <= successes <= n:
-        msg = f"{successes!r} of {n!r} is not a share."
-        raise UsageError(msg, hint="Give two counts, the first no larger than the second.")
+    check_part(successes, n)
+    return _score_interval(successes, n, level=level)
+
+
+def _score_interval(successes: float, n: int, *, level: float) -> Interval:
+    """Wilson's interval, also where a cluster counts as one sample that is partly right."""
     z = two_sided_z(level)
     if not n:
         return Interval(low=0.0, high=1.0, level=level, method="wilson")
@@ -83,8 +87,9 @@ def confusion(truth: Sequence[bool], verdicts: Sequence[bool | None]) -> Confusi
     """Count verdicts against the truth; None is a verdict that could not be read.
 
     Raises:
-        UsageError: there are not as many verdicts as truths.
+        UsageError: there are not as many verdicts as truths, or one is neither true nor false.
     """
+    check_binary([*truth, *(verdict for verdict in verdicts if verdict is not None)])
     if len(truth) != len(verdicts):
         msg = f"{len(verdicts)} verdicts are given for {len(truth)} truths."
         raise UsageError(msg, hint="Give one for each, None where there is none.")
@@ -127,7 +132,7 @@ def mean_estimate(
     """
     groups = sum_by_cluster(values, clusters, strata)
     if binary:
-        _check_binary(values)
+        check_binary(values, hint="Leave out `binary` where samples can be partly right.")
     n, n_clusters = groups.n, len(groups.sums)
     if binary and ((groups.one_row_each and len(groups.strata) == 1) or not n):
         return share_estimate(round(float(groups.sums.sum())), n, level=level)
@@ -169,17 +174,10 @@ def _interval(
 ) -> Interval | None:
     count = len(groups.sums)
     if not spread:
-        return wilson(round(groups.mean * count, 9), count, level=level) if binary else None
+        return _score_interval(round(groups.mean * count, 9), count, level=level) if binary else None
     return mean_interval(groups, seed=seed, draws=draws, level=level)
 
 
 def _equal_means(groups: ClusterSums) -> bool:
     """Whether all clusters of a stratum have the same mean, so that every resample has it too."""
     return bool((abs(groups.deviations) <= _ROUNDING_ERROR * max(1.0, float(abs(groups.sums).max()))).all())
-
-
-def _check_binary(values: Sequence[float]) -> None:
-    odd = next((value for value in values if value not in (0, 1)), None)
-    if odd is not None:
-        msg = f"{odd!r} is neither 0 nor 1."
-        raise UsageError(msg, hint="Leave out `binary` where samples can be partly right.")

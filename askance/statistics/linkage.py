@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from askance.errors import UsageError
+from askance.statistics.arguments import check_counts, finite_array
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,17 +27,18 @@ def linkage_clusters(vectors: Sequence[NDArray[np.float16]], count: int) -> list
         Numbers from 0, in the order in which the clusters first appear.
 
     Raises:
-        UsageError: fewer than one cluster is wanted.
+        UsageError: fewer than one cluster is wanted, the number is no count, or a vector is not finite.
     """
     import numpy as np
     from scipy.cluster.hierarchy import fcluster, linkage
     from scipy.spatial.distance import squareform
 
+    check_counts(count)
     if count < 1:
         raise UsageError(f"Vectors cannot fall into {count} clusters.", hint="Ask for one or more.")
     if len(vectors) <= count:
         return list(range(len(vectors)))
-    rows = np.stack(vectors).astype(np.float64)
+    rows = finite_array(np.stack(vectors))
     lengths = np.sqrt((rows * rows).sum(axis=1))
     lengths[lengths == 0] = 1.0
     distances = rows @ rows.T

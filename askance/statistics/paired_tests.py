@@ -14,8 +14,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from askance.errors import UsageError
+from askance.statistics.arguments import check_counts
 from askance.statistics.clusters import ClusterKey, cluster_rows, sum_by_cluster
-from askance.statistics.estimate import DRAWS, LEVEL, Interval, normal_quantile
+from askance.statistics.estimate import DRAWS, LEVEL, Interval, check_level, normal_quantile
 from askance.statistics.resampling import bootstrap_mean, coin_tosses, mean_over_strata, resampled_rows
 
 if TYPE_CHECKING:
@@ -36,12 +37,10 @@ def mcnemar_exact(b: int, c: int) -> float:
     """Two-sided exact p of McNemar's test, where only the one system is right on `b` samples and only the other on `c`.
 
     Raises:
-        UsageError: a count is negative.
+        UsageError: one of the two is no count.
     """
-    if min(b, c) < 0:
-        msg = f"{min(b, c)!r} is not a count of samples."
-        raise UsageError(msg, hint="Count samples from 0 upwards.")
-    return fair_coin_p(b, b + c)
+    check_counts(b, c)
+    return fair_coin_p(int(b), int(b + c))
 
 
 def fair_coin_p(heads: int, tosses: int) -> float:
@@ -202,8 +201,11 @@ def smallest_detectable_difference(
         None where no difference could be shown: too few clusters for the test, or no spread to go by.
 
     Raises:
-        UsageError: a difference is not finite, or clusters or strata and rows differ in number.
+        UsageError: a difference is not finite, clusters or strata and rows differ in number, or `power` or `alpha` is
+            not between 0 and 1.
     """
+    for share in (power, alpha):
+        check_level(share)
     groups = sum_by_cluster(differences, clusters, strata)
     count = len(groups.sums)
     if count < _min_clusters(alpha):

@@ -20,6 +20,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, TypeVar
 
 from askance.errors import UsageError
+from askance.statistics.arguments import check_counts, finite_array
 from askance.statistics.clusters import ClusterKey, ClusterSums, blocks, cluster_codes, cluster_rows, sum_by_cluster
 from askance.statistics.estimate import DRAWS, LEVEL, Interval, check_level
 
@@ -75,9 +76,9 @@ def cluster_bootstrap(
 def mean_over_strata(
     statistic: Callable[[Sequence[Row]], float | None], rows: Sequence[Row], strata: Sequence[Sequence[int]]
 ) -> float | None:
-    """The plain mean of a statistic over strata, each a list of indices of rows; None where one has no value."""
+    """The plain mean of a statistic over strata, each a list of indices of rows; None where one has no finite value."""
     figures = [statistic([rows[index] for index in stratum]) for stratum in strata]
-    known = [figure for figure in figures if figure is not None]
+    known = [figure for figure in figures if figure is not None and math.isfinite(figure)]
     if len(known) < len(figures):
         return None
     return known[0] if len(known) == 1 else math.fsum(known) / len(known)
@@ -136,7 +137,7 @@ def bootstrap_totals(
 
 
 def percentile_interval(figures: Sequence[float | None] | npt.NDArray[np.float64], *, level: float) -> Interval | None:
-    """The interval between the percentiles of `figures` with equal tails; None and NaN are left out.
+    """The interval between the percentiles of `figures` with equal tails; None, NaN and infinity are left out.
 
     Returns:
         None where half of them or more have no value.
@@ -148,7 +149,7 @@ def percentile_interval(figures: Sequence[float | None] | npt.NDArray[np.float64
 
     check_level(level)
     numbers = np.array([np.nan if figure is None else figure for figure in figures], dtype=np.float64)
-    known = numbers[~np.isnan(numbers)]
+    known = numbers[np.isfinite(numbers)]
     undefined = len(numbers) - len(known)
     if 2 * undefined >= len(numbers):
         return None
@@ -204,6 +205,7 @@ def _draw_indices(seed: int, *, draws: int, strata: tuple[int, ...]) -> Iterator
 
 
 def _chunk_sizes(draws: int, size: int) -> Iterator[int]:
+    check_counts(draws)
     rows = max(1, _CHUNK // max(1, size))
     for start in range(0, draws, rows):
         yield min(rows, draws - start)
@@ -250,11 +252,11 @@ def cluster_sums(
     """The sum of each cluster's rows, shape (clusters, columns), for each stratum, in the order of the clusters' names.
 
     Raises:
-        UsageError: rows differ in length, or clusters or strata and rows in number.
+        UsageError: rows differ in length, clusters or strata and rows in number, or a number is not finite.
     """
     import numpy as np
 
-    table = np.asarray(rows, dtype=np.float64)
+    table = finite_array(rows)
     if table.ndim != 2:
         msg = "Rows of numbers to be summed must all be equally long."
         raise UsageError(msg, hint="Give each row as many numbers as the first.")

@@ -9,12 +9,14 @@ import subprocess
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from hashlib import sha256
+from io import BytesIO
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import pytest
 
-from askance.chat import ChatRequest
+from askance.chat import ChatRequest, key_of
 from askance.errors import BadRequest
 from askance.evals import evaluate
 from askance.models import ScriptedModel, get_model
@@ -64,6 +66,13 @@ def samples(run: Path, change: Callable[[Form], Form]) -> None:
     file.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
 
 
+def without_digest(run: Path) -> None:
+    """Makes it a run of an older version, which did not say what its samples are."""
+    form = json.loads((run / "run.json").read_text(encoding="utf-8"))["configuration"]
+    del form["samples"]
+    described(run, configuration=form, hash=key_of("run", form))
+
+
 def true(line: Form) -> Form:
     """A sample whose answer is what is true of it."""
     return {**line, "outcome": "answered", "reason": None, "value": [TRUE[line["id"]]]}
@@ -75,11 +84,15 @@ def forge(run: Path, askance: Command) -> None:
     assert askance("eval", "score", str(run), "--task", TASK).code == 0
 
 
+def contents_of(pack: Path | BytesIO) -> dict[str, bytes]:
+    """The files within a pack."""
+    with zipfile.ZipFile(pack) as file:
+        return {name: file.read(name) for name in file.namelist()}
+
+
 def rewritten(path: Path, change: Callable[[dict[str, bytes]], Mapping[str, bytes]]) -> None:
     """Changes files within a pack, and the digests in its manifest with them."""
-    with zipfile.ZipFile(path) as file:
-        contents = {name: file.read(name) for name in file.namelist()}
-    contents = dict(change(contents))
+    contents = dict(change(contents_of(path)))
     manifest = json.loads(contents["manifest.json"])
     manifest["files"] = {
         name: sha256(content).hexdigest() for name, content in contents.items() if not name.startswith("manifest.json")
@@ -98,7 +111,7 @@ def test_a_pack_that_follows_from_its_records(run: Path, askance: Command, repla
 
     done = replay("runs.pack")
 
-    assert (done.code, done.err) == (0, "")
+    assert done.code == 0
     assert "✓ run-b (tests/odd): 6 samples read and scored again, 6 records verified\n" in done.out
     assert "It is not signed.\n" in done.out
     assert "everything in it follows from its records.\n" in done.out
@@ -201,6 +214,7 @@ SWAPS: dict[str, Callable[[Form], Form]] = {
 def test_samples_that_their_records_do_not_tell_of(
     run: Path, askance: Command, replay: Command, change: Callable[[Form], Form]
 ) -> None:
+    without_digest(run)
     samples(run, change)
     assert askance("eval", "score", RUN, "--task", TASK).code == 0
     askance("pack", RUN)
@@ -242,6 +256,7 @@ def test_what_cannot_be_read_again_is_never_called_fine(run: Path, askance: Comm
 
 
 def test_another_askance_may_have_asked_otherwise(run: Path, askance: Command, replay: Command) -> None:
+    without_digest(run)
     samples(run, SWAPS["other options"])
     described(run, askance="0.0.1")
     askance("eval", "score", RUN, "--task", TASK)
@@ -251,6 +266,152 @@ def test_another_askance_may_have_asked_otherwise(run: Path, askance: Command, r
 
     assert done.code == 1
     assert "6 samples not checked: askance " in done.out
+
+
+# --- what a pack claims ---
+
+
+def without(name: str, pack: dict[str, bytes]) -> dict[str, bytes]:
+    """The files of a pack without one of its samples, and with figures, totals and tables that fit."""
+    kept = {
+        each: b"".join(line for line in content.splitlines(keepends=True) if name.encode() not in line)
+        for each, content in pack.items()
+        if each.endswith(("samples.jsonl", "scores.jsonl"))
+    }
+    return {**pack, **kept}
+
+
+def test_a_sample_that_was_left_out_is_missed(run: Path, askance: Command, replay: Command) -> None:
+    askance("pack", RUN)
+    rewritten(Path("runs.pack"), lambda pack: without("03.png", pack))
+
+    done = replay("runs.pack")
+    (form,) = replay("runs.pack", "--json").lines
+
+    assert done.code == 1
+    assert "    samples.jsonl: 1 of 6 lines is missing\n" in done.out
+    assert "    nothing rests on 1 of its records\n" in done.out
+    assert "it does not follow from its records.\n" in done.out
+    assert (form["follows"], form["runs"][0]["unused_records"]) == (False, 1)
+
+
+def test_the_way_over_a_new_scoring_is_closed(run: Path, askance: Command) -> None:
+    for file in ("samples.jsonl", "scores.jsonl"):
+        lines = (run / file).read_text(encoding="utf-8").splitlines(keepends=True)
+        (run / file).write_text("".join(lines[1:]), encoding="utf-8")
+
+    for command in (["eval", "score", RUN, "--task", TASK], ["pack", RUN]):
+        done = askance(*command)
+        assert (done.code, done.out) == (2, "")
+        assert done.err.startswith(
+            "askance: The run 'run-b' is not whole: samples.jsonl: 1 of 6 lines is missing.\n  → "
+        )
+    assert not Path("runs.pack").exists()
+
+
+FORGED: dict[str, tuple[Callable[[Form], Form], str]] = {
+    "configuration": (
+        lambda form: {"configuration": {**form["configuration"], "options": {"limit": 6}}},
+        "its hash is not that of its configuration",
+    ),
+    "not finished": (lambda _: {"finished": None}, "it is not finished"),
+    "samples left": (lambda _: {"left": 2}, "it is not finished"),
+    "totals": (lambda form: {"totals": {**form["totals"], "samples": 7}}, "its totals are not those of its samples"),
+    "records": (lambda form: {"totals": {**form["totals"], "records": 7}}, "its totals are not those of its records"),
+}
+
+
+@pytest.mark.parametrize(("change", "message"), FORGED.values(), ids=FORGED)
+def test_a_forged_description_does_not_follow(
+    run: Path, askance: Command, replay: Command, change: Callable[[Form], Form], message: str
+) -> None:
+    askance("pack", RUN)
+    described(run, **change(json.loads((run / "run.json").read_text(encoding="utf-8"))))
+    rewritten(Path("runs.pack"), lambda pack: {**pack, f"runs/{RUN}/run.json": (run / "run.json").read_bytes()})
+
+    done = replay("runs.pack")
+
+    assert done.code == 1
+    assert f"    {message}\n" in done.out
+
+
+def test_a_score_without_a_sample_is_seen(run: Path, askance: Command, replay: Command) -> None:
+    name = f"runs/{RUN}/scores.jsonl"
+    askance("pack", RUN)
+    rewritten(Path("runs.pack"), lambda pack: {**pack, name: pack[name] + pack[name].replace(b"0", b"7")})
+
+    done = replay("runs.pack")
+
+    assert done.code == 1
+    assert "    scores.jsonl: 6 lines are of no answered sample, such as that of '71.png'\n" in done.out
+
+
+def test_a_run_of_an_older_version_replays_and_says_what_it_lacks(run: Path, askance: Command, replay: Command) -> None:
+    without_digest(run)
+    askance("pack", RUN)
+
+    done = replay("runs.pack")
+
+    assert done.code == 0
+    assert "    run.json has no digest of the samples: one that is missing or changed would not show\n" in done.out
+    assert "what can be checked follows from its records.\n" in done.out
+
+
+def test_without_a_digest_a_record_that_nothing_rests_on_is_told(run: Path, askance: Command, replay: Command) -> None:
+    without_digest(run)
+    samples(run, lambda line: line)
+    lines = (run / "samples.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+    (run / "samples.jsonl").write_text("".join(lines[1:]), encoding="utf-8")
+    assert askance("eval", "score", RUN, "--task", TASK).code == 0
+    askance("pack", RUN)
+
+    done = replay("runs.pack")
+
+    assert done.code == 1
+    assert "    nothing rests on 1 of its records, and run.json has no digest of the samples\n" in done.out
+
+
+def test_records_beyond_those_of_its_samples_are_counted(run: Path, askance: Command, replay: Command) -> None:
+    """As those of another run, or of samples of which nothing else is left."""
+    lines = (run / "calls.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+    spare = json.loads(lines[-1].replace("a cup", "a pot"))
+    spare["key"] = key_of("chat", spare["request"])
+    (run / "calls.jsonl").write_text("".join(lines) + json.dumps(spare) + "\n", encoding="utf-8")
+    totals = json.loads((run / "run.json").read_text("utf-8"))["totals"]
+    described(run, totals={**totals, "records": totals["records"] + 1})
+
+    assert "Nothing in it rests on 1 record of its runs.\n" in askance("pack", RUN).out
+    done = replay("runs.pack")
+    assert done.code == 0, done.out
+    assert "    nothing rests on 1 of its records\n" in done.out
+    assert "everything in it follows from its records; nothing rests on 1 of them.\n" in done.out
+
+
+def test_what_is_only_claimed_is_said_of_each_file(run: Path, askance: Command, replay: Command) -> None:
+    described(run, started="1999-01-01T00:00:00+00:00")
+    (run / "prompts" / "wise.json.prompt").write_text("Be wise.", encoding="utf-8")
+    askance("pack", RUN)
+
+    done = replay("runs.pack")
+    (form,) = replay("runs.pack", "--json").lines
+
+    assert done.code == 0
+    assert "  run.json · follows: figures, totals, hash of the configuration · claimed: dates, " in done.err
+    assert "dates" in form["files"]["run.json"]["claimed"]
+    assert "figures" in form["files"]["run.json"]["derived"]
+    assert "    no request was made with wise.json.prompt, as run.json has it\n" in done.out
+    assert form["runs"][0]["unused_prompts"] == ["wise.json.prompt"]
+
+
+def test_a_picture_has_the_digest_of_its_name(run: Path, askance: Command, replay: Command) -> None:
+    askance("pack", RUN)
+    name = f"images/{'0' * 64}"
+    rewritten(Path("runs.pack"), lambda pack: {**pack, name: b"another picture"})
+
+    done = replay("runs.pack")
+
+    assert (done.code, done.out) == (2, "")
+    assert "was changed: 'images/0000" in done.err
 
 
 # --- what strangers put into a pack ---
@@ -263,8 +424,7 @@ def form_of(pack: Path) -> Form:
 
 def manifested(pack: Path, manifest: bytes) -> None:
     """Puts a manifest into a pack, in the place of its own."""
-    with zipfile.ZipFile(pack) as file:
-        contents = {name: file.read(name) for name in file.namelist()}
+    contents = contents_of(pack)
     with zipfile.ZipFile(pack, "w", zipfile.ZIP_DEFLATED) as file:
         for name, content in {**contents, "manifest.json": manifest}.items():
             file.writestr(name, content)
@@ -351,8 +511,7 @@ METHODS = {
 def test_what_is_broken_within_a_pack_is_named(
     packed: Path, refused: Callable[[str], None], method: int, message: str
 ) -> None:
-    with zipfile.ZipFile(packed) as file:
-        contents = {name: file.read(name) for name in file.namelist()}
+    contents = contents_of(packed)
     with zipfile.ZipFile(packed, "w", method) as file:
         for name, content in contents.items():
             file.writestr(name, content)
@@ -386,6 +545,106 @@ def test_two_files_of_one_name_are_refused(packed: Path, refused: Callable[[str]
         file.writestr("manifest.json", "{}")
 
     refused("it holds two files of one name.")
+
+
+def _commented(pack: bytes) -> bytes:
+    return pack[:-2] + (5).to_bytes(2, "little") + b"<svg>"
+
+
+def _spaced(pack: bytes) -> bytes:
+    """The pack with bytes between its first file and its second, to which the central directory knows the way."""
+    second, directory = pack.index(b"PK\3\4", 4), pack.index(b"PK\1\2")
+    spaced = bytearray(pack[:second] + b"#" * 40 + pack[second:])
+    for _ in range(pack.count(b"PK\1\2")):
+        place = directory + 40 + 42
+        offset = int.from_bytes(spaced[place : place + 4], "little")
+        spaced[place : place + 4] = (offset + 40 * (offset >= second)).to_bytes(4, "little")
+        lengths = [int.from_bytes(spaced[place - at : place - at + 2], "little") for at in (14, 12, 10)]
+        directory += 46 + sum(lengths)
+    end = len(spaced) - 6
+    spaced[end : end + 4] = (int.from_bytes(spaced[end : end + 4], "little") + 40).to_bytes(4, "little")
+    return bytes(spaced)
+
+
+def _noted(pack: bytes) -> bytes:
+    """The pack with a comment and a further field at each of its files."""
+    contents, made = contents_of(BytesIO(pack)), BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as file:
+        for name, content in contents.items():
+            info = zipfile.ZipInfo(name)
+            info.comment = b"%PDF-1.7"
+            file.writestr(info, content)
+    return made.getvalue()
+
+
+def _fielded(pack: bytes) -> bytes:
+    contents, made = contents_of(BytesIO(pack)), BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as file:
+        for name, content in contents.items():
+            info = zipfile.ZipInfo(name)
+            info.extra = b"\xfe\xca\4\0<ht>"
+            file.writestr(info, content)
+    return made.getvalue()
+
+
+def _padded(pack: bytes) -> bytes:
+    """The pack with bytes behind the end of what is packed in its first file, which count as a part of it."""
+    contents, made = contents_of(BytesIO(pack)), BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as file:
+        for name, content in contents.items():
+            file.writestr(name, content)
+            if name == min(contents):
+                made.write(b"<script>")
+                entry = file.getinfo(name)
+                entry.compress_size += 8
+                file.start_dir += 8
+                place = made.tell()
+                made.seek(entry.header_offset + 18)
+                made.write(entry.compress_size.to_bytes(4, "little"))
+                made.seek(place)
+    return made.getvalue()
+
+
+def _longer(pack: bytes) -> bytes:
+    """The pack with more packed in its first file than its size says."""
+    contents, made = contents_of(BytesIO(pack)), BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as file:
+        for name, content in contents.items():
+            more = b"<script>" if name == min(contents) else b""
+            file.writestr(name, content + more)
+            entry = file.getinfo(name)
+            entry.file_size, entry.CRC = len(content), crc32(content)
+            place = made.tell()
+            made.seek(entry.header_offset + 14)
+            made.write(entry.CRC.to_bytes(4, "little"))
+            made.seek(entry.header_offset + 22)
+            made.write(entry.file_size.to_bytes(4, "little"))
+            made.seek(place)
+    return made.getvalue()
+
+
+TWOFOLD: dict[str, Callable[[bytes], bytes]] = {
+    "a script before": lambda pack: b"#!/bin/sh\necho hello\nexit\n" + pack,
+    "a page behind": lambda pack: pack + b"<html><body>hello</body></html>",
+    "a comment": _commented,
+    "a gap": _spaced,
+    "two packs": lambda pack: pack + pack,
+    "comments of files": _noted,
+    "fields of files": _fielded,
+    "behind what is packed": _padded,
+    "more than its size says": _longer,
+}
+
+
+@pytest.mark.parametrize("change", TWOFOLD.values(), ids=TWOFOLD)
+def test_a_file_that_is_a_pack_and_something_else_is_refused(
+    packed: Path, refused: Callable[[str], None], change: Callable[[bytes], bytes]
+) -> None:
+    packed.write_bytes(change(packed.read_bytes()))
+    with zipfile.ZipFile(packed) as file:
+        assert file.testzip() is None
+
+    refused("bytes that belong to none of its files.\n  → Get it anew from whoever made it")
 
 
 # --- signatures ---

@@ -46,11 +46,9 @@ def test_what_is_empty_is_left_out_and_what_cannot_differ_has_no_p() -> None:
     assert outcomes_by_group([], [], seed=1).statistic is None
 
 
-@pytest.mark.parametrize("table", [[[1, 2], [3]], [[1, -2], [3, 4]], [1, 2]], ids=str)
+@pytest.mark.parametrize("table", [[[1, 2], [3]], [1, 2]], ids=str)
 def test_what_is_no_table_is_refused(table: Any) -> None:
-    with pytest.raises(
-        UsageError, match=r"^A contingency table has rows of equally many counts, none below 0\. Give each"
-    ):
+    with pytest.raises(UsageError, match=r"^A contingency table has rows of equally many counts\. Give each"):
         chi_squared(table)
 
 

@@ -164,5 +164,5 @@ def test_one_label_gives_no_interval() -> None:
 def test_what_is_no_share_is_refused() -> None:
     with pytest.raises(UsageError, match=r"^1\.2 is not between 0 and 1\."):
         rogan_gladen(1.2, 0.9, 0.9)
-    with pytest.raises(UsageError, match=r"^5 of 3 verdicts is not a share\."):
+    with pytest.raises(UsageError, match=r"^5 of 3 is not a share\."):
         rogan_gladen_estimate(5, 3, PERFECT)

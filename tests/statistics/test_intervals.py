@@ -34,10 +34,9 @@ def test_without_samples_a_share_may_be_anything() -> None:
     assert share_estimate(0, 0) == Estimate(value=None, interval=everything, n=0, n_clusters=0, state="no data")
 
 
-@pytest.mark.parametrize(("successes", "n"), [(2, 1), (-1, 3)], ids=["more than all", "negative"])
-def test_counts_that_are_no_share_are_refused(successes: int, n: int) -> None:
-    with pytest.raises(UsageError, match=f"^{successes} of {n} is not a share"):
-        wilson(successes, n)
+def test_counts_that_are_no_share_are_refused() -> None:
+    with pytest.raises(UsageError, match=r"^2 of 1 is not a share\."):
+        wilson(2, 1)
 
 
 def test_a_level_is_a_share() -> None:

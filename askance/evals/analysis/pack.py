@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from askance import __version__
 from askance.documents import Archive, UnreadableDocument, parse_json, schema_violation
 from askance.errors import StoreError, UsageError
+from askance.evals.completeness import check_whole, unused_records
 from askance.evals.ranking import place_of_ranking
 from askance.evals.run import Run
 from askance.evals.run_format import CALLS, DESCRIPTION, PROMPTS, RANKINGS, SAMPLES, SCORES
@@ -68,6 +69,8 @@ class PackFile:
     """sha256 of the manifest, which has the digests of all else: what to print beside a table."""
     runs: int
     files: int
+    unused_records: int = 0
+    """Records of the runs that no sample and no score rests on."""
 
 
 def write_pack(
@@ -86,7 +89,7 @@ def write_pack(
         sign: makes the signature of the manifest, which has the digests of all else; None leaves the pack unsigned.
 
     Raises:
-        UsageError: a run is not finished, or two have one name.
+        UsageError: a run is not finished, its lines are not those of its samples, or two have one name.
         StoreError: the file cannot be written.
     """
     sources = dict(_sources(runs))
@@ -121,7 +124,8 @@ def write_pack(
         ) from error
     finally:
         part.unlink(missing_ok=True)
-    return PackFile(path=path, digest=digest, runs=len(runs), files=len(digests))
+    unused = sum(len(unused_records(run)) for run in runs)
+    return PackFile(path=path, digest=digest, runs=len(runs), files=len(digests), unused_records=unused)
 
 
 def _sources(runs: Sequence[Run]) -> Iterator[tuple[str, Callable[[], bytes]]]:
@@ -135,6 +139,7 @@ def _sources(runs: Sequence[Run]) -> Iterator[tuple[str, Callable[[], bytes]]]:
             )
         if run.finished is None or run.left:
             raise UsageError(f"The run {str(run.path)!r} is not finished.", hint="The same command finishes it.")
+        check_whole(run)
         if names.count(name) > 1:
             raise UsageError(f"Two runs have the name {name!r}.", hint="Give one of the folders another name.")
         if not _SHAPE.fullmatch(f"runs/{name}/{SAMPLES}"):
@@ -207,7 +212,8 @@ def open_pack(path: str | Path) -> Generator[Pack]:
             ) from error
         except UnreadableDocument as error:
             raise UsageError(
-                f"The file {str(path)!r} is no pack: it {error}.", hint="Packs are made by `askance pack`."
+                f"The file {str(path)!r} is no pack: it {error}.",
+                hint="Get it anew from whoever made it; packs are made by `askance pack`.",
             ) from error
         yield Pack(
             path=path,
@@ -262,6 +268,12 @@ def _manifest(content: bytes, path: Path) -> Mapping[str, Any]:
             f"The manifest of the pack {str(path)!r} names files that no pack has, such as {_short(odd)!r}.",
             hint="Get it anew from whoever made it.",
         )
+    for name, digest in form["files"].items():
+        if name.startswith("images/") and name != f"images/{digest}":
+            raise UsageError(
+                f"The pack {str(path)!r} was changed: {_short(name)!r} is another picture than its name says.",
+                hint="Get it anew from whoever made it.",
+            )
     for run in form["runs"]:
         if f"runs/{run}/{DESCRIPTION}" not in form["files"]:
             raise UsageError(

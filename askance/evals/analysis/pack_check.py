@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeGuard, cast
 
 from askance import __version__
+from askance.amounts import many
+from askance.chat import key_of
 from askance.errors import AskanceError, UsageError
 from askance.evals.analysis.rescore import RerunOutcome, read_again, rerun, rescored
 from askance.evals.catalog import packaged
-from askance.evals.run_format import CALLS
+from askance.evals.completeness import NO_DIGEST, completeness, unused_records
+from askance.evals.run_format import CALLS, PROMPTS, SCORES, ScoreLine, lines_of
 from askance.evals.tables import task_tables
 from askance.evals.yaml_task import task_from_form
 from askance.nodes.reply import READERS
@@ -27,6 +30,48 @@ if TYPE_CHECKING:
 
 SHOWN = 3
 """How many examples are named of one kind of difference."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileOrigin:
+    """Where what stands in a file of a pack comes from."""
+
+    derived: tuple[str, ...] = ()
+    """What follows from the records, and is made again."""
+    claimed: tuple[str, ...] = ()
+    """What whoever made the pack says, and nothing else shows; a signature vouches for it."""
+
+
+FILES: Mapping[str, FileOrigin] = {
+    "manifest.json": FileOrigin(derived=("digests of all files",), claimed=("names of runs", "version")),
+    "run.json": FileOrigin(
+        derived=("figures", "totals", "hash of the configuration"),
+        claimed=(
+            "dates",
+            "versions",
+            "label",
+            "notes",
+            "options",
+            "number and digest of the samples",
+            "origin",
+            "seed",
+        ),
+    ),
+    "samples.jsonl": FileOrigin(
+        derived=("outcomes", "answers", "reasons", "calls"),
+        claimed=("the samples, which have the digest in run.json", "times", "tokens", "costs"),
+    ),
+    "scores.jsonl": FileOrigin(derived=("everything",)),
+    "rankings": FileOrigin(derived=("everything",)),
+    "calls.jsonl": FileOrigin(
+        derived=("keys of the requests",), claimed=("replies", "dates", "records that nothing rests on")
+    ),
+    "prompts": FileOrigin(derived=("those that requests were made with",), claimed=("all others",)),
+    "tables": FileOrigin(derived=("figures",), claimed=("names of runs", "notes")),
+    "images": FileOrigin(derived=("digest of each",)),
+    "schemas": FileOrigin(claimed=("everything",)),
+}
+"""Of each file or folder in a pack."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +93,12 @@ class RunCheck:
     why_unchecked: str = ""
     unrecorded: int = 0
     """How many samples have no answer because of a call without a record, such as one that failed."""
+    lacks: tuple[str, ...] = ()
+    """Why its lines cannot be held against the samples that it began with, one phrase each."""
+    unused_records: int = 0
+    """How many records no sample and no score rests on."""
+    unused_prompts: tuple[str, ...] = ()
+    """Prompt files that its configuration does not name."""
     again: Mapping[RerunOutcome, int] = field(default_factory=dict["RerunOutcome", int])
     """How many samples were run again, by outcome; empty if that was not asked for."""
     changed: tuple[str, ...] = ()
@@ -82,7 +133,7 @@ class PackCheck:
 
     @property
     def sound(self) -> bool:
-        """Whether everything in the pack follows from its records, as they are read today."""
+        """Whether all that is derived follows from the records, as they are read today; see `FILES`."""
         return self.follows and not self.read_otherwise and not self.unchecked
 
 
@@ -126,10 +177,12 @@ def _task(run: Run, own: Mapping[str, type[Task]]) -> type[Task]:
 
 async def _checked(run: Run, tasks: Mapping[str, type[Task]], *, again: bool) -> tuple[Run, Run, RunCheck]:
     """The run with its own answers scored anew, the run with its answers read anew, and the check."""
-    differences = [*_records(run), *_rankings(run)]
+    whole = completeness(run)
+    differences = [*_description(run), *whole.faults, *_records(run), *_rankings(run)]
     results: Counter[RerunOutcome] = Counter()
     changed: list[str] = []
     own = read = run
+    unused = len(unused_records(run))
     found = _RereadRun(run.answers)
     try:
         task = _task(run, tasks)
@@ -139,8 +192,9 @@ async def _checked(run: Run, tasks: Mapping[str, type[Task]], *, again: bool) ->
         found = await _read(run, task)
         try:
             answers, figures = await rescored(run, task)
-            differences += [*_scores(run.answers, answers), *_figures(run.figures, figures), *_outcomes(run)]
+            differences += [*_scores(run.answers, answers), *_figures(run.figures, figures)]
             own = read = run.scored(answers, figures)
+            unused = len(unused_records(run, answers))
             if found.different:
                 answers, figures = await rescored(run.scored(found.answers, figures), task)
                 found.figures = list(_figures(own.figures, figures))
@@ -149,6 +203,8 @@ async def _checked(run: Run, tasks: Mapping[str, type[Task]], *, again: bool) ->
             differences.append(f"it cannot be scored again: {error.message}")
         if again:
             changed = await _run_again(run, task, results)
+    if unused and not whole.has_digest:
+        differences.append(f"nothing rests on {unused:,} of its records, and {NO_DIGEST}")
     # A run that names no readers is held to those of today: else it could leave them out to excuse anything.
     otherwise = tuple(found.words) if run.readers not in {READERS, None} else ()
     checked = RunCheck(
@@ -162,6 +218,9 @@ async def _checked(run: Run, tasks: Mapping[str, type[Task]], *, again: bool) ->
         unchecked=found.unchecked,
         why_unchecked=found.why,
         unrecorded=found.unrecorded,
+        lacks=whole.lacks,
+        unused_records=unused,
+        unused_prompts=tuple(_unused_prompts(run)),
         again=dict(results),
         changed=tuple(changed),
     )
@@ -268,12 +327,27 @@ def _same_score(was: SampleResult, now: SampleResult) -> bool:
     return old.keys() == new.keys() and all(_equal(old[name], new[name]) for name in old)
 
 
-def _outcomes(run: Run) -> Iterator[str]:
-    """Whether the totals in `run.json` are right."""
-    told = run.totals.get("outcomes")
+def _description(run: Run) -> Iterator[str]:
+    """What is wrong with hash, totals and end of a run, as `run.json` has them."""
+    if run.finished is None or run.left:
+        yield "it is not finished"
+    if run.facts.get("hash", key := key_of("run", dict(run.configuration))) != key:
+        yield "its hash is not that of its configuration"
     counted = Counter(answer.prediction.outcome for answer in run.answers)
-    if told is not None and dict(told) != dict(counted):
+    made = {"samples": len(run.answers), "outcomes": dict(counted)}
+    if any(name in run.totals and run.totals[name] != value for name, value in made.items()):
         yield "its totals are not those of its samples"
+    if run.totals.get("records", len(run.records)) != len(run.records):
+        yield "its totals are not those of its records"
+    answered = {(answer.sample.id, answer.epoch) for answer in run.answers if answer.prediction.answered}
+    lines = [(str(line["id"]), line["epoch"]) for line in lines_of(run.path / SCORES, ScoreLine)]
+    if odd := [name for name, epoch in lines if (name, epoch) not in answered]:
+        yield f"{SCORES}: {many(len(odd), 'line is', 'lines are')} of no answered sample, such as that of {min(odd)!r}"
+
+
+def _unused_prompts(run: Run) -> Iterable[str]:
+    """Prompt files that the configuration does not name; no request was made with them."""
+    return sorted({file.name for file in (run.path / PROMPTS).glob("*")} - run.solver.get("prompts", {}).keys())
 
 
 def _figures(was: Sequence[Figure], now: Sequence[Figure]) -> Iterator[str]:

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from askance.concurrency import map_in_order
 from askance.errors import UsageError
+from askance.evals.completeness import check_whole, unused_records
 from askance.evals.evaluation import EXTRACTOR
 from askance.evals.run import Run, line_of_answer
 from askance.evals.run_configuration import links_of_today
 from askance.evals.run_folder import amending, keep_ranking, write_lines
 from askance.evals.run_format import PROMPTS, READ_BY, SAMPLES, SCORES
-from askance.evals.scorer import figures_of, scored, unscored_note, write_scores
+from askance.evals.scorer import figures_of, notes_on, scored, write_scores
 from askance.evals.solver import solved, with_extractor
 from askance.models import Engine, use_draw
 from askance.models.factory import model_from_form
@@ -186,6 +187,8 @@ class RescoreResult:
     """Ids of samples whose answer changed."""
     kept: tuple[str, ...] = ()
     """Ids of samples that keep their answer, because a request that they would make is not on record."""
+    lacks: tuple[str, ...] = ()
+    """Why its lines cannot be held against the samples that it began with, one phrase each."""
 
 
 async def rescore(
@@ -200,12 +203,14 @@ async def rescore(
         convention: what becomes of non-answers; None is what the run has.
 
     Raises:
-        UsageError: the run has no samples, or the task makes its scorer (or its solver) only with its data.
+        UsageError: the run has no samples, its lines are not those of its samples, or the task makes its scorer (or its
+            solver) only with its data.
         ReplayMiss: a similarity or a verdict that the scoring needs is not among the run's records.
         StoreError: another process is writing the folder.
     """
     if not run.answers:
         raise UsageError(f"The run {str(run.path)!r} has no samples yet.", hint="Go on with it: `askance eval run`.")
+    whole = check_whole(run)
     with amending(run.path) as change:
         found = await read_again(run, task) if reread else Reread(answers=run.answers)
         changed, kept = found.of("different"), found.of("asked anew", "unrecorded")
@@ -218,19 +223,28 @@ async def rescore(
         answers, figures = await rescored(now, task, convention=convention)
         write_scores(run.path / SCORES, answers)
         read_by = {READ_BY: READERS} if reread and not kept else {}
-        change({**_described(now, task, answers), **read_by, "figures": [figure.form() for figure in figures]})
+        change(
+            {
+                **_described(now.scored(answers, figures), task),
+                **read_by,
+                "figures": [figure.form() for figure in figures],
+            }
+        )
     count = len(found.answers) if reread else 0
-    return RescoreResult(run=Run.open(run.path), reread=count, changed=changed, kept=kept)
+    lacks = whole.lacks
+    if not whole.has_digest and (spare := unused_records(run, answers)):
+        lacks = (*lacks[:-1], f"{lacks[-1]}; nothing rests on {len(spare):,} of its records")
+    return RescoreResult(run=Run.open(run.path), reread=count, changed=changed, kept=kept, lacks=lacks)
 
 
-def _described(run: Run, task: type[Task], answers: Sequence[SampleResult]) -> Mapping[str, Any]:
-    """The entries of `run.json` that change beside the figures."""
+def _described(run: Run, task: type[Task]) -> Mapping[str, Any]:
+    """The entries of `run.json` that change beside the figures, for a run that was scored again."""
     engine = Engine(mode="replay", records=run.records)
     scoring = task.of_run(run.configuration["options"], engine=engine).scorer()
-    outcomes = Counter(answer.prediction.outcome for answer in answers)
+    outcomes = Counter(answer.prediction.outcome for answer in run.answers)
     return {
-        "totals": {**run.totals, "samples": len(answers), "outcomes": dict(sorted(outcomes.items()))},
-        "notes": [*scoring.notes, *run.data_notes, *unscored_note(answers)],
+        "totals": {**run.totals, "samples": len(run.answers), "outcomes": dict(sorted(outcomes.items()))},
+        "notes": [*scoring.notes, *run.data_notes, *notes_on(run.answers, scoring, convention=run.convention)],
         **({"origin": task.origin()} if task.origin() else {}),
     }
 

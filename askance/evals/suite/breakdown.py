@@ -95,7 +95,10 @@ def folds_of(samples: Sequence[Sample]) -> tuple[int, ...]:
 
 def _notes(folds: Sequence[int], count: int) -> Iterator[str]:
     if len(folds) > 1:
-        yield "Figures are plain means over folds, with clusters drawn within folds; 'pooled' ones are over all samples"
+        yield (
+            f"Figures are plain means over folds ({len(folds)} where no note says otherwise), with clusters drawn "
+            "within folds; 'pooled' ones are over all samples"
+        )
     if 0 < len(folds) < count:
         named = f"Fold {folds[0]}" if len(folds) == 1 else f"Folds {', '.join(map(str, folds))}"
         yield f"{named} of {count}, not comparable with means over all {count} folds"

@@ -13,6 +13,7 @@ import pytest
 
 from askance.errors import Refused
 from askance.evals import Figure, Metric, Run, Sample, Score, Scorer, Task, compare, evaluate, mean
+from askance.evals.analysis.rescore import rescore
 from askance.evals.report.run_part import part_of
 from askance.evals.run import SampleResult
 from askance.evals.sample import Prediction
@@ -183,7 +184,7 @@ def test_notes_name_the_folds_that_are_there() -> None:
     assert mean_note.startswith("Figures are plain means over folds")
     assert over_folds(SCORER, FOLDS).notes == ("a note", mean_note)
     assert over_folds(SCORER, (0, 3)).notes[1:] == (
-        mean_note,
+        mean_note.replace("(5 where", "(2 where"),
         "Folds 0, 3 of 5, not comparable with means over all 5 folds",
     )
     assert over_folds(SCORER, ()).metrics == SCORER.metrics
@@ -315,12 +316,59 @@ def test_a_run_shows_means_first_and_is_scored_again_without_the_data() -> None:
     assert found.figures[0].metric == "accuracy"
     assert found.figure("accuracy").value == 0.75
     assert found.figure("accuracy: fold 4").samples == 8
-    assert "Figures are plain means over folds" in " ".join(found.notes)
+    assert "Figures are plain means over folds (5 where no note says otherwise)" in " ".join(found.notes)
+    assert not [note for note in found.notes if "a mean over" in note]
     assert table_of_runs([found]).columns[3:9] == (
         *("accuracy", "by sums", "spread"),
         *("accuracy, pooled", "by sums, pooled", "spread, pooled"),
     )
     assert Run.open("a").figures == found.figures
+
+
+class SomeByTheCrowd(Contests):
+    """As the others, but fold 2 has no item of which the crowd decides."""
+
+    name = "tests/contests-by-the-crowd"
+
+    def scorer(self) -> Scorer:
+        """Means over folds, also of the items of which the crowd decides."""
+
+        def values(sample: Sample, right: float) -> Score:
+            crowd = {"crowd": right} if sample.tags["fold"] != 2 else {}
+            return Score(values={**values_of(right).values, **crowd})
+
+        def score(sample: Sample, value: Any) -> Score:
+            return values(sample, float(value == sample.target))
+
+        def if_wrong(sample: Sample) -> Score:
+            return values(sample, 0.0)
+
+        def if_right(sample: Sample) -> Score:
+            return values(sample, 1.0)
+
+        metrics = (*SCORER.metrics, mean("crowd"), mean("size", better="neither"))
+        scorer = Scorer(score=score, metrics=metrics, if_wrong=if_wrong, if_right=if_right)
+        return over_folds(scorer, self.found("folds", lambda: folds_of(self.samples())), "accuracy", "crowd")
+
+
+def test_a_note_says_of_how_many_folds_a_figure_is_the_mean() -> None:
+    told = "crowd is a mean over 4 of 5 folds: fold 2 has no value"
+    found = evaluate(SomeByTheCrowd(answers=[1, 1, 0, 1] * 10), out="crowd")
+
+    assert found.figure("crowd: fold 2").samples == 0
+    assert [note for note in found.notes if "a mean over" in note] == [told]
+    assert asyncio.run(rescore(found, SomeByTheCrowd)).run.notes == found.notes
+
+
+def test_a_fold_that_nobody_answered_is_none_of_the_mean_over_answers() -> None:
+    answers = [-1] * 8 + [1, 1, 0, 1] * 8
+    found = evaluate(Contests(answers=answers), out="a", convention="answered")
+
+    assert found.figure("accuracy").value == 0.75
+    assert [note for note in found.notes if "over 4" in note] == [
+        "accuracy and by sums and spread are means over 4 of 5 folds: fold 0 has no value"
+    ]
+    assert not [note for note in run("b", answers).notes if "over 4" in note]
 
 
 def test_runs_are_compared_by_means_over_folds_and_contests() -> None:
