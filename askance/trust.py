@@ -20,14 +20,13 @@ import logging
 import os
 import re
 import stat
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from askance.errors import AskanceError, ConfigError
-from askance.terminal import confirm, has_terminal, printable
+from askance.terminal import confirm, echo, has_terminal, printable
 
 VARIABLE = "ASKANCE_TRUST"
 
@@ -110,7 +109,7 @@ class Consent(NamedTuple):
         """
         if not has_terminal() or self.given:
             return
-        sys.stderr.write(f"askance: {self}\n")
+        echo(f"askance: {self}", err=True)
         if not confirm("Agree, now and from now on?"):
             raise self._refusal()
         agree(self)

@@ -350,7 +350,7 @@ PRINTERS = {"askance.terminal": "print", "askance.cli.console": "rich.console"}
 def printing(modules: Iterable[Module]) -> list[str]:
     """What prints past `askance.terminal.echo`, or on a terminal of rich's own."""
     return [
-        f"{module.name}:{node.lineno} uses {used}"
+        f"{module.name} uses {used}"
         for module in modules
         for node in ast.walk(module.tree)
         if (used := _printer(node)) is not None and PRINTERS.get(module.name) != used
@@ -361,10 +361,8 @@ def _printer(node: ast.AST) -> str | None:
     match node:
         case ast.Call(func=ast.Name(id="print")):
             return "print"
-        case ast.Call(
-            func=ast.Attribute(value=ast.Name(id="typer" | "click" | "rich"), attr="echo" | "secho" | "print")
-        ):
-            return node.func.attr
+        case ast.Call(func=ast.Attribute(value=ast.Name(id="typer" | "click"), attr="echo" | "secho" as name)):
+            return name
         case ast.Call(func=ast.Attribute(value=ast.Attribute(value=ast.Name(id="sys"), attr=stream), attr="write")):
             return f"sys.{stream}"
         case ast.ImportFrom(module="rich.console" as name, level=0) | ast.alias(name="rich.console" as name):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
@@ -16,6 +15,7 @@ import typer
 from askance.cli.grid import grid
 from askance.cli.options import AsJson, Batch, Calls, ConventionOption, Llm, ModelCalls, TaskPlace, Vlm, spelled_out
 from askance.cli.process import HELP, INTERRUPTED, OK, SOME, Process
+from askance.terminal import echo, json_text, printable, printable_json
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
@@ -82,13 +82,13 @@ def _print_tasks(*, as_json: bool) -> None:
     tasks = packaged()
     if as_json:
         forms = [{"name": each.name, "summary": each.summary(), "takes": [*each.takes()]} for each in tasks.values()]
-        print(json.dumps(forms))
+        echo(json_text(forms))
         return
     names, width = max((len(name) for name in tasks), default=0), terminal_width()
     for name, task in tasks.items():
         for line in (f"{name:<{names}}  {task.summary()}", f"{'':<{names}}  takes {', '.join(task.takes())}"):
-            print(filled(line, width=width, indent=names + 2))
-    print(filled("A task of your own is named by its file: my_task.py, my_task.py@NAME, my_task.yaml.", width=width))
+            echo(filled(line, width=width, indent=names + 2))
+    echo(filled("A task of your own is named by its file: my_task.py, my_task.py@NAME, my_task.yaml.", width=width))
 
 
 def _print_options(name: str, *, as_json: bool) -> None:
@@ -100,7 +100,6 @@ def _print_options(name: str, *, as_json: bool) -> None:
     from askance.cli.columns import filled, terminal_width
     from askance.evals.catalog import find_task
     from askance.evals.task import type_in_words
-    from askance.terminal import printable
 
     task = find_task(name)
     if as_json:
@@ -114,16 +113,17 @@ def _print_options(name: str, *, as_json: bool) -> None:
             }
             for option, each in task.takes().items()
         ]
-        print(json.dumps({"name": task.name, "summary": task.summary(), "options": options}, default=str))
+        form = {"name": task.name, "summary": task.summary(), "options": options}
+        echo(printable_json(json.dumps(form, default=str)))
         return
     width = terminal_width()
-    print(filled(printable(f"{task.name}  {task.summary()}\n"), width=width))
+    echo(filled(printable(f"{task.name}  {task.summary()}\n"), width=width))
     for option, each in task.takes().items():
         default = "" if each.default is None else f", default {_default_text(each.default)}"
         kind = f"{type_in_words(each)}{', needed' if each.is_required() else default}"
-        print(filled(printable(f"  {option}  ({kind})\n      {_meaning(each)}"), width=width))
+        echo(filled(printable(f"  {option}  ({kind})\n      {_meaning(each)}"), width=width))
     last = "\nAn option is given by `-T name=value`; `eval run --help` has those with a name of their own."
-    print(filled(last, width=width))
+    echo(filled(last, width=width))
 
 
 def _meaning(option: FieldInfo) -> str:
@@ -368,11 +368,11 @@ class _EvaluationRun:
 
     def _say(self, run: Run, progress: EvaluationProgress) -> None:
         if self._asked.as_json:
-            print(json.dumps(_run_form(run)))
+            echo(json_text(_run_form(run)))
         else:
-            print(_figures_text(run))
+            echo(_figures_text(run))
         progress.say_unanswered(run)
-        print(f"{self._tally}\nThe run is in {self._place}.", file=sys.stderr)
+        echo(f"{self._tally}\nThe run is in {self._place}.", err=True)
 
     async def _left(self, run: Run) -> Plan:
         """The plan of the samples that the budget had nothing left for."""
@@ -385,10 +385,10 @@ class _EvaluationRun:
         return await plan_run(self._task, sample_epochs, self._engine)
 
     def _interrupted(self, progress: EvaluationProgress) -> None:
-        print(
+        echo(
             f"{progress}\n{self._tally}\nInterrupted. The same command goes on where this one stopped; what is on "
             f"record is not asked again. The run is in {self._place}.",
-            file=sys.stderr,
+            err=True,
         )
 
 
@@ -418,9 +418,9 @@ def score(
     found = run_sync(rescore(run, task_of(run, task), reread=reread, convention=policy))
     if as_json:
         form = {**_run_form(found.run), "reread": found.reread, "changed": found.changed, "kept": found.kept}
-        print(json.dumps(form))
+        echo(json_text(form))
     else:
-        print("\n".join([_figures_text(found.run), *_reread(found)]))
+        echo("\n".join([_figures_text(found.run), *_reread(found)]))
 
 
 _SHOWN = 3
@@ -441,7 +441,6 @@ def _reread(found: RescoreResult) -> Iterator[str]:
 
 
 def _examples(names: tuple[str, ...]) -> str:
-    from askance.terminal import printable
 
     shown = ", ".join(repr(printable(name)) for name in names[:_SHOWN])
     return f", such as {shown}" if shown else ""
@@ -464,7 +463,7 @@ def table(
     from askance.evals.tables import rendered, table_of_runs
 
     made = table_of_runs([Run.open(folder) for folder in folders], metrics=metric)
-    print(table_text(made) if form is None else rendered(made, form.value), end="")
+    echo(table_text(made) if form is None else rendered(made, form.value), end="")
 
 
 app.command()(grid)
@@ -479,7 +478,6 @@ def _figures_text(run: Run) -> str:
     from askance.cli.columns import filled, terminal_width
     from askance.evals.tables import conventions_of
     from askance.models import Counters
-    from askance.terminal import printable
 
     lines = [*_figures_table(run), ""] if run.figures else []
     outcomes = ", ".join(f"{count:,} {outcome}" for outcome, count in run.totals.get("outcomes", {}).items())

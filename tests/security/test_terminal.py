@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Iterator
 from functools import reduce
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -90,13 +90,16 @@ OF_A_RUN = (
 """Every command that reads the folder of a run."""
 
 
-def places(form: object, *before: str | int) -> Iterator[tuple[str | int, ...]]:
+def places(form: Any, *before: str | int) -> Iterator[tuple[str | int, ...]]:
     """The way to every text in a JSON form."""
     if isinstance(form, str):
         yield before
-    elif isinstance(form, (dict, list)):
-        for name, value in form.items() if isinstance(form, dict) else enumerate(form):
+    elif isinstance(form, dict):
+        for name, value in cast("dict[str, Any]", form).items():
             yield from places(value, *before, name)
+    elif isinstance(form, list):
+        for number, value in enumerate(cast("list[Any]", form)):
+            yield from places(value, *before, number)
 
 
 def steered(form: Any, place: tuple[str | int, ...]) -> None:
@@ -119,7 +122,7 @@ def test_no_run_folder_steers_the_terminal(field: str, own_place: Path, capsys: 
         (own_place / "out" / "run.json").write_text(json.dumps(form), encoding="utf-8")
         for command in OF_A_RUN:
             with log_kept(), pytest.raises(SystemExit):
-                main(command.split())
+                main([*command.split()])
             shown = "".join(capsys.readouterr())
             assert [mark for mark in STEERING if mark in shown] == [], (place, command)
 
@@ -135,7 +138,7 @@ def test_no_line_of_a_run_steers_the_terminal(file: str, own_place: Path, capsys
         (own_place / "out" / file).write_text("\n".join([json.dumps(form), *rest, ""]), encoding="utf-8")
         for command in OF_A_RUN:
             with log_kept(), pytest.raises(SystemExit):
-                main(command.split())
+                main([*command.split()])
             shown = "".join(capsys.readouterr())
             assert [mark for mark in STEERING if mark in shown] == [], (place, command)
 
