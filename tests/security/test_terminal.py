@@ -82,7 +82,7 @@ OF_A_RUN = (
     "eval table out --format csv",
     "export out --out rows.csv",
     "pack out --out runs.pack",
-    "judge prefer out sound --judge demo --plan",
+    "judge prefer out --against sound --judge demo --plan",
     "newyorker submit out --out sent.json",
     "newyorker errors out",
     "eval run posters.yaml --out out --plan",
