@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
@@ -190,8 +190,24 @@ def run(context_: typer.Context, asked: EvaluationOptions, calls: ModelCalls) ->
         _ = work.config  # an error in the settings is said before one in the task
         with planning() if calls.plan else nullcontext():
             task = _task(asked, find_task(asked.task), work)
+        _remember(asked.task)
         code = run_sync(_plan(asked, task, work.engine)) if calls.plan else _EvaluationRun(asked, task, work).run()
     raise typer.Exit(code)
+
+
+def _remember(task: str) -> None:
+    """Keeps that the user has run this Python file, so that the runs which it makes may name it."""
+    from askance.errors import UsageError
+    from askance.evals.catalog import PYTHON
+    from askance.python_file import read_source
+    from askance.trust import Consent, agree
+
+    file = Path(task.partition("@")[0])
+    if file.suffix.lower() in PYTHON:
+        with suppress(UsageError):  # where nothing can be kept, the next command asks
+            consent = Consent.to_python(file, read_source(file))
+            if not consent.given:
+                agree(consent)
 
 
 def _check(asked: EvaluationOptions, calls: Calls) -> None:

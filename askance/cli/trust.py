@@ -1,7 +1,8 @@
-"""`askance trust`: what the settings of a project would do that needs the user's consent."""
+"""`askance trust`: what the settings of a project, or a Python file, would do that needs the user's consent."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -14,10 +15,16 @@ if TYPE_CHECKING:
 
 
 def trust(
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="[FILE]...", help="Python files that runs may name as their task, in place of the settings."
+        ),
+    ] = None,
     listed: Annotated[bool, typer.Option("--list", help="Show all that you have agreed to, in any project.")] = False,
     forget: Annotated[
         str | None,
-        typer.Option(metavar="WHAT", help="Take your consent back: a digest, a settings file or its folder."),
+        typer.Option(metavar="WHAT", help="Take your consent back: a digest, a file or its folder."),
     ] = None,
 ) -> None:
     """Show what this project's settings would run, or send a key to, and agree to it; a terminal asks first."""
@@ -25,6 +32,8 @@ def trust(
     from askance.cli.process import OK, SOME
     from askance.errors import UsageError
     from askance.models import Config
+    from askance.python_file import read_source
+    from askance.trust import Consent
 
     if forget is not None:
         count = known.forget(forget)
@@ -38,8 +47,11 @@ def trust(
             for words in entry.get("would", ()):
                 echo(f"  {words}")
         raise typer.Exit(OK)
-    config = Config.find()
-    wanted = list(dict.fromkeys(filter(None, (config.consent(name, {}) for name in _names(config)))))
+    if files:
+        wanted = [Consent.to_python(file, read_source(file)) for file in files]
+    else:
+        config = Config.find()
+        wanted = list(dict.fromkeys(filter(None, (config.consent(name, {}) for name in _names(config)))))
     if not wanted:
         echo("The settings here run nothing and send no key to a stranger: they need no consent.")
         raise typer.Exit(OK)

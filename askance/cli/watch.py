@@ -176,6 +176,8 @@ def lines_of(status: RunStatus) -> Iterator[str]:
     yield printable(f"{status.task}: {status.done:,}{of} {noun}{f': {outcomes}' if outcomes else ''}.")
     if status.figure is not None:
         yield printable(f"{status.figure.metric} {shown_figure(status.figure)}")
+    if status.unscored is not None:
+        yield printable(f"No score: {status.unscored}")
     yield " · ".join(_spent(status))
     yield _state(status)
     for slow in status.slow:
