@@ -303,12 +303,18 @@ def write_new(folder: Path, files: Mapping[str, bytes]) -> None:
         files: content by name; a name may lead into a folder below.
 
     Raises:
-        UsageError: a file of a name is there with another content; then none is written.
+        UsageError: a file of a name is there with another content, or a folder below is a link; then none is written.
         OSError: a file cannot be written.
     """
     missing: list[str] = []
     for name, content in files.items():
         target = folder / name
+        below = (folder / part for part in Path(name).parents if part != Path())
+        if (link := next(filter(Path.is_symlink, below), None)) is not None:
+            raise UsageError(
+                f"{str(link)!r} is a link, and nothing is written through it.",
+                hint="Take it away, or name another folder.",
+            )
         if not os.path.lexists(target):
             missing.append(name)
         elif not target.is_file() or target.read_bytes() != content:

@@ -80,10 +80,10 @@ def test_nothing_is_written_through_a_link(askance: Command, own_place: Path) ->
     (own_place / "new" / "pictures").symlink_to(own_place / "precious")
     done = askance("init", "new")
 
-    assert (done.code, done.err) == (
-        2,
+    assert done.code == 2
+    assert done.err == (
         "askance: 'new/pictures' is a link, and nothing is written through it.\n"
-        "  → Take it away, or name another folder.\n",
+        "  → Take it away, or name another folder.\n"
     )
     assert [*(own_place / "precious").iterdir()] == []
     assert [each.name for each in (own_place / "new").iterdir()] == ["pictures"]
