@@ -148,6 +148,8 @@ class Index:
         """None where only the form is known."""
         self._store = store
         self._stores: dict[str, VectorStore] = {}
+        self._whole = set[str]()
+        """The spaces whose vectors were counted."""
 
     # --- building ---
 
@@ -332,6 +334,28 @@ class Index:
                 self._there(f"{VECTORS}/{made.file.path.name}")
             self._stores[str(space)] = made
         return self._stores[str(space)]
+
+    async def whole_vectors(self, space: Space) -> VectorStore:
+        """As `vectors`, where none are missing: else a search would pass texts over in silence.
+
+        Raises:
+            UsageError: as for `vectors`.
+            StoreError: as for `vectors`; or some are missing. Those of an own store are not counted: it takes long.
+        """
+        store = await asyncio.to_thread(self.vectors, space)
+        if space.store != "own" and str(space) not in self._whole:
+            wanted = await asyncio.to_thread(self._with_vector)
+            if (there := await store.count()) < wanted:
+                raise StoreError(
+                    f"The vectors of {space} in the index {self} lack {wanted - there:,} of {wanted:,} texts.",
+                    hint="Run the same build again, which makes what is missing.",
+                )
+            self._whole.add(str(space))
+        return store
+
+    def _with_vector(self) -> int:
+        """How many entries have a vector: all but the blank ones."""
+        return sum(bool(entry.text.strip()) for entry in self.entries)
 
     @cached_property
     def bm25(self) -> Bm25:

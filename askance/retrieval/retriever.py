@@ -444,11 +444,20 @@ class IndexRetriever:
             if way == "bm25":
                 scored = await asyncio.to_thread(self._by_words, some, among)
             else:
-                store = await asyncio.to_thread(self.index.vectors, self._spaces[way][0])
+                store = await self.index.whole_vectors(self._spaces[way][0])
                 scored = await store.search(await self._vectors(way, some), self.k, among)
+                if among is None and not any(scored):
+                    raise self._nothing(way)
             return await asyncio.to_thread(lambda: [self._named(each) for each in scored])
 
         return await self._records.get(self._forms({way: subjects}, among), make)
+
+    def _nothing(self, way: Way) -> StoreError:
+        return StoreError(
+            f"The store with the vectors of {self._spaces[way][0]} found nothing at all among {self.index.count:,} "
+            "texts.",
+            hint="Run the same build again, which makes what is missing; or give the store that it was built with.",
+        )
 
     def _by_words(self, texts: Sequence[Any], among: Collection[str] | None) -> list[list[tuple[str, float]]]:
         words = self.index.bm25
