@@ -84,10 +84,15 @@ def stats(store: Records = None) -> None:
 
 def _kept_pictures(records: Any) -> PictureFolder:
     """The folder of pictures beside the records."""
+    return _pictures_in(records.folder)
+
+
+def _pictures_in(store: Path) -> PictureFolder:
+    """The folder of pictures in that of a store."""
     from askance.images.folder import PictureFolder
     from askance.replay.store import PICTURES
 
-    return PictureFolder(records.folder / PICTURES)
+    return PictureFolder(store / PICTURES)
 
 
 def _besides(saved: Any) -> str:
@@ -275,8 +280,12 @@ def merge(
 
     with _records(other) as theirs, _open(store, read_only=False) as records:
         counts = take_in(theirs, records, overwrite=overwrite, skip_damaged=skip_damaged)
-    echo(_import_counts(counts))
-    raise typer.Exit(SOME if counts.damaged else OK)
+        echo(_import_counts(counts))
+        pictures = _kept_pictures(records).take(_pictures_in(other))
+    if any(pictures):
+        left = f", {pictures.left:,} left where it is: no picture is in the file" if pictures.left else ""
+        echo(f"{many(pictures.new, 'picture')} new, {pictures.known:,} known{left}.")
+    raise typer.Exit(SOME if counts.damaged or pictures.left else OK)
 
 
 @app.command("prune")

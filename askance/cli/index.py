@@ -515,16 +515,41 @@ def _picture(query: str) -> Image | None:
     """The picture that a query names; None where it is a text.
 
     Raises:
-        UsageError: it has the ending of a picture, and no such file is there.
+        BadImage: the file is no picture.
+        UsageError: it has the ending of a picture, or nearly the name of one, and no such file is there.
     """
     from askance.images import SUFFIXES, Image
 
     path = Path(query)
-    if path.suffix.lower() not in SUFFIXES or any(blank in path.suffix for blank in " \n"):
+    if not path.suffix or any(blank in path.suffix for blank in " \n"):
         return None
-    if not os.path.isfile(query):  # noqa: PTH113  # a query may be too long for a path
-        raise UsageError(f"There is no picture {query[:80]!r}.", hint="Check the name of the file.")
-    return Image.from_path(path)
+    if os.path.isfile(query):  # noqa: PTH113  # a query may be too long for a path
+        image = Image.from_path(path)
+        _ = image.info  # it may be no picture
+        return image
+    near = _pictures_near(path)
+    if path.suffix.lower() in SUFFIXES:
+        hint = f"Nearest: {near}." if near else "Check the name of the file."
+        raise UsageError(f"There is no picture {query[:80]!r}.", hint=hint)
+    if near:
+        raise UsageError(
+            f"There is no picture {query!r}.",
+            hint=f"Nearest: {near}. A blank behind it searches for the words: '{query} '.",
+        )
+    return None
+
+
+def _pictures_near(path: Path) -> str:
+    """Pictures beside a file that is not there, with nearly its name."""
+    from difflib import get_close_matches
+
+    from askance.images import SUFFIXES
+
+    try:
+        names = [each.name for each in path.parent.iterdir() if each.suffix.lower() in SUFFIXES]
+    except OSError:  # no such folder, or too long a text for one
+        return ""
+    return ", ".join(repr(str(path.parent / name)) for name in get_close_matches(path.name, names, cutoff=0.8))
 
 
 # --- stats ---

@@ -381,10 +381,10 @@ def test_a_mistyped_name_of_a_picture_is_not_searched_for(askance: Command, inde
     mistyped = askance("index", "search", index, "photo.jgp")
     words = [askance("index", "search", index, query) for query in ("node.js", "photo.jgp ", "see photo.jgp")]
 
-    assert (mistyped.code, mistyped.err) == (
-        2,
+    assert mistyped.code == 2
+    assert mistyped.err == (
         "askance: There is no picture 'photo.jgp'.\n"
-        "  → Nearest: 'photo.jpg'. A blank behind it searches for the words: 'photo.jgp '.\n",
+        "  → Nearest: 'photo.jpg'. A blank behind it searches for the words: 'photo.jgp '.\n"
     )
     assert [done.code for done in words] == [0, 0, 0]
 
