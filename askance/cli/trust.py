@@ -17,9 +17,7 @@ if TYPE_CHECKING:
 def trust(
     files: Annotated[
         list[Path] | None,
-        typer.Argument(
-            metavar="[FILE]...", help="Python files that runs may name as their task, in place of the settings."
-        ),
+        typer.Argument(metavar="FILE", help="Python files that runs may name as their task, in place of the settings."),
     ] = None,
     listed: Annotated[bool, typer.Option("--list", help="Show all that you have agreed to, in any project.")] = False,
     forget: Annotated[

@@ -416,7 +416,15 @@ class IndexRetriever:
         return [self._form(way, each, among) for way, subjects in searches.items() for each in subjects]
 
     def _form(self, way: Way, subject: str | Image, among: Collection[str] | None) -> JsonObject:
-        """The request of one search."""
+        """The request of one search; where that of older versions alone is on record, which named no file, that one."""
+        form = self._form_without_file(way, subject, among)
+        digest = None if way == "bm25" else self.index.vectors_digest(self._spaces[way][0])
+        if digest is None:
+            return form
+        whole = {**form, "store": f"sha256:{digest}"}
+        return form if self._records.lacking([whole]) and not self._records.lacking([form]) else whole
+
+    def _form_without_file(self, way: Way, subject: str | Image, among: Collection[str] | None) -> JsonObject:
         form = {"how": way, "index": self._index_form, "k": self.k, **_subject_form(subject), **_among_form(among)}
         if way == "bm25":
             settings = self.index.bm25_settings

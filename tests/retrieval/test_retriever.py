@@ -236,7 +236,7 @@ async def test_searches_that_were_recorded_without_their_vectors_are_found(built
     (recorded,) = over(before, engine, "dense", k=3).keys(CUP)
     hits = await over(built, engine, "dense", k=3).search(CUP)
     (record,) = of_kind(engine)
-    request = {name: value for name, value in record.request.items() if name != "vectors"}
+    request = {name: value for name, value in record.request.items() if name != "store"}
     old = Engine(records=MemoryStore())
     old.recorder.records.put(Record.make("search", request, record.response))
 
