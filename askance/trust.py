@@ -267,7 +267,7 @@ def agreed() -> dict[str, Mapping[str, Any]]:
 
 
 def agree(consent: Consent) -> None:
-    """Saves the user's consent.
+    """Saves the user's consent; of a Python file it stands in the place of that to an earlier content.
 
     Raises:
         ConfigError: it cannot be written.
@@ -279,7 +279,11 @@ def agree(consent: Consent) -> None:
         "would": [str(effect) for effect in consent.effects],
         "at": datetime.now(UTC).isoformat(timespec="seconds"),
     }
-    _save_consents({**agreed(), consent.digest: entry})
+    known = agreed()
+    if consent.source is not None:
+        about = (entry["file"], entry["would"])
+        known = {digest: old for digest, old in known.items() if (old.get("file"), old.get("would")) != about}
+    _save_consents({**known, consent.digest: entry})
 
 
 def forget(what: str) -> int:

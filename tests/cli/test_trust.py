@@ -405,6 +405,8 @@ def test_python_of_a_run_is_run_once_the_user_has_agreed_and_a_change_asks_again
     stray.write_text(f"{TASK}# changed\n", encoding="utf-8")
     assert finish(start("eval", "score", "out")).code == 2
     assert not was_run()
+    askance("trust", "posters.py")
+    assert len(askance("trust", "--list").out.splitlines()) == 2, "the last content alone is agreed to"
     assert askance("trust", "--forget", str(stray)).out == "Forgotten: 1.\n"
 
 
