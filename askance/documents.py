@@ -1,4 +1,4 @@
-"""Untrusted documents: JSON, YAML and zip archives, read within limits and validated against a schema.
+"""Untrusted documents: JSON, YAML, TOML and zip archives, read within limits and validated against a schema.
 
 A file may have been made to harm whoever opens it. So there are limits to its size, its depth and the length of its
 numbers, and everything that is wrong with it is raised as one error that says so in words.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import struct
+import tomllib
 import zipfile
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -110,6 +111,23 @@ def _children(value: Any) -> Collection[Any]:
     return cast("list[Any]", value) if isinstance(value, list) else ()
 
 
+def parse_toml(text: str) -> dict[str, Any]:
+    """The value of a TOML text.
+
+    Raises:
+        UnreadableDocument: it is no TOML text, or is nested deeper than `MAX_DEPTH` levels.
+    """
+    try:
+        found = tomllib.loads(text)
+    except ValueError as error:
+        raise UnreadableDocument(f"is not TOML: {error}") from error
+    except RecursionError as error:
+        raise UnreadableDocument(_TOO_DEEP) from error
+    if not _within_depth(found):
+        raise UnreadableDocument(_TOO_DEEP)
+    return found
+
+
 def parse_yaml(text: str, *, max_depth: int) -> tuple[Any, list[tuple[int, str]]]:
     """The value of a YAML text, or what is wrong with it: line and message of each fault.
 
@@ -206,22 +224,33 @@ def _yaml_faults(text: str, max_depth: int) -> Iterator[tuple[int, str]]:
         if depth > max_depth:
             yield line, f"lists and maps are nested more than {max_depth} deep"
             return
-    yield from _repeated_names(yaml.compose(text, Loader=yaml_loader()))
+    yield from _node_faults(yaml.compose(text, Loader=yaml_loader()))
 
 
-def _repeated_names(node: yaml.Node | None) -> Iterator[tuple[int, str]]:
+def _node_faults(node: yaml.Node | None) -> Iterator[tuple[int, str]]:
+    """Names that stand twice, and numbers that are too long: YAML has some to the base 60 and 16 as well."""
     import yaml
 
-    if isinstance(node, yaml.MappingNode):
+    if isinstance(node, yaml.ScalarNode):
+        if node.tag in _YAML_NUMBERS and len(node.value) > MAX_SHOWN:
+            yield (
+                node.start_mark.line + 1,
+                f"`{node.value[:MAX_DIGITS]}…` is a number of {len(node.value):,} digits",
+            )
+    elif isinstance(node, yaml.MappingNode):
         seen = set[str]()
         for name, value in cast("list[tuple[yaml.Node, yaml.Node]]", node.value):
             if (key := str(name.value)) in seen:
                 yield name.start_mark.line + 1, f"`{key}` stands twice"
             seen.add(key)
-            yield from _repeated_names(value)
+            yield from _node_faults(name)
+            yield from _node_faults(value)
     elif isinstance(node, yaml.SequenceNode):
         for each in cast("list[yaml.Node]", node.value):
-            yield from _repeated_names(each)
+            yield from _node_faults(each)
+
+
+_YAML_NUMBERS = frozenset({"tag:yaml.org,2002:int", "tag:yaml.org,2002:float"})
 
 
 def schema_violation(value: Any, schema: Path, *, whole: str = "it") -> str | None:

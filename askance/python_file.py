@@ -1,15 +1,22 @@
-"""A Python file that the user names, for a task or a backend of one's own: it is run, as any Python that one starts."""
+"""A Python file for a task or a backend of one's own.
+
+One that the user names is run, as any Python that one starts; one that only a file names, with the user's consent.
+"""
 
 from __future__ import annotations
 
 import sys
 from hashlib import sha256
-from importlib.util import module_from_spec, spec_from_file_location
+from importlib.machinery import SourceFileLoader
+from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
+from typing_extensions import override
+
 from askance.errors import UsageError
+from askance.trust import Consent
 
 SUFFIX = ".py"
 
@@ -20,22 +27,30 @@ def is_python(place: str) -> bool:
     return bool(colon) and file.lower().endswith(SUFFIX) and name.isidentifier()
 
 
-def load_file(path: Path) -> ModuleType:
+def load_file(path: Path, *, named_by: str = "") -> ModuleType:
     """The file as a module.
+
+    Args:
+        path: the file.
+        named_by: what names it, such as `the run 'runs/a'`; empty where the user does.
 
     Raises:
         UsageError: it is not there, or it cannot be run.
+        ConfigError: the user does not agree to run what `named_by` names.
     """
-    if not path.is_file():
-        raise UsageError(f"There is no file {str(path)!r}.", hint="Check the name of the file.")
+    source = read_source(path)
+    if named_by:
+        consent = Consent.to_python(path, source, named_by=named_by)
+        consent.ask()
+        consent.require()
     name = f"askance_file_{sha256(str(path.resolve()).encode('utf-8', 'surrogatepass')).hexdigest()[:12]}"
-    spec = spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
-        raise UsageError(f"The file {str(path)!r} cannot be loaded as Python.", hint="Give the file the ending `.py`.")
+    loader = _SourceLoader(name, path, source)
+    spec = spec_from_loader(name, loader)
+    assert spec is not None  # a loader of a file makes one
     module = module_from_spec(spec)
     sys.modules[name] = module  # so that its classes and pickles find it
     try:
-        spec.loader.exec_module(module)
+        loader.exec_module(module)
     except UsageError:
         raise
     except Exception as error:
@@ -44,6 +59,34 @@ def load_file(path: Path) -> ModuleType:
             f"The file {str(path)!r} cannot be loaded: {type(error).__name__}: {error}.", hint="Mend it."
         ) from error
     return module
+
+
+def read_source(path: Path) -> bytes:
+    """The content of the file.
+
+    Raises:
+        UsageError: it is not there, or it cannot be read.
+    """
+    if not path.is_file():
+        raise UsageError(f"There is no file {str(path)!r}.", hint="Check the name of the file.")
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise UsageError(
+            f"The file {str(path)!r} cannot be read: {error.strerror}.", hint="Check its rights."
+        ) from error
+
+
+class _SourceLoader(SourceFileLoader):
+    """Runs the source that was read, and never what lies compiled beside it, which may be other code."""
+
+    def __init__(self, name: str, path: Path, source: bytes) -> None:
+        super().__init__(name, str(path))
+        self._source = source
+
+    @override
+    def get_code(self, fullname: str) -> CodeType:
+        return self.source_to_code(self._source, self.path)
 
 
 def load_object(place: str) -> Any:

@@ -1,11 +1,11 @@
-"""The terminal: untrusted text made safe to print, and a question to the user."""
+"""The terminal: the one place that prints, untrusted text made safe to print, and a question to the user."""
 
 from __future__ import annotations
 
 import json
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 _UNSEEN = re.compile(
@@ -13,6 +13,17 @@ _UNSEEN = re.compile(
     r"\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"  # bidirectional and invisible ones
     r"\ud800-\udfff\U000e0000-\U000e007f]"  # halves of surrogate pairs, which cannot be printed, and tags
 )
+
+
+def echo(text: str = "", *, err: bool = False, end: str = "\n") -> None:
+    """Prints `text` on stdout at once. Nothing else prints, so text from outside never steers a terminal.
+
+    Args:
+        text: whatever it holds, it is printed as `printable` writes it.
+        err: whether it goes to stderr.
+        end: what follows it.
+    """
+    print(printable(text), end=end, file=sys.stderr if err else sys.stdout, flush=True)
 
 
 def printable(text: str) -> str:
@@ -28,7 +39,7 @@ def printable_json(text: str) -> str:
     return text if text.isprintable() else _UNSEEN.sub(lambda match: json.dumps(match.group())[1:-1], text)
 
 
-def json_text(form: Mapping[str, Any]) -> str:
+def json_text(form: Mapping[str, Any] | Sequence[Any]) -> str:
     """`form` as one line of JSON, safe to print on a terminal and within the encoding of stdout."""
     unicode = (sys.stdout.encoding or "").lower().replace("-", "") in {"utf8", "utf8sig"}
     return printable_json((_encode if unicode else _encode_ascii)(form))
@@ -44,8 +55,7 @@ def has_terminal() -> bool:
 
 def confirm(question: str) -> bool:
     """Whether the user answers a question at the terminal with yes."""
-    sys.stderr.write(f"{question} [y/N] ")
-    sys.stderr.flush()
+    echo(f"{question} [y/N] ", err=True, end="")
     return sys.stdin.readline().strip().lower() in {"y", "yes"}
 
 

@@ -1,10 +1,13 @@
-"""Trust: who owns a file, and the user's consent to settings that could do harm.
+"""Trust: who owns a file, and the user's consent to settings and to Python that could do harm.
 
 A settings file is searched from the current folder upwards, so it may be somebody else's. Two rules hold for it:
 
 - A settings file, a store or a folder of prompts that another user owns (neither the caller nor root) is refused.
 - A setting that runs a program, loads code, or sends a key to a host other than its provider's needs the user's consent
   once. Consent is kept by a digest of exactly these settings, so a changed setting asks again.
+
+The folder of a run may be a stranger's as well: a Python file that only a run names needs the user's consent, too, and
+that is kept by the digest of the file.
 
 What the user gives on the command line, in an environment variable or in Python needs no consent. An address on this
 machine is a host like any other, since on a shared machine anybody may listen there.
@@ -19,15 +22,15 @@ import json
 import logging
 import os
 import re
+import shlex
 import stat
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from askance.errors import AskanceError, ConfigError
-from askance.terminal import confirm, has_terminal, printable
+from askance.terminal import confirm, echo, has_terminal, printable
 
 VARIABLE = "ASKANCE_TRUST"
 
@@ -62,25 +65,43 @@ class Effect(NamedTuple):
     """What a setting would do that needs the user's consent."""
 
     setting: str
-    """Its name in the settings file, such as `models.eye.vllm.python`."""
+    """Its name in the settings file, such as `models.eye.vllm.python`; empty for a Python file."""
     value: tuple[str, ...]
     """Everything that the effect depends on; part of the digest."""
     words: str
     """The effect in words that follow "would": `run the program …`."""
 
     def __str__(self) -> str:
-        return f"{self.words} ({self.setting})"
+        return f"{self.words} ({self.setting})" if self.setting else self.words
 
 
 class Consent(NamedTuple):
-    """The consent that the settings of one model in a settings file need."""
+    """The consent that the settings of one model in a settings file need, or a Python file that a file names."""
 
     file: Path
+    """The settings file, or the Python file."""
     effects: tuple[Effect, ...]
+    source: bytes | None = None
+    """Of a Python file its content."""
+    named_by: str = ""
+    """What names the Python file, such as `the run 'runs/a'`; empty where the user does."""
+
+    @classmethod
+    def to_python(cls, file: Path, source: bytes, *, named_by: str = "") -> Consent:
+        """The consent to run a Python file.
+
+        Raises:
+            ConfigError: it is another user's.
+        """
+        check_owner(file, "The Python file")
+        whole = file.resolve()
+        return cls(whole, (Effect("", (), f"run the Python file {str(whole)!r}"),), source, named_by)
 
     @property
     def digest(self) -> str:
-        """sha256 of the settings and their values, not of the file: 64 hex digits."""
+        """sha256 of the settings and their values, not of the file; or of the Python file: 64 hex digits."""
+        if self.source is not None:
+            return hashlib.sha256(self.source).hexdigest()
         form = [[effect.setting, *effect.value] for effect in self.effects]
         return hashlib.sha256(json.dumps(form).encode()).hexdigest()
 
@@ -110,17 +131,31 @@ class Consent(NamedTuple):
         """
         if not has_terminal() or self.given:
             return
-        sys.stderr.write(f"askance: {self}\n")
+        echo(f"askance: {self}", err=True)
         if not confirm("Agree, now and from now on?"):
             raise self._refusal()
         agree(self)
 
     def __str__(self) -> str:
         """The text that the user is asked about, safe to print on a terminal."""
-        lines = [f"The settings file {str(self.file)!r} would", *(f"  {effect}" for effect in self.effects)]
+        lines = [f"{self._who} would", *(f"  {effect}" for effect in self.effects)]
         return "\n".join(printable(line).replace("\n", "\\n") for line in lines)
 
+    @property
+    def _who(self) -> str:
+        """The beginning of a sentence on what would have these effects."""
+        if self.source is None:
+            return f"The settings file {str(self.file)!r}"
+        return f"{self.named_by[:1].upper()}{self.named_by[1:]}" or "A run that names its task"
+
     def _refusal(self) -> ConfigError:
+        if self.source is not None:
+            place = shlex.quote(os.path.relpath(self.file))
+            return ConfigError(
+                f"{self._who} would {self.effects[0]}, and nobody has agreed to that.",
+                hint=f"Read it. `askance trust {place}` agrees, as does {VARIABLE}={self.digest}; or name it yourself: "
+                f"`--task {place}`.",
+            )
         said = "; ".join(f"{effect.setting!r} would {effect.words}" for effect in self.effects)
         return ConfigError(
             f"Nobody has agreed to what the settings file {str(self.file)!r} says: {said}.",
@@ -232,7 +267,7 @@ def agreed() -> dict[str, Mapping[str, Any]]:
 
 
 def agree(consent: Consent) -> None:
-    """Saves the user's consent.
+    """Saves the user's consent; of a Python file it stands in the place of that to an earlier content.
 
     Raises:
         ConfigError: it cannot be written.
@@ -244,7 +279,11 @@ def agree(consent: Consent) -> None:
         "would": [str(effect) for effect in consent.effects],
         "at": datetime.now(UTC).isoformat(timespec="seconds"),
     }
-    _save_consents({**agreed(), consent.digest: entry})
+    known = agreed()
+    if consent.source is not None:
+        about = (entry["file"], entry["would"])
+        known = {digest: old for digest, old in known.items() if (old.get("file"), old.get("would")) != about}
+    _save_consents({**known, consent.digest: entry})
 
 
 def forget(what: str) -> int:
@@ -254,11 +293,11 @@ def forget(what: str) -> int:
         ConfigError: the list cannot be read or written.
     """
     known = agreed()
-    there = str(Path(what).absolute())
+    there = {str(Path(what).absolute()), str(Path(what).resolve())}
     left = {
         digest: entry
         for digest, entry in known.items()
-        if not (digest.startswith(what) or there in {entry.get("file"), str(Path(str(entry.get("file"))).parent)})
+        if not (digest.startswith(what) or there & {str(entry.get("file")), str(Path(str(entry.get("file"))).parent)})
     }
     if len(left) < len(known):
         _save_consents(left)

@@ -343,6 +343,36 @@ def without_way_out(modules: Iterable[Module]) -> list[str]:
     ]
 
 
+PRINTERS = {"askance.terminal": "print", "askance.cli.console": "rich.console"}
+"""The one module that prints, and the one that makes a terminal with colours."""
+
+
+def printing(modules: Iterable[Module]) -> list[str]:
+    """What prints past `askance.terminal.echo`, or on a terminal of rich's own."""
+    return [
+        f"{module.name} uses {used}"
+        for module in modules
+        for node in ast.walk(module.tree)
+        if (used := _printer(node)) is not None and PRINTERS.get(module.name) != used
+    ]
+
+
+def _printer(node: ast.AST) -> str | None:
+    match node:
+        case ast.Call(func=ast.Name(id="print")):
+            return "print"
+        case ast.Call(func=ast.Attribute(value=ast.Name(id="typer" | "click"), attr="echo" | "secho" as name)):
+            return name
+        case ast.Call(func=ast.Attribute(value=ast.Attribute(value=ast.Name(id="sys"), attr=stream), attr="write")):
+            return f"sys.{stream}"
+        case ast.ImportFrom(module="rich.console" as name, level=0) | ast.alias(name="rich.console" as name):
+            return name
+        case ast.ImportFrom(module="rich", names=names) if any(each.name in {"console", "print"} for each in names):
+            return "rich.console"
+        case _:
+            return None
+
+
 # --- names ---
 
 VARIANTS = re.compile(r"(?:ations?|ings?|ed|ers?|ors?|e?s|e)$")

@@ -7,11 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from askance.documents import parse_yaml, read_yaml
+from askance.documents import UnreadableDocument, parse_toml, parse_yaml, read_yaml
 from askance.errors import UsageError
 
 ODD = {
     "a number without end": "x: " + ":".join(["1"] * 200) + ".5",
+    "a whole number without end": "x: " + ":".join(["1"] * 3000),
+    "a name without end": ":".join(["1"] * 3000) + ": x",
+    "hexadecimal without end": "[0x" + "f" * 5000 + "]",
     "no truth value": "x: !!bool maybe",
     "no number": "x: !!int ''",
     "no time": "x: !!timestamp a",
@@ -24,6 +27,23 @@ def test_a_value_that_is_none_of_its_tag_is_a_fault(text: str) -> None:
 
     assert content is None
     assert len(faults) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    {
+        "x = " + "[" * 5000 + "]" * 5000: "is nested deeper than 100 levels",
+        ".".join("a" * 500) + " = 1": "is nested deeper than 100 levels",
+        "x = " + "1" * 5000: "is not TOML: ",
+        "x =": "is not TOML: Invalid value",
+    }.items(),
+    ids=["lists", "tables", "digits", "value"],
+)
+def test_toml_that_cannot_be_read_says_why(text: str, why: str) -> None:
+    with pytest.raises(UnreadableDocument) as caught:
+        parse_toml(text)
+
+    assert str(caught.value).startswith(why)
 
 
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ from tests.house import (
     crossing,
     hidden,
     namesakes,
+    printing,
     read_package,
     running_back,
     twins,
@@ -208,6 +209,26 @@ def test_an_error_without_a_way_out_is_seen(tmp_path: Path) -> None:
     found = without_way_out(read_package(tmp_path / PACKAGE).values())
 
     assert found == [f"{PACKAGE}.odd:4 makes a UsageError without a hint"]
+
+
+def test_one_place_prints(modules: dict[str, Module]) -> None:
+    assert printing(modules.values()) == []
+
+
+PRINTED = {
+    "print": "print('x')",
+    "echo": "import typer\ntyper.echo('x')",
+    "sys.stderr": "sys.stderr.write('x')",
+    "rich.console": "def f():\n    from rich.console import Console",
+}
+
+
+@pytest.mark.parametrize(("used", "source"), PRINTED.items(), ids=PRINTED)
+def test_what_prints_elsewhere_is_seen(used: str, source: str, tmp_path: Path) -> None:
+    sources = {"terminal.py": "print('x')", "cli/eval.py": source}
+    (found,) = printing(read_package(written(tmp_path, sources)).values())
+
+    assert found.endswith(f"uses {used}")
 
 
 LIGHT = (

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +23,7 @@ from askance.cli.options import (
     spelled_out,
 )
 from askance.cli.process import INTERRUPTED, OK, SOME, Process
+from askance.terminal import echo, json_text
 
 if TYPE_CHECKING:
     from askance.cli.tally import Tally
@@ -137,26 +136,25 @@ def _blame(asked: BlameOptions, trials: Trials, tally: Tally) -> int:
     from askance.cli.progress import Progress, calls_state
     from askance.evals.analysis.blame import make_blame
     from askance.models import Counters, run_sync
-    from askance.terminal import printable
 
     try:
         with Progress("trials", state=calls_state(tally, trials.engine)) as progress:
             blame = run_sync(make_blame(trials, out=asked.out, on_trial=progress.update, seed=asked.seed))
     except KeyboardInterrupt:
-        print(f"{tally}\nInterrupted. The same command goes on where this one stopped.", file=sys.stderr)
+        echo(f"{tally}\nInterrupted. The same command goes on where this one stopped.", err=True)
         return INTERRUPTED
     counters = {"counters": dict(blame.counters)} if blame.counters else {}
-    print(json.dumps({**blame.form(), **counters}) if asked.as_json else printable("\n".join(blame_text(blame))))
-    counted = (f"{printable(name)}: {Counters.from_canonical(form)}." for name, form in blame.counters.items())
-    print("\n".join([str(tally), *counted]), file=sys.stderr)
+    echo(json_text({**blame.form(), **counters}) if asked.as_json else "\n".join(blame_text(blame)))
+    counted = (f"{name}: {Counters.from_canonical(form)}." for name, form in blame.counters.items())
+    echo("\n".join([str(tally), *counted]), err=True)
     if blame.trials:
-        print(f"The trials are in {asked.out or asked.folder}.", file=sys.stderr)
+        echo(f"The trials are in {asked.out or asked.folder}.", err=True)
     if blame.left:
-        print(
+        echo(
             f"The next call might have passed the budget: "
             f"{many(blame.left, 'trial is', 'trials are')} left. The same command with a "
             "larger --budget goes on.",
-            file=sys.stderr,
+            err=True,
         )
     unread = any(trial.now.outcome not in {"answered", "skipped"} for trial in blame.trials)
     return SOME if blame.left or unread else OK
@@ -189,7 +187,6 @@ def _replacement(asked: BlameOptions) -> Replacement | None:
 def _models(asked: BlameOptions, run: Run, work: Workspace) -> Iterator[tuple[str, Model]]:
     """The models by role: those that are named, and those of the run that the settings or their own names lead to."""
     from askance.evals.analysis.trial import JUDGE, model_forms
-    from askance.terminal import printable
 
     given = {"vlm": asked.vlm, "llm": asked.llm, "combiner": asked.combiner}
     forms = model_forms(run)
@@ -198,7 +195,7 @@ def _models(asked: BlameOptions, run: Run, work: Workspace) -> Iterator[tuple[st
         if name is not None:
             model = work.model(name)
             if role in forms and model.form() != forms[role]:
-                print(f"askance: The {role} of the run was another model than {printable(name)!r}.", file=sys.stderr)
+                echo(f"askance: The {role} of the run was another model than {name!r}.", err=True)
             yield role, model
             continue
         own = work.described_model(forms[role])

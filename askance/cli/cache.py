@@ -12,6 +12,7 @@ import typer
 from askance.amounts import many
 from askance.cli.options import Records
 from askance.cli.process import OK, SOME
+from askance.terminal import echo
 
 if TYPE_CHECKING:
     from askance.images.folder import PictureFolder
@@ -24,14 +25,13 @@ def _print_left_out(*holders: ValidRecords) -> int:
     for holder in holders:
         if holder.left_out:
             code = SOME
-            print(_left_out_text(holder.left_out, holder.name), file=sys.stderr)
+            echo(_left_out_text(holder.left_out, holder.name), err=True)
     return code
 
 
 def _left_out_text(count: int, name: str) -> str:
     """The message about damaged records that were left out, and what to do."""
     from askance.replay.database import network_file_system
-    from askance.terminal import printable
 
     records = f"1 damaged record of {name!r} is" if count == 1 else f"{count:,} damaged records of {name!r} are"
     take = (
@@ -39,7 +39,7 @@ def _left_out_text(count: int, name: str) -> str:
         if network_file_system(Path(name)) is not None
         else f"`askance cache prune --damaged --store {name}` takes them out"
     )
-    return printable(f"{records} left out: `askance cache verify --store {name}` names them, {take}.")
+    return f"{records} left out: `askance cache verify --store {name}` names them, {take}."
 
 
 app = typer.Typer(
@@ -63,32 +63,36 @@ def stats(store: Records = None) -> None:
     from askance.models.prices import record_cost
     from askance.replay import ValidRecords, savings
     from askance.replay import stats as count
-    from askance.terminal import printable
 
     with _open(store) as records:
         valid = ValidRecords(records)
         found, saved = count(valid), savings(valid, record_cost(configured(Config.find())))
-    print(printable(f"{records.name}: {many(found.records, 'record')}, {found.size / 1e6:.1f} MB"))
+    echo(f"{records.name}: {many(found.records, 'record')}, {found.size / 1e6:.1f} MB")
     names = min(50, (terminal_width() or 88) - 38)  # what the other columns leave
     for title in ("kinds", "models", "outcomes", "days"):
         for name, number in getattr(found, title).items():
             dollars = f"{f'${saved.models[name]:,.4f}':>16}" if title == "models" and name in saved.models else ""
-            print(printable(f"  {title:<10}{name or 'no date':<{names}}{number:>10,}{dollars}"))
+            echo(f"  {title:<10}{name or 'no date':<{names}}{number:>10,}{dollars}")
     pictures = [*_kept_pictures(records).kept()]
     if pictures:
         size = sum(each.size for each in pictures) / 1e6
-        print(f"  {'pictures':<10}{f'from the web and from tables, {size:.1f} MB':<{names}}{len(pictures):>10,}")
+        echo(f"  {'pictures':<10}{f'from the web and from tables, {size:.1f} MB':<{names}}{len(pictures):>10,}")
     saves = f"  Each replay of all of it saves ${saved.dollars:,.4f}{_besides(saved)}."
-    print(filled(saves, width=terminal_width()))
+    echo(filled(saves, width=terminal_width()))
     raise typer.Exit(_print_left_out(valid))
 
 
 def _kept_pictures(records: Any) -> PictureFolder:
     """The folder of pictures beside the records."""
+    return _pictures_in(records.folder)
+
+
+def _pictures_in(store: Path) -> PictureFolder:
+    """The folder of pictures in that of a store."""
     from askance.images.folder import PictureFolder
     from askance.replay.store import PICTURES
 
-    return PictureFolder(records.folder / PICTURES)
+    return PictureFolder(store / PICTURES)
 
 
 def _besides(saved: Any) -> str:
@@ -117,7 +121,7 @@ def export(
         count = export_cassette(
             valid, target, kind=_kind(kind), model=model, since=since, images=_pictures(images or [])
         )
-    print(f"{many(count, 'record')} written to {file}", file=sys.stderr)
+    echo(f"{many(count, 'record')} written to {file}", err=True)
     raise typer.Exit(_print_left_out(valid))
 
 
@@ -154,7 +158,7 @@ def import_(
         raise UsageError(f"There is no cassette {str(file)!r}.", hint="`askance cache export FILE` makes one.")
     with _open(store, read_only=False) as records:
         counts = import_cassette(file, records, overwrite=overwrite)
-    print(_import_counts(counts))
+    echo(_import_counts(counts))
 
 
 def _import_counts(counts: Any) -> str:
@@ -185,7 +189,7 @@ def why(
     with _open(store) as records:
         valid = ValidRecords(records)
         record = _newest(valid) if key is None else _record(records, key)
-        print(explain_difference(record, valid))
+        echo(explain_difference(record, valid))
     raise typer.Exit(_print_left_out(valid))
 
 
@@ -227,14 +231,13 @@ def verify_(store: Records = None) -> None:
     from askance.cli.process import SOME
     from askance.models.encoders.vectors import verify_files
     from askance.replay import verify
-    from askance.terminal import printable
 
     count = 0
     with _open(store) as records:
         found = (f"{problem.key[:12] or 'store'}: {problem.message}" for problem in verify(records))
         for count, line in enumerate(chain(found, verify_files(records.folder)), start=1):  # noqa: B007  # the last
-            print(printable(line))
-        print(f"{many(len(records), 'record')}, {many(count, 'problem')}.")
+            echo(line)
+        echo(f"{many(len(records), 'record')}, {many(count, 'problem')}.")
     if count:
         raise typer.Exit(SOME)
 
@@ -249,7 +252,6 @@ def diff(
 
     from askance.replay import ValidRecords
     from askance.replay import diff as compare
-    from askance.terminal import printable
 
     marks = {"first": "-", "second": "+", "both": "≠"}
     counts = Counter[str]()
@@ -258,8 +260,8 @@ def diff(
         for change in compare(*valid):
             counts[change.where] += 1
             record: Any = change.first or change.second
-            print(printable(f"{marks[change.where]} {change.key[:12]}  {record.kind:<9}{record.model}"))
-    print(f"{counts['first']:,} only in the first, {counts['second']:,} only in the second, {counts['both']:,} differ.")
+            echo(f"{marks[change.where]} {change.key[:12]}  {record.kind:<9}{record.model}")
+    echo(f"{counts['first']:,} only in the first, {counts['second']:,} only in the second, {counts['both']:,} differ.")
     raise typer.Exit(_print_left_out(*valid))
 
 
@@ -278,8 +280,12 @@ def merge(
 
     with _records(other) as theirs, _open(store, read_only=False) as records:
         counts = take_in(theirs, records, overwrite=overwrite, skip_damaged=skip_damaged)
-    print(_import_counts(counts))
-    raise typer.Exit(SOME if counts.damaged else OK)
+        echo(_import_counts(counts))
+        pictures = _kept_pictures(records).take(_pictures_in(other))
+    if any(pictures):
+        left = f", {pictures.left:,} left where it is: no picture is in the file" if pictures.left else ""
+        echo(f"{many(pictures.new, 'picture')} new, {pictures.known:,} known{left}.")
+    raise typer.Exit(SOME if counts.damaged or pictures.left else OK)
 
 
 @app.command("prune")
@@ -312,7 +318,7 @@ def prune(
     used = None if not unused_by else frozenset[str]().union(*map(keys_used, unused_by))
     with _open(store, read_only=dry_run) as records:
         gone = take_out(records, older_than=older_than, model=model, used=used, damaged=damaged, try_only=dry_run)
-    print(f"{many(gone.records, 'record')}, {gone.size / 1e6:.1f} MB, {'would be' if dry_run else 'are'} taken out.")
+    echo(f"{many(gone.records, 'record')}, {gone.size / 1e6:.1f} MB, {'would be' if dry_run else 'are'} taken out.")
 
 
 def _age_of_pictures(older_than: str | None, *, others: bool) -> str:
@@ -342,7 +348,7 @@ def _prune_pictures(folder: PictureFolder, older_than: str, *, dry_run: bool) ->
     if not dry_run:
         folder.remove(gone)
     size = sum(each.size for each in gone) / 1e6
-    print(f"{many(len(gone), 'picture')}, {size:.1f} MB, {'would be' if dry_run else 'are'} taken out.")
+    echo(f"{many(len(gone), 'picture')}, {size:.1f} MB, {'would be' if dry_run else 'are'} taken out.")
 
 
 def _records(path: Path) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,6 +11,7 @@ import typer
 from askance.amounts import many
 from askance.cli.options import AsJson, ConventionOption, TaskPlace
 from askance.cli.report import BesideOption, ImagesOption, MegabytesOption, pictures_of, print_page, warn_of_many
+from askance.terminal import echo, json_text, printable
 
 if TYPE_CHECKING:
     from askance.chat import Json
@@ -71,7 +71,7 @@ def compare(
     )
     if html is not None:
         _write_page(html, found, images, megabytes=images_mb, beside=beside, quiet=as_json)
-    print(json.dumps(found.form()) if as_json else text_of(found))
+    echo(json_text(found.form()) if as_json else text_of(found))
 
 
 def _write_page(
@@ -96,7 +96,6 @@ def _write_page(
 def text_of(found: RunsComparison) -> str:
     """A comparison in words: two runs in sentences, more of them in a table."""
     from askance.cli.columns import filled, terminal_width
-    from askance.terminal import printable
 
     if found.of_pictures:
         lines = [*_of_pictures(found)]

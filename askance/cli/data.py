@@ -12,6 +12,7 @@ import typer
 
 from askance.cli.options import AsJson, JudgePrompt, PromptCalls, spelled_out
 from askance.cli.process import HELP, INTERRUPTED, OK, SOME, Process
+from askance.terminal import echo, json_text, printable
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
@@ -56,11 +57,10 @@ def pittads(
 ) -> None:
     """Check the persuasive ads of PittAds, releases A and B: statements, atypicality annotations, images."""
     from askance.evals.pittads import check
-    from askance.terminal import json_text
 
     report = check(folder, ids=ids, qa=qa)
     if as_json:
-        print(json_text(report.canonical()))
+        echo(json_text(report.canonical()))
     else:
         show(report.folder, sections(report))
     if not report.sound:
@@ -80,11 +80,10 @@ def whoops(
 ) -> None:
     """Check the weird images of WHOOPS!: captions, explanations, questions, pictures, and pairs with normal images."""
     from askance.evals.whoops import check
-    from askance.terminal import json_text
 
     report = check(folder, ids=ids, pairs=pairs)
     if as_json:
-        print(json_text(report.canonical()))
+        echo(json_text(report.canonical()))
     else:
         show(report.folder, weird_sections(report))
     if not report.sound:
@@ -100,11 +99,10 @@ def newyorker(
 ) -> None:
     """Check the New Yorker caption contest: cartoons, descriptions, three tasks in five folds, the leaderboard."""
     from askance.evals.newyorker import check
-    from askance.terminal import json_text
 
     report = check(folder)
     if as_json:
-        print(json_text(report.canonical()))
+        echo(json_text(report.canonical()))
     else:
         show(report.folder, contest_sections(report))
     if not report.sound:
@@ -113,12 +111,11 @@ def newyorker(
 
 def show(heading: str, parts: Iterable[tuple[str, list[Row]]]) -> None:
     """Prints a report for a person: a heading and a table for each part that has anything to say."""
-    from rich.console import Console
     from rich.padding import Padding
     from rich.table import Table
     from rich.text import Text
 
-    from askance.terminal import printable
+    from askance.cli.console import Console
 
     console = Console(width=None if sys.stdout.isatty() else WIDTH, highlight=False)
     console.print(Text(printable(heading), style="bold"))
@@ -131,7 +128,7 @@ def show(heading: str, parts: Iterable[tuple[str, list[Row]]]) -> None:
             grid.add_row(*(Text(printable(text)) for text in row))
         with console.capture() as captured:
             console.print(Padding(grid, (0, 0, 0, 2)))
-        print("\n".join(line.rstrip() for line in captured.get().splitlines()))
+        echo("\n".join(line.rstrip() for line in captured.get().splitlines()))
         if len(rows) > SHOWN:
             console.print(f"  … and {len(rows) - SHOWN:,} more")
 
@@ -292,7 +289,6 @@ def make_questions(context_: typer.Context, asked: QuestionOptions, calls: Promp
     from askance.evals.whoops import Whoops
     from askance.evals.whoops.questions import amake, planned
     from askance.models import run_sync
-    from askance.terminal import json_text
 
     entries = Whoops.open(asked.folder, ids=asked.ids).with_all("captions")[: asked.limit]
     with calls.open(ledger=asked.out / LEDGER) as work:
@@ -304,12 +300,12 @@ def make_questions(context_: typer.Context, asked: QuestionOptions, calls: Promp
             with Progress("captions", state=calls_state(work.tally, work.engine)) as progress:
                 made = run_sync(amake(entries, maker, out=asked.out, on_progress=progress.update))
         except KeyboardInterrupt:
-            print("Interrupted. The same command goes on where this one stopped.", file=sys.stderr)
+            echo("Interrupted. The same command goes on where this one stopped.", err=True)
             raise typer.Exit(INTERRUPTED) from None
-    print(json_text(_questions_form(made)) if asked.as_json else "\n".join(_gates_text(made)))
-    print(f"{_end(made)}\n{work.tally}", file=sys.stderr)
+    echo(json_text(_questions_form(made)) if asked.as_json else "\n".join(_gates_text(made)))
+    echo(f"{_end(made)}\n{work.tally}", err=True)
     if asked.sheet is not None:
-        print(_sheet(asked.sheet, asked, made, entries), file=sys.stderr)
+        echo(_sheet(asked.sheet, asked, made, entries), err=True)
     raise typer.Exit(OK if made.complete else SOME)
 
 
@@ -352,13 +348,12 @@ def _sheet(out: Path, asked: QuestionOptions, made: QuestionSet, entries: Sequen
     from askance.amounts import many
     from askance.evals.negatives.validation import KEY, PAGE, TABLE
     from askance.evals.whoops.questions import write_validation
-    from askance.terminal import printable
 
     by_id: Mapping[str, WeirdImage] = {entry.id: entry for entry in entries}
     sheet = write_validation(
         out, made.kept, images=lambda key: by_id[key].load(), count=asked.sheet_images, seed=asked.seed
     )
-    return printable(
+    return (
         f"{out / PAGE} and {out / TABLE}: {many(len(sheet.items), 'line')}. Raters get one of the "
         f"two, never {out / KEY}, "
         f"which says what is true; `askance negatives sample --key … --answers …` reads back what they say."
@@ -386,7 +381,6 @@ def _gates_text(made: QuestionSet) -> Iterator[str]:
     from askance.cli.columns import table_text
     from askance.evals.tables import Table
     from askance.evals.whoops.questions import DROPPED, GATES, KEPT
-    from askance.terminal import printable
 
     before, rows = made.candidates, list[tuple[str, int, int, str]]()
     for gate in GATES:
@@ -396,10 +390,8 @@ def _gates_text(made: QuestionSet) -> Iterator[str]:
         before = left
     yield table_text(Table(columns=("gate", "pass", "dropped", "why"), rows=tuple(rows))).rstrip("\n")
     yield ""
-    yield printable(f"{made.folder / KEPT}  {many(before, 'question')} of {many(_with_any(made), 'image')}")
-    yield printable(
-        f"{made.folder / DROPPED}  {many(made.candidates - before, 'pair')} with the gate that stopped them, and why"
-    )
+    yield f"{made.folder / KEPT}  {many(before, 'question')} of {many(_with_any(made), 'image')}"
+    yield f"{made.folder / DROPPED}  {many(made.candidates - before, 'pair')} with the gate that stopped them, and why"
 
 
 def _with_any(made: QuestionSet) -> int:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from askance.cli.process import OK, SOME, Process
+from askance.terminal import echo
 
 if TYPE_CHECKING:
     from askance.chains import Chain
@@ -65,7 +65,7 @@ def _demonstrate(*, every: bool, as_json: bool) -> int:
     entries = read_table()
     show = ReadingDisplay(len(entries), as_json=as_json, tally=tally)
     if not as_json:
-        print(_HEAD)
+        echo(_HEAD)
     right, chosen = run_sync(_replay(_chain(tally), entries, show, every=every))
     show.close()
     if not as_json:
@@ -85,10 +85,10 @@ def _copy(folder: Path) -> None:
     from askance.demo import project_files, read_table
 
     write_new(folder, project_files())
-    print(f"{len(read_table())} pictures, options.json and samples.jsonl are in {folder}. With hand-written answers:")
+    echo(f"{len(read_table())} pictures, options.json and samples.jsonl are in {folder}. With hand-written answers:")
     where, options = shlex.quote(str(folder)), shlex.quote(str(folder / "options.json"))
-    print(f"  askance run action-reason {where} --options {options} --vlm demo")
-    print("A model of yours, on a server or behind an API, takes the place of `demo`.")
+    echo(f"  askance run action-reason {where} --options {options} --vlm demo")
+    echo("A model of yours, on a server or behind an API, takes the place of `demo`.")
 
 
 def _chain(*observers: Any) -> Chain:
@@ -126,8 +126,7 @@ def _print_summary(show: ReadingDisplay, *, right: int, chosen: int, seconds: fl
     from askance.demo import CASSETTE
 
     total = sum(show.outcomes.values())
-    print(f"\n{total} pictures, {right} of {chosen} chosen action-reasons are true · {seconds:.1f} s")
-    print(show.calls)
-    print("Pictures, options and answers:", CASSETTE.parent)
-    print(_NEXT, end="")
-    sys.stdout.flush()
+    echo(f"\n{total} pictures, {right} of {chosen} chosen action-reasons are true · {seconds:.1f} s")
+    echo(show.calls)
+    echo(f"Pictures, options and answers: {CASSETTE.parent}")
+    echo(_NEXT, end="")

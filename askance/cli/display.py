@@ -13,11 +13,10 @@ from askance.chains.output_line import link_values
 from askance.cli.output import table_of
 from askance.cli.progress import Progress, calls_state
 from askance.models.counters import counts_text
-from askance.terminal import json_text, printable
+from askance.terminal import echo, json_text, printable
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
+    from askance.cli.console import Console
     from askance.cli.tally import Tally
     from askance.models import Counters, Engine
 
@@ -94,7 +93,7 @@ class ReadingDisplay:
         if self._terminal is not None:  # so that the bar below is drawn anew; nothing is wrapped
             self._terminal.out(text, highlight=False)
         else:
-            print(text, flush=True)
+            echo(text)
 
     @property
     def calls(self) -> str:
@@ -114,16 +113,16 @@ class ReadingDisplay:
         """
         self.close()
         if self.unanswered:
-            print(f"\n{table_of(self.unanswered)}\n", file=sys.stderr)
+            echo(f"\n{table_of(self.unanswered)}\n", err=True)
         if self._progress is None:
             return
         outcomes = ", ".join(f"{count:,} {outcome}" for outcome, count in sorted(self.outcomes.items()))
         done = f"{sum(self.outcomes.values()):,} of {self.total:,} images: {outcomes or 'none'}"
-        print("\n".join([done, str(self._tally), *counts_text(counts)]), file=sys.stderr)
+        echo("\n".join([done, str(self._tally), *counts_text(counts)]), err=True)
 
 
 def _console() -> Console:
-    from rich.console import Console
+    from askance.cli.console import Console
 
     return Console()
 

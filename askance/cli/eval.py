@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
@@ -28,6 +27,7 @@ from askance.cli.options import (
     spelled_out,
 )
 from askance.cli.process import HELP, INTERRUPTED, OK, SOME, Process
+from askance.terminal import echo, json_text, printable, printable_json
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
@@ -94,13 +94,13 @@ def _print_tasks(*, as_json: bool) -> None:
     tasks = packaged()
     if as_json:
         forms = [{"name": each.name, "summary": each.summary(), "takes": [*each.takes()]} for each in tasks.values()]
-        print(json.dumps(forms))
+        echo(json_text(forms))
         return
     names, width = max((len(name) for name in tasks), default=0), terminal_width()
     for name, task in tasks.items():
         for line in (f"{name:<{names}}  {task.summary()}", f"{'':<{names}}  takes {', '.join(task.takes())}"):
-            print(filled(line, width=width, indent=names + 2))
-    print(filled("A task of your own is named by its file: my_task.py, my_task.py@NAME, my_task.yaml.", width=width))
+            echo(filled(line, width=width, indent=names + 2))
+    echo(filled("A task of your own is named by its file: my_task.py, my_task.py@NAME, my_task.yaml.", width=width))
 
 
 def _print_options(name: str, *, as_json: bool) -> None:
@@ -112,7 +112,6 @@ def _print_options(name: str, *, as_json: bool) -> None:
     from askance.cli.columns import filled, terminal_width
     from askance.evals.catalog import find_task
     from askance.evals.task import type_in_words
-    from askance.terminal import printable
 
     task = find_task(name)
     if as_json:
@@ -126,16 +125,17 @@ def _print_options(name: str, *, as_json: bool) -> None:
             }
             for option, each in task.takes().items()
         ]
-        print(json.dumps({"name": task.name, "summary": task.summary(), "options": options}, default=str))
+        form = {"name": task.name, "summary": task.summary(), "options": options}
+        echo(printable_json(json.dumps(form, default=str)))
         return
     width = terminal_width()
-    print(filled(printable(f"{task.name}  {task.summary()}\n"), width=width))
+    echo(filled(printable(f"{task.name}  {task.summary()}\n"), width=width))
     for option, each in task.takes().items():
         default = "" if each.default is None else f", default {_default_text(each.default)}"
         kind = f"{type_in_words(each)}{', needed' if each.is_required() else default}"
-        print(filled(printable(f"  {option}  ({kind})\n      {_meaning(each)}"), width=width))
+        echo(filled(printable(f"  {option}  ({kind})\n      {_meaning(each)}"), width=width))
     last = "\nAn option is given by `-T name=value`; `eval run --help` has those with a name of their own."
-    print(filled(last, width=width))
+    echo(filled(last, width=width))
 
 
 def _meaning(option: FieldInfo) -> str:
@@ -210,8 +210,24 @@ def run(context_: typer.Context, asked: EvaluationOptions, calls: ModelCalls) ->
         _ = work.config  # an error in the settings is said before one in the task
         with planning() if calls.plan else nullcontext():
             task = _task(asked, find_task(asked.task), work)
+        _remember(asked.task)
         code = run_sync(_plan(asked, task, work.engine)) if calls.plan else _EvaluationRun(asked, task, work).run()
     raise typer.Exit(code)
+
+
+def _remember(task: str) -> None:
+    """Keeps that the user has run this Python file, so that the runs which it makes may name it."""
+    from askance.errors import UsageError
+    from askance.evals.catalog import PYTHON
+    from askance.python_file import read_source
+    from askance.trust import Consent, agree
+
+    file = Path(task.partition("@")[0])
+    if file.suffix.lower() in PYTHON:
+        with suppress(UsageError):  # where nothing can be kept, the next command asks
+            consent = Consent.to_python(file, read_source(file))
+            if not consent.given:
+                agree(consent)
 
 
 def _check(asked: EvaluationOptions, calls: Calls) -> None:
@@ -390,11 +406,11 @@ class _EvaluationRun:
 
     def _say(self, run: Run, progress: EvaluationProgress) -> None:
         if self._asked.as_json:
-            print(json.dumps(_run_form(run)))
+            echo(json_text(_run_form(run)))
         else:
-            print(_figures_text(run))
+            echo(_figures_text(run))
         progress.say_unanswered(run)
-        print(f"{self._tally}\nThe run is in {self._place}.", file=sys.stderr)
+        echo(f"{self._tally}\nThe run is in {self._place}.", err=True)
 
     async def _left(self, run: Run) -> Plan:
         """The plan of the samples that the budget had nothing left for."""
@@ -407,10 +423,10 @@ class _EvaluationRun:
         return await plan_run(self._task, sample_epochs, self._engine)
 
     def _interrupted(self, progress: EvaluationProgress) -> None:
-        print(
+        echo(
             f"{progress}\n{self._tally}\nInterrupted. The same command goes on where this one stopped; what is on "
             f"record is not asked again. The run is in {self._place}.",
-            file=sys.stderr,
+            err=True,
         )
 
 
@@ -439,12 +455,12 @@ def score(
     policy = convention.value if convention else None
     found = run_sync(rescore(run, task_of(run, task), reread=reread, convention=policy))
     for lack in found.lacks:
-        print(f"· {lack}.", file=sys.stderr)
+        echo(f"· {lack}.", err=True)
     if as_json:
         form = {**_run_form(found.run), "reread": found.reread, "changed": found.changed, "kept": found.kept}
-        print(json.dumps(form))
+        echo(json_text(form))
     else:
-        print("\n".join([_figures_text(found.run), *_reread(found)]))
+        echo("\n".join([_figures_text(found.run), *_reread(found)]))
 
 
 _SHOWN = 3
@@ -465,7 +481,6 @@ def _reread(found: RescoreResult) -> Iterator[str]:
 
 
 def _examples(names: tuple[str, ...]) -> str:
-    from askance.terminal import printable
 
     shown = ", ".join(repr(printable(name)) for name in names[:_SHOWN])
     return f", such as {shown}" if shown else ""
@@ -488,7 +503,7 @@ def table(
     from askance.evals.tables import rendered, table_of_runs
 
     made = table_of_runs([Run.open(folder) for folder in folders], metrics=metric)
-    print(table_text(made) if form is None else rendered(made, form.value), end="")
+    echo(table_text(made) if form is None else rendered(made, form.value), end="")
 
 
 app.command()(grid)
@@ -503,7 +518,6 @@ def _figures_text(run: Run) -> str:
     from askance.cli.columns import filled, terminal_width
     from askance.evals.tables import conventions_of
     from askance.models import Counters
-    from askance.terminal import printable
 
     lines = [*_figures_table(run), ""] if run.figures else []
     outcomes = ", ".join(f"{count:,} {outcome}" for outcome, count in run.totals.get("outcomes", {}).items())

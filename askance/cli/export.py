@@ -10,6 +10,7 @@ import typer
 
 from askance.amounts import many
 from askance.cli.process import Process
+from askance.terminal import echo
 
 
 class ExportFormat(StrEnum):
@@ -42,8 +43,7 @@ def export(
     Process.of(context_).without_langchain()
     from askance.evals.exports import export as write
     from askance.evals.run import Run
-    from askance.terminal import printable
 
     run = Run.open(folder)
     what = many(len(run.answers), "picture" if run.of_pictures else "answer")
-    print(printable(f"{write(run, to.value, out)}: {what}"))
+    echo(f"{write(run, to.value, out)}: {what}")

@@ -9,6 +9,7 @@ import typer
 
 from askance.amounts import many
 from askance.cli.options import Calls, ConventionOption, spelled_out
+from askance.terminal import echo
 
 if TYPE_CHECKING:
     from askance.cli.tally import Tally
@@ -42,18 +43,15 @@ def grid(
     ] = False,
 ) -> None:
     """Run a grid: every run once, in whatever tables it stands; the same command goes on where it stopped."""
-    import sys
-
     from askance.cli.columns import table_text
     from askance.cli.process import INTERRUPTED, OK, SOME, Process
     from askance.evals.analysis.grid import GridRunner, grid_file, read_grid, write_tables
     from askance.evals.catalog import find_task
     from askance.models import run_sync
     from askance.prompts import overlay_prompts
-    from askance.terminal import printable
 
     if show:
-        print(printable(grid_file(file).read_text(encoding="utf-8")), end="")
+        echo(grid_file(file).read_text(encoding="utf-8"), end="")
         raise typer.Exit(OK)
     Process.of(context).without_langchain()
     asked = _chosen(read_grid(file), table, model)
@@ -64,7 +62,7 @@ def grid(
         )
         if calls.plan:
             with overlay_prompts(*work.library.overlays):
-                print(_planned(run_sync(runner.plan()), work.engine))
+                echo(_planned(run_sync(runner.plan()), work.engine))
             raise typer.Exit(OK)
         progress = _GridProgress(work.tally, work.engine)
         chosen = convention.value if convention else "wrong"
@@ -73,24 +71,23 @@ def grid(
                 result = run_sync(runner.run(convention=chosen, seed=seed or 0, on_progress=progress))
         except KeyboardInterrupt:
             progress.close()
-            print(f"{work.tally}\nInterrupted. The same command goes on where this one stopped.", file=sys.stderr)
+            echo(f"{work.tally}\nInterrupted. The same command goes on where this one stopped.", err=True)
             raise typer.Exit(INTERRUPTED) from None
         finally:
             progress.close()
     for made in write_tables(result, out / "tables").values():
-        print(table_text(made))
-    print(f"{many(len(result.runs), 'run')} · {work.tally}\nThe tables are in {out / 'tables'}.", file=sys.stderr)
+        echo(table_text(made))
+    echo(f"{many(len(result.runs), 'run')} · {work.tally}\nThe tables are in {out / 'tables'}.", err=True)
     raise typer.Exit(OK if result.whole else SOME)
 
 
 def _planned(found: GridPlan, engine: Engine) -> str:
     """The plan of a grid, and what is not in it."""
     from askance.cli.output import plan_text
-    from askance.terminal import printable
 
     lines = [f"{many(found.runs, 'run')}."]
     lines += [plan_text(found.plan, engine)] if found.runs else []
-    return printable("\n".join([*lines, *(f"· Not in it: {row.rstrip('.')}." for row in found.left_out)]))
+    return "\n".join([*lines, *(f"· Not in it: {row.rstrip('.')}." for row in found.left_out)])
 
 
 def _chosen(found: Grid, tables: list[str] | None, models: list[str] | None) -> Grid:
@@ -122,15 +119,12 @@ class _GridProgress:
         self._number = 0
 
     def __call__(self, place: GridPosition, progress: RunProgress) -> None:
-        import sys
-
-        from askance.terminal import printable
 
         if place.number != self._number:
             self.close()
             self._number, self._run = place.number, self._make()
             cell = place.cell
-            print(printable(f"{place.number}/{place.runs}  {cell.task}  {cell.label}"), file=sys.stderr)
+            echo(f"{place.number}/{place.runs}  {cell.task}  {cell.label}", err=True)
         self._run(progress)
 
     def close(self) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,6 +14,7 @@ from askance.amounts import many
 from askance.cli.options import AsJson, Llm, Plan, PromptCalls, Records, Vlm, spelled_out
 from askance.cli.process import HELP, INTERRUPTED, OK, SOME, Process
 from askance.errors import StoreError, UsageError
+from askance.terminal import echo, json_text
 
 if TYPE_CHECKING:
     from askance.chains import Chain
@@ -213,17 +213,16 @@ def _print_plan(
     """Prints how many texts would be in the index, and how many vectors would be made."""
     from askance.models import run_sync
     from askance.retrieval import Index, merge_entries
-    from askance.terminal import json_text, printable
 
     entries = merge_entries(rows)
     missing = 0
     if embedder is not None:
         missing = run_sync(Index.plan(folder, entries, embedder=embedder, store=store, engine=embedder.engine))
     if as_json:
-        print(json_text({"index": str(folder), "entries": len(entries), "vectors": missing}))
+        echo(json_text({"index": str(folder), "entries": len(entries), "vectors": missing}))
         return
     made = f"{many(missing, 'vector')} to be made" if embedder is not None else "no vectors"
-    print(printable(f"{folder}: {many(len(entries), 'text')}, {made}."))
+    echo(f"{folder}: {many(len(entries), 'text')}, {made}.")
 
 
 def _built(
@@ -250,23 +249,22 @@ def _built(
             return run_sync(made())
         except KeyboardInterrupt:
             said = str(progress)
-    print(f"{said}.\nInterrupted. The same command goes on where this one stopped.", file=sys.stderr)
+    echo(f"{said}.\nInterrupted. The same command goes on where this one stopped.", err=True)
     return None
 
 
 def _print_built(found: Index, notes: Sequence[str], *, as_json: bool) -> None:
     from askance.cli.columns import filled, terminal_width
-    from askance.terminal import json_text, printable
 
     stats = found.stats()
     if as_json:
-        print(json_text(_description(found)))
+        echo(json_text(_description(found)))
     else:
         vectors = ", ".join(map(_space_name, found.spaces)) or "no vectors"
         said = f"{found.folder}: {many(stats.entries, 'text')} of {many(_images(found), 'image')}; {vectors}."
-        print(printable(filled(said, width=terminal_width())))
+        echo(filled(said, width=terminal_width()))
     for note in (*notes, *_stats_notes(stats.merged, stats.junk)):
-        print(printable(filled(f"· {note}", width=terminal_width())), file=sys.stderr)
+        echo(filled(f"· {note}", width=terminal_width()), err=True)
 
 
 def _stats_notes(merged: int, junk: int) -> Iterator[str]:
@@ -360,9 +358,9 @@ class _Search:
         try:
             return run_sync(self._searched())
         except KeyboardInterrupt:
-            print(
+            echo(
                 "Interrupted. The same command goes on where this one stopped; what is on record is not asked again.",
-                file=sys.stderr,
+                err=True,
             )
             return INTERRUPTED
 
@@ -435,7 +433,7 @@ class _Search:
         if self._chain is not None:
             reading = await self._chain.read({"image": self._picture, "name": self._asked.query})
             if reading.outcome != "answered":
-                print(table_of([line_of(reading)]), file=sys.stderr)
+                echo(table_of([line_of(reading)]), err=True)
                 return SOME
             texts = (str(reading.require(DESCRIPTION)),)
         query = self._query(texts)
@@ -456,7 +454,6 @@ class _Search:
     def _print(self, query: RetrievalQuery, hits: Sequence[RetrievalHit]) -> None:
         """Prints the hits, and on stderr what was searched by where models said it, and the calls."""
         from askance.cli.columns import terminal_width
-        from askance.terminal import json_text, printable
 
         asked = self._asked
         known: Mapping[str, IndexEntry] = self._index.by_id if self._index.has_entries else {}
@@ -471,14 +468,14 @@ class _Search:
                 "image": None if query.image is None else query.image.sha256,
                 "hits": [_hit_form(hit, known) for hit in hits],
             }
-            print(json_text(form))
+            echo(json_text(form))
         elif hits:
-            print(printable("\n".join(_hits_text(hits, known, terminal_width()))))
+            echo("\n".join(_hits_text(hits, known, terminal_width())))
         if not hits:
             why = " No text shares a word with the query." if self._retriever.ways == ("bm25",) else ""
-            print(f"Nothing was found.{why}", file=sys.stderr)
+            echo(f"Nothing was found.{why}", err=True)
         if self._chain is not None:
-            print(str(self._work.tally), file=sys.stderr)
+            echo(str(self._work.tally), err=True)
 
 
 SHOWN = 3
@@ -518,16 +515,41 @@ def _picture(query: str) -> Image | None:
     """The picture that a query names; None where it is a text.
 
     Raises:
-        UsageError: it has the ending of a picture, and no such file is there.
+        BadImage: the file is no picture.
+        UsageError: it has the ending of a picture, or nearly the name of one, and no such file is there.
     """
     from askance.images import SUFFIXES, Image
 
     path = Path(query)
-    if path.suffix.lower() not in SUFFIXES or any(blank in path.suffix for blank in " \n"):
+    if not path.suffix or any(blank in path.suffix for blank in " \n"):
         return None
-    if not os.path.isfile(query):  # noqa: PTH113  # a query may be too long for a path
-        raise UsageError(f"There is no picture {query[:80]!r}.", hint="Check the name of the file.")
-    return Image.from_path(path)
+    if os.path.isfile(query):  # noqa: PTH113  # a query may be too long for a path
+        image = Image.from_path(path)
+        _ = image.info  # it may be no picture
+        return image
+    near = _pictures_near(path)
+    if path.suffix.lower() in SUFFIXES:
+        hint = f"Nearest: {near}." if near else "Check the name of the file."
+        raise UsageError(f"There is no picture {query[:80]!r}.", hint=hint)
+    if near:
+        raise UsageError(
+            f"There is no picture {query!r}.",
+            hint=f"Nearest: {near}. A blank behind it searches for the words: '{query} '.",
+        )
+    return None
+
+
+def _pictures_near(path: Path) -> str:
+    """Pictures beside a file that is not there, with nearly its name."""
+    from difflib import get_close_matches
+
+    from askance.images import SUFFIXES
+
+    try:
+        names = [each.name for each in path.parent.iterdir() if each.suffix.lower() in SUFFIXES]
+    except OSError:  # no such folder, or too long a text for one
+        return ""
+    return ", ".join(repr(str(path.parent / name)) for name in get_close_matches(path.name, names, cutoff=0.8))
 
 
 # --- stats ---
@@ -552,7 +574,6 @@ def stats(
     from askance.models import run_sync
     from askance.retrieval import Index
     from askance.retrieval.vector_store import load_store
-    from askance.terminal import json_text, printable
 
     found = Index.open(folder, store=None if vector_store is None else load_store(vector_store))
     problems = list(dict.fromkeys(found.verify()))
@@ -564,15 +585,15 @@ def stats(
     if as_json:
         counted = {name: {"pairs": each.pairs, "entries": each.entries} for name, each in twins.items()}
         form = counts or {"index": str(folder)}
-        print(json_text({**form, "near_twins": counted or None, "problems": problems}))
+        echo(json_text({**form, "near_twins": counted or None, "problems": problems}))
     elif counts is not None:
-        print(printable("\n".join(_stats_text(found, twins))))
+        echo("\n".join(_stats_text(found, twins)))
     if near_twins and not found.spaces:
-        print("· Near-twins are told by vectors, and the index has none.", file=sys.stderr)
+        echo("· Near-twins are told by vectors, and the index has none.", err=True)
     if near_twins and any(space.store != "file" for space in found.spaces):
-        print(filled("· Near-twins are counted in files of vectors alone.", width=terminal_width()), file=sys.stderr)
+        echo(filled("· Near-twins are counted in files of vectors alone.", width=terminal_width()), err=True)
     for problem in () if as_json else problems:
-        print(printable(filled(f"· {problem}", width=terminal_width())), file=sys.stderr)
+        echo(filled(f"· {problem}", width=terminal_width()), err=True)
     raise typer.Exit(SOME if problems else OK)
 
 

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from askance.cli.process import Process
+from askance.terminal import echo
 
 SETTINGS = """\
 # Settings of askance for this folder and those below it.
@@ -75,7 +76,6 @@ def init(
     from askance.cli.output import write_new
     from askance.demo import project_files
     from askance.errors import UsageError
-    from askance.terminal import printable
 
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{str(folder)!r} is no folder.", hint="Name a folder, or one that is not there yet.")
@@ -83,8 +83,8 @@ def init(
     files = {name: text.encode() for name, text in texts.items()}
     write_new(folder, files | {f"pictures/{name}": content for name, content in project_files().items()})
     here = folder.resolve() == Path.cwd()
-    print(f"A project is in {'this folder' if here else printable(str(folder))}:")
-    print(_WRITTEN, end="")
+    echo(f"A project is in {'this folder' if here else str(folder)}:")
+    echo(_WRITTEN, end="")
     if not here:
-        print(f"  cd {shlex.quote(str(folder))}")
-    print(_NEXT, end="")
+        echo(f"  cd {shlex.quote(str(folder))}")
+    echo(_NEXT, end="")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ import typer
 
 from askance.cli.options import AsJson, JudgePrompt, PromptCalls, TaskPlace, spelled_out
 from askance.cli.process import HELP, INTERRUPTED, OK, SOME, CannotStart, Process
+from askance.terminal import echo, json_text, printable
 
 if TYPE_CHECKING:
     from askance.agents import Judge
@@ -88,7 +88,6 @@ def card(context_: typer.Context, asked: CardOptions, calls: PromptCalls) -> Non
     from askance.cli.output import print_plan
     from askance.evals import Run
     from askance.evals.judges import corrected_rate, read_labels
-    from askance.terminal import json_text
 
     _check_judge(asked.judge or (), local=calls.local)
     _check_file(asked.html, "--html", "card.html", plan=calls.plan)
@@ -101,9 +100,9 @@ def card(context_: typer.Context, asked: CardOptions, calls: PromptCalls) -> Non
         made = _result(_card(asked, judges, labels, work))
     rate = None if run is None else corrected_rate(made, run, seed=asked.seed)
     if asked.as_json:
-        print(json_text({**made.form(), **({} if rate is None else {"corrected": rate.form()})}))
+        echo(json_text({**made.form(), **({} if rate is None else {"corrected": rate.form()})}))
     else:
-        print("\n".join(card_text(made, rate)))
+        echo("\n".join(card_text(made, rate)))
     if asked.html is not None:
         from askance.evals.report.card_page import card_page
 
@@ -118,7 +117,7 @@ def _result(asking: Coroutine[Any, Any, Made]) -> Made:
     try:
         return run_sync(asking)
     except KeyboardInterrupt:
-        print("Interrupted. The same command goes on: what is on record is not asked again.", file=sys.stderr)
+        echo("Interrupted. The same command goes on: what is on record is not asked again.", err=True)
         raise typer.Exit(INTERRUPTED) from None
 
 
@@ -146,10 +145,10 @@ async def _progress(models: Sequence[Model], work: CommandWorkspace) -> AsyncGen
 
 def _end(work: CommandWorkspace, counters: Mapping[str, Any], *, unscored: bool) -> None:
     """Says what was asked, and ends the command."""
-    print("\n".join([str(work.tally), *_counters(counters)]), file=sys.stderr)
+    echo("\n".join([str(work.tally), *_counters(counters)]), err=True)
     budget = work.engine.budget
     if unscored and budget is not None and budget.used_up:
-        print("The budget is used up. The same command with a larger --budget asks for the rest.", file=sys.stderr)
+        echo("The budget is used up. The same command with a larger --budget asks for the rest.", err=True)
     raise typer.Exit(SOME if unscored else OK)
 
 
@@ -189,10 +188,9 @@ def _check_file(out: Path | None, option: str, such_as: str, *, plan: bool) -> N
 
 def _write_page(out: Path, make: Callable[[], str]) -> None:
     from askance.evals.report.html import write_page
-    from askance.terminal import printable
 
     size = write_page(out, lambda _: make())
-    print(printable(f"The page is in {out} ({size / 1e6:.1f} MB)."), file=sys.stderr)
+    echo(f"The page is in {out} ({size / 1e6:.1f} MB).", err=True)
 
 
 def _judges(asked: CardOptions, work: CommandWorkspace) -> list[EquivalenceJudge]:
@@ -243,9 +241,8 @@ async def _card(
 def card_text(card: JudgeCard, rate: CorrectedRate | None) -> Iterator[str]:
     """The card for a person: figures, the table of verdicts, and what there is to know."""
     from askance.cli.columns import filled, table_text, terminal_width
-    from askance.terminal import printable
 
-    yield printable(f"{card.judge}\non {card.labels['name']}: {_counts(card)}\n")
+    yield f"{card.judge}\non {card.labels['name']}: {_counts(card)}\n"
     yield table_text(_figures(card))
     yield table_text(_verdicts(card))
     if rate is not None:
@@ -259,9 +256,8 @@ def card_text(card: JudgeCard, rate: CorrectedRate | None) -> Iterator[str]:
 def _counters(counters: Mapping[str, Any]) -> Iterator[str]:
     """A line for each model whose backend counts what it computes."""
     from askance.models import Counters
-    from askance.terminal import printable
 
-    return (printable(f"{name}: {Counters.from_canonical(form)}.") for name, form in counters.items())
+    return (f"{name}: {Counters.from_canonical(form)}." for name, form in counters.items())
 
 
 def _counts(card: JudgeCard) -> str:
@@ -364,7 +360,6 @@ def prefer(
     from askance.evals.judges.answer_pairs import REFERENCES
     from askance.evals.judges.preference import check_judges, votes_by_pair
     from askance.evals.run_folder import write_whole
-    from askance.terminal import json_text, printable
 
     _check_judge(asked.judge or (), local=calls.local)
     _check_file(asked.out, "--out", "preferences.json", plan=calls.plan)
@@ -382,9 +377,9 @@ def prefer(
         made = _result(_preferences(asked, judges, pairs, votes, work))
     if asked.out is not None:
         write_whole(asked.out, json.dumps(made.form(), ensure_ascii=False) + "\n")
-    print(json_text(made.form()) if asked.as_json else "\n".join(preferences_text(made)))
+    echo(json_text(made.form()) if asked.as_json else "\n".join(preferences_text(made)))
     if asked.out is not None:
-        print(printable(f"All pairs are in {asked.out}."), file=sys.stderr)
+        echo(f"All pairs are in {asked.out}.", err=True)
     if asked.html is not None:
         from askance.evals.report.preference_page import preference_page
 
@@ -417,7 +412,6 @@ def preferences_text(made: RunPreferences) -> Iterator[str]:
     """Preferences for a person: the verdict, tables by judge, agreement, unanimous pairs, and what there is to know."""
     from askance.cli.columns import filled, table_text, terminal_width
     from askance.evals.report import preference_page as page
-    from askance.terminal import printable
 
     def line(text: str) -> str:
         return filled(printable(text), width=terminal_width())

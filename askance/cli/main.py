@@ -15,6 +15,7 @@ import typer
 from askance import __version__
 from askance.cli.process import CANNOT_START, HELP, INTERRUPTED, OK, TERMINATED, USAGE, Process, code_of, complain
 from askance.errors import AskanceError
+from askance.terminal import echo
 
 _COMMANDS: Mapping[str, str] = {
     "run": "run:run",
@@ -43,7 +44,7 @@ _COMMANDS: Mapping[str, str] = {
 
 def _version(wanted: bool) -> None:
     if wanted:
-        print(f"askance {__version__}")
+        echo(f"askance {__version__}")
         raise typer.Exit
 
 
@@ -131,7 +132,9 @@ def _usage(error: Exception) -> int:
         raise error
     if isinstance(message := getattr(error, "message", None), str):
         error.__dict__["message"] = message.removeprefix("Value error, ")  # how the library marks a failed choice
-    show()
+    words = io.StringIO()
+    show(file=words)
+    echo(words.getvalue(), err=True, end="")
     return getattr(error, "exit_code", USAGE)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from askance.cli.options import Records
+from askance.terminal import echo, json_text
 
 if TYPE_CHECKING:
     from askance.models import Capabilities, Model
@@ -21,15 +22,14 @@ app = typer.Typer(
 def list_models() -> None:
     """List the models that askance.toml (or pyproject.toml) names."""
     from askance.models import Config
-    from askance.terminal import printable
 
     config = Config.find()
     if not config.models:
-        print("No models are named. Write a table [models.NAME] with a `spec` into askance.toml, or use specs.")
+        echo("No models are named. Write a table [models.NAME] with a `spec` into askance.toml, or use specs.")
         return
     roles = {config.vlm: "vlm", config.llm: "llm"}
     for name, table in config.models.items():
-        print(printable(f"{name:<20} {table['spec']:<50} {roles.get(name, '')}").rstrip())
+        echo(f"{name:<20} {table['spec']:<50} {roles.get(name, '')}".rstrip())
 
 
 @app.command()
@@ -52,16 +52,15 @@ def check(
         found = recorded or run_sync(_asked(model))
         record = records.get(endpoint_key(model.id))
         at = record.at if record is not None else None
-    from askance.terminal import json_text, printable
 
     if as_json:
         about = {"model": str(model.id), "asks_by": found.output_mode, "at": at, "asked_now": recorded is None}
-        print(json_text({**about, **found.canonical()}))
+        echo(json_text({**about, **found.canonical()}))
         return
     where = f"{at}, kept in {records.name}" if at else "now, and not kept"
-    print(printable(f"{model.id}\n" + "\n".join(_rows(found.canonical(), output_mode=found.output_mode, asked=where))))
+    echo(f"{model.id}\n" + "\n".join(_rows(found.canonical(), output_mode=found.output_mode, asked=where)))
     if recorded is not None:
-        print(printable(f"This is what is on record; `askance models check {spec} --refresh` asks again."))
+        echo(f"This is what is on record; `askance models check {spec} --refresh` asks again.")
 
 
 async def _asked(model: Model) -> Capabilities:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
@@ -14,6 +13,7 @@ import typer
 
 from askance.cli.options import AsJson, JudgePrompt, PromptCalls, spelled_out
 from askance.cli.process import HELP, INTERRUPTED, OK, SOME, Process
+from askance.terminal import echo, json_text
 
 if TYPE_CHECKING:
     from askance.agents.negatives import Domain
@@ -255,7 +255,7 @@ def _generate(
                 )
             )
     except KeyboardInterrupt:
-        print("Interrupted. The same command goes on where this one stopped.", file=sys.stderr)
+        echo("Interrupted. The same command goes on where this one stopped.", err=True)
         return INTERRUPTED
     _print_run(run, work, as_json=asked.as_json)
     if isinstance(sources, PictureStatements):
@@ -267,46 +267,42 @@ def _print_statements(pictures: PictureStatements, run: NegativesRun) -> None:
     """Says whose word is taken for true, and how many pictures have none."""
     from askance.amounts import many
     from askance.evals.negatives.picture_statements import STATEMENTS
-    from askance.terminal import printable
 
     models = ", ".join(dict.fromkeys(str(node.model.id) for node in pictures.chain.nodes))
     lacking = ", ".join(f"{count:,} {outcome}" for outcome, count in sorted(run.unread.items()))
     read = len(pictures) - run.unread.total()
-    print(
-        printable(
-            f"What is true of {many(read, 'picture')} was said by {models}, and checked by nobody: "
-            f"{run.folder / STATEMENTS}."
-        ),
-        file=sys.stderr,
+    echo(
+        f"What is true of {many(read, 'picture')} was said by {models}, and checked by nobody: "
+        f"{run.folder / STATEMENTS}.",
+        err=True,
     )
     if lacking:
-        print(f"No statement for {many(run.unread.total(), 'picture')}: {lacking}.", file=sys.stderr)
+        echo(f"No statement for {many(run.unread.total(), 'picture')}: {lacking}.", err=True)
 
 
 def _print_run(run: NegativesRun, work: CommandWorkspace, *, as_json: bool) -> None:
     from askance.amounts import many
-    from askance.terminal import json_text, printable
 
     if as_json:
         counts = {"outcomes": dict(run.outcomes), "unread": dict(run.unread)}
-        print(json_text({**asdict(run), "folder": str(run.folder), **counts}))
+        echo(json_text({**asdict(run), "folder": str(run.folder), **counts}))
     else:
         for name, images in run.files.items():
-            print(printable(f"{run.folder / name}  {many(images, 'image')}"))
+            echo(f"{run.folder / name}  {many(images, 'image')}")
     counts = ", ".join(f"{count:,} {outcome}" for outcome, count in sorted(run.outcomes.items()))
-    print(
+    echo(
         f"{run.done:,} of {run.total:,} calls: {counts or 'none'}; {many(run.negatives, 'different negative')}.\n"
         f"{work.tally}",
-        file=sys.stderr,
+        err=True,
     )
     if run.left:
-        print(
+        echo(
             f"The budget had nothing left for {many(run.left, 'call')}. The same command with a "
             "larger --budget goes on.",
-            file=sys.stderr,
+            err=True,
         )
     elif not run.complete:
-        print("What has no answer is asked again by the same command with --retry.", file=sys.stderr)
+        echo("What has no answer is asked again by the same command with --retry.", err=True)
 
 
 # --- audit ---
@@ -371,7 +367,6 @@ def audit(context_: typer.Context, asked: AuditFileOptions, calls: AuditCalls) -
     from askance.cli.output import print_plan
     from askance.evals.negatives import Rules, audit_text, planned_audit, read_negatives, read_rules
     from askance.evals.run_folder import write_whole
-    from askance.terminal import json_text, printable
 
     sets = read_negatives(asked.file, sidecar=asked.sidecar)
     rules = Rules() if asked.rules is None else read_rules(asked.rules)
@@ -385,8 +380,8 @@ def audit(context_: typer.Context, asked: AuditFileOptions, calls: AuditCalls) -
     form = found.form()
     if asked.report is not None:
         write_whole(asked.report, json.dumps(form, ensure_ascii=False, indent=1) + "\n")
-    print(json_text(form) if asked.as_json else printable(audit_text(found)))
-    print(str(work.tally), file=sys.stderr)
+    echo(json_text(form) if asked.as_json else audit_text(found))
+    echo(str(work.tally), err=True)
     if asked.apply is None:
         raise typer.Exit(SOME if found.decisions["drop"] else OK)
     _apply(sets, found, asked.apply)
@@ -439,10 +434,10 @@ def _apply(sets: Sequence[OptionSet], found: Audit, out: Path) -> None:
     counts = apply(sets, found, out)
     dropping = {rule: count for rule, count in sorted(found.broken.items()) if found.rules.actions[rule] == "drop"}
     by_rule = ", ".join(f"{count:,} {rule}" for rule, count in dropping.items())
-    print(
+    echo(
         f"{out}: {many(counts['kept'], 'negative')} of {many(counts['images'], 'image')}; "
         f"{counts['dropped']:,} dropped ({by_rule or 'by no rule'}), {many(counts['gone'], 'image')} left out.",
-        file=sys.stderr,
+        err=True,
     )
 
 
@@ -451,7 +446,7 @@ def rules() -> None:
     """Print the rules and thresholds of audits as JSON, to be edited and given to --rules."""
     from askance.evals.negatives import Rules
 
-    print(json.dumps(Rules().form(), indent=2))
+    echo(json.dumps(Rules().form(), indent=2))
 
 
 # --- sample ---
@@ -501,31 +496,29 @@ def sample(context_: typer.Context, asked: SheetOptions) -> None:
 def _print_validation(key: Path, answers: Sequence[Path], *, seed: int, as_json: bool) -> None:
     """Prints what raters made of a sheet."""
     from askance.evals.negatives import read_key, read_ratings, validate, validation_text
-    from askance.terminal import json_text, printable
 
     sheet = read_key(key)
     validation = validate(sheet, read_ratings(answers, sheet), seed=seed)
-    print(json_text(validation.form()) if as_json else printable(validation_text(validation)))
+    echo(json_text(validation.form()) if as_json else validation_text(validation))
 
 
 def _write_sheet(asked: SheetOptions, file: Path, images: Path, out: Path) -> None:
     from askance.amounts import many
     from askance.evals.negatives import draw_sheet, read_negatives, write_sheet
     from askance.evals.negatives.validation import KEY, PAGE, QUESTION, TABLE
-    from askance.terminal import json_text, printable
 
     sheet = draw_sheet(read_negatives(file, sidecar=asked.sidecar), count=asked.count, seed=asked.seed)
     missing = write_sheet(sheet, out, images=_finder(images), question=asked.question or QUESTION)
     if asked.as_json:
         shown = {"sheet": sheet.id, "images": len(sheet.keys), "items": len(sheet.items), "missing": list(missing)}
-        print(json_text(shown))
+        echo(json_text(shown))
     else:
-        print(printable(f"{out / PAGE}\n{out / TABLE}"))
-    print(
+        echo(f"{out / PAGE}\n{out / TABLE}")
+    echo(
         f"{many(len(sheet.items), 'statement')} about {many(len(sheet.keys), 'image')}, "
         f"{len(missing):,} of which cannot be read.\n"
         f"Raters get one of the two files, and never {out / KEY}, which says what is true.",
-        file=sys.stderr,
+        err=True,
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -14,6 +13,7 @@ import typer
 from askance.amounts import many
 from askance.cli.options import AsJson, Records, spelled_out
 from askance.cli.process import HELP, Process
+from askance.terminal import echo, json_text, printable
 
 if TYPE_CHECKING:
     from askance.evals.newyorker import ConstructedTasks, ContestDifficulty, RawContests
@@ -66,7 +66,6 @@ def submit(
     Process.of(context_).without_langchain()
     from askance.evals.newyorker import NewYorker, submission_of
     from askance.evals.run import Run
-    from askance.terminal import printable
 
     run = Run.open(folder)
     there = None if data is None else NewYorker.open(data)
@@ -74,7 +73,7 @@ def submit(
     file = made.write(out or Path(f"{run.task.rpartition('/')[2]}_predictions.json"))
     rule = {"last": "the last option", "random": "drawn at random"}
     filled = f", {len(made.filled):,} of them {rule[missing.value]}" if missing and made.filled else ""
-    print(printable(f"{file}: {many(len(made.answers), 'answer')}{filled}"))
+    echo(f"{file}: {many(len(made.answers), 'answer')}{filled}")
 
 
 # --- build ---
@@ -158,38 +157,33 @@ def _print_built(tasks: ConstructedTasks, asked: BuildOptions, *, pictures_missi
     """Prints what was made, what was left out, and what the captions alone say of which is right."""
     from askance.cli.columns import aligned, filled, terminal_width
     from askance.evals.newyorker.task_construction import text_alone, wording_accuracy
-    from askance.terminal import json_text, printable
 
     alone = text_alone(tasks, train=asked.wording)
     wording = {task: wording_accuracy(tasks.option_sets(task), found) for task, found in alone.items()}
     said = tasks.manifest
     if asked.as_json:
         artifacts = {task: {**found.form(), "right": wording[task]} for task, found in alone.items()}
-        print(json_text({**said, "pictures_missing": pictures_missing, "wording": artifacts}))
+        echo(json_text({**said, "pictures_missing": pictures_missing, "wording": artifacts}))
         return
     width = terminal_width()
     contests, good = said["contests"], said["good_captions"]
     sources = ", ".join(f"{count:,} {source.replace('_', ' ')}s" for source, count in good.items())
-    print(
-        printable(
-            filled(f"{asked.out}: {contests['used']:,} of {contests['annotated']:,} contests; {sources}.", width=width)
-        )
-    )
-    print("\nItems, in the mean over the five folds")
+    echo(filled(f"{asked.out}: {contests['used']:,} of {contests['annotated']:,} contests; {sources}.", width=width))
+    echo("\nItems, in the mean over the five folds")
     rows: list[tuple[str, ...]] = [("", "train", "val", "test")]
     for task, folds in said["items"].items():
         means = (sum(fold[split] for fold in folds) / len(folds) for split in rows[0][1:])
         rows.append((f"  {task}", *(f"{mean:,.1f}" for mean in means)))
-    print("\n".join(aligned(rows, width=width)))
-    print("\nFrom the captions alone, how often the right one is found")
+    echo("\n".join(aligned(rows, width=width)))
+    echo("\nFrom the captions alone, how often the right one is found")
     rows = [("", "a guess", "the longest", "by wording")]
     for task, found in alone.items():
         by_wording = wording[task]
         shares = (found.lengths.chance, found.lengths.longest_true.value, by_wording)
         rows.append((f"  {task}", *("–" if share is None else f"{share:.1%}" for share in shares)))
-    print("\n".join(aligned(rows, width=width)))
+    echo("\n".join(aligned(rows, width=width)))
     for note in _notes(tasks, asked, pictures_missing):
-        print(printable(filled(f"· {note}", width=width)), file=sys.stderr)
+        echo(filled(f"· {note}", width=width), err=True)
 
 
 def _notes(tasks: ConstructedTasks, asked: BuildOptions, pictures_missing: int) -> Iterator[str]:
@@ -235,13 +229,12 @@ def errors(
     from askance.cli.columns import filled, terminal_width
     from askance.evals.newyorker import contest_difficulty
     from askance.evals.run import Run
-    from askance.terminal import json_text, printable
 
     found = contest_difficulty(*(Run.open(folder) for folder in folders), seed=seed)
     if as_json:
-        print(json_text(found.form()))
+        echo(json_text(found.form()))
     else:
-        print(filled(printable("\n".join(_errors_text(found, shown=shown))), width=terminal_width()))
+        echo(filled(printable("\n".join(_errors_text(found, shown=shown))), width=terminal_width()))
 
 
 def _errors_text(found: ContestDifficulty, *, shown: int) -> Iterator[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import sys
@@ -15,7 +14,7 @@ from askance.amounts import duration, many, money
 from askance.cli.columns import aligned, filled, shortened, terminal_width
 from askance.errors import UsageError
 from askance.prompts.word_diff import marked
-from askance.terminal import printable
+from askance.terminal import echo, json_text, printable
 
 if TYPE_CHECKING:
     from askance.chains import LinkPlan, Plan
@@ -49,12 +48,12 @@ def _file(change: PromptChange) -> str:
     if not change.overlay:
         return f"The package's prompt {change.file.name}"
     here = Path.cwd()
-    return printable(str(change.file.relative_to(here) if change.file.is_relative_to(here) else change.file))
+    return str(change.file.relative_to(here) if change.file.is_relative_to(here) else change.file)
 
 
 def print_plan(plan: Plan, engine: Engine, *, as_json: bool) -> None:
     """Prints the plan: as a table, or as one JSON object."""
-    print(json.dumps(plan_form(plan, engine)) if as_json else plan_text(plan, engine))
+    echo(json_text(plan_form(plan, engine)) if as_json else plan_text(plan, engine))
 
 
 def plan_form(plan: Plan, engine: Engine) -> JsonObject:
@@ -99,12 +98,12 @@ async def say_budget(guard: BudgetGuard, left: Awaitable[Plan] | None) -> None:
     """
     balance, budget = await guard.balance(), guard.ledger.budget
     lost = f", {budget.words(balance.lost)} of it by processes that were killed" if balance.lost.calls else ""
-    print(f"Of the budget of {budget}, {budget.words(balance.spent)} spent{lost}.", file=sys.stderr)
+    echo(f"Of the budget of {budget}, {budget.words(balance.spent)} spent{lost}.", err=True)
     if left is not None:
-        print(
+        echo(
             f"The next call might have passed the budget. {left_text(await left)}\n"
             "The same command with a larger --budget goes on; what is on record is not asked again.",
-            file=sys.stderr,
+            err=True,
         )
 
 
@@ -287,7 +286,7 @@ def _first_difference(lines: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     for line in lines:
         _, newline, difference = _reason(line).partition("\n")
         if newline:
-            yield f"What differs, for {printable(line['image'])}:"
+            yield f"What differs, for {line['image']}:"
             yield textwrap.indent(difference, "  ")
             return
 
@@ -304,12 +303,18 @@ def write_new(folder: Path, files: Mapping[str, bytes]) -> None:
         files: content by name; a name may lead into a folder below.
 
     Raises:
-        UsageError: a file of a name is there with another content; then none is written.
+        UsageError: a file of a name is there with another content, or a folder below is a link; then none is written.
         OSError: a file cannot be written.
     """
     missing: list[str] = []
     for name, content in files.items():
         target = folder / name
+        below = (folder / part for part in Path(name).parents if part != Path())
+        if (link := next(filter(Path.is_symlink, below), None)) is not None:
+            raise UsageError(
+                f"{str(link)!r} is a link, and nothing is written through it.",
+                hint="Take it away, or name another folder.",
+            )
         if not os.path.lexists(target):
             missing.append(name)
         elif not target.is_file() or target.read_bytes() != content:

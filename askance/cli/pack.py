@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from askance.amounts import many
+from askance.terminal import echo, json_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -36,16 +36,15 @@ def pack(
     from askance.evals import Run
     from askance.evals.analysis.pack import sign, write_pack
     from askance.images import Image
-    from askance.terminal import printable
 
     opened = [Run.open(run) for run in runs]
     found = map(Image.from_path, find_pictures(images)) if images else ()
     packed = write_pack(opened, out, images=found, sign=None if key is None else partial(sign, key=key))
     size = packed.path.stat().st_size / 1e6
-    print(printable(f"{packed.path}: {many(packed.runs, 'run')}, {packed.files} files, {size:.1f} MB"))
-    print(f"sha256 of its manifest: {packed.digest}")
+    echo(f"{packed.path}: {many(packed.runs, 'run')}, {packed.files} files, {size:.1f} MB")
+    echo(f"sha256 of its manifest: {packed.digest}")
     if packed.unused_records:
-        print(f"Nothing in it rests on {many(packed.unused_records, 'record')} of its runs.")
+        echo(f"Nothing in it rests on {many(packed.unused_records, 'record')} of its runs.")
 
 
 def replay(
@@ -74,7 +73,6 @@ def replay(
     from askance.evals.analysis.pack_check import check_pack
     from askance.evals.catalog import find_task
     from askance.models import run_sync
-    from askance.terminal import json_text
 
     own = {each.name: each for each in map(find_task, task or [])}
     with open_pack(file) as opened:
@@ -84,9 +82,9 @@ def replay(
         tables.mkdir(parents=True, exist_ok=True)
         for name, text in report.tables.items():
             (tables / name).write_text(text, encoding="utf-8")
-    print(json_text(_form(report, signature)) if as_json else "\n".join(_text(report, signature)))
+    echo(json_text(_form(report, signature)) if as_json else "\n".join(_text(report, signature)))
     if not as_json:
-        print("\n".join(_origins()), file=sys.stderr)
+        echo("\n".join(_origins()), err=True)
     trusted = signature.state == "known" if signers is not None else signature.state != "broken"
     raise typer.Exit(OK if report.sound and trusted else SOME)
 
@@ -143,17 +141,15 @@ def _form(report: PackCheck, signature: Signature) -> dict[str, Any]:
 
 
 def _text(report: PackCheck, signature: Signature) -> Iterator[str]:
-    from askance.terminal import printable
-
     for name, text in report.tables.items():
         if name.endswith(".md"):
-            yield printable(text)
+            yield text
     for run in report.runs:
-        yield from map(printable, _about(run))
+        yield from _about(run)
     for name in report.differing:
-        yield printable(f"✗ The table {name} is not as the pack has it.")
+        yield f"✗ The table {name} is not as the pack has it."
     mark = "✗ " if signature.state == "broken" else ""
-    yield printable(f"{mark}{signature.words}.")
+    yield f"{mark}{signature.words}."
     yield f"Pack with the manifest {report.digest[:12]}: {_verdict(report)}."
     yield f"No pack can show {BEYOND}."
 

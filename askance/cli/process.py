@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import typer
 
 from askance.errors import AskanceError
+from askance.terminal import echo, printable
 
 OK = 0
 """Every picture has an answer; or the command succeeded."""
@@ -44,14 +45,12 @@ def code_of(error: AskanceError) -> int:
 
 def complain(error: AskanceError) -> None:
     """Prints an error with its hint and diff on stderr, wrapped at the width of the terminal."""
-    from askance.terminal import printable
-
-    print(_fitted(f"askance: {printable(error.message)}", indent=2), file=sys.stderr)
+    echo(_fitted(f"askance: {printable(error.message)}", indent=2), err=True)
     if error.hint:
-        print(_fitted(f"  → {printable(error.hint)}", indent=4), file=sys.stderr)
+        echo(_fitted(f"  → {printable(error.hint)}", indent=4), err=True)
     diff = getattr(error, "diff", "")
     if diff:
-        print(printable(diff), file=sys.stderr)
+        echo(diff, err=True)
 
 
 def _fitted(text: str, *, indent: int) -> str:

@@ -8,14 +8,14 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from askance.amounts import many
-from askance.terminal import printable
+from askance.terminal import echo, printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rich.console import Console
     from rich.progress import Progress as Bar
 
+    from askance.cli.console import Console
     from askance.cli.tally import Tally
     from askance.evals import Run
     from askance.evals.runner import RunProgress
@@ -72,14 +72,13 @@ class Progress:
 
     def __str__(self) -> str:
         of = "" if self._total is None else f" of {self._total:,}"
-        return printable(" · ".join(part for part in (f"{self._done:,}{of} {self._what}", self._state()) if part))
+        return " · ".join(part for part in (f"{self._done:,}{of} {self._what}", self._state()) if part)
 
     def _say(self) -> None:
         while not self._closed.wait(EVERY):
-            print(f"askance: {self}", file=sys.stderr, flush=True)
+            echo(f"askance: {self}", err=True)
 
     def _new_bar(self, console: Console | None) -> Bar:
-        from rich.console import Console
         from rich.progress import (
             BarColumn,
             MofNCompleteColumn,
@@ -90,6 +89,8 @@ class Progress:
             TimeRemainingColumn,
         )
         from rich.text import Text
+
+        from askance.cli.console import Console
 
         state = self._state
 
@@ -178,7 +179,7 @@ class EvaluationProgress:
         outcomes = run.totals.get("outcomes", {})
         lines = [_unanswered(answer) for answer in run.unanswered()] if outcomes.keys() - {"answered"} else []
         if lines:
-            print(f"\n{table_of(lines)}\n", file=sys.stderr)
+            echo(f"\n{table_of(lines)}\n", err=True)
 
     def _score_anew(self, progress: RunProgress) -> None:
         start = time.monotonic()
@@ -220,7 +221,7 @@ class BatchStatus:
 
     def __call__(self, news: BatchProgress) -> None:
         if news.phase == "trouble":
-            self._say(f"Waiting: {printable(news.words)}")
+            self._say(f"Waiting: {news.words}")
         elif news.phase in {"sent", "waiting", "settled"} and news.queued:
             batches = ", ".join(map(printable, news.batches[:3])) + (" …" if len(news.batches) > 3 else "")
             where = f" ({batches})" if batches else ""
@@ -235,4 +236,4 @@ class BatchStatus:
     def _say(self, words: str) -> None:
         if words != self._said:
             self._said = words
-            print(words, file=sys.stderr, flush=True)
+            echo(words, err=True)

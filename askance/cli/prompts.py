@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from askance.terminal import echo
+
 if TYPE_CHECKING:
     from askance.prompts import Prompt
 
@@ -42,7 +44,6 @@ def _library(folder: Path | None) -> Any:
 def list_prompts(prompts: Folder = None) -> None:
     """List every prompt: name, form, family, where it comes from."""
     from askance.cli.columns import filled, terminal_width
-    from askance.terminal import printable
 
     found = [
         (prompt.name, f"{prompt.form}{'.' + prompt.family if prompt.family else ''}", _about(prompt))
@@ -54,7 +55,7 @@ def list_prompts(prompts: Folder = None) -> None:
         line = f"{name:<{names}}  {form:<{forms}}  {about}"
         if width is not None and len(line) > width:
             line = f"{name:<{names}}  {form}\n{filled(f'    {about}', width=width)}"
-        print(printable(line))
+        echo(line)
 
 
 def _about(prompt: Prompt) -> str:
@@ -69,10 +70,8 @@ def _from_here(path: Path) -> Path:
 @app.command()
 def show(name: str, form: Form = AnswerForm.json, family: Family = None, prompts: Folder = None) -> None:
     """Print a prompt's file as it is."""
-    from askance.terminal import printable
-
     prompt = _library(prompts).find(name, form=form.value, family=family)
-    print(printable(prompt.path.read_text(encoding="utf-8")), end="")
+    echo(prompt.path.read_text(encoding="utf-8"), end="")
 
 
 @app.command()
@@ -88,15 +87,13 @@ def render(
 
     Example turns have the same values as the question, and an answer.
     """
-    from askance.terminal import printable
-
     prompt = _library(prompts).find(name, form=form.value, family=family)
     given = dict(_pair(text) for text in values or ())
     chosen = {**(prompt.worked_example if examples else prompt.examples), **prompt.read_values(given)}
     asked = {name: value for name, value in chosen.items() if not examples or name not in prompt.example_inputs}
     for turn in prompt.render(examples=[chosen] * examples, **asked):
-        print(f"{turn.role}:")
-        print(printable(turn.text) + "\n")
+        echo(f"{turn.role}:")
+        echo(turn.text + "\n")
 
 
 def _pair(text: str) -> tuple[str, str]:
@@ -112,14 +109,13 @@ def _pair(text: str) -> tuple[str, str]:
 def check(prompts: Folder = None) -> None:
     """Check every prompt file; exit code 1 where one is broken."""
     from askance.cli.process import SOME
-    from askance.terminal import printable
 
     library = _library(prompts)
     problems = library.check()
     for problem in problems:
-        print(printable(f"{problem.level}: {problem}"))
+        echo(f"{problem.level}: {problem}")
     broken = [problem for problem in problems if problem.level == "error"]
-    print(f"{len(library.names())} prompts, {len(broken)} problems.")
+    echo(f"{len(library.names())} prompts, {len(broken)} problems.")
     if broken:
         raise typer.Exit(SOME)
 
@@ -136,7 +132,6 @@ def eject(
     """Copy a prompt into your own folder, where it goes before the package's."""
     from askance.models import Config
     from askance.prompts import PromptLibrary
-    from askance.terminal import printable
 
     path = PromptLibrary([]).eject(name, form=form.value, family=family, to=to or Config.find().prompts)
-    print(printable(f"{path}: edit it, then look with `askance prompts render {name}`."))
+    echo(f"{path}: edit it, then look with `askance prompts render {name}`.")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from askance.amounts import many
+from askance.terminal import echo, json_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,7 +53,7 @@ def report(
 
     found = build_report([Run.open(folder) for folder in folders], title=title, blames=blames or ())
     if as_json:
-        print(json.dumps(found.form()))
+        echo(json_text(found.form()))
         return
     warn_of_many(found.runs)
     pictures = pictures_of(found.runs, images, megabytes=images_mb)
@@ -84,12 +84,10 @@ def pictures_of(parts: Sequence[RunPart], places: list[Path] | None, *, megabyte
 
 def print_page(out: Path, size: int, pictures: Thumbnails | None) -> None:
     """Prints where the page is, and how its pictures were scaled or left out."""
-    from askance.terminal import printable
-
-    print(printable(f"The page is in {out} ({size / 1e6:.1f} MB)."))
+    echo(f"The page is in {out} ({size / 1e6:.1f} MB).")
     if pictures is not None:
         side = f" of at most {pictures.side} pixels" if pictures.jpegs else ""
-        print(f"{many(len(pictures.jpegs), 'picture')}{side}{''.join(f'; {note}' for note in pictures.notes)}.")
+        echo(f"{many(len(pictures.jpegs), 'picture')}{side}{''.join(f'; {note}' for note in pictures.notes)}.")
 
 
 def warn_of_many(parts: Sequence[RunPart]) -> None:
@@ -97,7 +95,7 @@ def warn_of_many(parts: Sequence[RunPart]) -> None:
     count = sum(len(part.rows) for part in parts)
     if count > MANY:
         less = "; one run at a time makes smaller ones" if len(parts) > 1 else ""
-        typer.echo(
+        echo(
             f"{many(count, 'sample makes', 'samples make')} a large page, which takes a while to "
             f"make and to open{less}.",
             err=True,

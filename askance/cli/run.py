@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
@@ -15,6 +14,7 @@ import typer
 from askance.cli.options import AllowFolder, Batch, Calls, Extract, Llm, PromptCalls, Vlm, spelled_out
 from askance.cli.process import INTERRUPTED, OK, SOME, Process, complain
 from askance.errors import AskanceError, ConfigError, UsageError
+from askance.terminal import echo
 
 if TYPE_CHECKING:
     from askance.chains import Chain
@@ -324,9 +324,9 @@ def _run(asked: RunOptions, calls: Calls, *, ready: Callable[[], None]) -> int:
             run_sync(run.read(samples))
         except KeyboardInterrupt:
             show.summary(run.counters)
-            print(
+            echo(
                 "Interrupted. The same command goes on where this one stopped; what is on record is not asked again.",
-                file=sys.stderr,
+                err=True,
             )
             _write_page(asked, chain, work.records, samples, show=show, folder=folder, interrupted=True)
             return INTERRUPTED
@@ -336,9 +336,9 @@ def _run(asked: RunOptions, calls: Calls, *, ready: Callable[[], None]) -> int:
                 folder.close()
         show.summary(run.counters)
         if asked.chain == "brainstorm" and run.outcomes["answered"] and not asked.quiet:
-            print(f"The captions are candidates that {chain.nodes[-1].model.id} wrote.", file=sys.stderr)
+            echo(f"The captions are candidates that {chain.nodes[-1].model.id} wrote.", err=True)
         if folder is not None and not asked.quiet:
-            print(f"The run is in {folder.path}.", file=sys.stderr)
+            echo(f"The run is in {folder.path}.", err=True)
         if work.engine.budget is not None and (run.left or not asked.quiet):
             left = plan(chain, inputs_of(run.left)) if run.left else None
             run_sync(say_budget(work.engine.budget, left))
@@ -376,7 +376,7 @@ def _say_pictures(samples: PictureOptions, drawn: Drawn | None, *, quiet: bool) 
     if troubles and len(troubles) == len(samples):
         raise troubles[0]
     if drawn is not None and not quiet:
-        print(f"{drawn.size:,} of {drawn.of:,} images are drawn, with the seed {drawn.seed}.", file=sys.stderr)
+        echo(f"{drawn.size:,} of {drawn.of:,} images are drawn, with the seed {drawn.seed}.", err=True)
 
 
 def _write_page(
@@ -438,7 +438,6 @@ def _write_readings(
 ) -> None:
     from askance.evals.report.readings import PictureReading, write_readings
     from askance.evals.run_folder import records_of
-    from askance.terminal import printable
 
     files = {picture.name: picture.file for picture in samples if not isinstance(picture, Path) and picture.file}
 
@@ -447,7 +446,7 @@ def _write_readings(
         for line, options in show.kept or ()
     ]
     if not read:
-        print(printable(f"No picture was read, so no page is written to {out}."), file=sys.stderr)
+        echo(f"No picture was read, so no page is written to {out}.", err=True)
         return
     left = show.total - len(read)
     size = write_readings(
@@ -461,7 +460,7 @@ def _write_readings(
     some = f" of {len(read):,} of {show.total:,} pictures" if left else ""
     if asked.quiet:
         return
-    print(printable(f"The page{some} is in {out} ({size / 1e6:.1f} MB)."), file=sys.stderr)
+    echo(f"The page{some} is in {out} ({size / 1e6:.1f} MB).", err=True)
 
 
 def _left(count: int, *, interrupted: bool) -> str:

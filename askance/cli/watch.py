@@ -13,6 +13,7 @@ from askance.amounts import many
 from askance.cli.options import AsJson, TaskPlace
 from askance.cli.process import SOME, Process
 from askance.cli.report import ImagesOption
+from askance.terminal import echo, json_text, printable
 
 if TYPE_CHECKING:
     from askance.evals.analysis.watch import RunStatus, Watcher
@@ -72,7 +73,7 @@ def _wait_for(folder: Path, *, every: float) -> None:
 
     if (folder / "run.json").exists() or any(each.name != ".lock" for each in _inside(folder)):
         return
-    typer.echo(f"There is no run in {str(folder)!r} yet; waiting for it. Ctrl-C ends that.", err=True)
+    echo(f"There is no run in {str(folder)!r} yet; waiting for it. Ctrl-C ends that.", err=True)
     while not (folder / "run.json").exists():
         time.sleep(every)
 
@@ -129,7 +130,7 @@ def _write(page: RunPage | None, status: RunStatus, *, last: bool = False) -> No
     if page is not None:
         page.write(status, last=last)
         if last:
-            print(f"The page is in {page.out}.", file=sys.stderr)
+            echo(f"The page is in {page.out}.", err=True)
 
 
 def _follow(watcher: Watcher, *, every: float, page: RunPage | None) -> RunStatus:
@@ -143,9 +144,10 @@ def _follow(watcher: Watcher, *, every: float, page: RunPage | None) -> RunStatu
             time.sleep(every)
             status = watcher.status()
         return status
-    from rich.console import Console
     from rich.live import Live
     from rich.text import Text
+
+    from askance.cli.console import Console
 
     try:
         with Live(console=Console(), auto_refresh=False, transient=True) as live:
@@ -160,15 +162,13 @@ def _follow(watcher: Watcher, *, every: float, page: RunPage | None) -> RunStatu
 
 
 def _say(status: RunStatus, *, as_json: bool) -> None:
-    import json
 
-    print(json.dumps(status.form()) if as_json else "\n".join(lines_of(status)))
+    echo(json_text(status.form()) if as_json else "\n".join(lines_of(status)))
 
 
 def lines_of(status: RunStatus) -> Iterator[str]:
     """Where a run stands, in words."""
     from askance.evals.tables import shown_figure
-    from askance.terminal import printable
 
     of = "" if status.total is None else f" of {status.total:,}"
     noun = f"{status.noun}s"
@@ -176,6 +176,8 @@ def lines_of(status: RunStatus) -> Iterator[str]:
     yield printable(f"{status.task}: {status.done:,}{of} {noun}{f': {outcomes}' if outcomes else ''}.")
     if status.figure is not None:
         yield printable(f"{status.figure.metric} {shown_figure(status.figure)}")
+    if status.unscored is not None:
+        yield printable(f"No score: {status.unscored}")
     yield " · ".join(_spent(status))
     yield _state(status)
     for slow in status.slow:

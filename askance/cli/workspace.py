@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import sys
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from askance.cli.options import ModelCalls, PromptCalls, Protocol
 from askance.cli.tally import Tally
 from askance.errors import ConfigError, UsageError
-from askance.terminal import printable
+from askance.terminal import confirm, echo, has_terminal
 from askance.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -67,7 +66,7 @@ class StderrHandler(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Prints one warning."""
-        print(f"askance: {printable(record.getMessage())}", file=sys.stderr)
+        echo(f"askance: {record.getMessage()}", err=True)
 
 
 def print_warnings() -> None:
@@ -109,7 +108,7 @@ def _local_model(config: Config, *, yes: bool) -> str:
     machine = Machine.here()
     found = open_model_for(machine)
     if is_downloaded(found.name):
-        print(f"askance: {found}, on this machine.", file=sys.stderr)
+        echo(f"askance: {found}, on this machine.", err=True)
         return f"hf:{found.name}"
     if not config.asks:
         raise ConfigError(
@@ -118,7 +117,7 @@ def _local_model(config: Config, *, yes: bool) -> str:
         )
     packages(f"hf:{found.name}")  # nobody downloads what could not be run
     _ask_before_download(found, machine, yes=yes)
-    print(f"askance: The model is in {printable(str(download_model(found.name)))}.", file=sys.stderr)
+    echo(f"askance: The model is in {download_model(found.name)!s}.", err=True)
     return f"hf:{found.name}"
 
 
@@ -130,12 +129,11 @@ def _ask_before_download(found: OpenModel, machine: Machine, *, yes: bool) -> No
     """
     from askance.models.local.folder import hub_cache
     from askance.models.local.hub import how_to_bring
-    from askance.terminal import confirm, has_terminal
 
-    print(
+    echo(
         f"askance: For a machine with {machine}: {found}. It is not here yet; {found.size} will be downloaded into "
-        f"{printable(str(hub_cache()))}, once.",
-        file=sys.stderr,
+        f"{hub_cache()!s}, once.",
+        err=True,
     )
     if yes:
         return

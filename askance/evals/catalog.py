@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from difflib import get_close_matches
 from functools import cache
-from os.path import commonpath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from askance.errors import UsageError
+from askance.errors import ConfigError, UsageError
 from askance.evals.registry import suites
 from askance.evals.task import Task, defined
 from askance.evals.yaml_task import YamlTask, read_task, task_from_form
@@ -51,20 +50,23 @@ def tasks_of_suite(suite: str) -> Mapping[str, type[Task]]:
     return {name: task for name, task in sorted(tasks.items()) if name.startswith(f"{suite}/")}
 
 
-def find_task(name: str) -> type[Task]:
+def find_task(name: str, *, named_by: str = "") -> type[Task]:
     """The class of a task, which makes the task: `find_task("pittads/mac")(data=…, vlm=…)`.
 
     Args:
         name: name of a suite's task, such as `pittads/mac`; or a Python file, followed by `@NAME` if it has several
             tasks; or a YAML file.
+        named_by: what says so, such as `the run 'runs/a'`; empty where the user does. Python that the user does not
+            name needs consent.
 
     Raises:
         UsageError: there is no such task, or the file has none.
+        ConfigError: the user does not agree to run the Python file.
     """
     file, _, which = name.partition("@")
     suffix = Path(file).suffix.lower()
     if suffix in PYTHON:
-        return _in_python(Path(file), which)
+        return _in_python(Path(file), which, named_by)
     if suffix in YAML and not which:
         return read_task(Path(file))
     suite = name.partition("/")[0]
@@ -83,6 +85,7 @@ def task_of(run: Run, task: str | None = None) -> type[Task]:
 
     Raises:
         UsageError: the task is not found, or the run has none.
+        ConfigError: only the run names it, it is in a Python file, and the user does not agree to run that.
     """
     if run.of_pictures:
         raise UsageError(
@@ -94,9 +97,9 @@ def task_of(run: Run, task: str | None = None) -> type[Task]:
     if task is None and known is not None and known.origin() == run.origin and not issubclass(known, YamlTask):
         return known  # this process has loaded it already
     try:
-        if task is None:
-            _check_place(place, run)
-        return find_task(place)
+        return find_task(place, named_by="" if task else f"the run {str(run.path)!r}")
+    except ConfigError:
+        raise  # nobody has agreed to run it
     except UsageError as error:
         declaration: Any = run.origin.get("declaration")
         if task is None and declaration is not None:
@@ -107,29 +110,9 @@ def task_of(run: Run, task: str | None = None) -> type[Task]:
         ) from error
 
 
-def _check_place(place: str, run: Run) -> None:
-    """Refuses a Python file that only the run names, if it may have come with the run.
-
-    It may where it lies outside the current folder, or in one folder with the run that is not the current one.
-
-    Raises:
-        UsageError: the file is such Python.
-    """
-    file = Path(place.partition("@")[0])
-    if file.suffix.lower() not in PYTHON:
-        return
-    here, path = Path.cwd().resolve(), file.resolve()
-    shared = Path(commonpath([path, run.path.resolve()]))
-    if not path.is_relative_to(here) or (shared != here and shared.is_relative_to(here)):
-        raise UsageError(
-            f"{place!r} is Python that only the run names, and it is not run unasked.",
-            hint="Read it, and name it yourself then: `--task FILE`.",
-        )
-
-
-def _in_python(path: Path, which: str) -> type[Task]:
+def _in_python(path: Path, which: str, named_by: str) -> type[Task]:
     """The task in a Python file; the file is executed."""
-    module = load_file(path)
+    module = load_file(path, named_by=named_by)
     there = {name: task for name, task in _tasks_among(vars(module)).items() if task.__module__ == module.__name__}
     if not there:
         raise UsageError(

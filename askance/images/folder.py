@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import tempfile
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -11,7 +13,7 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 from stat import S_ISREG
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from askance.errors import BadImage, UsageError
 from askance.images.image import Image
@@ -29,6 +31,18 @@ class KeptPicture:
     """Bytes."""
     at: datetime
     """When it was fetched, UTC."""
+
+
+class TakenPictures(NamedTuple):
+    """What became of the pictures of another folder."""
+
+    new: int
+    known: int
+    left: int
+    """Files in which there is no picture."""
+
+
+_NAME = re.compile("[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +79,10 @@ class PictureFolder:
             UsageError: the folder cannot be written.
         """
         image = Image.from_bytes(data)
-        return self._kept(image.sha256) or self._write(image.sha256, image)
+        kept = self._kept(image.sha256)
+        if kept is not None and kept.read_bytes() == data:
+            return kept
+        return self._write(image.sha256, image, instead_of=kept)
 
     def kept(self) -> Iterator[KeptPicture]:
         """The pictures that are there, in the order of their names; none where there is no folder."""
@@ -74,6 +91,26 @@ class PictureFolder:
                 found = file.lstat()
                 if S_ISREG(found.st_mode):
                     yield KeptPicture(file, found.st_size, datetime.fromtimestamp(found.st_mtime, UTC))
+
+    def take(self, other: PictureFolder) -> TakenPictures:
+        """Takes in the pictures of another folder that are not here; what is no picture stays where it is.
+
+        Raises:
+            UsageError: the folder cannot be written.
+        """
+        counts = Counter[str]()
+        for each in other.kept():
+            image = Image.from_path(each.file)
+            if not _NAME.fullmatch(each.file.stem):
+                continue
+            if self._kept(each.file.stem) is not None:
+                counts["known"] += 1
+            elif _suffix(image):
+                self._write(each.file.stem, image)
+                counts["new"] += 1
+            else:
+                counts["left"] += 1
+        return TakenPictures(counts["new"], counts["known"], counts["left"])
 
     def remove(self, pictures: Iterable[KeptPicture]) -> None:
         """Takes pictures out.

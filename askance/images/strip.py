@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Literal
+from functools import wraps
+from typing import Literal, TypeVar
 
 from askance.images.info import Format, UnusableImage
 
@@ -51,6 +52,37 @@ def exif_orientation(data: bytes, form: Format) -> int:
     return next((turn for turn in map(_read_orientation, blocks) if turn != 1), 1)
 
 
+# ---- parts -----------------------------------------------------------------------------------------------------------
+
+MANY_PARTS = 10_000
+"""Parts (chunks, segments, blocks) that any file may have."""
+BYTES_OF_PART, BYTES_OF_SUB_BLOCK = 1000, 64
+"""For so many bytes of a file one part more, or one sub-block of a GIF: encoders write larger ones."""
+
+Part = TypeVar("Part")
+
+
+class _TooManyParts(UnusableImage):
+    """A file that costs far more time than its size lets one expect."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__(f"is made of more than {most:,} parts", "Save it anew.")
+
+
+def _bounded(parts: Callable[[bytes], Iterator[Part]]) -> Callable[[bytes], Iterator[Part]]:
+    """`parts`, which raises `UnusableImage` where there are more than any encoder writes."""
+
+    @wraps(parts)
+    def bounded(data: bytes) -> Iterator[Part]:
+        most = MANY_PARTS + len(data) // BYTES_OF_PART
+        for number, part in enumerate(parts(data)):
+            if number == most:
+                raise _TooManyParts(most)
+            yield part
+
+    return bounded
+
+
 # ---- PNG -------------------------------------------------------------------------------------------------------------
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -75,6 +107,7 @@ class PngChunk:
         return self.kind[:1].isupper()
 
 
+@_bounded
 def png_chunks(data: bytes) -> Iterator[PngChunk]:
     """The chunks up to the end of the picture; what follows it is left out.
 
@@ -155,6 +188,7 @@ class JpegSegment:
     """Marker, length, payload and coded pixels, as they stand in the file."""
 
 
+@_bounded
 def jpeg_segments(data: bytes) -> Iterator[JpegSegment]:
     """The segments up to the end of the image, or of the file where that is missing.
 
@@ -253,21 +287,25 @@ class GifBlock:
 
     kind: Literal["frame", "metadata", "control"]
     raw: bytes
+    sub_blocks: int
 
 
+@_bounded
 def gif_blocks(data: bytes) -> Iterator[GifBlock]:
     """The blocks behind the global colour table; a file that is cut off behind its first frame ends there.
 
     Raises:
         UnusableImage: the file is cut off or broken before its first frame is whole.
     """
-    at, frames = len(_gif_header(data)), 0
+    at, frames, left = len(_gif_header(data)), 0, MANY_PARTS + len(data) // BYTES_OF_SUB_BLOCK
     try:
         while _little_endian(data, at, 1) != _END:
-            block = _gif_block(data, at)
+            block = _gif_block(data, at, left)
             yield block
             frames += block.kind == "frame"
-            at += len(block.raw)
+            at, left = at + len(block.raw), left - block.sub_blocks
+    except _TooManyParts:
+        raise
     except UnusableImage:
         if not frames:
             raise
@@ -291,24 +329,26 @@ def _colour_table_size(flags: int) -> int:
     return 3 << (flags & 7) + 1 if flags & 0x80 else 0
 
 
-def _gif_block(data: bytes, at: int) -> GifBlock:
+def _gif_block(data: bytes, at: int, most: int) -> GifBlock:
     kind = _little_endian(data, at, 1)
     if kind == _IMAGE:
-        end = _after_sub_blocks(data, at + 11 + _colour_table_size(_little_endian(data, at + 9, 1)))
-        return GifBlock("frame", data[at:end])
+        end, count = _after_sub_blocks(data, at + 11 + _colour_table_size(_little_endian(data, at + 9, 1)), most)
+        return GifBlock("frame", data[at:end], count)
     if kind != _EXTENSION:
         raise UnusableImage("has a broken GIF block")
     label = _little_endian(data, at + 1, 1)
-    return GifBlock(
-        "metadata" if label in {_COMMENT, _APPLICATION} else "control", data[at : _after_sub_blocks(data, at + 2)]
-    )
+    end, count = _after_sub_blocks(data, at + 2, most)
+    return GifBlock("metadata" if label in {_COMMENT, _APPLICATION} else "control", data[at:end], count)
 
 
-def _after_sub_blocks(data: bytes, at: int) -> int:
-    """The position after the chain of sub-blocks that begins at `at`."""
+def _after_sub_blocks(data: bytes, at: int, most: int) -> tuple[int, int]:
+    """The position after the chain of sub-blocks that begins at `at`, and how many there are."""
+    count = 0
     while size := _little_endian(data, at, 1):
-        at += 1 + len(_slice(data, at + 1, size))
-    return at + 1
+        at, count = at + 1 + len(_slice(data, at + 1, size)), count + 1
+        if count > most:
+            raise _TooManyParts(MANY_PARTS + len(data) // BYTES_OF_SUB_BLOCK)
+    return at + 1, count
 
 
 # ---- WebP ------------------------------------------------------------------------------------------------------------
@@ -335,6 +375,7 @@ def is_webp(data: bytes) -> bool:
     return data[:4] == b"RIFF" and data[8:12] == b"WEBP"
 
 
+@_bounded
 def webp_chunks(data: bytes) -> Iterator[WebpChunk]:
     """The chunks of the container; what follows it is left out.
 

@@ -21,13 +21,13 @@ consent.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast, get_args
 
 from askance.chat import Detail, ModelId
+from askance.documents import UnreadableDocument, parse_toml
 from askance.errors import ConfigError
 from askance.images import ImagePolicy, image_policy
 from askance.models.backend import load
@@ -141,16 +141,16 @@ class Config:
 
 def _read(path: Path) -> Mapping[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return parse_toml(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         words = error.strerror if isinstance(error, OSError) else None
         raise ConfigError(
             f"The settings file {str(path)!r} cannot be read: {words or error}.",
             hint="Make it a file of UTF-8 text that you may read, or take it away.",
         ) from error
-    except tomllib.TOMLDecodeError as error:
+    except UnreadableDocument as error:
         raise ConfigError(
-            f"The settings file {str(path)!r} is not TOML: {error}.",
+            f"The settings file {str(path)!r} {error}.",
             hint='Mend that line; texts stand in quotes: vlm = "m".',
         ) from None
 

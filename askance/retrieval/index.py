@@ -31,7 +31,7 @@ from askance.errors import StoreError, UsageError
 from askance.models.encoders.embedder import get_embedder
 from askance.models.encoders.records import id_of_form
 from askance.models.encoders.vectors import FOLDER as VECTORS
-from askance.models.encoders.vectors import half
+from askance.models.encoders.vectors import VectorFile, half
 from askance.models.loop import run_sync
 from askance.retrieval import bm25
 from askance.retrieval.bm25 import Bm25
@@ -148,6 +148,8 @@ class Index:
         """None where only the form is known."""
         self._store = store
         self._stores: dict[str, VectorStore] = {}
+        self._whole = set[str]()
+        """The spaces whose vectors were counted."""
 
     # --- building ---
 
@@ -262,7 +264,18 @@ class Index:
 
     def form(self) -> JsonObject:
         """Everything that decides the results of a search, as JSON; `Index.open` takes it."""
-        return {name: value for name, value in self._form.items() if name != "files"}
+        vectors = {"vectors": self._vector_digests} if self._vector_digests else {}
+        return {name: value for name, value in self._form.items() if name != "files"} | vectors
+
+    def vectors_digest(self, space: Space) -> str | None:
+        """Sha256 of the file with the vectors of a space; None where no file is known."""
+        return self._vector_digests.get(_vectors_name(space)) if space.store == "file" else None
+
+    @property
+    def _vector_digests(self) -> Mapping[str, str]:
+        """By name of a file of vectors its sha256; the form of an older run has none."""
+        there = {name: said["sha256"] for name, said in self.files.items() if name.startswith(f"{VECTORS}/")}
+        return there or self._form.get("vectors", {})
 
     @property
     def has_entries(self) -> bool:
@@ -332,6 +345,28 @@ class Index:
                 self._there(f"{VECTORS}/{made.file.path.name}")
             self._stores[str(space)] = made
         return self._stores[str(space)]
+
+    async def whole_vectors(self, space: Space) -> VectorStore:
+        """As `vectors`, where none are missing: else a search would pass texts over in silence.
+
+        Raises:
+            UsageError: as for `vectors`.
+            StoreError: as for `vectors`; or some are missing. Those of an own store are not counted: it takes long.
+        """
+        store = await asyncio.to_thread(self.vectors, space)
+        if space.store != "own" and str(space) not in self._whole:
+            wanted = await asyncio.to_thread(self._with_vector)
+            if (there := await store.count()) < wanted:
+                raise StoreError(
+                    f"The vectors of {space} in the index {self} lack {wanted - there:,} of {wanted:,} texts.",
+                    hint="Run the same build again, which makes what is missing.",
+                )
+            self._whole.add(str(space))
+        return store
+
+    def _with_vector(self) -> int:
+        """How many entries have a vector: all but the blank ones."""
+        return sum(bool(entry.text.strip()) for entry in self.entries)
 
     @cached_property
     def bm25(self) -> Bm25:
@@ -656,6 +691,10 @@ async def _turn(folder: Path) -> AsyncGenerator[None]:
 def _make_folder(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     _refuse_odd_files(folder)
+
+
+def _vectors_name(space: Space) -> str:
+    return f"{VECTORS}/{VectorFile(Path(), space.embedder).path.name}"
 
 
 def _store_in(folder: Path, about: JsonObject, kind: Literal["file", "lance"]) -> VectorStore:

@@ -416,7 +416,15 @@ class IndexRetriever:
         return [self._form(way, each, among) for way, subjects in searches.items() for each in subjects]
 
     def _form(self, way: Way, subject: str | Image, among: Collection[str] | None) -> JsonObject:
-        """The request of one search."""
+        """The request of one search; where that of older versions alone is on record, which named no file, that one."""
+        form = self._form_without_file(way, subject, among)
+        digest = None if way == "bm25" else self.index.vectors_digest(self._spaces[way][0])
+        if digest is None:
+            return form
+        whole = {**form, "store": f"sha256:{digest}"}
+        return form if self._records.lacking([whole]) and not self._records.lacking([form]) else whole
+
+    def _form_without_file(self, way: Way, subject: str | Image, among: Collection[str] | None) -> JsonObject:
         form = {"how": way, "index": self._index_form, "k": self.k, **_subject_form(subject), **_among_form(among)}
         if way == "bm25":
             settings = self.index.bm25_settings
@@ -444,11 +452,20 @@ class IndexRetriever:
             if way == "bm25":
                 scored = await asyncio.to_thread(self._by_words, some, among)
             else:
-                store = await asyncio.to_thread(self.index.vectors, self._spaces[way][0])
+                store = await self.index.whole_vectors(self._spaces[way][0])
                 scored = await store.search(await self._vectors(way, some), self.k, among)
+                if among is None and not any(scored):
+                    raise self._nothing(way)
             return await asyncio.to_thread(lambda: [self._named(each) for each in scored])
 
         return await self._records.get(self._forms({way: subjects}, among), make)
+
+    def _nothing(self, way: Way) -> StoreError:
+        return StoreError(
+            f"The store with the vectors of {self._spaces[way][0]} found nothing at all among {self.index.count:,} "
+            "texts.",
+            hint="Run the same build again, which makes what is missing; or give the store that it was built with.",
+        )
 
     def _by_words(self, texts: Sequence[Any], among: Collection[str] | None) -> list[list[tuple[str, float]]]:
         words = self.index.bm25

@@ -7,7 +7,7 @@ import pytest
 
 from askance.models import ScriptedEmbedder
 from askance.models.encoders import embedder as embedders
-from tests.cli.command import Command
+from tests.cli.command import Command, draw
 from tests.evals.pittads.files import record, release_b, true_of, write_json
 
 CLAIMS = """\
@@ -374,3 +374,24 @@ def test_a_text_cannot_move_the_cursor(askance: Command, own_place: Path) -> Non
 
     assert "brick \\x1b[2J wall" in found.out
     assert "\x1b" not in done.out + done.err + found.out + found.err
+
+
+def test_a_mistyped_name_of_a_picture_is_not_searched_for(askance: Command, index: str, own_place: Path) -> None:
+    draw(own_place, "photo.jpg", "other.png")
+    mistyped = askance("index", "search", index, "photo.jgp")
+    words = [askance("index", "search", index, query) for query in ("node.js", "photo.jgp ", "see photo.jgp")]
+
+    assert mistyped.code == 2
+    assert mistyped.err == (
+        "askance: There is no picture 'photo.jgp'.\n"
+        "  → Nearest: 'photo.jpg'. A blank behind it searches for the words: 'photo.jgp '.\n"
+    )
+    assert [done.code for done in words] == [0, 0, 0]
+
+
+def test_a_file_is_a_picture_whatever_its_ending(askance: Command, index: str, own_place: Path) -> None:
+    (own_place / "notes.txt").write_text("bricks", encoding="utf-8")
+    done = askance("index", "search", index, "notes.txt")
+
+    assert done.code == 2
+    assert "The picture 'notes.txt' holds no picture that is known here" in done.err

@@ -72,3 +72,18 @@ def test_a_file_is_no_place_for_a_project(askance: Command) -> None:
     done = askance("init", "notes")
 
     assert (done.code, done.err.splitlines()[0]) == (2, "askance: 'notes' is no folder.")
+
+
+def test_nothing_is_written_through_a_link(askance: Command, own_place: Path) -> None:
+    (own_place / "precious").mkdir()
+    (own_place / "new").mkdir()
+    (own_place / "new" / "pictures").symlink_to(own_place / "precious")
+    done = askance("init", "new")
+
+    assert done.code == 2
+    assert done.err == (
+        "askance: 'new/pictures' is a link, and nothing is written through it.\n"
+        "  → Take it away, or name another folder.\n"
+    )
+    assert [*(own_place / "precious").iterdir()] == []
+    assert [each.name for each in (own_place / "new").iterdir()] == ["pictures"]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import pty
+import shutil
 import stat
 import subprocess
 from collections.abc import Callable
@@ -14,7 +16,7 @@ import pytest
 
 from askance.errors import ConfigError
 from askance.models import get_model
-from tests.cli.command import Command, Done, start
+from tests.cli.command import Command, Done, finish, start
 from tests.servers import FakeEndpoint
 
 SECRET = "wJalrXUtnFEMI-marker-4711"
@@ -327,6 +329,109 @@ def _read(terminal: int) -> bytes:
         return os.read(terminal, 65536)
     except OSError:  # what Linux says where the other end is closed
         return b""
+
+
+# ---- Python that a run names ---------------------------------------------------------------------------------------
+
+GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "files" / "run"
+
+TASK = """\
+from pathlib import Path
+from askance.evals import Sample, Task, right_or_wrong
+
+class Posters(Task):
+    name = "own/posters"
+
+    def samples(self):
+        return [Sample(id="a", target=True)]
+
+    def solver(self):
+        return lambda sample: True
+
+    def scorer(self):
+        return right_or_wrong()
+
+Path("was-run").touch()
+"""
+
+READING = (
+    "watch out --once",
+    "eval score out",
+    "blame out --plan",
+    "compare out out",
+    "judge prefer out --against references --judge demo --plan",
+)
+
+
+@pytest.fixture
+def stray(own_place: Path) -> Path:
+    """Python beside the folder of a run that names it."""
+    shutil.copytree(GOLDEN, own_place / "out")
+    run = own_place / "out" / "run.json"
+    form = json.loads(run.read_text(encoding="utf-8"))
+    form["origin"] = {"task": "posters.py@own/posters"}
+    form["configuration"]["task"] = "own/posters"
+    run.write_text(json.dumps(form), encoding="utf-8")
+    file = own_place / "posters.py"
+    file.write_text(TASK, encoding="utf-8")
+    return file
+
+
+def was_run() -> bool:
+    return Path("was-run").exists()
+
+
+@pytest.mark.parametrize("command", READING)
+def test_python_that_only_a_run_names_is_not_run(askance: Command, stray: Path, command: str) -> None:
+    done = askance(*command.split())
+
+    assert not was_run()
+    if "watch" in command:
+        assert done.code == 0
+        assert f"No score: The run 'out' would run the Python file {str(stray)!r}, and nobody has agreed" in done.out
+    elif "compare" not in command:
+        assert done.code == 2
+        assert f"The run 'out' would run the Python file {str(stray)!r}, and nobody has agreed to that." in done.err
+        assert "`askance trust posters.py` agrees" in done.err
+
+
+def test_python_of_a_run_is_run_once_the_user_has_agreed_and_a_change_asks_again(askance: Command, stray: Path) -> None:
+    shown = askance("trust", "posters.py")
+    done = askance("watch", "out", "--once")
+
+    assert (shown.code, was_run(), "No score" in done.out) == (0, True, False)
+    assert f"digest {hashlib.sha256(stray.read_bytes()).hexdigest()}" in shown.out
+    Path("was-run").unlink()
+    stray.write_text(f"{TASK}# changed\n", encoding="utf-8")
+    assert finish(start("eval", "score", "out")).code == 2
+    assert not was_run()
+    askance("trust", "posters.py")
+    assert len(askance("trust", "--list").out.splitlines()) == 2, "the last content alone is agreed to"
+    assert askance("trust", "--forget", str(stray)).out == "Forgotten: 1.\n"
+
+
+def test_python_that_the_user_names_is_not_asked_about(askance: Command, stray: Path) -> None:
+    askance("watch", "out", "--once", "--task", "posters.py")
+
+    assert was_run()
+    assert askance("trust", "--list").out == ""
+
+
+def test_a_task_that_the_user_has_run_may_be_named_by_its_run(askance: Command, stray: Path) -> None:
+    ran = askance("eval", "run", "posters.py", "--out", "runs/a")
+    assert ran.code == 0, ran.err
+    assert finish(start("eval", "score", "runs/a")).code == 0
+
+    stray.write_text(f"{TASK}# changed\n", encoding="utf-8")
+    assert "nobody has agreed" in finish(start("eval", "score", "runs/a")).err
+
+
+@pytest.mark.parametrize("answer", ["y", "n"])
+def test_a_terminal_is_asked_about_python_once(stray: Path, answer: str) -> None:
+    _, shown = on_terminal(answer, "watch", "out", "--once")
+
+    assert f"The run 'out' would run the Python file {str(stray)!r} Agree, now and from now on? [y/N]" in shown
+    assert was_run() is (answer == "y")
 
 
 # ---- owners ------------------------------------------------------------------------------------------------------

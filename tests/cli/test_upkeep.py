@@ -10,7 +10,7 @@ import pytest
 from askance.chat import ChatResponse, Usage
 from askance.images.folder import PictureFolder
 from askance.replay import Cassette, Record, Store, database, export_cassette
-from tests.cli.command import Command
+from tests.cli.command import Command, draw
 from tests.replay.samples import record, request
 
 MILLION = Usage(input=1_000_000, output=1_000_000)
@@ -194,6 +194,30 @@ def test_pictures_from_the_web_are_counted_and_taken_out_by_age(askance: Command
     assert (done.code, done.out) == (0, "2 pictures, 0.0 MB, are taken out.\n")
     assert len([*folder.kept()]) == 1
     assert "1 record, " in askance("cache", "stats").out
+
+
+def test_pictures_are_merged_with_their_records(askance: Command, own_place: Path) -> None:
+    with Store.open() as store, Store.open("other") as other:
+        other.put(record("one"))
+        here, there = (PictureFolder(each.folder / "pictures") for each in (store, other))
+    both, new = (Path(each).read_bytes() for each in draw(own_place, "a.png", "b.png"))
+    here.of_bytes(both)
+    there.of_bytes(both)
+    kept = there.of_bytes(new)
+    there.of_bytes(b"no picture")
+    (there.path / "notes.png").write_bytes(new)
+    (there.path / f"{'0' * 64}.png").symlink_to(own_place / "b.png")
+
+    done = askance("cache", "merge", "other")
+    again = askance("cache", "merge", "other")
+
+    assert (done.code, done.out) == (
+        1,
+        "1 new, 0 known.\n1 picture new, 1 known, 1 left where it is: no picture is in the file.\n",
+    )
+    assert again.out.startswith("0 new, 1 known.\n0 pictures new, 2 known, ")
+    assert len([*here.kept()]) == 2
+    assert (here.path / kept.name).read_bytes() == new
 
 
 @pytest.mark.parametrize(

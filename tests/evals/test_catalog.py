@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import py_compile
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
-from askance.errors import UsageError
+from askance.errors import ConfigError, UsageError
 from askance.evals import Run, evaluate, find_task, task_of
 from askance.evals.catalog import packaged
 
@@ -134,23 +137,44 @@ def test_a_task_that_has_moved_is_named_anew(run: Run) -> None:
     assert task_of(elsewhere(run, "gone.py@own/else"), "mine.py").name == "own/mine"
 
 
-def test_python_that_a_run_brings_along_is_not_run(run: Run) -> None:
+@pytest.mark.parametrize("place", ["evil.py", "run/evil.py", "code/evil.py", "../evil.py"])
+def test_python_that_only_a_run_names_is_not_run(place: str, run: Run) -> None:
     marker = Path("was-run").resolve()
-    evil = write("run/evil.py", f"open({str(marker)!r}, 'w')\n")
-    with pytest.raises(UsageError, match="is Python that only the run names, and it is not run unasked"):
+    evil = write(place, f"open({str(marker)!r}, 'w')\n")
+
+    with pytest.raises(ConfigError) as caught:
         task_of(elsewhere(run, f"{evil}@own/else"))
+
+    digest = sha256(Path(evil).read_bytes()).hexdigest()
+    assert str(caught.value) == (
+        f"The run 'run' would run the Python file {str(Path(evil).resolve())!r}, and nobody has agreed to that. "
+        f"Read it. `askance trust {evil}` agrees, as does ASKANCE_TRUST={digest}; or name it yourself: `--task {evil}`."
+    )
     assert not marker.exists()
 
 
-@pytest.mark.parametrize("place", ["pack/evil.py", "pack/code/evil.py"])
-def test_python_that_came_beside_a_run_is_not_run(place: str, run: Run) -> None:
-    marker = Path("was-run").resolve()
-    evil = write(place, f"open({str(marker)!r}, 'w')\n")
-    run.path.rename("pack/run")
-    came = Run(path=Path("pack/run"), configuration=run.configuration)
+def test_python_of_a_run_is_run_by_its_digest(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = write("two.py", one("two"))
+    digest = sha256(Path(place).read_bytes()).hexdigest()
+    monkeypatch.setenv("ASKANCE_TRUST", digest)
 
-    with pytest.raises(UsageError, match="is Python that only the run names, and it is not run unasked"):
-        task_of(elsewhere(came, f"{evil}@own/else"))
+    assert task_of(elsewhere(run, f"{place}@own/two")).name == "own/two"
+    write("two.py", one("two") + "# another\n")
+    with pytest.raises(ConfigError, match="nobody has agreed"):
+        task_of(elsewhere(run, f"{place}@own/two"))
+
+
+def test_what_lies_compiled_beside_a_file_is_not_run() -> None:
+    marker = Path("was-run").resolve()
+    file = Path(write("mine.py", one("mine")))
+    source, time = file.read_bytes(), file.stat()
+    file.write_text(f"open({str(marker)!r}, 'w')".ljust(len(source)), encoding="utf-8")
+    os.utime(file, ns=(time.st_atime_ns, time.st_mtime_ns))
+    py_compile.compile(str(file))
+    file.write_bytes(source)
+    os.utime(file, ns=(time.st_atime_ns, time.st_mtime_ns))
+
+    assert find_task(str(file)).name == "own/mine"
     assert not marker.exists()
 
 

@@ -108,3 +108,11 @@ def test_pictures_that_are_kept_are_listed_and_taken_out(tmp_path: Path, fetched
     folder.remove(kept[:2])
     folder.remove(kept[:2])
     assert [each.file for each in folder.kept()] == [kept[2].file]
+
+
+def test_a_file_with_other_bytes_than_its_name_says_is_written_anew(tmp_path: Path) -> None:
+    """As in a folder that came from a stranger."""
+    folder = PictureFolder(tmp_path)
+    folder.of_bytes(b"picture").write_bytes(b"forged!")
+
+    assert folder.of_bytes(b"picture").read_bytes() == b"picture"

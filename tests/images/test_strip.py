@@ -13,6 +13,7 @@ from PIL import Image as Pillow
 
 from askance.errors import BadImage
 from askance.images import CLEAN_POLICY, ORIGINAL_POLICY, Image
+from tests.clock import cpu_seconds
 from tests.images import samples
 
 PROFILE = bytes(128) + b"a colour profile"
@@ -146,3 +147,45 @@ def _try_all(data: bytes) -> None:
 
 def _stream(data: bytes) -> BytesIO:
     return BytesIO(data)
+
+
+# --- files of very many parts ---
+
+
+def with_parts(form: str, count: int) -> bytes:
+    """A sound picture with `count` empty parts that say nothing."""
+    match form:
+        case "gif":
+            return samples.gif()[:-1] + b"\x21\xfe\0" * count + b";"
+        case "gif, one block":
+            return samples.gif()[:-1] + b"\x21\xfe" + b"\x01a" * count + b"\0;"
+        case "webp":
+            body = samples.webp()[8:] + b"JUNK\0\0\0\0" * count
+            return b"RIFF" + struct.pack("<I", len(body)) + body
+        case "png":
+            chunk = b"\0\0\0\0juNk" + struct.pack(">I", zlib.crc32(b"juNk"))
+            return samples.png()[:-12] + chunk * count + samples.png()[-12:]
+        case _:
+            return samples.jpeg()[:2] + b"\xff\xfe\0\x02" * count + samples.jpeg()[2:]
+
+
+MANY_PARTS = ("gif", "gif, one block", "webp", "png", "jpeg")
+
+
+@pytest.mark.parametrize("form", MANY_PARTS)
+def test_a_file_of_many_parts_is_taken(form: str) -> None:
+    data = with_parts(form, 9000)
+
+    assert samples.pixels(Image.from_bytes(data).prepare().data) == samples.pixels(with_parts(form, 0))
+
+
+@pytest.mark.parametrize("form", MANY_PARTS)
+def test_a_file_of_more_parts_than_any_encoder_writes_costs_no_more(form: str) -> None:
+    def refuse(data: bytes) -> None:
+        with pytest.raises(BadImage, match=r"is made of more than 1\d,\d\d\d parts\. Save it anew\."):
+            _ = Image.from_bytes(data).info
+
+    small, large = with_parts(form, 20_000), with_parts(form, 160_000)
+    refuse(small)  # what is loaded once
+
+    assert cpu_seconds(lambda: refuse(large)) < 3 * cpu_seconds(lambda: refuse(small)) + 0.01

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import os
 import random
@@ -20,7 +21,7 @@ from askance.errors import AskanceError, ModelError, StoreError, UsageError
 from askance.models import Engine, ScriptedEmbedder
 from askance.models.encoders.vectors import cosine_of, half
 from askance.replay import MemoryStore, Mode
-from askance.retrieval import Bm25, Bm25Settings, Index, IndexEntry, VectorStore, merge_entries
+from askance.retrieval import Bm25, Bm25Settings, Index, IndexEntry, VectorStore, merge_entries, retriever
 from askance.retrieval.entries import digest_of
 
 if TYPE_CHECKING:
@@ -613,6 +614,46 @@ async def test_vectors_of_other_texts_are_refused(folder: Path, tmp_path: Path) 
         await build(tmp_path / "own too", store=table)
 
 
+async def test_vectors_of_half_of_the_texts_are_not_searched(folder: Path, tmp_path: Path) -> None:
+    """The size and digest in `index.json` may be those of half a file: a stranger writes both."""
+    await build(folder)
+    (file,) = (folder / "vectors").glob("*.rows")
+    step = 36 + 2 * SIZE
+    file.write_bytes(file.read_bytes()[: -10 * step])
+    form = json.loads((folder / "index.json").read_bytes())
+    form["files"][f"vectors/{file.name}"] = {
+        "bytes": file.stat().st_size,
+        "sha256": hashlib.sha256(file.read_bytes()).hexdigest(),
+    }
+    (folder / "index.json").write_text(json.dumps(form))
+
+    with pytest.raises(StoreError) as caught:
+        await retriever(folder, how="dense", embedder=embedder(), engine=engine()).search("buy")
+    assert str(caught.value) == (
+        f'The vectors of {{"model": {{"name": "one"}}}} in the index {str(folder)!r} lack 10 of 20 texts. '
+        "Run the same build again, which makes what is missing."
+    )
+
+
+async def test_a_table_of_vectors_that_is_gone_is_missed(folder: Path) -> None:
+    pytest.importorskip("lancedb")
+    await build(folder, store="lance")
+    shutil.rmtree(next((folder / "lance").iterdir()))
+
+    with pytest.raises(StoreError, match=r"lack 20 of 20 texts\. Run the same build again"):
+        await retriever(folder, how="dense", embedder=embedder(), engine=engine()).search("buy")
+
+
+async def test_an_own_store_that_lost_its_vectors_is_missed(folder: Path) -> None:
+    table = Table()
+    await build(folder, store=table)
+    table.rows.clear()
+    index = Index.open(folder, store=table)
+
+    with pytest.raises(StoreError, match=r"The store with the vectors of .* found nothing at all among 20 texts\."):
+        await retriever(index, how="dense", embedder=embedder(), engine=engine()).search("buy")
+
+
 async def test_changed_words_are_no_words(folder: Path) -> None:
     index = await build(folder)
     for path in sorted((folder / "bm25").iterdir()):
@@ -652,8 +693,12 @@ DESCRIPTIONS: list[tuple[dict[str, Any], str]] = [
     ({"format": "1"}, r"describes no index: format: .*Build the index again"),
     ({"digest": "abc"}, r"describes no index: digest"),
     ({"count": -1}, r"describes no index: count"),
-    ({"spaces": [{"embedder": {"model": {}}, "size": 0, "store": "file"}]}, r"spaces\[0\]\.size"),
-    ({"spaces": [{"embedder": {"model": {}}, "size": 1, "store": "own.py@Store"}]}, r"spaces\[0\]\.store"),
+    ({"spaces": [{"embedder": {"model": {"name": "m"}}, "size": 0, "store": "file"}]}, r"spaces\[0\]\.size"),
+    ({"spaces": [{"embedder": {"model": {"name": "m"}}, "size": 1, "store": "own.py@S"}]}, r"spaces\[0\]\.store"),
+    ({"spaces": [{"embedder": {"model": 3}, "size": 1, "store": "file"}]}, r"spaces\[0\]\.embedder\.model"),
+    ({"spaces": [{"embedder": {"model": {}}, "size": 1, "store": "file"}]}, r"spaces\[0\]\.embedder\.model"),
+    ({"spaces": [{"embedder": {"model": {"name": []}}, "size": 1, "store": "file"}]}, r"\.embedder\.model"),
+    ({"spaces": [{"embedder": {"model": {"provider": "clip", "model": {}}}, "size": 1, "store": "file"}]}, r"\.model"),
     ({"code": "x"}, r"describes no index: .*code"),
     ({"files": {}}, r"it names no 'statements\.jsonl'"),
     ({"files": None}, r"describes no index: files"),

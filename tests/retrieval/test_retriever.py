@@ -207,6 +207,49 @@ async def test_each_single_search_is_a_record(built: Path, engine: Engine) -> No
     assert len(first.response["ids"]) == len(first.response["scores"]) == len(first.response["texts"])
 
 
+def other() -> ScriptedEmbedder:
+    """An embedder of the same name, which makes other vectors: of other weights, or in a stranger's index."""
+    return ScriptedEmbedder(lambda text: vector(text[::-1]), identity="sentences")
+
+
+async def test_searches_of_other_vectors_are_other_searches(built: Path, engine: Engine, tmp_path: Path) -> None:
+    await Index.build(tmp_path / "other", [IndexEntry.of(text) for text in TEXTS], embedder=other(), engine=engine)
+    here = over(built, engine, "dense", k=3)
+    there = over(tmp_path / "other", engine, "dense", k=3, embedder=other())
+
+    found = [await each.search(CUP) for each in (here, there)]
+    replaying = Engine(records=engine.recorder.records, mode="replay")
+    again = [
+        await over(index, replaying, "dense", k=3).search(CUP)
+        for index in (built, tmp_path / "other", here.index.form())
+    ]
+
+    assert found[0] != found[1]
+    assert again == [*found, found[0]]
+    assert Index.open(built).digest == Index.open(tmp_path / "other").digest
+
+
+async def test_searches_that_were_recorded_without_their_vectors_are_found(built: Path, engine: Engine) -> None:
+    """As before the vectors were part of the key: with the index, and with the form that an old run kept of it."""
+    form = Index.open(built).form()
+    before = {name: value for name, value in form.items() if name != "vectors"}
+    (recorded,) = over(before, engine, "dense", k=3).keys(CUP)
+    hits = await over(built, engine, "dense", k=3).search(CUP)
+    (record,) = of_kind(engine)
+    request = {name: value for name, value in record.request.items() if name != "store"}
+    old = Engine(records=MemoryStore())
+    old.recorder.records.put(Record.make("search", request, record.response))
+
+    assert (Record.make("search", request, record.response).key, record.key != recorded) == (recorded, True)
+    for index in (built, form, before):
+        for mode in ("replay", "auto"):
+            asked = over(index, Engine(records=old.recorder.records, mode=mode), "dense", k=3)
+            assert await asked.search(CUP) == hits
+            assert asked.keys(CUP) == (recorded,)
+    await over(built, Engine(records=old.recorder.records, mode="refresh"), "dense", k=3).search(CUP)
+    assert {each.key for each in of_kind(old)} == {recorded, record.key}
+
+
 ABSENT = ("bm25s", "Stemmer", "llama_index", "lancedb", "torch", "transformers", "sentence_transformers", "numpy")
 REPLAYED = """
 import asyncio, json, sys

@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 import json
+import shutil
+from collections.abc import Iterator
+from functools import reduce
 from pathlib import Path
+from typing import Any, cast
 
+import pytest
+
+from askance.cli import main
+from tests.cli.command import log_kept
 from tests.security.commands import Project
 from tests.servers import FakeEndpoint, Reply, Seen, chat_body, default_text, error
 
@@ -56,3 +64,89 @@ def test_no_prompt_file_steers_the_terminal(own_place: Path) -> None:
         for shown in project.on_terminal(*(f"prompts {command}" for command in commands)):
             assert [mark for mark in STEERING if mark in shown] == []
             assert "Traceback" not in shown
+
+
+GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "files"
+OF_A_RUN = (
+    "watch out --once",
+    "watch out --once --json",
+    "report out --out page.html",
+    "report out --out page.html --json",
+    "compare out sound",
+    "compare sound out --json",
+    "blame out --plan",
+    "blame out --plan --json",
+    "blame out --replay",
+    "eval score out",
+    "eval table out sound",
+    "eval table out --format csv",
+    "export out --out rows.csv",
+    "pack out --out runs.pack",
+    "judge prefer out --against sound --judge demo --plan",
+    "newyorker submit out --out sent.json",
+    "newyorker errors out",
+    "eval run posters.yaml --out out --plan",
+)
+"""Every command that reads the folder of a run."""
+
+
+def places(form: Any, *before: str | int) -> Iterator[tuple[str | int, ...]]:
+    """The way to every text in a JSON form."""
+    if isinstance(form, str):
+        yield before
+    elif isinstance(form, dict):
+        for name, value in cast("dict[str, Any]", form).items():
+            yield from places(value, *before, name)
+    elif isinstance(form, list):
+        for number, value in enumerate(cast("list[Any]", form)):
+            yield from places(value, *before, number)
+
+
+def steered(form: Any, place: tuple[str | int, ...]) -> None:
+    *way, last = place
+    inner = reduce(lambda there, name: there[name], way, form)
+    inner[last] += STEER
+
+
+RUN = (GOLDEN / "run" / "run.json").read_text(encoding="utf-8")
+FIELDS = sorted({str(place[0]) for place in places(json.loads(RUN))})
+
+
+@pytest.mark.parametrize("field", FIELDS)
+def test_no_run_folder_steers_the_terminal(field: str, own_place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("out", "sound"):
+        shutil.copytree(GOLDEN / "run", own_place / name)
+    for place in (place for place in places(json.loads(RUN)) if place[0] == field):
+        form = json.loads(RUN)
+        steered(form, place)
+        (own_place / "out" / "run.json").write_text(json.dumps(form), encoding="utf-8")
+        for command in OF_A_RUN:
+            with log_kept(), pytest.raises(SystemExit):
+                main([*command.split()])
+            shown = "".join(capsys.readouterr())
+            assert [mark for mark in STEERING if mark in shown] == [], (place, command)
+
+
+@pytest.mark.parametrize("file", ["samples.jsonl", "scores.jsonl", "calls.jsonl"])
+def test_no_line_of_a_run_steers_the_terminal(file: str, own_place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("out", "sound"):
+        shutil.copytree(GOLDEN / "run", own_place / name)
+    first, *rest = (own_place / "sound" / file).read_text(encoding="utf-8").splitlines()
+    for place in places(json.loads(first)):
+        form = json.loads(first)
+        steered(form, place)
+        (own_place / "out" / file).write_text("\n".join([json.dumps(form), *rest, ""]), encoding="utf-8")
+        for command in OF_A_RUN:
+            with log_kept(), pytest.raises(SystemExit):
+                main([*command.split()])
+            shown = "".join(capsys.readouterr())
+            assert [mark for mark in STEERING if mark in shown] == [], (place, command)
+
+
+def test_no_folder_of_a_new_project_steers_the_terminal(own_place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments in (["init", f"new{STEER}"], ["init", "new", f"--{STEER}"], [f"in{STEER}it"]):
+        with log_kept(), pytest.raises(SystemExit):
+            main(arguments)
+        shown = "".join(capsys.readouterr())
+        assert "PWNED" in shown
+        assert [mark for mark in STEERING if mark in shown] == []

@@ -51,9 +51,11 @@ MOST_BYTES_OF: Mapping[str, int] = {"runs": 1_000_000_000, "images": 512_000_000
 MOST_BYTES_OF_TEXT = 16_000_000
 """Most that any other file may hold: the manifest, its signature, a table, a schema."""
 
+_NAME = r"(?!\.{1,2}(?:/|\Z))[\w.-]+"
+"""The name of a file or folder; `.` and `..` are none."""
 _SHAPE = re.compile(
-    rf"runs/[\w.-]+/({DESCRIPTION}|{SAMPLES}|{SCORES}|{CALLS}|{PROMPTS}/[\w.-]+|{RANKINGS}/[0-9a-f]{{64}}\.json)"
-    r"|tables/[\w.-]+|schemas/[\w.-]+|images/[0-9a-f]{64}",
+    rf"runs/{_NAME}/({DESCRIPTION}|{SAMPLES}|{SCORES}|{CALLS}|{PROMPTS}/{_NAME}|{RANKINGS}/[0-9a-f]{{64}}\.json)"
+    rf"|tables/{_NAME}|schemas/{_NAME}|images/[0-9a-f]{{64}}",
     re.ASCII,
 )
 _DATE = (1980, 1, 1, 0, 0, 0)

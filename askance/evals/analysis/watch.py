@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from askance.errors import AskanceError, CallError, UsageError
+from askance.errors import AskanceError, CallError, ConfigError, UsageError
 from askance.evals.catalog import task_of
 from askance.evals.run import Run, answer_of
 from askance.evals.run_format import (
@@ -103,6 +103,8 @@ class RunStatus:
     """The last samples without an answer."""
     noun: str = "sample"
     """What its samples are called: sample, or picture."""
+    unscored: str | None = None
+    """Why there is no score so far, where the user can change that."""
 
     @property
     def abandoned(self) -> bool:
@@ -152,6 +154,7 @@ class Watcher:
         self.path = Path(path)
         self._description: JsonObject = {}
         self._described()
+        self._unscored: str | None = None
         self._scoring = self._found_scoring(task)
         self._file: tuple[int, int] = (0, 0)
         """Which file the samples are, and how many of its bytes are read."""
@@ -197,6 +200,7 @@ class Watcher:
             slow=tuple(sums.slow),
             errors=tuple(reversed(sums.errors)),
             noun="sample" if "task" in form["configuration"] else "picture",
+            unscored=self._unscored,
         )
 
     def _described(self) -> JsonObject:
@@ -219,6 +223,9 @@ class Watcher:
             run = Run.open(self.path)
             engine = Engine(mode="replay", records=MemoryStore())
             scoring = task_of(run, task).of_run(run.configuration["options"], engine=engine).scorer()
+        except ConfigError as error:  # nobody has agreed to run its Python
+            self._unscored = f"{error.message} {error.hint}"
+            return None
         except AskanceError:
             return None
         return replace(scoring, metrics=scoring.metrics[:1])

@@ -101,7 +101,21 @@ def test_a_pack_that_was_changed_is_refused(run: Run, tmp_path: Path, name: str)
 
 
 @pytest.mark.parametrize(
-    "name", ["../out.txt", "runs/../../out.txt", "/etc/out.txt", "runs/a/b/c.txt", "runs/run-b/other.json", ".hidden"]
+    "name",
+    [
+        "../out.txt",
+        "runs/../../out.txt",
+        "/etc/out.txt",
+        "runs/a/b/c.txt",
+        "runs/run-b/other.json",
+        ".hidden",
+        "runs/../run.json",
+        "runs/./run.json",
+        "runs/run-b/prompts/..",
+        "tables/..",
+        "tables/.",
+        "schemas/..",
+    ],
 )
 def test_a_pack_cannot_write_elsewhere(run: Run, tmp_path: Path, name: str) -> None:
     path = write_pack([run], tmp_path / "one.pack").path
