@@ -14,6 +14,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from askance.chat import MOST_TOKENS
 from askance.models.headers import LONGEST_PAUSE
 
 if TYPE_CHECKING:
@@ -24,9 +25,6 @@ LAG = 0.05
 
 FIRST_SIZE = 1000.0
 """Tokens that a call is assumed to take before any has been answered."""
-
-MOST_TOKENS = 100_000_000
-"""Tokens that one call can take at most: more than any model reads and writes."""
 
 _BACK_OFF = 0.1
 """Part of the known rate that a 429 takes away at first."""
@@ -157,7 +155,7 @@ class LearntPace:
         self._sent.append(now)
 
     def answered(self, now: float, tokens: int | None, /) -> None:
-        if tokens is not None and tokens <= MOST_TOKENS:
+        if tokens is not None and 0 <= tokens <= MOST_TOKENS:
             self._tokens.take(now, tokens - self._size)
             self._size += (tokens - self._size) / 16
 

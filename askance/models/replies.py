@@ -93,11 +93,11 @@ def first(value: object, name: str) -> object:
 
 
 def count(value: object) -> int | None:
-    """A number of tokens; None for anything else."""
+    """A whole number; None for anything else."""
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
-def part_of(value: object, name: str) -> object:
+def part_of(value: object, name: str) -> Any:
     """A field of a mapping; None where either is missing, as details of the usage may be."""
     return cast("Mapping[str, object]", value).get(name) if isinstance(value, Mapping) else None
 
