@@ -22,7 +22,7 @@ from askance.nodes.reply import final_text, json_object
 from askance.nodes.result import Call, Result, Unreadable, no_answer
 from askance.nodes.runnable import Runnable
 from askance.nodes.tracing import trace_value, traced_chat, traced_config, traced_run
-from askance.prompts import Form, Prompt, PromptLibrary, sanitize
+from askance.prompts import Form, Prompt, PromptLibrary, neutralize
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -346,9 +346,10 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
         from dataclasses import replace
 
         form = "text" if self._output_mode == "paper" else "json"
-        turns = self.prompts.find("reask", form=form, family=self.model.family).render(error=error)
+        quoted = neutralize(error)  # it may repeat a part of the reply
+        turns = self.prompts.find("reask", form=form, family=self.model.family).render(error=quoted)
         complaint = tuple(Message(turn.role, (TextPart(turn.text),)) for turn in turns)
-        answer = Message("assistant", (TextPart(sanitize(reply)),))
+        answer = Message("assistant", (TextPart(neutralize(reply)),))
         return replace(request, messages=(*request.messages, answer, *complaint))
 
 
