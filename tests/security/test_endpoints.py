@@ -15,12 +15,14 @@ from typing import Any
 import pytest
 
 from askance.agents import OptionsQuestion, StatementQuestion, choose_action_reasons, detect_statement
+from askance.chains import action_reason
 from askance.chat import ChatRequest, Message, TextPart
 from askance.errors import AuthError, BadRequest, CallTimeout, MalformedReply
 from askance.models import Capabilities, Engine, Model, RetryPolicy, ScriptedModel, get_model
 from askance.nodes import Node
 from askance.replay import MemoryStore
 from askance.tools import narration, objects, scene_text, unusual
+from tests.faults.run import picture
 from tests.scripted import OPTIONS, PICTURE, model_of
 from tests.servers import FakeEndpoint, Reply, chat_body
 
@@ -244,3 +246,26 @@ async def test_any_answer_ends_as_an_outcome(node: Callable[[Model], tuple[Node[
 
     wanted = [("answered", False), ("invalid", True)]
     assert {name: end for name, end in ended.items() if end not in wanted} == {}
+
+
+async def test_a_reply_that_fills_a_prompt_is_the_outcome_of_its_own_link() -> None:
+    """The texts of one picture are too long together for the prompt that combines them; the other picture is read."""
+    long = picture(7)
+
+    def reply(request: ChatRequest) -> str:
+        of_long = any(part.image.sha256 == long.sha256 for part in request.images)
+        return "**" * 480_000 + "a" if of_long else "Answer: 1"
+
+    chain = action_reason(model_of(ScriptedModel(reply), protocol="paper"))
+    sources = [{"image": each, "options": OPTIONS} for each in (long, picture(8))]
+    first, second = [reading async for reading in chain.read_all(sources)]
+
+    ended = {name: result.outcome for name, result in first.links.items()}
+    assert [ended[name] for name in ("narration", "description", "answers")] == ["answered", "failed", "skipped"]
+    description = first.links["description"]
+    assert (description.error, description.reason) == (
+        "PromptTooLong",
+        "Prompt 'combine' gives more than 1000000 characters. Give it shorter values.",
+    )
+    assert second.links["description"].answered
+    assert second.links["answers"].answered
