@@ -5,6 +5,7 @@ AskanceError
 ├── UsageError                what was asked for cannot be done: mend the call, the file or the setting
 │   ├── ConfigError           a model name, a spec or a settings file
 │   ├── PromptError           a prompt file, its variables or its name
+│   │   └── PromptTooLong     the values of one sample make a prompt too long (outcome `failed`)
 │   ├── BadImage              a picture that cannot be used
 │   ├── BadOptions            the options to choose from
 │   ├── BadData               the folder or a file of a data set
@@ -80,6 +81,10 @@ class ConfigError(UsageError):
 
 class PromptError(UsageError):
     """A prompt file, one of its variables, or its name."""
+
+
+class PromptTooLong(PromptError):
+    """The values of one sample, which a model may have written, make a prompt longer than any may be."""
 
 
 class BadImage(UsageError):

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from typing_extensions import override
 
 from askance.chat import Message, ResponseFormat, TextPart
-from askance.errors import BadImage, CallError, ReplayMiss, UsageError
+from askance.errors import BadImage, CallError, PromptTooLong, ReplayMiss, UsageError
 from askance.models import get_model, run_sync
 from askance.nodes.answer import AnswerField, TextAnswer, faults, schema_of, text_field, text_schema
 from askance.nodes.reply import final_text, json_object
@@ -182,7 +182,7 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
         return None
 
     async def ask(self, given: Any, config: RunnableConfig | None = None) -> Result[Out]:
-        """The outcome for one input; every `CallError`, `ReplayMiss` and `BadImage` becomes a result with its reason.
+        """The outcome for one input; each error that is of this input alone becomes a result with its reason.
 
         Args:
             given: the node's input, or anything that `accept` takes.
@@ -280,7 +280,7 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
             if result.outcome == "invalid" and self.model.asks_again("invalid") and _any_replayed(calls):
                 calls.clear()
                 result = await self._converse(subject, mode, chat=chat, calls=calls, again=True)
-        except (CallError, ReplayMiss, BadImage) as error:
+        except (CallError, ReplayMiss, BadImage, PromptTooLong) as error:
             return no_answer(error, calls=calls, output_mode=mode)
         return result
 
