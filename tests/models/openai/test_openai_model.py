@@ -275,7 +275,7 @@ async def test_the_wait_that_is_asked_for(make: Make) -> None:
 async def test_a_reply_that_is_too_large(make: Make) -> None:
     with FakeEndpoint([Reply(body=b"x" * (51 << 20))]) as endpoint, pytest.raises(MalformedReply) as caught:
         await make(endpoint).generate(hello())
-    assert caught.value.message.endswith("cannot be read: it is larger than 50 MB.")
+    assert caught.value.message.endswith("cannot be read: it is larger than 16 MB.")
 
 
 async def test_a_call_that_is_cancelled_leaves_the_client_usable(make: Make) -> None:
