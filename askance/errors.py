@@ -24,6 +24,7 @@ AskanceError
     │   ├── ServerFault       the endpoint failed (5xx)
     │   ├── OutOfMemory       the machine has not the memory for one call alone
     │   ├── MalformedReply    a reply of the wrong shape
+    │   │   ├── NotHttp           what answers sends no HTTP, or a head beyond all limits
     │   │   └── UnknownFinish     it ended for a reason that nobody here knows
     │   └── BadRequest        the endpoint rejects the request
     │       ├── ContextExceeded   longer than the model can read
@@ -211,6 +212,10 @@ class MalformedReply(ModelError):
     retryable = True
 
 
+class NotHttp(MalformedReply):
+    """What answers sends no HTTP, or a head beyond all limits."""
+
+
 class UnknownFinish(MalformedReply):
     """A reply with an unknown finish reason, so that nobody can tell whether it is complete."""
 
@@ -268,7 +273,7 @@ class OverBudget(Skipped):
 
 
 FATAL: Mapping[str, type[ModelError]] = {
-    kind.__name__: kind for kind in (AuthError, ImagesRejected, ModelNotFound, Unreachable)
+    kind.__name__: kind for kind in (AuthError, ImagesRejected, ModelNotFound, NotHttp, Unreachable)
 }
 """Errors, by name, that every further call of a model would raise too; a run stops if its first picture raises one."""
 

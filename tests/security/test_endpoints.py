@@ -17,7 +17,7 @@ import pytest
 from askance.agents import OptionsQuestion, StatementQuestion, choose_action_reasons, detect_statement
 from askance.chains import action_reason
 from askance.chat import ChatRequest, Message, TextPart
-from askance.errors import AuthError, BadRequest, CallTimeout, MalformedReply
+from askance.errors import AuthError, BadRequest, CallTimeout, MalformedReply, NotHttp
 from askance.models import Capabilities, Engine, Model, RetryPolicy, ScriptedModel, get_model
 from askance.nodes import Node
 from askance.replay import MemoryStore
@@ -231,13 +231,13 @@ async def test_a_head_without_measure_is_a_reply_that_cannot_be_read() -> None:
     with FakeEndpoint(replies) as endpoint:
         model = model_at(endpoint.url, tries=3)
         await model.generate(look(model))
-        with pytest.raises(MalformedReply) as caught:
+        with pytest.raises(NotHttp) as caught:
             await model.generate(model.request([Message("user", (TextPart("Look again."),))]))
         await model.aclose()
         assert len(endpoint.requests) == 1 + 3
     assert str(caught.value) == (
         f"{endpoint.url} sent a reply that cannot be read: its head is too large, with a header of more than 32 kB or "
-        "more than 128 of them. Check the server, and any proxy before it."
+        "more than 128 of them. Check the address, the server, and any proxy before it."
     )
 
 
