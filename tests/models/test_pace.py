@@ -135,7 +135,7 @@ def test_a_claim_that_the_next_reply_contradicts_counts_for_nothing(claim: Allow
         pace.learn(now + 0.1, claim, under_way=1)
         pace.answered(now + 0.1, 500)
         now += 0.1
-    assert waits == [0, pytest.approx(LONGEST_PAUSE, abs=0.2), *[0] * 18]
+    assert waits == [0] * 20
 
     pace.started(now)
     pace.rejected(now, now, 1.0)
@@ -143,7 +143,7 @@ def test_a_claim_that_the_next_reply_contradicts_counts_for_nothing(claim: Allow
     pace.started(now)
     pace.learn(now, claim, under_way=1)
     pace.started(now)
-    assert pace.wait(now) == pytest.approx(LONGEST_PAUSE)
+    assert pace.wait(now) == pytest.approx(LONGEST_PAUSE, abs=0.1)
 
 
 @pytest.mark.parametrize("kind", ["calls", "tokens"])
