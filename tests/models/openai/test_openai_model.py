@@ -6,6 +6,7 @@ import logging
 import socket
 import traceback
 from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import httpx2
@@ -42,6 +43,7 @@ from askance.errors import (
 )
 from askance.images import Image
 from askance.models.budget import may_be_billed
+from askance.models.openai.client import build_client
 from askance.models.openai.openai_model import OpenAIModel, from_settings
 from askance.models.settings import Azure, ModelSettings
 from tests import replies
@@ -472,6 +474,26 @@ async def test_no_trouble_shows_the_key_not_even_among_variables(
         said = await with_variables(make(endpoint, key_variable="MY_KEY"))
     assert endpoint.requests[0].headers["authorization"] == f"Bearer {KEY}"
     assert ("generate" in said, KEY in said) == (True, False)
+
+
+MISSING: dict[str, tuple[ModelSettings, type[Exception]]] = {
+    "no key": (ModelSettings(id=ModelId("openai", "gpt-4o")), AuthError),
+    "no address for Azure": (ModelSettings(id=ModelId("openai", "m"), azure=Azure(api_version="1")), ConfigError),
+    "no other header": (at("http://localhost:1/v1", headers={"X-Other": "env:NOT_SET"}), ConfigError),
+    "no address": (at("http://["), ValueError),
+}
+
+
+@pytest.mark.parametrize(("settings", "error"), MISSING.values(), ids=MISSING)
+def test_a_client_that_cannot_be_made_shows_no_header_not_even_among_variables(
+    settings: ModelSettings, error: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_TOKEN", KEY)
+    headers = {"X-Token": "env:MY_TOKEN", **settings.headers}
+    with pytest.raises(error) as caught:
+        build_client(replace(settings, headers=headers))
+    shown = "".join(traceback.TracebackException.from_exception(caught.value, capture_locals=True).format())
+    assert ("X-Token" in shown, KEY in shown) == (True, False)
 
 
 async def with_variables(model: OpenAIModel) -> str:
