@@ -437,8 +437,9 @@ def test_a_file_that_another_process_holds_is_waited_for_once(
         assert store.get(record("after").key) == record("after")
 
     assert sum(seconds[1:]) < 5 * max(seconds[0], 0.1), "19 waits of 0.1 s"
-    assert errors == {
+    (error,) = errors
+    assert error == (
         f"The record store {str(folder)!r} cannot be written: another process has held the file "
         f"{str(folder / DATABASE)!r} for 0.1 s. End that process (on most systems `fuser FILE` names it), or name "
         "another folder with ASKANCE_STORE."
-    }
+    )
