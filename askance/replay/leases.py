@@ -159,6 +159,7 @@ class StoreLeases:
         self._heartbeats: dict[int, tuple[object, float]] = {}
         """By owner: the last heartbeat, and when it was first seen."""
         self._warned: set[str] = set()
+        """Batches that calls wait for, and the table where it is held: each is said once."""
 
     @asynccontextmanager
     async def lease(self, key: str, done: Callable[[], bool], /) -> AsyncGenerator[None]:
@@ -415,7 +416,17 @@ class StoreLeases:
             return OSError(str(error))
         now = time.monotonic()
         since = self._busy_since = now if self._busy_since is None else self._busy_since
-        return BlockingIOError() if now - since < EXPIRY else OSError("Another process does not give the table free")
+        if now - since < EXPIRY:
+            return BlockingIOError()
+        if FILE not in self._warned:
+            self._warned.add(FILE)
+            _log.warning(
+                "Another process has held the file %r for %g s: calls are made without leases, and another run may "
+                "make the same ones. End that process (on most systems `fuser FILE` names it).",
+                str(self._file),
+                EXPIRY,
+            )
+        return OSError("Another process does not give the table free")
 
 
 class _Worker:
