@@ -285,9 +285,13 @@ class ChatRequest:
         return tuple(part for message in self.messages for part in message.parts if isinstance(part, ImagePart))
 
 
+MOST_TOKENS = 100_000_000
+"""Tokens that one call can take at most: more than any model reads and writes."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """Numbers of tokens as the endpoint reports them; None where it does not."""
+    """Numbers of tokens as the endpoint reports them; None where it does not, or reports what no call can take."""
 
     input: int | None = None
     output: int | None = None
@@ -297,14 +301,32 @@ class Usage:
     """Of `input`: spent on pictures."""
     thinking: int | None = None
     """Of `output`: spent on thinking."""
+    impossible: str = field(default="", init=False, repr=False, compare=False)
+    """The reported counts that are no whole numbers from 0 to `MOST_TOKENS`, in words: `input -5, output 1.5`."""
+
+    def __post_init__(self) -> None:
+        reported = {name: getattr(self, name) for name in _COUNTS}
+        wrong = {name: count for name, count in reported.items() if count is not None and not _is_count(count)}
+        for name in wrong:
+            object.__setattr__(self, name, None)
+        if wrong:
+            words = ", ".join(f"{name} {ascii(count)[:24]}" for name, count in wrong.items())
+            object.__setattr__(self, "impossible", words)
 
     def canonical(self) -> JsonObject:
         form: JsonObject = {}
-        for name in ("input", "output", "cached", "image", "thinking"):
+        for name in _COUNTS:
             value = getattr(self, name)
             if value is not None:
                 form[name] = value
         return form
+
+
+_COUNTS = ("input", "output", "cached", "image", "thinking")
+
+
+def _is_count(value: object) -> bool:
+    return type(value) is int and 0 <= value <= MOST_TOKENS
 
 
 @dataclass(frozen=True, slots=True)
@@ -401,7 +423,7 @@ class ChatResponse:
                 tool_calls=tuple([ToolCall(**call) for call in form["tool_calls"]]) if "tool_calls" in form else (),
                 finish=form.get("finish", "stop"),
                 refusal=form.get("refusal"),
-                usage=Usage(**form["usage"]) if "usage" in form else _NO_USAGE,
+                usage=_recorded_usage(form["usage"]) if "usage" in form else _NO_USAGE,
                 model=form.get("model"),
                 logprobs=tuple(form["logprobs"]) if "logprobs" in form else (),
                 meta=meta or CallMeta(),
@@ -416,12 +438,17 @@ class ChatResponse:
         texts = (self.text, self.thinking, self.refusal or "", self.model or "")
         for call in self.tool_calls:
             texts += call.id, call.name, call.arguments
-        use = self.usage
-        counts = () if use is _NO_USAGE else (use.input, use.output, use.cached, use.image, use.thinking)
-        known = _TEXT.issuperset(map(type, texts)) and _COUNT.issuperset(map(type, counts))
-        if not (known and self.finish in FINISHES):
+        if not (_TEXT.issuperset(map(type, texts)) and self.finish in FINISHES):
             msg = "these values are no response"
             raise ValueError(msg)
+
+
+def _recorded_usage(form: Any) -> Usage:
+    usage = Usage(**form)
+    if not _COUNT.issuperset(map(type, form.values())):
+        msg = "these counts are no numbers"
+        raise TypeError(msg)
+    return usage
 
 
 _NO_USAGE = Usage()

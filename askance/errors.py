@@ -5,6 +5,7 @@ AskanceError
 ├── UsageError                what was asked for cannot be done: mend the call, the file or the setting
 │   ├── ConfigError           a model name, a spec or a settings file
 │   ├── PromptError           a prompt file, its variables or its name
+│   │   └── PromptTooLong     the values of one sample make a prompt too long (outcome `failed`)
 │   ├── BadImage              a picture that cannot be used
 │   ├── BadOptions            the options to choose from
 │   ├── BadData               the folder or a file of a data set
@@ -23,6 +24,7 @@ AskanceError
     │   ├── ServerFault       the endpoint failed (5xx)
     │   ├── OutOfMemory       the machine has not the memory for one call alone
     │   ├── MalformedReply    a reply of the wrong shape
+    │   │   ├── NotHttp           what answers sends no HTTP, or a head beyond all limits
     │   │   └── UnknownFinish     it ended for a reason that nobody here knows
     │   └── BadRequest        the endpoint rejects the request
     │       ├── ContextExceeded   longer than the model can read
@@ -80,6 +82,10 @@ class ConfigError(UsageError):
 
 class PromptError(UsageError):
     """A prompt file, one of its variables, or its name."""
+
+
+class PromptTooLong(PromptError):
+    """The values of one sample, which a model may have written, make a prompt longer than any may be."""
 
 
 class BadImage(UsageError):
@@ -206,6 +212,10 @@ class MalformedReply(ModelError):
     retryable = True
 
 
+class NotHttp(MalformedReply):
+    """What answers sends no HTTP, or a head beyond all limits."""
+
+
 class UnknownFinish(MalformedReply):
     """A reply with an unknown finish reason, so that nobody can tell whether it is complete."""
 
@@ -263,7 +273,7 @@ class OverBudget(Skipped):
 
 
 FATAL: Mapping[str, type[ModelError]] = {
-    kind.__name__: kind for kind in (AuthError, ImagesRejected, ModelNotFound, Unreachable)
+    kind.__name__: kind for kind in (AuthError, ImagesRejected, ModelNotFound, NotHttp, Unreachable)
 }
 """Errors, by name, that every further call of a model would raise too; a run stops if its first picture raises one."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -234,9 +233,12 @@ def verify_(store: Records = None) -> None:
 
     count = 0
     with _open(store) as records:
-        found = (f"{problem.key[:12] or 'store'}: {problem.message}" for problem in verify(records))
-        for count, line in enumerate(chain(found, verify_files(records.folder)), start=1):  # noqa: B007  # the last
+        for problem in verify(records):
+            echo(f"{problem.key[:12] or 'store'}: {problem.message}")
+            count += not problem.usable
+        for line in verify_files(records.folder):
             echo(line)
+            count += 1
         echo(f"{many(len(records), 'record')}, {many(count, 'problem')}.")
     if count:
         raise typer.Exit(SOME)

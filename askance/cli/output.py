@@ -227,6 +227,8 @@ WAYS_OUT = {
     "BadRecord": "`askance cache verify` finds the damaged records, `askance cache prune --damaged` takes them out; "
     "the same command then asks anew.",
     "BadImage": "Mend the files that cannot be used, or leave them out.",
+    "PromptTooLong": "Give the model a smaller `max_tokens` in askance.toml, so that its replies stay short: they are "
+    "then asked anew.",
     "ReplayMiss": "Without `--replay` the same command asks for what is not on record.",
 }
 """What a user can do, by the outcome of the failed link or by the name of its error; `recorded`: a reply of others."""

@@ -122,6 +122,7 @@ class CallPath:
         self._records = engine.recorder
         self._budget = engine.budget
         self._observers = engine.observers
+        self._check_counts = engine.check_counts
         self._endpoint = engine.limits(settings.id)
         self._timeout = settings.timeout or DEFAULT_TIMEOUT
         self._retry = engine.policy.within(self._timeout)
@@ -314,6 +315,7 @@ class CallPath:
             self.notify("tried", request.key, seconds=note.seconds, error=error)
             raise
         call.end(Try(at, time.monotonic() - start))
+        self._check_counts(self._settings.id, response.usage)
         return response
 
     async def _answered_within(self, limit: float, request: ChatRequest) -> ChatResponse:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
@@ -25,11 +26,13 @@ from askance.models.settings import DEFAULT_TIMEOUT, ModelSettings, OutputMode
 from askance.replay import STORE_VARIABLE, Mode, Records, Store, find_store
 
 if TYPE_CHECKING:
-    from askance.chat import ModelId, Outcome
+    from askance.chat import ModelId, Outcome, Usage
     from askance.images import ImagePolicy
     from askance.models.backend import Backend
     from askance.models.budget import BudgetGuard
     from askance.models.pace import Pace
+
+_log = logging.getLogger("askance")
 
 MODES: tuple[Mode, ...] = ("live", "auto", "replay", "refresh")
 
@@ -78,6 +81,8 @@ class Engine:
     )
     _backends: list[Backend] = field(init=False, repr=False, default_factory=list["Backend"])
     _concurrency: list[ConcurrencyLimit] = field(init=False, repr=False, default_factory=list[ConcurrencyLimit])
+    _miscounting: set[ModelId] = field(init=False, repr=False, default_factory=set["ModelId"])
+    """Models of which it has been said that their endpoint miscounts."""
     _opened: Store | None = field(init=False, repr=False, default=None)
     _folder: Path | None = field(init=False, repr=False, default=None)
     """Of the store that is opened where no records are given; None is the project's."""
@@ -134,6 +139,17 @@ class Engine:
     def limits(self, model: ModelId) -> PerLoop[EndpointLimits]:
         """The limits that all models of one endpoint share."""
         return self._limits.setdefault((model.provider, model.endpoint), PerLoop(lambda: self._endpoint(model)))
+
+    def check_counts(self, model: ModelId, usage: Usage) -> None:
+        """Warns, once a model, of counts of tokens that no call can take."""
+        if usage.impossible and model not in self._miscounting:
+            self._miscounting.add(model)
+            _log.warning(
+                "%s counts tokens that no call can take (%s): such counts are unknown, and a budget counts these calls "
+                "at their worst case.",
+                model,
+                usage.impossible,
+            )
 
     def _endpoint(self, model: ModelId) -> EndpointLimits:
         pace = LearntPace(rpm=self.rpm, tpm=self.tpm) if self.pace is None else self.pace(model)

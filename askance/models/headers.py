@@ -21,6 +21,9 @@ from typing import Any
 LONGEST_PAUSE = 30.0
 """Most seconds of a wait that is counted by this machine's clock, since the endpoint did not send its own."""
 
+LONGEST_WAIT = 1e9
+"""Most seconds that any header says, about 32 years: clocks and numbers may be off by more."""
+
 
 def seconds_until(moment: datetime | None, headers: Mapping[str, str]) -> float | None:
     """Seconds, 0 or more, from a reply with `headers` (names in lower case) to a moment that it names.
@@ -31,7 +34,7 @@ def seconds_until(moment: datetime | None, headers: Mapping[str, str]) -> float 
         return None
     sent = http_date(headers.get("date"))
     if sent is not None and sent.tzinfo is not None:
-        return max(0.0, (moment - sent).total_seconds())
+        return min(max(0.0, (moment - sent).total_seconds()), LONGEST_WAIT)
     return min(max(0.0, (moment - datetime.now(UTC)).total_seconds()), LONGEST_PAUSE)
 
 
@@ -41,7 +44,7 @@ def http_date(text: str | None) -> datetime | None:
 
     try:
         return None if text is None else parsedate_to_datetime(text)
-    except ValueError:
+    except (OverflowError, ValueError):
         return None
 
 
@@ -119,9 +122,10 @@ def _duration(text: str | None, headers: Mapping[str, str]) -> float | None:
     if not text or len(text) > 64:
         return None
     if (seconds := _number(text)) is not None:
-        return seconds
+        return min(seconds, LONGEST_WAIT)
     if found := _DURATION.fullmatch(text):
-        return sum(float(part or 0) * unit for part, unit in zip(found.groups(), _SECONDS, strict=True))
+        seconds = sum(float(part or 0) * unit for part, unit in zip(found.groups(), _SECONDS, strict=True))
+        return min(seconds, LONGEST_WAIT)
     try:
         return seconds_until(datetime.fromisoformat(text), headers)
     except ValueError:
@@ -141,5 +145,5 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
             seconds = float(headers[name]) / unit
         except (KeyError, ValueError):
             continue
-        return seconds if 0 <= seconds < float("inf") else None
+        return min(seconds, LONGEST_WAIT) if 0 <= seconds < float("inf") else None
     return seconds_until(http_date(headers.get("retry-after")), headers)

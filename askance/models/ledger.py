@@ -26,10 +26,10 @@ from tenacity import retry, retry_if_exception, stop_after_delay, wait_random
 from askance.errors import ConfigError, OverBudget, StoreError
 from askance.models.budget import NOTHING, Budget, Cost
 from askance.process_lock import ProcessLock, has_ended, has_locks
+from askance.replay import database
+from askance.replay.held_file import WAY_OUT, HeldFile, Patience
 
 VERSION = 1
-_BUSY_SECONDS = 60.0
-
 _TABLES = """
 CREATE TABLE IF NOT EXISTS spent (one INTEGER PRIMARY KEY CHECK (one = 1), nanodollars INTEGER, tokens INTEGER,
     calls INTEGER, lost_nanodollars INTEGER, lost_tokens INTEGER, lost_calls INTEGER) STRICT;
@@ -157,6 +157,7 @@ class SqliteLedger:
         self._connection: sqlite3.Connection | None = None
         self._owner = ""
         self._alive: ProcessLock | None = None
+        self._patience = Patience(path)
 
     def reserve(self, worst: Cost, /, *, what: str = "the next call") -> int | None:
         with self._changing() as ledger:
@@ -226,8 +227,9 @@ class SqliteLedger:
         """The file in a transaction: no other process writes meanwhile, and all changes are kept or none."""
         with self._lock:
             try:
-                ledger = self._open()
-                ledger.execute("BEGIN IMMEDIATE")
+                with self._patience.waiting(database.BUSY_TIMEOUT):
+                    ledger = self._open()
+                    ledger.execute("BEGIN IMMEDIATE")
                 try:
                     yield ledger
                 except OverBudget:
@@ -239,9 +241,10 @@ class SqliteLedger:
                     raise
                 ledger.execute("COMMIT")
             except (sqlite3.Error, OSError) as error:
+                way_out = WAY_OUT if isinstance(error, HeldFile) else "Check the disk and its free space, or"
                 raise StoreError(
                     f"The budget's ledger {str(self.path)!r} cannot be written: {error}.",
-                    hint="No call is made without it. Check the disk and its free space, or run without a budget.",
+                    hint=f"No call is made without it. {way_out} run without a budget.",
                 ) from error
 
     def _open(self) -> sqlite3.Connection:
@@ -304,12 +307,12 @@ class SqliteLedger:
 @retry(
     retry=retry_if_exception(lambda error: isinstance(error, sqlite3.OperationalError) and "locked" in str(error)),
     wait=wait_random(0.01, 0.1),
-    stop=stop_after_delay(_BUSY_SECONDS),
+    stop=stop_after_delay(database.BUSY_TIMEOUT),
     reraise=True,
 )
 def _connected(path: Path) -> sqlite3.Connection:
     """The file, open; SQLite waits for others by itself, but not where a journal begins or ends."""
-    ledger = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+    ledger = sqlite3.connect(path, timeout=database.BUSY_TIMEOUT, isolation_level=None, check_same_thread=False)
     try:
         (version,) = ledger.execute("PRAGMA user_version").fetchone()
         if version not in {0, VERSION}:

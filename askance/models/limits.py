@@ -132,6 +132,8 @@ OUTAGE = 120.0
 NEWS = 5.0
 """Least seconds of waiting that a warning tells of; it is repeated every `NEWS_AGAIN` seconds."""
 NEWS_AGAIN = 30.0
+LOOK_AGAIN = 1.0
+"""Seconds after which a call that waits for its turn looks again when that is."""
 
 _GONE = frozenset({502, 503, 504})
 """Statuses of an endpoint that is overloaded, or of a proxy that does not reach it."""
@@ -176,7 +178,8 @@ class EndpointLimits:
                         f"{call.request.model} has rejected every call for {duration(rejecting)} (429).", hint=LATER
                     )
                 self._warn(now, wait, f"{call.request.model}: waiting {duration(wait)} for {reason}")
-                await asyncio.sleep(min(wait, NEWS_AGAIN))  # a 429 meanwhile makes it longer
+                # A 429 meanwhile makes it longer, and an answer may make it shorter.
+                await asyncio.sleep(min(wait, LOOK_AGAIN))
             self.pace.started(now)
             return now
 

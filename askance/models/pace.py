@@ -12,8 +12,9 @@ from __future__ import annotations
 import math
 from collections import deque
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
+from askance.chat import MOST_TOKENS
 from askance.models.headers import LONGEST_PAUSE
 
 if TYPE_CHECKING:
@@ -24,9 +25,6 @@ LAG = 0.05
 
 FIRST_SIZE = 1000.0
 """Tokens that a call is assumed to take before any has been answered."""
-
-MOST_TOKENS = 100_000_000
-"""Tokens that one call can take at most: more than any model reads and writes."""
 
 _BACK_OFF = 0.1
 """Part of the known rate that a 429 takes away at first."""
@@ -42,6 +40,10 @@ _REST = 4.0
 """Calls left out after a 429 at a rate that is known well."""
 _UNLIMITED = 1e4
 """Calls per second from which on there is no limit to speak of."""
+
+
+Claim: TypeAlias = Literal["none", "made", "tested", "wrong"]
+"""A claim of the endpoint's that nothing is left for long: one call starts all the same, and its end decides."""
 
 
 @dataclass(slots=True)
@@ -121,6 +123,8 @@ class LearntPace:
         self._since = 0.0
         self._met = 0
         self._in_a_row = 0
+        self._claim: Claim = "none"
+        """What the endpoint says about a wait that is longer than any here."""
         self._sent: deque[float] = deque(maxlen=4096)
         """When calls started that have not been rejected."""
 
@@ -151,13 +155,17 @@ class LearntPace:
         return "the endpoint's rate limit"
 
     def started(self, now: float, /) -> None:
+        if self._claim == "made":
+            self._claim = "tested"
         self._calls.rate = self.rate(now)
         self._calls.take(now)
         self._tokens.take(now, self._size)
         self._sent.append(now)
 
     def answered(self, now: float, tokens: int | None, /) -> None:
-        if tokens is not None and tokens <= MOST_TOKENS:
+        if self._claim == "tested":
+            self._contradict(now)
+        if tokens is not None and 0 <= tokens <= MOST_TOKENS:
             self._tokens.take(now, tokens - self._size)
             self._size += (tokens - self._size) / 16
 
@@ -166,6 +174,7 @@ class LearntPace:
         return min(doubling, LONGEST_PAUSE) if retry_after is None else max(retry_after, min(doubling / 20, 1.0))
 
     def rejected(self, now: float, sent: float, retry_after: float | None, /) -> None:
+        self._claim = "none"
         if sent in self._sent:
             self._sent.remove(sent)
         if sent < self._slowed:
@@ -182,13 +191,32 @@ class LearntPace:
         self._calls.opens = max(self._calls.opens, self._paused)  # a pause is no lateness to make up for
 
     def learn(self, now: float, allowance: Allowance, /, *, under_way: int) -> None:
+        if self._claim == "wrong":
+            return
         calls, tokens = allowance.calls, allowance.tokens
         if calls is not None and calls.refill and calls.remaining <= under_way:
             self._known, self._met, self._since = calls.refill, max(self._met, 2), now
             self._since -= self._return()  # as if it had been known for a while
+            self._note_claim(calls.refill, 1.0)
         if tokens is not None and tokens.refill and not self._fixed_tokens:
             least = self._size / LONGEST_PAUSE
-            self._tokens.rate = max(tokens.refill, least) if tokens.remaining <= (under_way + 1) * self._size else None
+            short = tokens.remaining <= (under_way + 1) * self._size
+            self._tokens.rate = max(tokens.refill, least) if short else None
+            if short:
+                self._note_claim(tokens.refill, self._size)
+
+    def _note_claim(self, refill: float, amount: float) -> None:
+        """Notes a claim by which the next call would wait longer than any wait that is only claimed."""
+        if self._claim == "none" and refill * LONGEST_PAUSE < amount:
+            self._claim = "made"
+
+    def _contradict(self, now: float) -> None:
+        """Forgets what the endpoint claims: it answered a call that was to wait, and so says nothing until a 429."""
+        self._claim = "wrong"
+        if not self._fixed_tokens:
+            self._tokens = RateLimit()
+        self._known, self._met = None, 0
+        self._calls.rate, self._calls.opens = self._most, min(self._calls.opens, now)
 
     def _row(self, now: float) -> int:
         """How many 429s came in a row before one that comes now."""

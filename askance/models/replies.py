@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 MOST_VALUES = 1_000_000
 """Most values in the JSON of a reply: a few bytes of text can take a hundred of memory."""
 
+LONGEST_TEXT = 2_000_000
+"""Most characters of one text of a reply: several times as many as any model writes. Texts stay in memory as long as
+their picture is under way."""
+
 _SHOWN = 40
 """Characters of a reply that is not JSON that a message quotes."""
 
@@ -47,12 +51,14 @@ def clean_text(text: object) -> str:
     """`text` with lone surrogates replaced, which cannot be stored; empty for None.
 
     Raises:
-        MalformedReply: it is no text.
+        MalformedReply: it is no text, or longer than `LONGEST_TEXT`.
     """
     if text is None:
         return ""
     if not isinstance(text, str):
         raise _malformed("text", text)
+    if len(text) > LONGEST_TEXT:
+        raise MalformedReply(f"It holds a text of more than {LONGEST_TEXT} characters.")
     return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
@@ -93,11 +99,11 @@ def first(value: object, name: str) -> object:
 
 
 def count(value: object) -> int | None:
-    """A number of tokens; None for anything else."""
+    """A whole number; None for anything else."""
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
-def part_of(value: object, name: str) -> object:
+def part_of(value: object, name: str) -> Any:
     """A field of a mapping; None where either is missing, as details of the usage may be."""
     return cast("Mapping[str, object]", value).get(name) if isinstance(value, Mapping) else None
 

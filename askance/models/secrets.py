@@ -53,6 +53,13 @@ _MARKS = (b"\\", b"%", b"&", b"\0")
 _CHARACTER, _PERCENT, _DECIMAL, _NAME = 5, 6, 8, 9
 
 
+class HiddenValues(dict[str, Any]):
+    """A dictionary whose values its `repr` does not show."""
+
+    def __repr__(self) -> str:
+        return f"{{{', '.join(f'{name!r}: …' for name in self)}}}"
+
+
 class Secrets:
     """Secrets that must not be repeated; neither `repr` nor the locals of a traceback show them.
 

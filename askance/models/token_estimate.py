@@ -352,11 +352,12 @@ def token_statistics(records: Records, models: Iterable[ModelId]) -> Mapping[Cal
     for record in islice(records.readable(), LOOKED_AT):
         model = known.get(canonical_json(record.request.get("model"))) if record.kind == "chat" else None
         name = _name(record.request)
-        usage: Mapping[str, Any] = record.response.get("usage") or {}
-        if model is not None and name and {"input", "output"} <= usage.keys():
+        counts: Mapping[str, Any] = record.response.get("usage") or {}
+        usage = Usage(input=counts.get("input"), output=counts.get("output"))
+        if model is not None and name and usage.input is not None and usage.output is not None:
             kind = found[model, name]
-            kind.input.add(usage["input"])
-            kind.output.add(usage["output"])
+            kind.input.add(usage.input)
+            kind.output.add(usage.output)
             kind.estimated += _estimate(record, model).expected
     return found
 

@@ -27,6 +27,7 @@ from askance.errors import (
     MalformedReply,
     ModelError,
     ModelNotFound,
+    NotHttp,
     RateLimited,
     Refused,
     ServerFault,
@@ -108,6 +109,7 @@ CLASSES: dict[str, type[CallError]] = {
     "ServerTimeoutError": CallTimeout,
     "ThrottlingException": RateLimited,
     "TimeoutException": CallTimeout,
+    "UnreadableReply": NotHttp,
     # google.api_core and google.genai
     "DeadlineExceeded": CallTimeout,
     "InvalidArgument": BadRequest,
@@ -165,13 +167,16 @@ def error_details(cause: BaseException, *, clear: Callable[[str], str] = str) ->
     kind = named or ModelError
     if status is not None and kind in _GENERIC:
         kind = kind_of_status(status)
-    if kind is CallTimeout and type(cause.__cause__ or cause).__name__ == "ConnectTimeout":
+    broke = type(cause.__cause__ or cause).__name__
+    if kind is CallTimeout and broke == "ConnectTimeout":
         kind = Unreachable
+    if broke == "UnreadableReply":
+        kind = NotHttp
     body = _error_object(getattr(cause, "body", None))
     return ErrorDetails(
         kind=kind,
         status=status,
-        words=_root(cause, clear) if issubclass(kind, Unreachable) else _words(cause, body, clear),
+        words=_root(cause, clear) if issubclass(kind, (NotHttp, Unreachable)) else _words(cause, body, clear),
         code=clear(str(body.get("code") or body.get("type") or "")),
         param=clear(str(body.get("param") or "")),
         retry_after=retry_after(headers_of(cause)),
@@ -320,6 +325,10 @@ MESSAGES: dict[type[CallError], tuple[str, str | None]] = {
     MalformedReply: ("{where} sent a reply that cannot be read{said}", None),
     ModelError: ("{where} gives no answer{status}{said}", None),
     ModelNotFound: ("{where} does not know the model {model!r}.", "Check the model's name."),
+    NotHttp: (
+        "{where} sent a reply that cannot be read{said}",
+        "Check the address, the server, and any proxy before it.",
+    ),
     RateLimited: ("{where} asks to slow down{said}", "Ask less at once, or wait."),
     Refused: ("The model {model!r} declined to answer{said}", None),
     ServerFault: ("{where} failed{status}{said}", "Try again later; the server's log may say more."),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from typing_extensions import override
 
-from askance.errors import BadImage, CallError, ReplayMiss
+from askance.errors import BadImage, CallError, PromptTooLong, ReplayMiss
 from askance.models.likelihood import TextLikelihood, likelihood_of
 from askance.nodes.answer import AnswerField, TypedInput
 from askance.nodes.node import Node
@@ -74,7 +74,7 @@ class AnswerLikelihood(Node[LikelihoodQuestion, TextLikelihood]):
             request = self.request(subject, "paper")
             response = await chat(request, False)  # noqa: FBT003  # the signature of every such function
             calls.append(self._call(request, response))
-        except (CallError, ReplayMiss, BadImage) as error:
+        except (CallError, ReplayMiss, BadImage, PromptTooLong) as error:
             return no_answer(error, calls=calls)
         found = likelihood_of(response)
         if found is None:

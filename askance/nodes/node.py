@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from typing_extensions import override
 
 from askance.chat import Message, ResponseFormat, TextPart
-from askance.errors import BadImage, CallError, ReplayMiss, UsageError
+from askance.errors import BadImage, CallError, PromptTooLong, ReplayMiss, UsageError
 from askance.models import get_model, run_sync
 from askance.nodes.answer import AnswerField, TextAnswer, faults, schema_of, text_field, text_schema
 from askance.nodes.closed_set import UnreadReply
@@ -26,7 +26,7 @@ from askance.nodes.reply import final_text, json_object
 from askance.nodes.result import Call, Result, Unreadable, no_answer
 from askance.nodes.runnable import Runnable
 from askance.nodes.tracing import trace_value, traced_chat, traced_config, traced_run
-from askance.prompts import Form, Prompt, PromptLibrary, sanitize
+from askance.prompts import Form, Prompt, PromptLibrary, neutralize
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -218,7 +218,7 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
         return None
 
     async def ask(self, given: Any, config: RunnableConfig | None = None) -> Result[Out]:
-        """The outcome for one input; every `CallError`, `ReplayMiss` and `BadImage` becomes a result with its reason.
+        """The outcome for one input; each error that is of this input alone becomes a result with its reason.
 
         Args:
             given: the node's input, or anything that `accept` takes.
@@ -317,7 +317,7 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
             if result.outcome == "invalid" and self.model.asks_again("invalid") and _any_replayed(calls):
                 calls.clear()
                 result = await self._converse(subject, mode, chat=chat, calls=calls, again=True)
-        except (CallError, ReplayMiss, BadImage) as error:
+        except (CallError, ReplayMiss, BadImage, PromptTooLong) as error:
             return no_answer(error, calls=calls, output_mode=mode)
         return result
 
@@ -410,9 +410,10 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
 
     def _asked_again(self, request: ChatRequest, reply: str, error: str) -> ChatRequest:
         form = "text" if self._output_mode == "paper" else "json"
-        turns = self.prompts.find("reask", form=form, family=self.model.family).render(error=error)
+        quoted = neutralize(error)  # it may repeat a part of the reply
+        turns = self.prompts.find("reask", form=form, family=self.model.family).render(error=quoted)
         complaint = tuple(Message(turn.role, (TextPart(turn.text),)) for turn in turns)
-        answer = Message("assistant", (TextPart(sanitize(reply)),))
+        answer = Message("assistant", (TextPart(neutralize(reply)),))
         return replace(request, messages=(*request.messages, answer, *complaint))
 
 

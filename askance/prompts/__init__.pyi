@@ -1,4 +1,5 @@
 from .fence import fence as fence
+from .fence import neutralize as neutralize
 from .fence import oneline as oneline
 from .fence import sanitize as sanitize
 from .frontmatter import Input as Input

@@ -37,22 +37,28 @@ _NUMBERS = tuple(f"{number}. " for number in range(1, 101))
 _PRINTABLE_ASCII = bytes(range(32, 127))
 _LINE_ENDS = re.compile(r"\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 _INVISIBLE = re.compile(
-    r"[\x00-\x08\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufff9-\ufffb\U000e0000-\U000e007f"
-    r"\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u2060-\u2065\u206a-\u206f\u3164\ufe00-\ufe0d\ufeff\uffa0"
-    r"\U000e0100-\U000e01ef]"
+    r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f"
+    r"\u202a-\u202e\u2060-\u206f\u2800\u3164\ud800-\udfff\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\U00013430-\U0001343f"
+    r"\U00016fe4\U0001bca0-\U0001bca3\U0001d159\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
     r"|(?<![^\s\u200c\u200d\ufe0e\ufe0f])[\u200c\ufe0e\ufe0f]|(?<![^\s\u200c\u200d\ufe0e])\u200d"
 )
-"""Characters that a picture cannot show: controls, direction overrides, lone surrogates, annotation and tag characters;
-zero-width characters, fillers and variation selectors, but for one joiner or emoji selector behind a visible one."""
+"""Characters that a picture cannot show, by the classes of Unicode: controls, format characters (direction marks among
+them) but for those with a sign of their own, halves of pairs, all that programs ignore where they do not know it
+(fillers, variation selectors, tags), and signs without ink; but for one joiner or emoji selector behind a visible one.
+Written out, since the classes that Python knows grow with its version, and keys may not change with it."""
 _PRINTABLE_INVISIBLE = re.compile(
-    r"[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+    r"[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U00016fe4\U0001d159"
+    r"\U000e0100-\U000e01ef]"
 )
 """Those of them that `str.isprintable` accepts, and emoji selectors."""
 
 _ANGLE_MARK = re.compile(r"[<\uff1c](?=[|\uff5c/<A-Za-z_\ufffd][^\s<>\uff1c\uff1e]{0,60}[>\uff1e])")
 """The beginning of what looks like a special token: `<|im_end|>`, `</s>`, `<<SYS>>`, `<end_of_turn>`."""
-_BRACKET_MARK = re.compile(r"\[(?=/?[A-Z_]{3,30}\]|\|[^\]\n]{1,40}\|\]|[gs]MASK\]|e~\[)|\](?=~)")
-"""Likewise `[INST]`, `[SYSTEM_PROMPT]`, EXAONE's `[|user|]`, GLM's `[gMASK]`, MiniMax's `]~b]` and `[e~[`."""
+_BRACKET_MARK = re.compile(
+    r"\[(?=/?[A-Z_]{3,30}\]|\|[^\]\n]{1,40}\|\]|[gs]MASK\]|UNUSED_TOKEN_\d+\]|control_\d+\]|e~\[)|\](?=~)"
+)
+"""Likewise `[INST]`, `[SYSTEM_PROMPT]`, EXAONE's `[|user|]`, GLM's `[gMASK]`, InternLM's `[UNUSED_TOKEN_145]`,
+Mistral's `[control_8]`, MiniMax's `]~b]` and `[e~[`."""
 _FENCE_BEGIN = re.compile(r"<<(?=[a-z])")
 _FENCE_END = re.compile(r"(?<=[0-9a-fA-F])>>")
 """The lines of a fence, forged or not."""
@@ -130,6 +136,14 @@ def sanitize(text: str) -> str:
         return text
     text = _BRACKET_MARK.sub(lambda mark: f"{mark[0]} ", _ANGLE_MARK.sub(lambda mark: f"{mark[0]} ", text))
     return _FENCE_END.sub("> >", _FENCE_BEGIN.sub("< <", text))
+
+
+def neutralize(text: str) -> str:
+    """`text` without what nobody sees and what a chat template or a fence would take for its own; line ends stay.
+
+    For text that a model or a stranger wrote where it cannot be fenced, as in a turn of the assistant.
+    """
+    return sanitize(text if _printable(text.replace("\n", "")) else _INVISIBLE.sub("\ufffd", text))
 
 
 def marker(text: str, *, digits: int = MIN_DIGITS) -> str:

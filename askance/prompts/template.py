@@ -15,7 +15,7 @@ from pathlib import Path
 from traceback import extract_tb
 from typing import TYPE_CHECKING, Final, cast, overload
 
-from askance.errors import PromptError
+from askance.errors import PromptError, PromptTooLong
 from askance.prompts.fence import LABEL, fence, lettered, numbered, oneline
 from askance.prompts.prompt_file import PromptProblem
 
@@ -293,7 +293,7 @@ class RenderLimits:
             left -= len(chunk)
             if left < 0:
                 message = f"{self.where} gives more than {MAX_RENDERED} characters."
-                raise PromptError(message, hint="Give it shorter values.")
+                raise PromptTooLong(message, hint="Give it shorter values.")
             taken.append(chunk)
         self.characters = left
         return "".join(taken)
@@ -302,7 +302,7 @@ class RenderLimits:
         """Counts one iteration of a loop."""
         self.iterations -= 1
         if self.iterations < 0:
-            raise PromptError(f"{self.where} loops more than {MAX_ITERATIONS} times.", hint="Give it shorter lists.")
+            raise PromptTooLong(f"{self.where} loops more than {MAX_ITERATIONS} times.", hint="Give it shorter lists.")
 
 
 class CountedList(Sequence[str]):

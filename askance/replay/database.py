@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from askance.errors import StoreError
+from askance.replay.held_file import HeldFile
 
 DATABASE = "cache.db"
 """The file in the folder that holds the records."""
@@ -284,8 +285,7 @@ class StoreWriter:
         try:
             yield
         except self._busy as error:
-            msg = f"another process has held it for {BUSY_TIMEOUT:.0f} s"
-            raise sqlite3.OperationalError(msg) from error
+            raise HeldFile from error
         except sqlite3.OperationalError as error:
             # On a full disk SQLite rolls back by itself, and diskcache's own attempt then hides the reason.
             cause: BaseException = error

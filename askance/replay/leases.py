@@ -26,6 +26,7 @@ from typing import Protocol, TypeVar
 
 from askance.process_lock import ProcessLock, has_ended
 from askance.replay.database import make_folder
+from askance.replay.held_file import is_busy
 from askance.terminal import printable
 
 T = TypeVar("T")
@@ -72,12 +73,11 @@ _BATCH = f"{_BATCHES} AND owner = ?"
 
 _MAX_ROW_BYTES = 2**16
 """Most bytes of a row, of which the path of a file is the longest part."""
-_BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL}
 _DAMAGED = {
     *(sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_TOOBIG),
     *(sqlite3.SQLITE_ERROR, None),
 }
-"""Primary codes of SQLite: another process holds the file; the file is damaged or not ours."""
+"""Primary codes of SQLite: the file is damaged or not ours."""
 
 
 class Leases(Protocol):
@@ -159,6 +159,7 @@ class StoreLeases:
         self._heartbeats: dict[int, tuple[object, float]] = {}
         """By owner: the last heartbeat, and when it was first seen."""
         self._warned: set[str] = set()
+        """Batches that calls wait for, and the table where it is held: each is said once."""
 
     @asynccontextmanager
     async def lease(self, key: str, done: Callable[[], bool], /) -> AsyncGenerator[None]:
@@ -381,7 +382,7 @@ class StoreLeases:
                     self._release_delayed(worker)
                     self._busy_since, wait = None, HEARTBEAT
                 except sqlite3.Error as error:
-                    wait = _FIRST_POLL if _code(error) in _BUSY else HEARTBEAT
+                    wait = _FIRST_POLL if is_busy(error) else HEARTBEAT
 
     def _release_delayed(self, worker: _Worker) -> None:
         while self._unreleased:
@@ -411,11 +412,21 @@ class StoreLeases:
                 _log.warning("The file of leases is damaged and was replaced; the damaged one is %r.", str(aside))
 
     def _as_os_error(self, error: Exception) -> OSError:
-        if isinstance(error, sqlite3.Error) and _code(error) not in _BUSY:
+        if isinstance(error, sqlite3.Error) and not is_busy(error):
             return OSError(str(error))
         now = time.monotonic()
         since = self._busy_since = now if self._busy_since is None else self._busy_since
-        return BlockingIOError() if now - since < EXPIRY else OSError("Another process does not give the table free")
+        if now - since < EXPIRY:
+            return BlockingIOError()
+        if FILE not in self._warned:
+            self._warned.add(FILE)
+            _log.warning(
+                "Another process has held the file %r for %g s: calls are made without leases, and another run may "
+                "make the same ones. End that process (on most systems `fuser FILE` names it).",
+                str(self._file),
+                EXPIRY,
+            )
+        return OSError("Another process does not give the table free")
 
 
 class _Worker:
@@ -451,7 +462,7 @@ class _Worker:
                 self.table.execute("COMMIT")
                 break
             except sqlite3.Error as error:
-                if _code(error) not in _BUSY:
+                if not is_busy(error):
                     break
                 time.sleep(_BUSY_WAIT)
         with suppress(sqlite3.Error):

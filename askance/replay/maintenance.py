@@ -11,6 +11,7 @@ from fnmatch import fnmatchcase
 from itertools import groupby
 from typing import TYPE_CHECKING, Literal
 
+from askance.chat import Usage
 from askance.errors import DamagedRecord, StoreError, UsageError
 from askance.replay.record import Record, RecordKind, Records, check_record, record_time, refuse_damaged
 
@@ -174,10 +175,14 @@ class RecordProblem:
     key: str
     """Of the record; empty where it is the file itself."""
     message: str
+    usable: bool = False
+    """Whether the record answers all the same; such a one is not damaged."""
 
 
 def verify(records: Records) -> Iterator[RecordProblem]:
     """What is wrong with records: unreadable rows, keys that are not their request's, violations of the schema.
+
+    Counts of tokens that no call can take are named as well, though their records are usable.
 
     Raises:
         StoreError: the store cannot be read at all.
@@ -190,6 +195,14 @@ def verify(records: Records) -> Iterator[RecordProblem]:
                 check_record(record)
         except StoreError as error:
             yield RecordProblem(key, error.message)
+        else:
+            if record is not None and (impossible := _usage(record).impossible):
+                words = f"It counts tokens that no call can take ({impossible}); they are read as unknown."
+                yield RecordProblem(key, words, usable=True)
+
+
+def _usage(record: Record) -> Usage:
+    return Usage(**record.response.get("usage", {})) if record.kind == "chat" else Usage()
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,7 +344,7 @@ def prune(
         if (older_than, model, used) != (None, None, None):
             msg = "A damaged record has no date, model or run to go by."
             raise UsageError(msg, hint="Take the damaged ones out by themselves.")
-        return _remove(store, [problem.key for problem in verify(store) if problem.key], 0, try_only=try_only)
+        return _remove(store, _damaged(store), 0, try_only=try_only)
     if older_than is None and model is None and used is None:
         msg = "Nothing says which records to take out."
         raise UsageError(msg, hint="Give an age, a model, or a run whose records are to stay.")
@@ -342,6 +355,10 @@ def prune(
             keys.append(record.key)
             size += len(record.to_json().encode())
     return _remove(store, keys, size, try_only=try_only)
+
+
+def _damaged(store: Store) -> list[str]:
+    return [problem.key for problem in verify(store) if problem.key and not problem.usable]
 
 
 def _remove(store: Store, keys: list[str], size: int, *, try_only: bool) -> PruneCounts:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, cast
 from askance.amounts import many
 from askance.documents import UnreadableDocument, parse_json
 from askance.errors import DamagedRecord, StoreError
+from askance.replay import database
 from askance.replay.database import (
     DATABASE,
     MAX_VALUE,
@@ -29,6 +30,7 @@ from askance.replay.database import (
     row_text,
     vacuum,
 )
+from askance.replay.held_file import WAY_OUT, HeldFile, Patience
 from askance.replay.leases import StoreLeases
 from askance.replay.reader import StoreReader, StoreRow
 from askance.replay.record import DAMAGED_HINT, MAX_DIGITS, Record, RecordKind, Records, check_key, recorded_response
@@ -72,6 +74,7 @@ class Store(Records):
         self._reader = StoreReader(folder)
         self._writer: StoreWriter | None = None
         self._opening = Lock()
+        self._patience = Patience(folder / DATABASE)
 
     @classmethod
     def open(cls, path: Path | str | None = None, *, read_only: bool = False) -> Store:
@@ -173,8 +176,8 @@ class Store(Records):
         self._refuse_read_only()
         rows = [(record.key, _text(record), record.kind) for record in records]
         try:
-            writer = self._writer or self._open_writer()
-            writer.set_all(rows)
+            with self._patience.waiting(database.BUSY_TIMEOUT):
+                (self._writer or self._open_writer()).set_all(rows)
         except (OSError, sqlite3.Error) as error:
             raise self._write_error(error) from error
 
@@ -189,7 +192,8 @@ class Store(Records):
         if not going or not (self.folder / DATABASE).exists():
             return
         try:
-            (self._writer or self._open_writer()).remove(going)
+            with self._patience.waiting(database.BUSY_TIMEOUT):
+                (self._writer or self._open_writer()).remove(going)
         except (OSError, sqlite3.Error) as error:
             raise self._write_error(error) from error
         vacuum(self.folder)
@@ -295,6 +299,8 @@ class Store(Records):
 
     def _write_error(self, error: Exception) -> StoreError:
         msg = f"The record store {self.name!r} cannot be written: {error}."
+        if isinstance(error, HeldFile):
+            return StoreError(msg, hint=f"{WAY_OUT} name another folder with ASKANCE_STORE.")
         return StoreError(msg, hint="Name a folder that can be written with ASKANCE_STORE, or replay with --replay.")
 
 

@@ -18,7 +18,7 @@ from askance.models.ledger import Balance
 from tests import replies
 from tests.batch_client import JsonObject, Run, answer
 from tests.batch_server import BatchServer
-from tests.servers import Reply
+from tests.servers import Reply, chat_body
 
 PROBES = 1
 """Calls online that show what the endpoint can do."""
@@ -67,6 +67,23 @@ def test_what_a_batch_came_to_takes_the_place_of_what_it_could(
     assert ([line["outcome"] for line in lines], over(lines)) == (["answered"] * 3, [False] * 3)
     probe = Cost(nanodollars=TOKENS * 1_000_000, tokens=TOKENS, calls=PROBES)
     assert balance(run) == Balance(spent=probe + calls(21), lost=Cost(), reserved=Cost())
+
+
+def test_an_answer_with_impossible_counts_of_tokens_counts_at_its_worst_case(
+    tmp_path: Path, pictures: list[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    def backwards(body: JsonObject) -> Reply:
+        return Reply(body=chat_body(answer(body)) | {"usage": {"prompt_tokens": 11, "completion_tokens": -(10**6)}})
+
+    with BatchServer(tmp_path / "endpoint", answer=backwards) as server:
+        run = Run(server.url, tmp_path, pictures, budget=Budget(tokens=100_000), settings={"max_tokens": 200})
+        lines = run.in_batches()
+
+    assert [line["outcome"] for line in lines] == ["answered"] * 3
+    spent = balance(run).spent
+    assert (spent.calls, spent.tokens > 200 * 22) == (PROBES + 21, True)
+    said = [record.getMessage() for record in caplog.records if "no call can take" in record.getMessage()]
+    assert (len(said), "(output -1000000)" in said[0]) == (1, True)
 
 
 def test_the_limit_is_never_passed_and_a_larger_one_goes_on(

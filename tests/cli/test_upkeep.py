@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -121,6 +122,24 @@ def test_sound_records_take_the_place_of_damaged_ones(askance: Command, damaged:
         "1 new, 0 known, 1 answered otherwise (kept as they were), 1 in the place of damaged ones.\n",
     )
     assert checked.code == 0
+
+
+def test_impossible_counts_of_tokens_are_said_and_no_problem(askance: Command, tmp_path: Path) -> None:
+    counted = replace(record("counted"), response={"text": "a cup", "finish": "stop", "usage": {"output": -7}})
+    with Store.open(tmp_path / "store") as store:
+        store.put(counted)
+
+    checked = askance("cache", "verify", "--store", str(tmp_path / "store"))
+    written = askance("cache", "export", "all.jsonl", "--store", str(tmp_path / "store"))
+
+    assert (checked.code, checked.out.splitlines()) == (
+        0,
+        [
+            f"{counted.key[:12]}: It counts tokens that no call can take (output -7); they are read as unknown.",
+            "1 record, 0 problems.",
+        ],
+    )
+    assert (written.code, written.err) == (0, "1 record written to all.jsonl\n")
 
 
 @pytest.mark.parametrize(

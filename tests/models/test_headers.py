@@ -7,7 +7,15 @@ from email.utils import format_datetime
 
 import pytest
 
-from askance.models.headers import LONGEST_PAUSE, Allowance, Quota, allowance_of, retry_after, seconds_until
+from askance.models.headers import (
+    LONGEST_PAUSE,
+    LONGEST_WAIT,
+    Allowance,
+    Quota,
+    allowance_of,
+    retry_after,
+    seconds_until,
+)
 
 CLOCKS = {"as ours": 0, "ahead": 3600, "behind": -3600, "of another year": -4e8}
 """By name: how many seconds the endpoint's clock is ahead."""
@@ -101,3 +109,26 @@ def test_what_headers_say(headers: dict[str, str], allowance: Allowance | None) 
 )
 def test_what_comes_back_per_second(quota: Quota, refill: float | None) -> None:
     assert quota.refill == refill
+
+
+FAR_OFF = {
+    "beyond all years": "Mon, 01 Jan 99999999999999 00:00:00 GMT",
+    "beyond all days": "Mon, 99999999999999999999 Jan 2024 00:00:00 GMT",
+    "beyond all zones": "Mon, 01 Jan 2024 00:00:00 +99999999999999",
+    "the first year": "Mon, 01 Jan 0001 00:00:00 +2359",
+    "the last year": "Fri, 31 Dec 9999 23:59:59 -2359",
+}
+
+
+@pytest.mark.parametrize("date", FAR_OFF.values(), ids=FAR_OFF)
+@pytest.mark.parametrize("moment", [*FAR_OFF.values(), "1e300"], ids=[*FAR_OFF, "beyond all numbers"])
+def test_a_clock_that_is_far_off_is_no_error(date: str, moment: str) -> None:
+    said = {
+        "date": date,
+        "retry-after": moment,
+        **{name.lower(): each for name, each in calls("9", "0", moment).items()},
+    }
+    wait = retry_after(said)
+    assert wait is None or 0 <= wait <= LONGEST_WAIT
+    allowance = allowance_of(said)
+    assert allowance is None or allowance.calls is None or 0 <= allowance.calls.reset <= LONGEST_WAIT

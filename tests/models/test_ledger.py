@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ import pytest
 from askance.errors import OverBudget, StoreError
 from askance.models.budget import Budget, Cost
 from askance.models.ledger import Balance, SqliteLedger
+from askance.replay import database
 
 NOTHING = Cost()
 
@@ -186,3 +189,28 @@ def test_a_file_that_is_no_ledger_of_ours_is_left_alone(tmp_path: Path, spoil: s
         SqliteLedger(path, Budget(calls=1)).reserve(Cost(calls=1))
 
     assert path.read_bytes() == before
+
+
+def test_a_ledger_that_another_process_holds_is_waited_for_once(
+    ledger: SqliteLedger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each call would wait as long, one after the other, and a run would not end."""
+    monkeypatch.setattr(database, "BUSY_TIMEOUT", 0.1)
+    reserved(ledger, tokens(1))
+    seconds = list[float]()
+    with closing(sqlite3.connect(ledger.path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        for _ in range(20):
+            began = time.monotonic()
+            with pytest.raises(StoreError) as caught:
+                ledger.reserve(tokens(1))
+            seconds.append(time.monotonic() - began)
+            assert str(caught.value) == (
+                f"The budget's ledger {str(ledger.path)!r} cannot be written: another process has held the file "
+                f"{str(ledger.path)!r} for 0.1 s. No call is made without it. End that process (on most systems `fuser "
+                "FILE` names it), or run without a budget."
+            )
+        other.execute("ROLLBACK")
+        reserved(ledger, tokens(1))
+
+    assert sum(seconds[1:]) < 5 * max(seconds[0], 0.1), "19 waits of 0.1 s"

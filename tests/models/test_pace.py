@@ -6,7 +6,7 @@ import heapq
 
 import pytest
 
-from askance.models.headers import Allowance, Quota
+from askance.models.headers import LONGEST_PAUSE, Allowance, Quota
 from askance.models.pace import LearntPace
 
 
@@ -118,3 +118,48 @@ def test_tokens_that_run_short_slow_the_calls() -> None:
     pace = LearntPace()
     pace.learn(0.0, Allowance(tokens=Quota(60_000, 0, 60.0)), under_way=5)
     assert spread(pace, 11) == pytest.approx(10, abs=0.06), "1,000 tokens a second, and as many a call"
+
+
+NEVER = Quota(600, 0, 3.6e9)
+"""Nothing left, and nothing again for a century."""
+
+
+@pytest.mark.parametrize("claim", [Allowance(calls=NEVER), Allowance(tokens=NEVER)], ids=["calls", "tokens"])
+def test_a_claim_that_the_next_reply_contradicts_counts_for_nothing(claim: Allowance) -> None:
+    """Until a 429 says that there is a limit after all."""
+    pace, now, waits = LearntPace(), 0.0, list[float]()
+    for _ in range(20):
+        waits.append(max(pace.wait(now), 0.0))
+        now += waits[-1]
+        pace.started(now)
+        pace.learn(now + 0.1, claim, under_way=1)
+        pace.answered(now + 0.1, 500)
+        now += 0.1
+    assert waits == [0] * 20
+
+    pace.started(now)
+    pace.rejected(now, now, 1.0)
+    now += pace.wait(now)
+    pace.started(now)
+    pace.learn(now, claim, under_way=1)
+    pace.started(now)
+    assert pace.wait(now) == pytest.approx(LONGEST_PAUSE, abs=0.1)
+
+
+@pytest.mark.parametrize("kind", ["calls", "tokens"])
+def test_a_claim_that_is_kept_is_believed(kind: str) -> None:
+    """Replies to calls that had started before it, or that wait for as long as it says, contradict nothing."""
+    pace = LearntPace()
+    claim = Allowance(**{kind: Quota(60, 0, 60.0) if kind == "calls" else Quota(60_000, 0, 60.0)})
+    for _ in range(5):
+        pace.started(0.0)
+    for _ in range(5):
+        pace.learn(0.1, claim, under_way=5)
+        pace.answered(0.1, 1000)
+    now = 0.1
+    for _ in range(10):
+        now += max(pace.wait(now), 0.0)
+        pace.started(now)
+        pace.learn(now, claim, under_way=1)
+        pace.answered(now, 1000)
+    assert now == pytest.approx(10, abs=1.2)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 
 import pytest
 from hypothesis import given
@@ -24,6 +25,7 @@ NEUTRAL = {
     "[|user|] [|endofturn|]": "[ |user|] [ |endofturn|]",
     "]~b]user ]~!b[ [e~[": "] ~b]user ] ~!b[ [ e~[",
     "[gMASK]<sop>": "[ gMASK]< sop>",
+    "[UNUSED_TOKEN_145]\n[control_8]": "[ UNUSED_TOKEN_145]\n[ control_8]",
     "<<candidate 0123abcd\nx\n0123abcd>>": "< <candidate 0123abcd\nx\n0123abcd> >",
     "1 < 2 and 3 > 2, [sic], a -> b, x >> y": "1 < 2 and 3 > 2, [sic], a -> b, x >> y",
 }
@@ -82,7 +84,10 @@ def test_a_marker_goes_on_beyond_one_digest() -> None:
         pytest.param("\u202eabc\u202c", "\ufffdabc\ufffd", id="direction overrides"),
         pytest.param("a\U000e0049\U000e0067b", "a\ufffd\ufffdb", id="tag characters"),
         pytest.param("a\ud800b", "a\ufffdb", id="lone surrogate"),
-        pytest.param("קנה אחד \u200fخصم", "קנה אחד \u200fخصم", id="right to left"),
+        pytest.param("קנה אחד خصم 1۝", "קנה אחד خصم 1۝", id="right to left"),
+        pytest.param("a\u200e\u200f\u061cb", "a\ufffd\ufffd\ufffdb", id="direction marks"),
+        pytest.param("a\u2800\U0001d159\U00016fe4b", "a\ufffd\ufffd\ufffdb", id="signs without ink"),
+        pytest.param("a\U0001d173\U0001bca0\U00013430b", "a\ufffd\ufffd\ufffdb", id="controls of notation"),
         pytest.param("👩‍👩‍👧 ☕️ ❤️‍🔥 می‌خواهم", "👩‍👩‍👧 ☕️ ❤️‍🔥 می‌خواهم", id="joined emoji and letters"),
         pytest.param("a\u200bb\u2060c\ufeffd", "a\ufffdb\ufffdc\ufffdd", id="zero width"),
         pytest.param("a\U000e0101\U000e0120b\ufe01", "a\ufffd\ufffdb\ufffd", id="variation selectors"),
@@ -92,6 +97,22 @@ def test_a_marker_goes_on_beyond_one_digest() -> None:
 )
 def test_what_cannot_be_seen_is_replaced(text: str, shown: str) -> None:
     assert replace_invisible(text) == shown
+
+
+VISIBLE_FORMATS = frozenset("\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd")
+"""Format characters that have a sign of their own: Unicode calls them prepended concatenation marks."""
+
+
+def test_whole_classes_of_unicode_are_replaced() -> None:
+    """All controls, format characters, halves of pairs and characters that are to be ignored where they are unknown."""
+    ignorable = [0x34F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2065, 0x3164, 0xFFA0]
+    ignorable += [*range(0x180B, 0x1810), *range(0xFE00, 0xFE10), *range(0xFFF0, 0xFFF9), *range(0xE0000, 0xE1000)]
+    every = {chr(code) for code in range(0x110000) if unicodedata.category(chr(code)) in {"Cc", "Cf", "Cs"}}
+    every = (every | set(map(chr, ignorable))) - VISIBLE_FORMATS - set("\t\n\r\x0b\x0c\x85")
+    assert [hex(ord(each)) for each in sorted(every) if replace_invisible(f" {each}") != " \ufffd"] == []
+    shown = (chr(code) for code in range(0x20, 0x110000) if unicodedata.category(chr(code))[0] in "LNPS")
+    ink = "".join(each for each in shown if each not in every and each not in "\u2800\U0001d159")
+    assert replace_invisible(ink + "".join(VISIBLE_FORMATS)) == ink + "".join(VISIBLE_FORMATS)
 
 
 @pytest.mark.parametrize("label", ["", "Scene", "a\nb", "a>>", "x" * 41])

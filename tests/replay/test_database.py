@@ -5,6 +5,7 @@ import pickle
 import re
 import sqlite3
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -412,3 +413,33 @@ def test_a_disk_that_is_full_leaves_the_store_readable(small_disk: Path) -> None
         assert list(store.damages()) == []
     with Store.open(small_disk / "store", read_only=True) as again:
         assert len(list(again)) == kept
+
+
+@pytest.mark.parametrize("opened", [True, False], ids=["while it is used", "from the beginning"])
+def test_a_file_that_another_process_holds_is_waited_for_once(
+    folder: Path, opened: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each write would wait as long, and a run would not end; as soon as the file is free all is as before."""
+    monkeypatch.setattr(database, "BUSY_TIMEOUT", 0.1)
+    seconds, errors = list[float](), set[str]()
+    with Store.open(folder) as store, closing(sqlite3.connect(folder / DATABASE, isolation_level=None)) as other:
+        if opened:
+            store.put(record("before"))
+        other.execute("BEGIN IMMEDIATE")
+        for number in range(20):
+            began = time.monotonic()
+            with pytest.raises(StoreError) as caught:
+                store.put(record(f"{number}"))
+            seconds.append(time.monotonic() - began)
+            errors.add(str(caught.value))
+        other.execute("ROLLBACK")
+        store.put(record("after"))
+        assert store.get(record("after").key) == record("after")
+
+    assert sum(seconds[1:]) < 5 * max(seconds[0], 0.1), "19 waits of 0.1 s"
+    (error,) = errors
+    assert error == (
+        f"The record store {str(folder)!r} cannot be written: another process has held the file "
+        f"{str(folder / DATABASE)!r} for 0.1 s. End that process (on most systems `fuser FILE` names it), or name "
+        "another folder with ASKANCE_STORE."
+    )

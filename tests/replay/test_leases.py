@@ -334,7 +334,7 @@ async def test_whoever_changes_the_table_for_long_holds_up_no_event_loop(
 
 
 async def test_a_table_that_nobody_gives_free_holds_nothing(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Such as one whose process was stopped amid a change."""
     own = run()
@@ -346,6 +346,11 @@ async def test_a_table_that_nobody_gives_free_holds_nothing(
         assert own.take(KEY)
         with pytest.raises(OSError, match=r"^Another process does not give the table free$"):
             own.assign_to_batch("batch-1", [KEY])
+    (said,) = [message.getMessage() for message in caplog.records]
+    assert said == (
+        f"Another process has held the file {str(tmp_path / leases.FILE)!r} for 0.3 s: calls are made without leases, "
+        "and another run may make the same ones. End that process (on most systems `fuser FILE` names it)."
+    )
 
 
 async def test_a_table_that_was_kept_for_a_moment_long_ago_is_waited_for(

@@ -4,11 +4,12 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from askance.chat import ChatResponse
+from askance.chat import ChatResponse, Usage
 from askance.errors import StoreError, UsageError
 from askance.replay import (
     ImportCounts,
@@ -20,7 +21,10 @@ from askance.replay import (
     Savings,
     Stats,
     Store,
+    ValidRecords,
     diff,
+    export_cassette,
+    import_cassette,
     merge,
     prune,
     savings,
@@ -28,7 +32,7 @@ from askance.replay import (
     stats,
     verify,
 )
-from tests.replay.samples import record, request
+from tests.replay.samples import AT, record, request
 
 OLD = record("old", model="llava-1.5", at="2025-12-31T23:59:59Z")
 NEW = record("new", at="2026-01-01T00:00:00Z")
@@ -104,6 +108,28 @@ def test_each_damaged_row_is_a_problem() -> None:
 def test_a_form_that_does_not_fit_is_a_problem() -> None:
     odd = Record.make("chat", request(), {"answer": 42})
     assert list(verify(MemoryStore([odd]))) == [RecordProblem(odd.key, "response: 'text' is a required property")]
+
+
+def test_an_answer_with_impossible_counts_of_tokens_is_kept_and_named(tmp_path: Path) -> None:
+    """A server's arithmetic takes no paid answer away: the counts are unknown, the answer goes everywhere."""
+    answer = {"text": "a cup", "finish": "stop", "usage": {"input": -1000, "output": 7}}
+    counted = Record.make("chat", request(), answer, at=AT)
+    with Store.open() as store:
+        store.put(counted)
+        problems, pruned = list(verify(store)), prune(store, damaged=True)
+        written = export_cassette(ValidRecords(store, check=True), tmp_path / "all.jsonl")
+        kept = store.get(counted.key)
+    taken = MemoryStore()
+
+    assert problems == [
+        RecordProblem(
+            counted.key, "It counts tokens that no call can take (input -1000); they are read as unknown.", usable=True
+        )
+    ]
+    assert (pruned.records, kept, written) == (0, counted, 1)
+    assert import_cassette(tmp_path / "all.jsonl", taken) == ImportCounts(new=1)
+    assert taken.get(counted.key) == counted
+    assert ChatResponse.from_canonical(counted.response).usage == Usage(output=7)
 
 
 LONG_AGO, YESTERDAY = ((datetime.now(UTC) - timedelta(days=days)).strftime("%Y-%m-%dT%H:%M:%SZ") for days in (40, 1))

@@ -298,7 +298,8 @@ def _such_as(names: Sequence[str]) -> str:
 def _records(run: Run) -> Iterator[str]:
     """What is wrong with the records: keys that are not those of their requests, and answers without a record."""
     for problem in verify(run.records):
-        yield f"the record {problem.key[:12]}: {problem.message}"
+        if not problem.usable:
+            yield f"the record {problem.key[:12]}: {problem.message}"
     missing = [answer.sample.id for answer in run.answers if any(run.records.get(key) is None for key in answer.keys)]
     if missing:
         examples = ", ".join(map(repr, missing[:SHOWN]))

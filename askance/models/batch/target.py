@@ -114,6 +114,7 @@ class BatchTarget:
     def put(self, record: Record, usage: Usage) -> None:
         """Records an answer and tells the engine's observers; runs in a thread."""
         engine, price = self.model.engine, self.model.price
+        engine.check_counts(self.model.id, usage)
         engine.recorder.records.put(record)
         if engine.retry:
             engine.recorder.renewed(record.key)

@@ -28,7 +28,7 @@ from askance.models.image_data import ImageEncoder
 from askance.models.langchain.messages import to_langchain, to_response
 from askance.models.openai.chat import extras, from_chat, response_format
 from askance.models.openai.client import NO_KEY, is_own, resolved, secrets_of
-from askance.models.secrets import Secrets
+from askance.models.secrets import HiddenValues, Secrets
 from askance.models.vendor_errors import ErrorContext, error_details, error_of, one_line, public_address, shows
 
 if TYPE_CHECKING:
@@ -157,13 +157,6 @@ _PRIVATE_HEADERS = ("auth", "cookie", "key", "secret", "token")
 
 _TEXTS = ("content", "additional_kwargs", "response_metadata", "tool_calls", "invalid_tool_calls")
 """Fields of a message that answers are read from."""
-
-
-class HiddenValues(dict[str, Any]):
-    """A dictionary whose values its `repr` does not show."""
-
-    def __repr__(self) -> str:
-        return f"{{{', '.join(f'{name!r}: …' for name in self)}}}"
 
 
 def secrets_in(model: object) -> Secrets:
@@ -368,7 +361,7 @@ def from_settings(settings: ModelSettings) -> LangChainModel:
         ) from error
     arguments: JsonObject = {"cache": False, "max_retries": 0}
     if settings.headers:
-        arguments["default_headers"] = HiddenValues(resolved(settings.headers))
+        arguments["default_headers"] = resolved(settings.headers)
     if settings.id.endpoint is not None:
         arguments["base_url"] = settings.id.endpoint
         # LangChain would send the provider's key to any address.

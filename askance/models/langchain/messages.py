@@ -20,7 +20,7 @@ from askance.chat import ChatResponse, ImagePart, Message, TextPart, ToolCall, U
 from askance.errors import MalformedReply, UsageError
 from askance.images import Image
 from askance.models.openai.chat import logprobs
-from askance.models.replies import clean_text, count, finish_of, incomplete, part_of, split_thinking
+from askance.models.replies import clean_text, finish_of, incomplete, part_of, split_thinking
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -254,11 +254,11 @@ def _refusal(message: AIMessage) -> str | None:
 def _usage(usage: object) -> Usage:
     given, made = part_of(usage, "input_token_details"), part_of(usage, "output_token_details")
     return Usage(
-        input=count(part_of(usage, "input_tokens")),
-        output=count(part_of(usage, "output_tokens")),
-        cached=count(part_of(given, "cache_read")),
-        image=count(part_of(given, "image")),
-        thinking=count(part_of(made, "reasoning")),
+        input=part_of(usage, "input_tokens"),
+        output=part_of(usage, "output_tokens"),
+        cached=part_of(given, "cache_read"),
+        image=part_of(given, "image"),
+        thinking=part_of(made, "reasoning"),
     )
 
 

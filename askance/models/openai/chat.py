@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from askance.chat import ChatResponse, ImagePart, TextPart, ToolCall, Usage
 from askance.errors import ConfigError, MalformedReply
-from askance.models.replies import clean_text, count, finish_of, first, items, mapping, part_of, split_thinking
+from askance.models.replies import clean_text, finish_of, first, items, mapping, part_of, split_thinking
 
 if TYPE_CHECKING:
     from askance.chat import ChatRequest, JsonObject, Message, Part, ResponseFormat, ToolSpec
@@ -223,11 +223,11 @@ def _tool_call(call: object) -> ToolCall:
 def _usage(usage: object) -> Usage:
     prompt, completion = part_of(usage, "prompt_tokens_details"), part_of(usage, "completion_tokens_details")
     return Usage(
-        input=count(part_of(usage, "prompt_tokens")),
-        output=count(part_of(usage, "completion_tokens")),
-        cached=count(part_of(prompt, "cached_tokens")),
-        image=count(part_of(prompt, "image_tokens")),
-        thinking=count(part_of(completion, "reasoning_tokens")),
+        input=part_of(usage, "prompt_tokens"),
+        output=part_of(usage, "completion_tokens"),
+        cached=part_of(prompt, "cached_tokens"),
+        image=part_of(prompt, "image_tokens"),
+        thinking=part_of(completion, "reasoning_tokens"),
     )
 
 

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from askance.errors import AuthError, ConfigError
 from askance.models.openai.transport import PACKINGS, bounding, client_class, transport
-from askance.models.secrets import Secrets
+from askance.models.secrets import HiddenValues, Secrets
 
 if TYPE_CHECKING:
     from httpx2 import AsyncClient, Timeout
@@ -93,11 +93,11 @@ def build_client(settings: ModelSettings, http: AsyncClient | None = None, *, ke
         base_url=settings.id.endpoint,
         api_key=key or os.environ.get(settings.key_variable or "") or NO_KEY,
         # Set here, because the SDK lets `OPENAI_CUSTOM_HEADERS` overrule the key otherwise.
-        default_headers={
-            **_withheld(),
-            "Authorization": f"Bearer {key or os.environ.get(settings.key_variable or '') or NO_KEY}",
-            **headers,
-        },
+        default_headers=HiddenValues(
+            _withheld()
+            | {"Authorization": f"Bearer {key or os.environ.get(settings.key_variable or '') or NO_KEY}"}
+            | headers
+        ),
         **common,
     )
 
@@ -130,13 +130,13 @@ def secrets_of(settings: ModelSettings) -> Secrets:
     return Secrets({os.environ.get(name, "") for name in (*variables, *named)})
 
 
-def resolved(headers: Mapping[str, str]) -> dict[str, str]:
-    """The headers, with each `env:NAME` replaced by what the variable holds.
+def resolved(headers: Mapping[str, str]) -> HiddenValues:
+    """The headers, with each `env:NAME` replaced by what the variable holds; no traceback with variables shows them.
 
     Raises:
         ConfigError: a variable is not set.
     """
-    found: dict[str, str] = {}
+    found = HiddenValues()
     for name, value in headers.items():
         variable = value.removeprefix("env:")
         if value.startswith("env:") and not os.environ.get(variable):
@@ -161,7 +161,7 @@ def _azure(settings: ModelSettings, headers: Mapping[str, str], common: Mapping[
         api_version=azure.api_version,
         # None lets the SDK read its own variables, a token of Entra ID among them.
         api_key=os.environ.get(settings.key_variable) if settings.key_variable else None,
-        default_headers={**_withheld(), **headers},
+        default_headers=HiddenValues({**_withheld(), **headers}),
         **common,
     )
 

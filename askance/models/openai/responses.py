@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from askance.chat import ChatResponse, TextPart, ToolCall, Usage
 from askance.errors import ConfigError, MalformedReply
 from askance.models.openai.chat import extras, format_name, is_strict, logprobs
-from askance.models.replies import clean_text, count, finish_of, incomplete, items, mapping, part_of, split_thinking
+from askance.models.replies import clean_text, finish_of, incomplete, items, mapping, part_of, split_thinking
 
 if TYPE_CHECKING:
     from askance.chat import ChatRequest, JsonObject, Message, Part, ResponseFormat
@@ -158,9 +158,9 @@ def _tool_call(item: Mapping[str, Any]) -> ToolCall:
 def _usage(usage: object) -> Usage:
     given, made = part_of(usage, "input_tokens_details"), part_of(usage, "output_tokens_details")
     return Usage(
-        input=count(part_of(usage, "input_tokens")),
-        output=count(part_of(usage, "output_tokens")),
-        cached=count(part_of(given, "cached_tokens")),
-        image=count(part_of(given, "image_tokens")),
-        thinking=count(part_of(made, "reasoning_tokens")),
+        input=part_of(usage, "input_tokens"),
+        output=part_of(usage, "output_tokens"),
+        cached=part_of(given, "cached_tokens"),
+        image=part_of(given, "image_tokens"),
+        thinking=part_of(made, "reasoning_tokens"),
     )

@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import asyncio
 import zlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -29,8 +29,17 @@ if TYPE_CHECKING:
 
     from askance.models.secrets import Secrets
 
-LARGEST_REPLY = 50 * 2**20
-"""Most bytes of a reply, unpacked."""
+LARGEST_REPLY = 16 * 2**20
+"""Most bytes of a reply, unpacked: more than the most values that are read take, log-probabilities among them."""
+
+LARGE_REPLY = 2**20
+"""Bytes, unpacked, from which on a reply is large."""
+
+LARGE_AT_ONCE = 4
+"""Large replies of one client that are read at once; the others wait, within the time that their calls have."""
+
+STEP = 2**18
+"""Most bytes that are unpacked in one step."""
 
 LARGEST_COMPLAINT = 64 * 2**10
 """Most bytes of an error's body; the rest is not read."""
@@ -46,14 +55,22 @@ _GZIP_OR_ZLIB = 47
 
 def bounding(secrets: Secrets) -> Callable[[Response], Awaitable[None]]:
     """A hook for responses that bounds their bodies, and blanks secrets out of their headers."""
+    large = asyncio.Semaphore(LARGE_AT_ONCE)
 
     async def bound(response: Response) -> None:
         clear_head(response, secrets)
+        coding = response.headers.get("transfer-encoding", "")
         packing = response.headers.pop("content-encoding", "").strip().lower()
         stream: Any = response.stream
         answered = response.status_code < 300
-        chunks = _answer(stream, packing) if answered else _complaint(stream, packing, secrets)
-        response.stream = body_of(chunks, stream.aclose)
+        body = _unpacked(stream, packing, coding)
+        chunks = _answer(body, large) if answered else _complaint(body, secrets)
+
+        async def close() -> None:
+            await chunks.aclose()
+            await stream.aclose()
+
+        response.stream = body_of(chunks, close)
 
     return bound
 
@@ -93,44 +110,54 @@ def _body() -> Callable[[AsyncIterator[bytes], Callable[[], Awaitable[None]]], A
     return Body
 
 
-async def _answer(stream: AsyncByteStream, packing: str) -> AsyncIterator[bytes]:
-    """The body of an answer.
+async def _answer(body: AsyncIterator[bytes], large: asyncio.Semaphore) -> AsyncGenerator[bytes]:
+    """The body of an answer; what is large waits for a place.
 
     Raises:
         MalformedReply: it is larger than `LARGEST_REPLY`, or cannot be unpacked.
     """
     size = 0
-    async for chunk in _unpacked(stream, packing, LARGEST_REPLY):
-        size += len(chunk)
-        if size > LARGEST_REPLY:
-            raise MalformedReply(TOO_LARGE)
-        yield chunk
+    async with AsyncExitStack() as place:
+        async for chunk in body:
+            if size <= LARGE_REPLY < size + len(chunk):
+                await place.enter_async_context(large)
+            size += len(chunk)
+            if size > LARGEST_REPLY:
+                raise MalformedReply(TOO_LARGE)
+            yield chunk
 
 
-async def _complaint(stream: AsyncByteStream, packing: str, secrets: Secrets) -> AsyncIterator[bytes]:
+async def _complaint(body: AsyncIterator[bytes], secrets: Secrets) -> AsyncGenerator[bytes]:
     """The beginning of an error's body, without secrets; empty where it cannot be read, since there is a status."""
     data = b""
     with suppress(Exception):
-        async for chunk in _unpacked(stream, packing, LARGEST_COMPLAINT):
+        async for chunk in body:
             data += chunk
             if len(data) > LARGEST_COMPLAINT:
                 break
     yield secrets.blanked(data)[:LARGEST_COMPLAINT]
 
 
-async def _unpacked(stream: AsyncByteStream, packing: str, most: int) -> AsyncIterator[bytes]:
+async def _unpacked(stream: AsyncByteStream, packing: str, coding: str) -> AsyncIterator[bytes]:
+    """The body as it was before it was packed for the way.
+
+    Raises:
+        MalformedReply: it is packed or sent in a way that was not asked for, or cannot be unpacked.
+    """
+    if coding.strip().lower() not in {"", "chunked", "identity"}:
+        raise MalformedReply(f"it is sent in the coding {coding[:40]!a}, which was not asked for")
     if packing in {"", "identity"}:
         async for chunk in stream:
             yield chunk
         return
     if packing not in {"gzip", "x-gzip", "deflate"}:
-        raise MalformedReply(f"it is packed by {packing[:40]!r}, which was not asked for")
+        raise MalformedReply(f"it is packed by {packing[:40]!a}, which was not asked for")
     unpacker = zlib.decompressobj(wbits=_GZIP_OR_ZLIB)
     try:
         async for chunk in stream:
-            yield unpacker.decompress(chunk, most + 1)
-            if unpacker.unconsumed_tail:
-                raise MalformedReply(TOO_LARGE)
+            yield unpacker.decompress(chunk, STEP)
+            while unpacker.unconsumed_tail:
+                yield unpacker.decompress(unpacker.unconsumed_tail, STEP)
         yield unpacker.flush()
     except zlib.error as error:
         raise MalformedReply(f"it cannot be unpacked ({error})") from error
@@ -143,6 +170,8 @@ IDLE = 5.0
 
 LONGEST_LINE = 32 * 2**10
 """Bytes of the status line and of each header of a reply, of which there are 128 at most."""
+
+TOO_LARGE_HEAD = f"its head is too large, with a header of more than {LONGEST_LINE >> 10} kB or more than 128 of them"
 
 
 @cache
@@ -334,7 +363,7 @@ def _failure(error: BaseException, request: Request) -> BaseException:
     """The client's error for `error`; `error` itself where it is none of aiohttp's."""
     for theirs, ours, words in _errors():
         if isinstance(error, theirs):
-            failure = ours(words.format(error), request=request)
+            failure = ours(TOO_LARGE_HEAD if _is_about_size(error) else words.format(error), request=request)
             system = getattr(error, "os_error", None) or error.__cause__
             # A time-out says no more, and comes from an error with aiohttp's frames.
             if isinstance(system, OSError) and not isinstance(system, TimeoutError):
@@ -344,12 +373,20 @@ def _failure(error: BaseException, request: Request) -> BaseException:
     return error
 
 
+def _is_about_size(error: BaseException) -> bool:
+    """Whether the head of a reply is beyond the limits; aiohttp says so in words alone."""
+    return str(getattr(error, "message", "")).startswith(("Got more than", "Too many headers"))
+
+
 @cache
 def _errors() -> Sequence[tuple[type[BaseException], type[TransportError], str]]:
     """Errors of aiohttp, the client's error for each, and its message; the first that fits is used."""
     import aiohttp
     import httpx2
     from aiohttp.http_exceptions import HttpProcessingError
+
+    class UnreadableReply(httpx2.RemoteProtocolError):
+        """A server answered, and what it sent is not HTTP as it is read here."""
 
     return (
         (aiohttp.ConnectionTimeoutError, httpx2.ConnectTimeout, "no connection in time"),
@@ -364,8 +401,8 @@ def _errors() -> Sequence[tuple[type[BaseException], type[TransportError], str]]
             "Server disconnected without sending a response.",
         ),
         (aiohttp.ClientPayloadError, httpx2.RemoteProtocolError, "the connection ended before the body was whole"),
-        (aiohttp.ClientResponseError, httpx2.RemoteProtocolError, "the reply is not HTTP"),
-        (HttpProcessingError, httpx2.RemoteProtocolError, "the reply is not HTTP"),
+        (aiohttp.ClientResponseError, UnreadableReply, "it is not HTTP"),
+        (HttpProcessingError, UnreadableReply, "it is not HTTP"),
         (aiohttp.InvalidURL, httpx2.UnsupportedProtocol, "the address is none of HTTP"),
         (aiohttp.NonHttpUrlClientError, httpx2.UnsupportedProtocol, "the address is none of HTTP"),
         (aiohttp.ClientError, httpx2.ReadError, "the connection broke"),

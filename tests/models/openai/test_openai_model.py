@@ -6,6 +6,7 @@ import logging
 import socket
 import traceback
 from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import httpx2
@@ -34,6 +35,7 @@ from askance.errors import (
     MalformedReply,
     ModelError,
     ModelNotFound,
+    NotHttp,
     RateLimited,
     ServerFault,
     UnknownFinish,
@@ -41,6 +43,7 @@ from askance.errors import (
 )
 from askance.images import Image
 from askance.models.budget import may_be_billed
+from askance.models.openai.client import build_client
 from askance.models.openai.openai_model import OpenAIModel, from_settings
 from askance.models.settings import Azure, ModelSettings
 from tests import replies
@@ -273,9 +276,9 @@ async def test_the_wait_that_is_asked_for(make: Make) -> None:
 
 
 async def test_a_reply_that_is_too_large(make: Make) -> None:
-    with FakeEndpoint([Reply(body=b"x" * (51 << 20))]) as endpoint, pytest.raises(MalformedReply) as caught:
+    with FakeEndpoint([Reply(body=b"x" * (17 << 20))]) as endpoint, pytest.raises(MalformedReply) as caught:
         await make(endpoint).generate(hello())
-    assert caught.value.message.endswith("cannot be read: it is larger than 50 MB.")
+    assert caught.value.message.endswith("cannot be read: it is larger than 16 MB.")
 
 
 async def test_a_call_that_is_cancelled_leaves_the_client_usable(make: Make) -> None:
@@ -473,6 +476,26 @@ async def test_no_trouble_shows_the_key_not_even_among_variables(
     assert ("generate" in said, KEY in said) == (True, False)
 
 
+MISSING: dict[str, tuple[ModelSettings, type[Exception]]] = {
+    "no key": (ModelSettings(id=ModelId("openai", "gpt-4o")), AuthError),
+    "no address for Azure": (ModelSettings(id=ModelId("openai", "m"), azure=Azure(api_version="1")), ConfigError),
+    "no other header": (at("http://localhost:1/v1", headers={"X-Other": "env:NOT_SET"}), ConfigError),
+    "no address": (at("http://["), ValueError),
+}
+
+
+@pytest.mark.parametrize(("settings", "error"), MISSING.values(), ids=MISSING)
+def test_a_client_that_cannot_be_made_shows_no_header_not_even_among_variables(
+    settings: ModelSettings, error: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_TOKEN", KEY)
+    headers = {"X-Token": "env:MY_TOKEN", **settings.headers}
+    with pytest.raises(error) as caught:
+        build_client(replace(settings, headers=headers))
+    shown = "".join(traceback.TracebackException.from_exception(caught.value, capture_locals=True).format())
+    assert ("X-Token" in shown, KEY in shown) == (True, False)
+
+
 async def with_variables(model: OpenAIModel) -> str:
     """The traceback of a call that fails, with the variables of its frames."""
     try:
@@ -507,7 +530,7 @@ async def test_a_call_that_was_read_may_be_billed(make: Make, reply: bytes) -> N
 
     async with await asyncio.start_server(closes, "127.0.0.1", 0) as server:
         port: int = server.sockets[0].getsockname()[1]
-        with pytest.raises(Unreachable) as caught:
+        with pytest.raises((NotHttp, Unreachable)) as caught:
             await make(f"http://127.0.0.1:{port}/v1").generate(hello())
     assert may_be_billed(caught.value)
 
