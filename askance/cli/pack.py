@@ -105,6 +105,7 @@ def _form(report: PackCheck, signature: Signature) -> dict[str, Any]:
                 "read_otherwise": list(run.read_otherwise),
                 "unchecked": run.unchecked,
                 "unrecorded": run.unrecorded,
+                "older_intervals": run.older_intervals,
                 "again": dict(run.again),
                 "changed": list(run.changed),
             }
@@ -157,6 +158,9 @@ def _about(run: RunCheck) -> Iterator[str]:
         yield f"    {many(run.unchecked, 'sample')} not checked: {run.why_unchecked}"
     if run.unrecorded:
         yield f"    {many(run.unrecorded, 'sample')} without an answer: the calls failed and left no record"
+    if run.older_intervals:
+        some = many(run.older_intervals, "interval is", "intervals are")
+        yield f"    {some} as older statistics made them: none, or without width where all samples agree"
     yield from (f"    {difference}" for difference in (*run.differences, *run.read_otherwise))
     if run.again:
         yield f"  run again: {', '.join(f'{count:,} {change}' for change, count in sorted(run.again.items()))}"

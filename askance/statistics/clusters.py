@@ -8,16 +8,20 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from askance.errors import UsageError
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
+
+    Floats = npt.NDArray[np.float64]
+
+Row = TypeVar("Row")
 
 ClusterKey = str | int
 """Name of a cluster, such as an image's id, or of a stratum."""
@@ -153,6 +157,39 @@ def cluster_rows(
     order = np.argsort(codes, kind="stable")
     rows = np.split(order, np.cumsum(np.bincount(codes, minlength=sum(counts)))[:-1]) if n else []
     return [rows[block] for block in blocks(counts)]
+
+
+def cluster_sums(
+    rows: Floats | Sequence[Sequence[float]],
+    clusters: Sequence[ClusterKey] | None,
+    strata: Sequence[ClusterKey] | None = None,
+) -> list[Floats]:
+    """The sum of each cluster's rows, shape (clusters, columns), for each stratum, in the order of the clusters' names.
+
+    Raises:
+        UsageError: rows differ in length, or clusters or strata and rows in number.
+    """
+    import numpy as np
+
+    table = np.asarray(rows, dtype=np.float64)
+    if table.ndim != 2:
+        msg = "Rows of numbers to be summed must all be equally long."
+        raise UsageError(msg, hint="Give each row as many numbers as the first.")
+    codes, counts = cluster_codes(clusters, strata, n=len(table))
+    sums = np.zeros((sum(counts), table.shape[1]))
+    np.add.at(sums, codes, table)
+    return [sums[block] for block in blocks(counts)]
+
+
+def mean_over_strata(
+    statistic: Callable[[Sequence[Row]], float | None], rows: Sequence[Row], strata: Sequence[Sequence[int]]
+) -> float | None:
+    """The plain mean of a statistic over strata, each a list of indices of rows; None where one has no value."""
+    figures = [statistic([rows[index] for index in stratum]) for stratum in strata]
+    known = [figure for figure in figures if figure is not None]
+    if len(known) < len(figures):
+        return None
+    return known[0] if len(known) == 1 else math.fsum(known) / len(known)
 
 
 def finite_array(values: Sequence[float]) -> npt.NDArray[np.float64]:

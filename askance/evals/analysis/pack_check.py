@@ -13,6 +13,7 @@ from askance import __version__
 from askance.errors import AskanceError, UsageError
 from askance.evals.analysis.rescore import RerunOutcome, read_again, rerun, rescored
 from askance.evals.catalog import packaged
+from askance.evals.metric import STATISTICS, with_older_interval
 from askance.evals.run_format import CALLS
 from askance.evals.tables import task_tables
 from askance.evals.yaml_task import task_from_form
@@ -48,6 +49,8 @@ class RunCheck:
     why_unchecked: str = ""
     unrecorded: int = 0
     """How many samples have no answer because of a call without a record, such as one that failed."""
+    older_intervals: int = 0
+    """How many figures have the interval of older statistics: none, or one without width."""
     again: Mapping[RerunOutcome, int] = field(default_factory=dict["RerunOutcome", int])
     """How many samples were run again, by outcome; empty if that was not asked for."""
     changed: tuple[str, ...] = ()
@@ -129,6 +132,7 @@ async def _checked(run: Run, tasks: Mapping[str, type[Task]], *, again: bool) ->
     differences = [*_records(run), *_rankings(run)]
     results: Counter[RerunOutcome] = Counter()
     changed: list[str] = []
+    older = 0
     own = read = run
     found = _RereadRun(run.answers)
     try:
@@ -139,10 +143,12 @@ async def _checked(run: Run, tasks: Mapping[str, type[Task]], *, again: bool) ->
         found = await _read(run, task)
         try:
             answers, figures = await rescored(run, task)
+            figures, older = _as_figured_by(run, figures)
             differences += [*_scores(run.answers, answers), *_figures(run.figures, figures), *_outcomes(run)]
             own = read = run.scored(answers, figures)
             if found.different:
                 answers, figures = await rescored(run.scored(found.answers, figures), task)
+                figures, _ = _as_figured_by(run, figures)
                 found.figures = list(_figures(own.figures, figures))
                 read = run.scored(answers, figures)
         except AskanceError as error:
@@ -162,10 +168,20 @@ async def _checked(run: Run, tasks: Mapping[str, type[Task]], *, again: bool) ->
         unchecked=found.unchecked,
         why_unchecked=found.why,
         unrecorded=found.unrecorded,
+        older_intervals=older,
         again=dict(results),
         changed=tuple(changed),
     )
     return own, read, checked
+
+
+def _as_figured_by(run: Run, figures: Sequence[Figure]) -> tuple[Sequence[Figure], int]:
+    """The figures with the intervals of the run's version of the statistics, and how many of them are not today's."""
+    if run.statistics >= STATISTICS:
+        return figures, 0
+    was = {figure.metric: figure for figure in run.figures}
+    found = [with_older_interval(figure, was.get(figure.metric)) for figure in figures]
+    return found, sum(old != new for old, new in zip(found, figures, strict=True))
 
 
 @dataclass

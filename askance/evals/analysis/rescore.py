@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from askance.concurrency import map_in_order
 from askance.errors import UsageError
+from askance.evals.metric import STATISTICS
 from askance.evals.run import Run, line_of_answer
 from askance.evals.run_configuration import links_of_today
 from askance.evals.run_folder import amending, keep_ranking, write_lines
-from askance.evals.run_format import PROMPTS, READ_BY, SAMPLES, SCORES
+from askance.evals.run_format import FIGURED_BY, PROMPTS, READ_BY, SAMPLES, SCORES
 from askance.evals.scorer import figures_of, scored, unscored_note, write_scores
 from askance.evals.solver import solved
 from askance.models import Engine, use_draw
@@ -216,7 +217,14 @@ async def rescore(
         answers, figures = await rescored(now, task, convention=convention)
         write_scores(run.path / SCORES, answers)
         read_by = {READ_BY: READERS} if reread and not kept else {}
-        change({**_described(now, task, answers), **read_by, "figures": [figure.form() for figure in figures]})
+        change(
+            {
+                **_described(now, task, answers),
+                **read_by,
+                FIGURED_BY: STATISTICS,
+                "figures": [figure.form() for figure in figures],
+            }
+        )
     count = len(found.answers) if reread else 0
     return RescoreResult(run=Run.open(run.path), reread=count, changed=changed, kept=kept)
 
