@@ -50,6 +50,9 @@ def compare(
 ) -> None:
     """Say whether A is better or worse than B, or tied at this size, sample by sample; and so of several runs.
 
+    A call that failed or was filtered, and a sample that is missing, is no answer of the model. Where the verdict would
+    be another one if such samples were right, it is not decided, and the command that asks again is named.
+
     Runs of `askance run --out` have no scores: of these it says picture by picture which links answer otherwise.
 
     Only samples that all runs have are compared. Where several figures that were named or several runs are compared, p
@@ -109,6 +112,7 @@ def _of_two(found: RunsComparison) -> Iterator[str]:
     one, other = found.names
     common = found.common
     yield from (each.sentence for each in found.metrics)
+    yield from found.ways_out
     yield ""
     first = next((each for each in found.metrics if each.by_sample is not None), None)
     if first is not None and first.by_sample is not None:
@@ -133,6 +137,8 @@ def _of_several(found: RunsComparison) -> Iterator[str]:
     yield from _table(found.metrics)
     yield ""
     yield from (f"· {note}." for note in (*counts_of(found), *notes_of_tests(found)))
+    yield from (f"· {each.sentence}" for each in found.metrics if each.verdict == "undecided")
+    yield from (f"· {way}" for way in found.ways_out)
 
 
 def _of_pictures(found: RunsComparison) -> Iterator[str]:

@@ -270,7 +270,7 @@ def _interval(metric: Metric, rows: Sequence[Scored], *, seed: int) -> Interval 
         ).interval
     # Rows are places in a matrix that also holds those of the ends, so that a draw is one step of numpy.
     ends, count = _ends(metric, rows), len(matrix)
-    whole = matrix if ends is None else _stacked(matrix, *ends)
+    whole = matrix if ends is None else stacked(matrix, *ends)
     return statistics.cluster_bootstrap(
         lambda drawn: metric.figured(whole[drawn]),
         range(count),
@@ -282,19 +282,23 @@ def _interval(metric: Metric, rows: Sequence[Scored], *, seed: int) -> Interval 
 
 
 def _ends(metric: Metric, rows: Sequence[Scored]) -> tuple[Matrix, Matrix] | None:
+    ends = [(row.if_wrong, row.if_right) if row.ends is None else row.ends() for row in rows]
+    return ends_of_rows(metric, [row.score or row.if_wrong for row in rows], ends)
+
+
+def ends_of_rows(
+    metric: Metric, scores: Sequence[Score], ends: Sequence[tuple[Score, Score] | None]
+) -> tuple[Matrix, Matrix] | None:
     """The columns as they would be if all answers were wrong, and if all were right; None where one would lack them."""
-    found = [(row.if_wrong, row.if_right) if row.ends is None else row.ends() for row in rows]
-    known = [pair for pair in found if pair is not None and all(map(metric.covers, pair))]
-    if len(known) < len(rows):
-        return None
+    known = [pair for pair in ends if pair is not None and all(map(metric.covers, pair))]
     wrong, right = ([pair[end] for pair in known] for end in (0, 1))
-    scores = [row.score or row.if_wrong for row in rows]
-    if not metric.strata_of(wrong) == metric.strata_of(right) == metric.strata_of(scores):
+    if len(known) < len(ends) or not metric.strata_of(wrong) == metric.strata_of(right) == metric.strata_of(scores):
         return None
     return metric.matrix(wrong), metric.matrix(right)
 
 
-def _stacked(*matrices: Matrix) -> Matrix:
+def stacked(*matrices: Matrix) -> Matrix:
+    """One below the other."""
     import numpy as np
 
     return np.vstack(matrices)

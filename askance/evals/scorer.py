@@ -143,11 +143,11 @@ def _row(answer: SampleResult, scorer: Scorer) -> Scored:
         score=answer.score,
         if_wrong=answer.score,
         if_right=answer.score,
-        ends=cache(partial(_ends, answer.sample, scorer)),
+        ends=cache(partial(ends_of, answer.sample, scorer)),
     )
 
 
-def _ends(sample: Sample, scorer: Scorer) -> tuple[Score, Score] | None:
+def ends_of(sample: Sample, scorer: Scorer) -> tuple[Score, Score] | None:
     """`bounds_of` a sample that has a score; None where they cannot be told, since only an interval needs them."""
     try:
         return bounds_of(sample, scorer)

@@ -29,6 +29,7 @@ from .comparison import compare_paired as compare_paired
 from .comparison import compare_statistics as compare_statistics
 from .comparison import compare_totals as compare_totals
 from .comparison import holm_adjusted as holm_adjusted
+from .comparison import settled as settled
 from .correction import ClusteredScores as ClusteredScores
 from .correction import clustered_rogan_gladen as clustered_rogan_gladen
 from .correction import prediction_powered_mean as prediction_powered_mean

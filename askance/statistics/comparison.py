@@ -46,7 +46,8 @@ if TYPE_CHECKING:
 
 Row = TypeVar("Row")
 
-Verdict = Literal["better", "worse", "tied"]
+Verdict = Literal["better", "worse", "tied", "undecided"]
+"""`undecided`: it would be another one if samples without an answer were counted otherwise; see `settled`."""
 
 Ground = Literal["compared", "no pairs", "one cluster", "no difference", "no spread", "no value"]
 """Why a verdict is what it is: all but `compared` are tied because nothing could tell the two apart.
@@ -106,6 +107,8 @@ class Comparison:
         figures = f"{_figure(self.figure_a, unit)} against {_figure(self.figure_b, unit)}"
         size = _size(self.n, self.n_clusters, cluster)
         evidence = f"{figures}, a difference of {_change(self.difference, unit)}{self._evidence(unit)}, over {size}"
+        if self.verdict == "undecided":
+            return f"Which of {name_a} and {name_b} is better on {metric} is not decided: {evidence}."
         if self.verdict != "tied":
             return f"{name_a} is {self.verdict} than {name_b} on {metric}: {evidence}."
         return f"{name_a} and {name_b} are tied on {metric} at this size: {evidence}. {self._power_sentence(unit)}"
@@ -423,6 +426,12 @@ def holm_adjusted(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
         with_verdict(replace(comparison, p=None if comparison.p is None else p, family=len(comparisons)))
         for comparison, p in zip(comparisons, adjusted, strict=True)
     )
+
+
+def settled(comparison: Comparison, ways: Sequence[Comparison]) -> Comparison:
+    """The comparison, undecided unless its verdict is that of the same comparison counted in other ways."""
+    alike = all(way.verdict == comparison.verdict for way in ways)
+    return comparison if alike else replace(comparison, verdict="undecided")
 
 
 def with_verdict(comparison: Comparison) -> Comparison:
