@@ -14,19 +14,25 @@ from scipy.special import gammaln, xlogy
 
 from askance.errors import UsageError
 from askance.statistics import (
+    Agreement,
     Comparison,
     Interval,
+    Resampling,
     bootstrap_mean,
     bootstrap_totals,
     bounded_means,
     bounded_statistics,
     bounded_totals,
     cluster_bootstrap,
+    cohen_kappa,
     compare_paired,
     compare_statistics,
     compare_totals,
+    gwet_ac1,
+    krippendorff_alpha,
     mean_estimate,
     paired_score_interval,
+    pairwise_agreement,
     wilson,
 )
 
@@ -207,6 +213,25 @@ def test_where_all_agree_an_interval_reaches_to_what_was_not_seen(
     interval: Callable[[], Interval | None], expected: tuple[float, float]
 ) -> None:
     assert limits(interval()) == pytest.approx(expected)
+
+
+VOTES = [["yes", "yes"], ["no", "no"]] * 4
+MEASURES: dict[str, Callable[[Resampling], Agreement]] = {
+    "pairs": lambda how: pairwise_agreement(VOTES, resampling=how),
+    "one label": lambda how: pairwise_agreement([["yes", "yes"]] * 8, resampling=how),
+    "kappa": lambda how: cohen_kappa(*zip(*VOTES, strict=True), resampling=how),
+    "AC1": lambda how: gwet_ac1(VOTES, resampling=how),
+    "alpha": lambda how: krippendorff_alpha(VOTES, resampling=how),
+}
+
+
+@pytest.mark.parametrize("measure", MEASURES.values(), ids=MEASURES)
+def test_raters_who_always_agree_may_differ_on_what_was_not_seen(measure: Callable[[Resampling], Agreement]) -> None:
+    found = measure(Resampling(seed=0, draws=50))
+    low, high = limits(found.interval)
+
+    assert found.value == high == 1
+    assert 0 < low < 0.7
 
 
 UNBOUNDED: dict[str, Callable[[], Interval | None]] = {

@@ -512,7 +512,7 @@ class _Row:
 def _rows(common: CommonSamples, scoring: Scorer, convention: MissingAnswerPolicy) -> Iterator[_Row]:
     for place, row in enumerate(common.rows):
         scores = tuple(answer.score or scoring.if_wrong(answer.sample) for answer in row)
-        reasons = tuple(map(no_answer_of, row))
+        reasons = tuple(no_answer_of(answer) for answer in row)
         yield _Row(place, row[0].sample, scores, reasons, convention == "wrong" or not any(reasons))
 
 
@@ -525,8 +525,8 @@ def _missing(runs: tuple[Run, Run], scoring: Scorer) -> Iterator[_Row]:
         for answer in has.answers:
             if (answer.sample.id, answer.epoch) not in there:
                 wrong = scoring.if_wrong(answer.sample)
-                scores, own = (wrong, answer.score or wrong), no_answer_of(answer)
-                row = _Row(-1, answer.sample, scores, ("missing", own))
+                scores = (wrong, answer.score or wrong)
+                row = _Row(-1, answer.sample, scores, ("missing", no_answer_of(answer)))
                 yield row if lacks is runs[0] else _of_two(row, (1, 0))
 
 
