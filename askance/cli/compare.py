@@ -114,7 +114,8 @@ def _of_two(found: RunsComparison) -> Iterator[str]:
     yield from (each.sentence for each in found.metrics)
     yield from found.ways_out
     yield ""
-    first = next((each for each in found.metrics if each.by_sample is not None), None)
+    decided = (each for each in found.metrics if each.verdict != "undecided")
+    first = next((each for each in decided if each.by_sample is not None), None)
     if first is not None and first.by_sample is not None:
         better, worse, tied = first.by_sample
         yield f"By {first.metric}: {one} better on {many(better, 'sample')}, {other} on {worse:,}, as good on {tied:,}."

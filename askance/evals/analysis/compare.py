@@ -512,8 +512,8 @@ class _Row:
 def _rows(common: CommonSamples, scoring: Scorer, convention: MissingAnswerPolicy) -> Iterator[_Row]:
     for place, row in enumerate(common.rows):
         scores = tuple(answer.score or scoring.if_wrong(answer.sample) for answer in row)
-        reasons = tuple(no_answer_of(answer) for answer in row)
-        yield _Row(place, row[0].sample, scores, reasons, convention == "wrong" or not any(reasons))
+        counted = convention == "wrong" or all(answer.score is not None for answer in row)
+        yield _Row(place, row[0].sample, scores, tuple(no_answer_of(answer) for answer in row), counted)
 
 
 def _missing(runs: tuple[Run, Run], scoring: Scorer) -> Iterator[_Row]:
