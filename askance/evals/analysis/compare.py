@@ -416,7 +416,7 @@ def compare(
     scoring = task_of(runs[0], task).of_run(runs[0].configuration["options"], engine=engine).scorer()
     rows = [*_rows(common, scoring, convention or runs[0].convention)]
     counted = [row for row in rows if row.counted]
-    chosen, names = _chosen(scoring.metrics, metric, counted), _names(runs)
+    chosen, names = _chosen(scoring.metrics, metric, rows), _names(runs)
     main = {each.name for each in (chosen if metric is not None else chosen[:1])}
     found = [
         _compared(
@@ -634,6 +634,8 @@ def _counted_so(row: _Row, scoring: Scorer, *, counted: Collection[NoAnswer], ag
 
 def _tested(metric: Metric, rows: Sequence[_Row], scoring: Scorer, *, seed: int) -> Comparison:
     """Two runs compared by the scores of rows, which all have the metric."""
+    if not rows:
+        return compare_paired([], [], seed=seed, higher_is_better=metric.better == "higher")
     one, other = [row.scores[0] for row in rows], [row.scores[1] for row in rows]
     clusters, strata, higher = [row.sample.cluster for row in rows], metric.strata_of(one), metric.better == "higher"
     a, b = metric.matrix(one), metric.matrix(other)

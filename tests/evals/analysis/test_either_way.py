@@ -127,6 +127,13 @@ def test_by_the_other_convention_failed_calls_are_still_counted_either_way() -> 
     assert (found.comparison.n, found.verdict) == (8, "undecided")
 
 
+def test_where_one_run_answered_nothing_the_other_convention_decides_nothing() -> None:
+    (found,) = compare(run("a", "1" * 8), run("b", "f" * 8), convention="answered")
+
+    assert (found.comparison.n, found.verdict) == (0, "undecided")
+    assert "b has 0.00 % if those without an answer are wrong and 100.00 % if they are right." in found.sentence
+
+
 def test_a_sample_that_a_run_should_have_and_has_not_is_counted_either_way() -> None:
     a, b = run("a", "1" * 10), run("b", "0" * 6 + "1" * 4)
     assert compare(a, b).metrics[0].verdict == "better"
