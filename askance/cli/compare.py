@@ -50,9 +50,6 @@ def compare(
 ) -> None:
     """Say whether A is better or worse than B, or tied at this size, sample by sample; and so of several runs.
 
-    A call that failed or was filtered, and a sample that is missing, is no answer of the model. Where the verdict would
-    be another one if such samples were right, it is not decided, and the command that asks again is named.
-
     Runs of `askance run --out` have no scores: of these it says picture by picture which links answer otherwise.
 
     Only samples that all runs have are compared. Where several figures that were named or several runs are compared, p
