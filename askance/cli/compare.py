@@ -108,8 +108,10 @@ def _of_two(found: RunsComparison) -> Iterator[str]:
     one, other = found.names
     common = found.common
     yield from (each.sentence for each in found.metrics)
+    yield from found.ways_out
     yield ""
-    first = next((each for each in found.metrics if each.by_sample is not None), None)
+    decided = (each for each in found.metrics if each.verdict != "undecided")
+    first = next((each for each in decided if each.by_sample is not None), None)
     if first is not None and first.by_sample is not None:
         better, worse, tied = first.by_sample
         yield f"By {first.metric}: {one} better on {many(better, 'sample')}, {other} on {worse:,}, as good on {tied:,}."
@@ -132,6 +134,8 @@ def _of_several(found: RunsComparison) -> Iterator[str]:
     yield from _table(found.metrics)
     yield ""
     yield from (f"· {note}." for note in (*counts_of(found), *notes_of_tests(found)))
+    yield from (f"· {each.sentence}" for each in found.metrics if each.verdict == "undecided")
+    yield from (f"· {way}" for way in found.ways_out)
 
 
 def _of_pictures(found: RunsComparison) -> Iterator[str]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, fields
-from functools import cached_property
+from dataclasses import asdict, dataclass, fields, replace
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from typing_extensions import override
@@ -30,6 +30,9 @@ CONVENTIONS: dict[MissingAnswerPolicy, str] = {
     "answered": "samples without an answer are left out",
 }
 
+
+STATISTICS = 2
+"""Version of the intervals of figures. Before 2, those of samples that all agree had no width or were missing."""
 
 Better = Literal["higher", "lower", "neither"]
 """Whether higher or lower values of a metric are better; runs are not compared by a metric with `neither`."""
@@ -169,8 +172,11 @@ class Scored:
     score: Score | None
     """None if there is no answer."""
     if_wrong: Score
-    """The score of a wrong answer; `if_right` is that of a right one."""
+    """The score of a wrong answer; `if_right` is that of a right one. They are the score itself where there is one."""
     if_right: Score
+    ends: Callable[[], tuple[Score, Score] | None] | None = None
+    """Gives the scores of a wrong and of a right answer even where there is a score; they bound the interval where all
+    samples agree. None: they are `if_wrong` and `if_right`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,13 +213,27 @@ class Figure:
         return cls(**fields)
 
 
+def with_older_interval(now: Figure, was: Figure | None) -> Figure:
+    """`now` with the interval that version 1 gave where all samples agree, if `was` has it: none, or one without width.
+
+    Args:
+        now: as it is worked out today.
+        was: the same figure of a run of version 1, if it has one.
+    """
+    if was is None or (now.interval is not None and now.interval.method != "unseen clusters"):
+        return now
+    if was.interval is None or was.interval.low == was.interval.high == was.value:
+        return replace(now, interval=was.interval)
+    return now
+
+
 def figure(
     metric: Metric, rows: Sequence[Scored], *, convention: MissingAnswerPolicy = "wrong", seed: int = 0
 ) -> Figure:
     """The figure of `metric` over `rows`.
 
     The interval is Wilson's for a share of independent samples, else a bootstrap of whole clusters, within the metric's
-    strata if it has any.
+    strata if it has any; where all samples agree, it reaches to what samples that were not seen could make of it.
 
     Args:
         metric: the metric.
@@ -225,11 +245,10 @@ def figure(
     answered = [row for row in about if row.score is not None]
     counted = _counted(metric, rows, convention=convention)
     scores = [row.score or row.if_wrong for row in counted]
-    clusters = [row.cluster for row in counted]
     return Figure(
         metric=metric.name,
         value=metric.of(scores),
-        interval=_interval(metric, scores, clusters, seed=seed),
+        interval=_interval(metric, counted, seed=seed),
         convention=convention,
         samples=len(about),
         clusters=len({row.cluster for row in about}),
@@ -247,17 +266,56 @@ def _counted(metric: Metric, rows: Sequence[Scored], *, convention: MissingAnswe
     return about if convention == "wrong" else [row for row in about if row.score is not None]
 
 
-def _interval(metric: Metric, scores: Sequence[Score], clusters: Sequence[str], *, seed: int) -> Interval | None:
-    if not scores:
+def _interval(metric: Metric, rows: Sequence[Scored], *, seed: int) -> Interval | None:
+    if not rows:
         return None
+    scores, clusters = [row.score or row.if_wrong for row in rows], [row.cluster for row in rows]
     matrix, strata = metric.matrix(scores), metric.strata_of(scores)
     if metric.of_sums is not None:
-        return statistics.bootstrap_totals(metric.totalled, matrix, clusters, strata=strata, seed=seed)
+        bounds = partial(_ends, metric, rows)
+        return statistics.bootstrap_totals(metric.totalled, matrix, clusters, strata=strata, bounds=bounds, seed=seed)
     if metric.statistic is None:
         values: list[float] = matrix[:, 0].tolist()
         binary = all(value in {0.0, 1.0} for value in values)
-        return statistics.mean_estimate(values, clusters, strata=strata, seed=seed, binary=binary).interval
-    # Rows are places in the matrix, so that a draw is one step of numpy.
+        return statistics.mean_estimate(
+            values, clusters, strata=strata, bounds=lambda: _columns(_ends(metric, rows)), seed=seed, binary=binary
+        ).interval
+    # Rows are places in a matrix that also holds those of the ends, so that a draw is one step of numpy.
+    ends, count = _ends(metric, rows), len(matrix)
+    whole = matrix if ends is None else stacked(matrix, *ends)
     return statistics.cluster_bootstrap(
-        lambda drawn: metric.figured(matrix[drawn]), range(len(matrix)), clusters, strata=strata, seed=seed
+        lambda drawn: metric.figured(whole[drawn]),
+        range(count),
+        clusters,
+        strata=strata,
+        bounds=None if ends is None else lambda: (range(count, 2 * count), range(2 * count, 3 * count)),
+        seed=seed,
     )
+
+
+def _ends(metric: Metric, rows: Sequence[Scored]) -> tuple[Matrix, Matrix] | None:
+    ends = [(row.if_wrong, row.if_right) if row.ends is None else row.ends() for row in rows]
+    return ends_of_rows(metric, [row.score or row.if_wrong for row in rows], ends)
+
+
+def ends_of_rows(
+    metric: Metric, scores: Sequence[Score], ends: Sequence[tuple[Score, Score] | None]
+) -> tuple[Matrix, Matrix] | None:
+    """The columns as they would be if all answers were wrong, and if all were right; None where one would lack them."""
+    known = [pair for pair in ends if pair is not None and all(map(metric.covers, pair))]
+    wrong, right = ([pair[end] for pair in known] for end in (0, 1))
+    if len(known) < len(ends) or not metric.strata_of(wrong) == metric.strata_of(right) == metric.strata_of(scores):
+        return None
+    return metric.matrix(wrong), metric.matrix(right)
+
+
+def stacked(*matrices: Matrix) -> Matrix:
+    """One below the other."""
+    import numpy as np
+
+    return np.vstack(matrices)
+
+
+def _columns(ends: tuple[Matrix, Matrix] | None) -> tuple[list[float], list[float]] | None:
+    """The first column of each matrix."""
+    return None if ends is None else (ends[0][:, 0].tolist(), ends[1][:, 0].tolist())

@@ -17,12 +17,13 @@ from askance.amounts import many
 from askance.chains.output_line import line_of, link_values
 from askance.errors import UsageError
 from askance.evals.exports.frames import pandas_frame, polars_frame
-from askance.evals.metric import Figure, MissingAnswerPolicy
+from askance.evals.metric import STATISTICS, Figure, MissingAnswerPolicy
 from askance.evals.report.elements import Drawing, drawing_of, interval_text
 from askance.evals.report.html import render
 from askance.evals.run_folder import records_of
 from askance.evals.run_format import (
     COUNTERS,
+    FIGURED_BY,
     LARGEST_PROMPT,
     PROMPTS,
     READ_BY,
@@ -101,6 +102,8 @@ class Run:
     """Version of askance that wrote it."""
     readers: int | None = None
     """Version of the reply readers, `askance.nodes.reply.READERS` at the time; None if it is not known."""
+    statistics: int = STATISTICS
+    """Version of the intervals, `askance.evals.metric.STATISTICS` at the time."""
     kept: bool = True
     """Whether it lies in the folder `path`."""
 
@@ -128,6 +131,7 @@ class Run:
             origin=form.get("origin", {}),
             made_by=form.get("askance", ""),
             readers=form.get(READ_BY),
+            statistics=form.get(FIGURED_BY, 1),
         )
 
     @property

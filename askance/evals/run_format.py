@@ -42,6 +42,8 @@ COUNTERS = "counters"
 """Entry of `run.json`: what models computed and what they found on record, by name."""
 READ_BY = "readers"
 """Entry of `run.json`: version of the reply readers, `askance.nodes.reply.READERS`."""
+FIGURED_BY = "statistics"
+"""Entry of `run.json`: version of the intervals, `askance.evals.metric.STATISTICS`; runs of version 1 have none."""
 
 LARGEST_DESCRIPTION = 64 << 20
 """Most bytes of a `run.json`."""
@@ -126,6 +128,7 @@ class RunForm(TypedDict):
     askance: NotRequired[str]
     prices: NotRequired[str]
     readers: NotRequired[Count]
+    statistics: NotRequired[Count]
     hash: NotRequired[str]
     started: NotRequired[str]
     finished: NotRequired[str]

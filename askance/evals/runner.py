@@ -20,9 +20,10 @@ from askance.chat import key_of
 from askance.concurrency import map_in_order
 from askance.errors import FATAL, OverBudget, UsageError
 from askance.evals.evaluation import Evaluation
+from askance.evals.metric import STATISTICS
 from askance.evals.run import Run, SampleResult, answer_of, line_of_answer, name_of_line
 from askance.evals.run_folder import RunFolder
-from askance.evals.run_format import BATCHES, PROMPTS, SCORES
+from askance.evals.run_format import BATCHES, FIGURED_BY, PROMPTS, SCORES
 from askance.evals.sample import EXAMPLES, Prediction, Sample, sample_text, samples_digest
 from askance.evals.scorer import Scorer, figures_of, notes_on, scored, write_scores
 from askance.evals.solver import ChainSolver, form_of, plain, solved
@@ -156,6 +157,7 @@ async def aevaluate(
         also = _further_keys(running.answers, models)
         more = {
             "figures": [figure.form() for figure in figures],
+            FIGURED_BY: STATISTICS,
             "notes": [*scoring.notes, *task.notes, *notes_on(running.answers, scoring, convention=convention)],
             "data_notes": list(task.notes),
             "left": running.progress.left,

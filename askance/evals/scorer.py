@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from askance.amounts import many
@@ -155,9 +156,25 @@ def figures_of(
 
 
 def _row(answer: SampleResult, scorer: Scorer) -> Scored:
+    if answer.score is None:
+        wrong, right = bounds_of(answer.sample, scorer)
+        return Scored(cluster=answer.sample.cluster, score=None, if_wrong=wrong, if_right=right)
     # A score is its own lower and upper bound.
-    bounds = bounds_of(answer.sample, scorer) if answer.score is None else (answer.score, answer.score)
-    return Scored(cluster=answer.sample.cluster, score=answer.score, if_wrong=bounds[0], if_right=bounds[1])
+    return Scored(
+        cluster=answer.sample.cluster,
+        score=answer.score,
+        if_wrong=answer.score,
+        if_right=answer.score,
+        ends=cache(partial(ends_of, answer.sample, scorer)),
+    )
+
+
+def ends_of(sample: Sample, scorer: Scorer) -> tuple[Score, Score] | None:
+    """`bounds_of` a sample that has a score; None where they cannot be told, since only an interval needs them."""
+    try:
+        return bounds_of(sample, scorer)
+    except UsageError:
+        return None
 
 
 def bounds_of(sample: Sample, scorer: Scorer) -> tuple[Score, Score]:

@@ -22,10 +22,14 @@ from .classification import recall as recall
 from .classification import roc_area as roc_area
 from .comparison import Comparison as Comparison
 from .comparison import Verdict as Verdict
+from .comparison import bounded_means as bounded_means
+from .comparison import bounded_statistics as bounded_statistics
+from .comparison import bounded_totals as bounded_totals
 from .comparison import compare_paired as compare_paired
 from .comparison import compare_statistics as compare_statistics
 from .comparison import compare_totals as compare_totals
 from .comparison import holm_adjusted as holm_adjusted
+from .comparison import settled as settled
 from .correction import ClusteredScores as ClusteredScores
 from .correction import clustered_rogan_gladen as clustered_rogan_gladen
 from .correction import prediction_powered_mean as prediction_powered_mean
@@ -43,6 +47,7 @@ from .linkage import linkage_clusters as linkage_clusters
 from .paired_tests import holm as holm
 from .paired_tests import mcnemar_exact as mcnemar_exact
 from .paired_tests import paired_cluster_bootstrap as paired_cluster_bootstrap
+from .paired_tests import paired_score_interval as paired_score_interval
 from .paired_tests import sign_flip as sign_flip
 from .paired_tests import smallest_detectable_difference as smallest_detectable_difference
 from .paired_tests import swap_test as swap_test

@@ -69,7 +69,8 @@ def cohen_kappa(
     votes = list(zip(a, b, strict=True))
     labels = _labels(votes)
     codes = np.array([[labels.get(x, -1), labels.get(y, -1)] for x, y in votes], dtype=np.int64).reshape(-1, 2)
-    return _agreement("cohen kappa", lambda rows: _kappa(rows, len(labels)), codes, votes=votes, resampling=resampling)
+    categories = max(2, len(labels))
+    return _agreement("cohen kappa", lambda rows: _kappa(rows, categories), codes, votes=votes, resampling=resampling)
 
 
 def gwet_ac1(votes: Votes, *, categories: int = 2, resampling: Resampling | None = None) -> Agreement:
@@ -114,10 +115,16 @@ def _agreement(
 ) -> Agreement:
     interval = None
     if resampling is not None:
+        import numpy as np
+
+        count = len(rows)
+        apart, alike = _codes_at_ends(rows) if measure == "cohen kappa" else _counts_at_ends(rows)
+        whole = np.vstack([rows, apart, alike])
         interval = cluster_bootstrap(
-            lambda indices: compute(rows[list(indices)]),
-            range(len(rows)),
+            lambda indices: compute(whole[list(indices)]),
+            range(count),
             resampling.clusters,
+            bounds=lambda: (range(count, 2 * count), range(2 * count, 3 * count)),
             seed=resampling.seed,
             draws=resampling.draws,
         )
@@ -128,6 +135,30 @@ def _agreement(
         items=sum(sum(label is not None for label in row) > 1 for row in votes),
         raters=max(map(len, votes), default=0),
     )
+
+
+def _codes_at_ends(codes: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """The items as two raters would label them who never agree, and who always do."""
+    import numpy as np
+
+    known = (codes >= 0).all(axis=1)
+    largest = max(1, int(codes.max(initial=0)))
+    apart = np.where(codes[:, 0] < largest, codes[:, 0] + 1, 0)
+
+    def second(other: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        return np.column_stack([codes[:, 0], np.where(known, other, codes[:, 1])])
+
+    return second(apart), second(codes[:, 0])
+
+
+def _counts_at_ends(counts: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """The items as raters would label them who agree as little as can be, and who always do."""
+    import numpy as np
+
+    given, labels = counts.sum(axis=1)[:, None], counts.shape[1]
+    columns = np.arange(labels, dtype=np.int64)
+    apart = given // labels + (columns < given % labels)
+    return apart, np.where(columns == counts.argmax(axis=1)[:, None], given, 0)
 
 
 def _labels(votes: Votes) -> dict[Label, int]:
@@ -142,11 +173,11 @@ def _labels(votes: Votes) -> dict[Label, int]:
 
 
 def _counts(votes: Votes) -> npt.NDArray[np.int64]:
-    """How often each item was given each label, shape (items, labels)."""
+    """How often each item was given each label, shape (items, labels); there are two labels at least."""
     import numpy as np
 
     labels = _labels(votes)
-    counts = np.zeros((len(votes), len(labels)), dtype=np.int64)
+    counts = np.zeros((len(votes), max(2, len(labels))), dtype=np.int64)
     for item, row in enumerate(votes):
         for label in row:
             if label is not None:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from askance.errors import UsageError
 from askance.statistics.arguments import finite_array
@@ -19,6 +19,10 @@ from askance.statistics.arguments import finite_array
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
+
+    Floats = npt.NDArray[np.float64]
+
+Row = TypeVar("Row")
 
 ClusterKey = str | int
 """Name of a cluster, such as an image's id, or of a stratum."""
@@ -154,6 +158,39 @@ def cluster_rows(
     order = np.argsort(codes, kind="stable")
     rows = np.split(order, np.cumsum(np.bincount(codes, minlength=sum(counts)))[:-1]) if n else []
     return [rows[block] for block in blocks(counts)]
+
+
+def cluster_sums(
+    rows: Floats | Sequence[Sequence[float]],
+    clusters: Sequence[ClusterKey] | None,
+    strata: Sequence[ClusterKey] | None = None,
+) -> list[Floats]:
+    """The sum of each cluster's rows, shape (clusters, columns), for each stratum, in the order of the clusters' names.
+
+    Raises:
+        UsageError: rows differ in length, clusters or strata and rows in number, or a number is not finite.
+    """
+    import numpy as np
+
+    table = finite_array(rows)
+    if table.ndim != 2:
+        msg = "Rows of numbers to be summed must all be equally long."
+        raise UsageError(msg, hint="Give each row as many numbers as the first.")
+    codes, counts = cluster_codes(clusters, strata, n=len(table))
+    sums = np.zeros((sum(counts), table.shape[1]))
+    np.add.at(sums, codes, table)
+    return [sums[block] for block in blocks(counts)]
+
+
+def mean_over_strata(
+    statistic: Callable[[Sequence[Row]], float | None], rows: Sequence[Row], strata: Sequence[Sequence[int]]
+) -> float | None:
+    """The plain mean of a statistic over strata, each a list of indices of rows; None where one has no finite value."""
+    figures = [statistic([rows[index] for index in stratum]) for stratum in strata]
+    known = [figure for figure in figures if figure is not None and math.isfinite(figure)]
+    if len(known) < len(figures):
+        return None
+    return known[0] if len(known) == 1 else math.fsum(known) / len(known)
 
 
 def _sort_key(key: ClusterKey) -> tuple[str, ClusterKey]:

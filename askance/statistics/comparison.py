@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeVar
 
-from askance.statistics.clusters import ClusterKey, cluster_rows, sum_by_cluster
+from askance.statistics.clusters import ClusterKey, cluster_rows, cluster_sums, mean_over_strata, sum_by_cluster
 from askance.statistics.estimate import DRAWS, Interval
 from askance.statistics.paired_tests import (
     Test,
@@ -17,6 +17,7 @@ from askance.statistics.paired_tests import (
     normal_detectable,
     paired_cluster_bootstrap,
     paired_differences,
+    paired_score_interval,
     paired_statistics,
     rows_of_strata,
     sign_flip,
@@ -25,25 +26,34 @@ from askance.statistics.paired_tests import (
     swap_test,
 )
 from askance.statistics.resampling import (
-    cluster_sums,
     mean_figure,
-    mean_over_strata,
     percentile_interval,
     resampled_sums,
     swapped_differences,
 )
+from askance.statistics.unseen import (
+    FigureOfSums,
+    Table,
+    difference_bounds,
+    is_empty,
+    unseen_mean,
+    unseen_rows,
+    unseen_totals,
+)
 
 if TYPE_CHECKING:
-    from askance.statistics.resampling import FigureOfSums, Floats
+    from askance.statistics.clusters import Floats
 
 Row = TypeVar("Row")
 
-Verdict = Literal["better", "worse", "tied"]
+Verdict = Literal["better", "worse", "tied", "undecided"]
+"""`undecided`: it would be another one if samples without an answer were counted otherwise; see `settled`."""
 
-Ground = Literal["compared", "no pairs", "one cluster", "no difference", "no value"]
+Ground = Literal["compared", "no pairs", "one cluster", "no difference", "no spread", "no value"]
 """Why a verdict is what it is: all but `compared` are tied because nothing could tell the two apart.
 
-`no difference`: no sample differs. `no value`: the statistic is not defined on these samples.
+`no difference`: no sample differs. `no spread`: all differ alike, and nothing bounds what others could hold.
+`no value`: the statistic is not defined on these samples.
 """
 
 _NAMES: dict[Test, str] = {
@@ -66,7 +76,7 @@ class Comparison:
     difference: float | None
     """A − B."""
     interval: Interval | None
-    """Of the difference, from resampled whole clusters."""
+    """Of the difference: Tango's, or from resampled whole clusters; where they all agree, from what others could be."""
     p: float | None
     """Two-sided; adjusted where the comparison belongs to a family."""
     test: Test
@@ -83,6 +93,11 @@ class Comparison:
     family: int = 1
     """Number of comparisons for which p was adjusted by Holm's method."""
 
+    @property
+    def unbounded(self) -> bool:
+        """Whether there is no interval because all clusters agree, so that it takes bounds to have one."""
+        return self.interval is None and self.ground in ("no spread", "no difference")
+
     def sentence(
         self, name_a: str, name_b: str, metric: str, *, unit: Literal["%", ""] = "%", cluster: str = "image"
     ) -> str:
@@ -92,16 +107,19 @@ class Comparison:
         figures = f"{_figure(self.figure_a, unit)} against {_figure(self.figure_b, unit)}"
         size = _size(self.n, self.n_clusters, cluster)
         evidence = f"{figures}, a difference of {_change(self.difference, unit)}{self._evidence(unit)}, over {size}"
+        if self.verdict == "undecided":
+            return f"Which of {name_a} and {name_b} is better on {metric} is not decided: {evidence}."
         if self.verdict != "tied":
             return f"{name_a} is {self.verdict} than {name_b} on {metric}: {evidence}."
         return f"{name_a} and {name_b} are tied on {metric} at this size: {evidence}. {self._power_sentence(unit)}"
 
     def _evidence(self, unit: str) -> str:
-        if self.ground != "compared":
+        if self.ground not in ("compared", "no spread"):
             return f" ({_WHY[self.ground]})"
         among = f", adjusted for {self.family} comparisons" if self.family > 1 else ""
         test = "" if self.p is None else f"{_NAMES[self.test]}, p {_p(self.p)}{among}"
-        return f" ({'; '.join(part for part in (_limits(self.interval, unit), test) if part)})"
+        limits = _WHY["no spread"] if self.ground == "no spread" else _limits(self.interval, unit)
+        return f" ({'; '.join(part for part in (limits, test) if part)})"
 
     def _power_sentence(self, unit: str) -> str:
         if self.detectable is None:
@@ -116,6 +134,7 @@ _WHY: dict[Ground, str] = {
     "no pairs": "there is no sample that both answered",
     "one cluster": "all samples, or all of one stratum, are of one cluster, so that nothing is known of chance",
     "no difference": "not one sample differs",
+    "no spread": "all samples differ alike, so that nothing is known of chance",
     "no value": "the figure has no value on these samples",
 }
 
@@ -133,9 +152,10 @@ def compare_paired(
 ) -> Comparison:
     """Compare the means of `a` and `b`, two systems' scores of the same samples, at a level of 0.05.
 
-    McNemar's exact test where scores are 0 or 1 (`binary`) and no two samples share a cluster, otherwise the sign-flip
-    test by cluster; the interval is the paired cluster bootstrap's. With `strata` the means are plain means of theirs,
-    and the test is the sign-flip test.
+    Where scores are 0 or 1 (`binary`) and no two samples share a cluster, McNemar's exact test with Tango's score
+    interval; otherwise the sign-flip test by cluster with the paired cluster bootstrap. With `strata` the means are
+    plain means of theirs, and the test is the sign-flip test. Where all clusters agree on other scores there is no
+    interval; `bounded_means` gives one.
 
     Raises:
         UsageError: the two are not equally long, a score is not finite, or clusters or strata and rows differ in
@@ -150,7 +170,11 @@ def compare_paired(
         figure_a=mean_over_strata(_mean, a, rows),
         figure_b=mean_over_strata(_mean, b, rows),
         difference=groups.mean if differences else None,
-        interval=paired_cluster_bootstrap(a, b, clusters, seed=seed, strata=strata, draws=draws),
+        interval=paired_score_interval(above, below, len(a))
+        if exact and differences
+        else paired_cluster_bootstrap(
+            a, b, clusters, seed=seed, strata=strata, bounds=(lambda: _shares(a)) if binary else None, draws=draws
+        ),
         p=mcnemar_exact(above, below) if exact else sign_flip(differences, clusters, seed=seed, strata=strata),
         test="mcnemar exact" if exact else "sign flip",
         n=len(differences),
@@ -159,7 +183,17 @@ def compare_paired(
         detectable=smallest_detectable_difference(differences, clusters, strata=strata, binary=binary),
         higher_is_better=higher_is_better,
     )
-    return _with_ground(comparison, same=not above and not below, alone=min(groups.strata) == 1)
+    return _with_ground(
+        comparison,
+        same=not above and not below,
+        alone=min(groups.strata) == 1,
+        unbounded=comparison.interval is None,
+    )
+
+
+def _shares(rows: Sequence[float]) -> tuple[list[float], list[float]]:
+    """Nothing right, and everything right."""
+    return [0.0] * len(rows), [1.0] * len(rows)
 
 
 def _mean(values: Sequence[float]) -> float | None:
@@ -181,7 +215,8 @@ def compare_statistics(
 
     Rows of the two systems are swapped cluster by cluster for the test, and resampled together for the interval;
     `statistic` is called four times a draw, for each stratum if there are any. `compare_totals` does the same for
-    figures of sums, much faster.
+    figures of sums, much faster. Where all draws give one difference there is no interval; `bounded_statistics` gives
+    one.
 
     Raises:
         UsageError: the two are not equally long, or clusters or strata and rows differ in number.
@@ -197,11 +232,13 @@ def compare_statistics(
     if enough:
         figures = paired_statistics(statistic, a, b, clusters=clusters, strata=strata, seed=seed, draws=draws)
         p = swap_test(statistic, a, b, clusters=clusters, strata=strata, seed=seed, draws=draws)
+    interval = percentile_interval(figures, level=0.95)
+    unbounded = is_empty(interval)
     comparison = Comparison(
         figure_a=mean_over_strata(statistic, a, rows) if a else None,
         figure_b=mean_over_strata(statistic, b, rows) if a else None,
         difference=difference,
-        interval=percentile_interval(figures, level=0.95),
+        interval=None if unbounded else interval,
         p=p,
         test="swap",
         n=len(a),
@@ -210,13 +247,14 @@ def compare_statistics(
         detectable=_detectable([figure for figure in figures if figure is not None]),
         higher_is_better=higher_is_better,
     )
-    return _with_ground(comparison, same=all(left == right for left, right in zip(a, b, strict=True)), alone=alone)
+    same = all(left == right for left, right in zip(a, b, strict=True))
+    return _with_ground(comparison, same=same, alone=alone, unbounded=unbounded)
 
 
 def compare_totals(
     figure: FigureOfSums,
-    a: Floats | Sequence[Sequence[float]],
-    b: Floats | Sequence[Sequence[float]],
+    a: Table,
+    b: Table,
     *,
     seed: int,
     clusters: Sequence[ClusterKey] | None = None,
@@ -224,7 +262,7 @@ def compare_totals(
     higher_is_better: bool = True,
     draws: int = DRAWS,
 ) -> Comparison:
-    """`compare_statistics` for a figure of the sums of rows, computed on whole arrays.
+    """`compare_statistics` for a figure of the sums of rows, computed on whole arrays; see also `bounded_totals`.
 
     Raises:
         UsageError: the two are not equally long, or clusters or strata and rows differ in number.
@@ -245,11 +283,13 @@ def compare_totals(
         figures = drawn_a - drawn_b
     swapped = swapped_differences(figure, left, right, seed=seed, draws=draws) if enough else figures
     threshold = abs(figure_a - figure_b) * (1 - 1e-9)
+    interval = percentile_interval(figures, level=0.95)
+    unbounded = is_empty(interval)
     comparison = Comparison(
         figure_a=None if math.isnan(figure_a) else figure_a,
         figure_b=None if math.isnan(figure_b) else figure_b,
         difference=difference,
-        interval=percentile_interval(figures, level=0.95),
+        interval=None if unbounded else interval,
         p=(1 + int((~(abs(swapped) < threshold)).sum())) / (1 + draws),
         test="swap",
         n=len(a),
@@ -258,31 +298,115 @@ def compare_totals(
         detectable=_detectable(figures[~np.isnan(figures)].tolist()),
         higher_is_better=higher_is_better,
     )
-    return _with_ground(comparison, same=bool((np.asarray(a) == np.asarray(b)).all()), alone=alone)
+    same = bool((np.asarray(a) == np.asarray(b)).all())
+    return _with_ground(comparison, same=same, alone=alone, unbounded=unbounded)
 
 
-def _with_ground(comparison: Comparison, *, same: bool, alone: bool) -> Comparison:
+def bounded_means(
+    comparison: Comparison,
+    a: Sequence[float],
+    b: Sequence[float],
+    *,
+    ends: tuple[Sequence[float], Sequence[float]],
+    clusters: Sequence[ClusterKey] | None = None,
+    strata: Sequence[ClusterKey] | None = None,
+) -> Comparison:
+    """A comparison of means that lacks bounds, with the interval that they give and the verdict that follows.
+
+    Args:
+        comparison: of `compare_paired`, with the samples as they were given there.
+        a: scores of the one system.
+        b: scores of the other.
+        ends: the scores that the samples have at one end of the scale, and those at the other.
+        clusters: of the samples.
+        strata: of the samples.
+    """
+    bounds = difference_bounds(a, b, ends)
+    differences = paired_differences(a, b)
+    return _bounded(
+        comparison,
+        bounds and unseen_mean(differences, bounds, clusters=clusters, strata=strata, level=0.95),
+    )
+
+
+def bounded_totals(
+    comparison: Comparison,
+    a: Table,
+    b: Table,
+    *,
+    figure: FigureOfSums,
+    ends: tuple[Table, Table],
+    clusters: Sequence[ClusterKey] | None = None,
+    strata: Sequence[ClusterKey] | None = None,
+) -> Comparison:
+    """`bounded_means` for a comparison of `compare_totals`."""
+    import numpy as np
+
+    def difference(sums: Floats) -> Floats:
+        columns = sums.shape[-1] // 2
+        return figure(sums[..., :columns]) - figure(sums[..., columns:])
+
+    # What was not seen may be wrong in the one system and right in the other, or the other way round.
+    rows, low, high = (np.hstack([np.asarray(side) for side in pair]) for pair in ((a, b), ends, ends[::-1]))
+    return _bounded(
+        comparison, unseen_totals(difference, rows, (low, high), clusters=clusters, strata=strata, level=0.95)
+    )
+
+
+def bounded_statistics(
+    comparison: Comparison,
+    a: Sequence[Row],
+    b: Sequence[Row],
+    *,
+    statistic: Callable[[Sequence[Row]], float | None],
+    ends: tuple[Sequence[Row], Sequence[Row]],
+    clusters: Sequence[ClusterKey] | None = None,
+    strata: Sequence[ClusterKey] | None = None,
+) -> Comparison:
+    """`bounded_means` for a comparison of `compare_statistics`."""
+
+    def difference(pairs: Sequence[tuple[Row, Row]]) -> float | None:
+        one, other = statistic([pair[0] for pair in pairs]), statistic([pair[1] for pair in pairs])
+        return None if one is None or other is None else one - other
+
+    rows, low, high = ([*zip(*pair, strict=True)] for pair in ((a, b), ends, ends[::-1]))
+    return _bounded(
+        comparison, unseen_rows(difference, rows, (low, high), clusters=clusters, strata=strata, level=0.95)
+    )
+
+
+def _bounded(comparison: Comparison, interval: Interval | None) -> Comparison:
+    if interval is None:
+        return comparison
+    ground = "compared" if comparison.ground == "no spread" else comparison.ground
+    return with_verdict(replace(comparison, interval=interval, ground=ground))
+
+
+def _with_ground(comparison: Comparison, *, same: bool, alone: bool, unbounded: bool) -> Comparison:
     """The comparison with its ground and verdict, and without p and interval where there is nothing to test.
 
     Args:
         comparison: without ground and verdict.
         same: whether no sample differs.
         alone: whether there is one cluster only, or one in a stratum.
+        unbounded: whether all clusters differ alike, and nothing bounds what others could hold.
     """
-    ground = _ground(comparison, same=same, alone=alone)
-    if ground in ("compared", "no difference"):
+    ground = _ground(comparison, same=same, alone=alone, unbounded=unbounded)
+    if ground in ("compared", "no difference", "no spread"):
         return with_verdict(replace(comparison, ground=ground))
     return replace(comparison, ground=ground, interval=None, p=None, test="none")
 
 
-def _ground(comparison: Comparison, *, same: bool, alone: bool) -> Ground:
+def _ground(comparison: Comparison, *, same: bool, alone: bool, unbounded: bool) -> Ground:
     if not comparison.n:
         return "no pairs"
     if comparison.difference is None:
         return "no value"
     if alone:
         return "one cluster"
-    return "no difference" if same else "compared"
+    if same:
+        return "no difference"
+    return "no spread" if unbounded else "compared"
 
 
 def _detectable(figures: Sequence[float]) -> float | None:
@@ -302,6 +426,12 @@ def holm_adjusted(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
         with_verdict(replace(comparison, p=None if comparison.p is None else p, family=len(comparisons)))
         for comparison, p in zip(comparisons, adjusted, strict=True)
     )
+
+
+def settled(comparison: Comparison, ways: Sequence[Comparison]) -> Comparison:
+    """The comparison, undecided unless its verdict is that of the same comparison counted in other ways."""
+    alike = all(way.verdict == comparison.verdict for way in ways)
+    return comparison if alike else replace(comparison, verdict="undecided")
 
 
 def with_verdict(comparison: Comparison) -> Comparison:

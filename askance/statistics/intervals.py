@@ -11,6 +11,7 @@ from askance.statistics.arguments import check_binary, check_part
 from askance.statistics.clusters import ClusterKey, ClusterSums, sum_by_cluster
 from askance.statistics.estimate import DRAWS, LEVEL, Estimate, Interval, two_sided_z
 from askance.statistics.resampling import mean_interval
+from askance.statistics.unseen import Bounds, unseen_mean
 
 
 def wilson(successes: int, n: int, *, level: float = LEVEL) -> Interval:
@@ -114,6 +115,7 @@ def mean_estimate(
     seed: int,
     strata: Sequence[ClusterKey] | None = None,
     binary: bool = False,
+    bounds: Bounds[float] | None = None,
     draws: int = DRAWS,
     level: float = LEVEL,
 ) -> Estimate:
@@ -121,7 +123,8 @@ def mean_estimate(
 
     With `binary` values (0 or 1) and no two rows in a cluster the interval is Wilson's; otherwise whole clusters are
     resampled. Where all values are equal, or all clusters have the same mean, resampling would suggest a certainty that
-    does not exist. Binary values then get Wilson's interval as if each cluster were one row, others none.
+    does not exist. Binary values then get Wilson's interval as if each cluster were one row, others that of clusters
+    that were not seen, if `bounds` gives what each row could be worth at least and at most; else none.
 
     With `strata` it is the plain mean of the strata's means, and clusters are resampled within their stratum; there is
     no interval where a stratum has a single cluster.
@@ -140,9 +143,16 @@ def mean_estimate(
         return Estimate(value=None, interval=None, n=0, n_clusters=0, state="no data")
     alone = min(groups.strata) == 1
     spread = min(values) != max(values) and (alone or not _equal_means(groups))
+    if spread:
+        interval = mean_interval(groups, seed=seed, draws=draws, level=level)
+    elif binary:
+        interval = _score_interval(round(groups.mean * n_clusters, 9), n_clusters, level=level)
+    else:
+        ends = None if bounds is None else bounds()
+        interval = None if ends is None else unseen_mean(values, ends, clusters=clusters, strata=strata, level=level)
     return Estimate(
         value=groups.mean if min(values) != max(values) else float(values[0]),
-        interval=_interval(groups, spread=spread, binary=binary, seed=seed, draws=draws, level=level),
+        interval=interval,
         standard_error=groups.standard_error if spread else None,
         n=n,
         n_clusters=n_clusters,
@@ -167,15 +177,6 @@ def clustered_standard_error(
         UsageError: a value is not finite, or clusters or strata and rows differ in number.
     """
     return sum_by_cluster(values, clusters, strata).standard_error
-
-
-def _interval(
-    groups: ClusterSums, *, spread: bool, binary: bool, seed: int, draws: int, level: float
-) -> Interval | None:
-    count = len(groups.sums)
-    if not spread:
-        return _score_interval(round(groups.mean * count, 9), count, level=level) if binary else None
-    return mean_interval(groups, seed=seed, draws=draws, level=level)
 
 
 def _equal_means(groups: ClusterSums) -> bool:

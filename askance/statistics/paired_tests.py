@@ -15,13 +15,16 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 
 from askance.errors import UsageError
 from askance.statistics.arguments import check_counts
-from askance.statistics.clusters import ClusterKey, cluster_rows, sum_by_cluster
-from askance.statistics.estimate import DRAWS, LEVEL, Interval, check_level, normal_quantile
-from askance.statistics.resampling import bootstrap_mean, coin_tosses, mean_over_strata, resampled_rows
+from askance.statistics.clusters import ClusterKey, cluster_rows, mean_over_strata, sum_by_cluster
+from askance.statistics.estimate import DRAWS, LEVEL, Interval, check_level, normal_quantile, two_sided_z
+from askance.statistics.resampling import bootstrap_mean, coin_tosses, resampled_rows
+from askance.statistics.unseen import difference_bounds
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
+
+    from askance.statistics.unseen import Bounds
 
 Row = TypeVar("Row")
 
@@ -51,6 +54,43 @@ def fair_coin_p(heads: int, tosses: int) -> float:
         return 1.0
     tail = float(special.bdtr(min(heads, tosses - heads), tosses, 0.5))
     return min(1.0, 2 * tail)
+
+
+def paired_score_interval(b: int, c: int, n: int, *, level: float = LEVEL) -> Interval:
+    """Tango's score interval of the difference of two shares of the same `n` samples.
+
+    Only the one system is right on `b` of them, and only the other on `c` (Tango 1998, *Statistics in Medicine*
+    17:891-908; recommended by Fagerland, Lydersen and Laake 2014, *Statistics in Medicine* 33:2850-2875). It holds the
+    differences that the score test does not refuse. So it has a width where all samples agree: with `b` = `n` it begins
+    at (n − z²) / (n + z²).
+
+    Raises:
+        UsageError: a count is negative, there are more discordant samples than samples or none at all, or `level` is
+            not between 0 and 1.
+    """
+    if min(b, c) < 0 or b + c > n or not n:
+        msg = f"{b!r} and {c!r} of {n!r} are no discordant samples."
+        raise UsageError(msg, hint="Give three counts, the last at least as large as the sum of the others.")
+    z = two_sided_z(level)
+    middle = (b - c) / n
+
+    def holds(difference: float) -> bool:
+        # The share of samples that only the other has right, where the likelihood is largest at this difference.
+        linear = (2 * n - b + c) * difference - b - c
+        share = (math.sqrt(max(0.0, linear**2 + 8 * n * c * difference * (1 - difference))) - linear) / (4 * n)
+        variance = n * (2 * share + difference * (1 - difference))
+        return (b - c - n * difference) ** 2 <= z * z * variance
+
+    def limit(end: float) -> float:
+        inside, outside = middle, end
+        for _ in range(60):
+            between = (inside + outside) / 2
+            inside, outside = (between, outside) if holds(between) else (inside, between)
+        return outside
+
+    low = -1.0 if c == n else limit(-1.0)
+    high = 1.0 if b == n else limit(1.0)
+    return Interval(low=low, high=high, level=level, method="tango")
 
 
 def sign_flip(
@@ -127,16 +167,38 @@ def paired_cluster_bootstrap(
     *,
     seed: int,
     strata: Sequence[ClusterKey] | None = None,
+    bounds: Bounds[float] | None = None,
     draws: int = DRAWS,
     level: float = LEVEL,
 ) -> Interval | None:
-    """Interval of mean(a) − mean(b) over the same samples; None where a stratum has fewer than two clusters.
+    """Interval of mean(a) − mean(b) over the same samples.
+
+    Args:
+        a: scores of the one system.
+        b: those of the other.
+        clusters: of the samples.
+        seed: of the draws.
+        strata: of the samples.
+        bounds: what each score could be at one end of the scale and at the other, for where all clusters agree.
+        draws: how many.
+        level: of the interval.
+
+    Returns:
+        None where a stratum has fewer than two clusters, or where all clusters agree and nothing bounds the scores.
 
     Raises:
         UsageError: the two are not equally long, a value is not finite, or clusters or strata and rows differ in
             number.
     """
-    return bootstrap_mean(paired_differences(a, b), clusters, seed=seed, strata=strata, draws=draws, level=level)
+    return bootstrap_mean(
+        paired_differences(a, b),
+        clusters,
+        seed=seed,
+        strata=strata,
+        bounds=None if bounds is None else lambda: difference_bounds(a, b, bounds()),
+        draws=draws,
+        level=level,
+    )
 
 
 def paired_statistics(

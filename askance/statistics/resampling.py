@@ -3,7 +3,7 @@
 Rows about the same image are not independent. So whole images are drawn with replacement, each with all of its rows,
 and the interval lies between two percentiles of the statistic on the draws (Efron and Tibshirani, *An Introduction to
 the Bootstrap*, 1993, chapters 8 and 13). Percentiles stay within the range of a statistic and, unlike BCa, need no
-jackknife.
+jackknife. Where all draws give one figure, `askance.statistics.unseen` has the interval.
 
 Where strata are given, such as the folds of a cross-validation, the figure is the plain mean of the figures of the
 strata, and clusters are drawn within their stratum, so that each draw has as many of each as there are.
@@ -14,25 +14,31 @@ Draws are the same on every machine and with every release of NumPy. NumPy keeps
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypeVar
 
-from askance.errors import UsageError
-from askance.statistics.arguments import check_counts, finite_array
-from askance.statistics.clusters import ClusterKey, ClusterSums, blocks, cluster_codes, cluster_rows, sum_by_cluster
+from askance.statistics.arguments import check_counts
+from askance.statistics.clusters import (
+    ClusterKey,
+    ClusterSums,
+    blocks,
+    cluster_rows,
+    cluster_sums,
+    mean_over_strata,
+    sum_by_cluster,
+)
 from askance.statistics.estimate import DRAWS, LEVEL, Interval, check_level
+from askance.statistics.unseen import Bounds, Table, is_empty, unseen_mean, unseen_rows, unseen_totals
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    Floats = npt.NDArray[np.float64]
-    Indices = npt.NDArray[np.int32]
+    from askance.statistics.clusters import Floats
+    from askance.statistics.unseen import FigureOfSums
 
-    FigureOfSums = Callable[[Floats], Floats]
-    """From sums of shape (…, columns) to figures of shape (…); NaN where there is none."""
+    Indices = npt.NDArray[np.int32]
 
 Row = TypeVar("Row")
 
@@ -51,6 +57,7 @@ def cluster_bootstrap(
     *,
     seed: int,
     strata: Sequence[ClusterKey] | None = None,
+    bounds: Bounds[Row] | None = None,
     draws: int = DRAWS,
     level: float = LEVEL,
 ) -> Interval | None:
@@ -58,10 +65,11 @@ def cluster_bootstrap(
 
     `statistic` is called once a draw. Where it has no value on a draw it returns None, and the draw is left out. To
     work on arrays of your own, let the rows be a `range` of indices; for figures of sums, `bootstrap_totals` is faster.
+    Where all draws give one figure, the interval is that of clusters that were not seen, which needs `bounds`.
 
     Returns:
-        None where there are fewer than two clusters, or a stratum has fewer, or where the statistic is undefined on
-        half of the draws or more.
+        None where there are fewer than two clusters, or a stratum has fewer, where the statistic is undefined on half
+        of the draws or more, or where all draws give one figure and nothing bounds it.
 
     Raises:
         UsageError: clusters or strata and rows differ in number.
@@ -70,18 +78,13 @@ def cluster_bootstrap(
     if min(map(len, indices)) < 2:
         return None
     figures = [mean_over_strata(statistic, rows, drawn) for drawn in resampled_rows(indices, seed=seed, draws=draws)]
-    return percentile_interval(figures, level=level)
-
-
-def mean_over_strata(
-    statistic: Callable[[Sequence[Row]], float | None], rows: Sequence[Row], strata: Sequence[Sequence[int]]
-) -> float | None:
-    """The plain mean of a statistic over strata, each a list of indices of rows; None where one has no finite value."""
-    figures = [statistic([rows[index] for index in stratum]) for stratum in strata]
-    known = [figure for figure in figures if figure is not None and math.isfinite(figure)]
-    if len(known) < len(figures):
+    interval = percentile_interval(figures, level=level)
+    if not is_empty(interval):
+        return interval
+    ends = None if bounds is None else bounds()
+    if ends is None:
         return None
-    return known[0] if len(known) == 1 else math.fsum(known) / len(known)
+    return unseen_rows(statistic, rows, ends, clusters=clusters, strata=strata, level=level)
 
 
 def bootstrap_mean(
@@ -90,22 +93,32 @@ def bootstrap_mean(
     *,
     seed: int,
     strata: Sequence[ClusterKey] | None = None,
+    bounds: Bounds[float] | None = None,
     draws: int = DRAWS,
     level: float = LEVEL,
 ) -> Interval | None:
     """`cluster_bootstrap` of the mean, by whole arrays: milliseconds for a thousand samples.
 
     Returns:
-        None where there are fewer than two clusters, or a stratum has fewer.
+        None where there are fewer than two clusters, or a stratum has fewer, or where all draws give one mean and
+        nothing bounds it.
 
     Raises:
         UsageError: a value is not finite, or there are not as many clusters or strata given as rows.
     """
-    return mean_interval(sum_by_cluster(values, clusters, strata), seed=seed, draws=draws, level=level)
+    interval = mean_interval(sum_by_cluster(values, clusters, strata), seed=seed, draws=draws, level=level)
+    if not is_empty(interval):
+        return interval
+    ends = None if bounds is None else bounds()
+    return None if ends is None else unseen_mean(values, ends, clusters=clusters, strata=strata, level=level)
 
 
 def mean_interval(groups: ClusterSums, *, seed: int, draws: int, level: float) -> Interval | None:
-    """The interval of the mean of `groups`; None where there are fewer than two clusters, or a stratum has fewer."""
+    """The percentile interval of the mean of `groups`, without width where all clusters agree.
+
+    Returns:
+        None where there are fewer than two clusters, or a stratum has fewer.
+    """
     if min(groups.strata) < 2:
         return None
     return percentile_interval(resampled_means(groups, seed=seed, draws=draws), level=level)
@@ -113,19 +126,20 @@ def mean_interval(groups: ClusterSums, *, seed: int, draws: int, level: float) -
 
 def bootstrap_totals(
     figure: FigureOfSums,
-    rows: Floats | Sequence[Sequence[float]],
+    rows: Table,
     clusters: Sequence[ClusterKey] | None = None,
     *,
     seed: int,
     strata: Sequence[ClusterKey] | None = None,
+    bounds: Callable[[], tuple[Table, Table] | None] | None = None,
     draws: int = DRAWS,
     level: float = LEVEL,
 ) -> Interval | None:
     """Interval of a figure of the sums of `rows`, by drawing whole clusters.
 
     Returns:
-        None where there are fewer than two clusters, or a stratum has fewer, or where the figure is undefined on half
-        of the draws or more.
+        None where there are fewer than two clusters, or a stratum has fewer, where the figure is undefined on half of
+        the draws or more, or where all draws give one figure and nothing bounds it.
 
     Raises:
         UsageError: clusters or strata and rows differ in number.
@@ -133,7 +147,11 @@ def bootstrap_totals(
     sums = cluster_sums(rows, clusters, strata)
     if min(map(len, sums)) < 2:
         return None
-    return percentile_interval(mean_figure(figure, resampled_sums(sums, seed=seed, draws=draws)), level=level)
+    interval = percentile_interval(mean_figure(figure, resampled_sums(sums, seed=seed, draws=draws)), level=level)
+    if not is_empty(interval):
+        return interval
+    ends = None if bounds is None else bounds()
+    return None if ends is None else unseen_totals(figure, rows, ends, clusters=clusters, strata=strata, level=level)
 
 
 def percentile_interval(figures: Sequence[float | None] | npt.NDArray[np.float64], *, level: float) -> Interval | None:
@@ -242,28 +260,6 @@ def resampled_rows(
         for drawn in chunk:
             numbers: list[int] = drawn.tolist()
             yield [np.concatenate([clusters[number] for number in numbers[block]]).tolist() for block in blocks(strata)]
-
-
-def cluster_sums(
-    rows: Floats | Sequence[Sequence[float]],
-    clusters: Sequence[ClusterKey] | None,
-    strata: Sequence[ClusterKey] | None = None,
-) -> list[Floats]:
-    """The sum of each cluster's rows, shape (clusters, columns), for each stratum, in the order of the clusters' names.
-
-    Raises:
-        UsageError: rows differ in length, clusters or strata and rows in number, or a number is not finite.
-    """
-    import numpy as np
-
-    table = finite_array(rows)
-    if table.ndim != 2:
-        msg = "Rows of numbers to be summed must all be equally long."
-        raise UsageError(msg, hint="Give each row as many numbers as the first.")
-    codes, counts = cluster_codes(clusters, strata, n=len(table))
-    sums = np.zeros((sum(counts), table.shape[1]))
-    np.add.at(sums, codes, table)
-    return [sums[block] for block in blocks(counts)]
 
 
 def resampled_sums(sums: Sequence[Floats], *, seed: int, draws: int) -> list[Floats]:

@@ -137,6 +137,68 @@ def test_every_two_may_be_compared(askance: Command) -> None:
     assert ({each["family"] for each in form["metrics"]}, form["pairs"]) == ({3}, "all")
 
 
+FAILING = """\
+from pathlib import Path
+from askance.errors import ModelError
+from askance.evals import Sample, Task, right_or_wrong
+
+class Failing(Task):
+    name = "own/failing"
+    reachable: bool
+
+    def samples(self):
+        return [Sample(id=str(each), target=True) for each in range(8)]
+
+    def solver(self):
+        return self.answer
+
+    def answer(self, sample):
+        if not self.reachable and not Path("mended").exists():
+            raise ModelError("the endpoint is gone")
+        return self.reachable
+
+    def scorer(self):
+        return right_or_wrong()
+"""
+
+
+def test_a_verdict_that_rests_on_failed_calls_is_not_decided_until_they_are_asked_again(
+    askance: Command, own_place: Path
+) -> None:
+    (own_place / "failing.py").write_text(FAILING, encoding="utf-8")
+    askance("eval", "run", "failing.py", "-T", "reachable=true", "--out", "up")
+    begun = ("eval", "run", "failing.py", "-T", "reachable=false", "--out", "down")
+    askance(*begun)
+
+    done = askance("compare", "up", "down", "--html", "pair.html")
+    words = " ".join(done.out.split())
+
+    assert (
+        "Which of up and down is better on accuracy is not decided: 8 calls of down failed. Over 8 samples up" in words
+    )
+    assert "failing.py@own/failing … --out down`) asks again for what failed and for nothing else." in words
+    assert '<p class="big">Not decided</p>' in (own_place / "pair.html").read_text(encoding="utf-8")
+
+    (own_place / "mended").touch()
+    askance(*begun)
+
+    assert askance("compare", "up", "down").out.startswith(
+        "up is better than down on accuracy: 100.00 % against 0.00 %"
+    )
+
+
+def test_in_a_table_of_runs_what_is_not_decided_is_said_with_its_way_out(askance: Command, own_place: Path) -> None:
+    (own_place / "failing.py").write_text(FAILING, encoding="utf-8")
+    for name, reachable in (("up", "true"), ("down", "false"), ("away", "false")):
+        askance("eval", "run", "failing.py", "-T", f"reachable={reachable}", "--out", name)
+
+    words = " ".join(askance("compare", "up", "down", "away").out.split())
+
+    assert words.count("not decided 8 0 0") == 2
+    assert words.count("is not decided: 8 calls of") == 2
+    assert words.count("asks again for what failed") == 2
+
+
 REFUSED = {
     "no metric": (["good", "bad", "--metric", "f1"], "askance: The task has no metric 'f1'.\n  → It has accuracy.\n"),
     "one twice": (["good", "bad", "./good"], "askance: The run 'good' is named twice.\n  → Name each run once.\n"),

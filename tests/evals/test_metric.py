@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from askance.evals import Figure, Metric, Score, mean
-from askance.evals.metric import Scored, figure
+from askance.evals.metric import Scored, figure, with_older_interval
 from askance.statistics import Interval, bootstrap_mean, cluster_bootstrap, wilson
 
 ACCURACY = mean("right", name="accuracy")
@@ -94,6 +95,91 @@ def test_the_interval_is_wilsons_for_independent_shares_and_a_bootstrap_of_clust
     values: tuple[float, ...], clusters: str | None, interval: Callable[[], Interval | None]
 ) -> None:
     assert figure(ACCURACY, rows(*values, clusters=clusters)).interval == interval()
+
+
+def share_of_sums(sums: Sequence[float]) -> float:
+    return sums[0] / sums[1]
+
+
+def of_two(right: float) -> Score:
+    return Score(values={"right": right, "all": 1.0})
+
+
+def agreeing(value: float, *, ends: Any = None) -> list[Scored]:
+    """Eight samples that are all worth as much, of tasks that say what a wrong and a right answer is worth."""
+    score = of_two(value)
+    return [Scored(cluster=str(place), score=score, if_wrong=score, if_right=score, ends=ends) for place in range(8)]
+
+
+def both_ends() -> tuple[Score, Score]:
+    return of_two(0.0), of_two(1.0)
+
+
+AGREEING = {
+    "a mean": mean("right"),
+    "a figure of sums": Metric(name="by sums", columns=("right", "all"), of_sums=share_of_sums),
+    "a statistic": Metric(name="own", columns=("right", "all"), statistic=lambda rows: float(rows.mean(axis=0)[0])),
+}
+
+
+@pytest.mark.parametrize("metric", AGREEING.values(), ids=AGREEING)
+def test_where_all_samples_agree_the_interval_reaches_to_what_was_not_seen(metric: Metric) -> None:
+    found = figure(metric, agreeing(0.75, ends=both_ends)).interval
+    more = 4 if metric.statistic is not None else 1.959963984540054**2
+
+    assert found is not None
+    assert (found.low, found.high) == pytest.approx((6 / (8 + more), (6 + more) / (8 + more)))
+    assert found.method == "unseen clusters"
+
+
+NO_ENDS: dict[str, Any] = {
+    "that cannot be told": lambda: None,
+    "without the column": lambda: (Score(values={}), Score(values={})),
+    "none": None,
+}
+
+
+@pytest.mark.parametrize("ends", NO_ENDS.values(), ids=NO_ENDS)
+@pytest.mark.parametrize("metric", AGREEING.values(), ids=AGREEING)
+def test_without_ends_there_is_no_interval_rather_than_one_without_width(metric: Metric, ends: Any) -> None:
+    assert figure(metric, agreeing(0.75, ends=ends)).interval is None
+
+
+def test_the_ends_are_asked_for_only_where_all_samples_agree() -> None:
+    def never() -> tuple[Score, Score]:
+        raise AssertionError
+
+    several = [replace(row, score=of_two(0.1 * place), ends=never) for place, row in enumerate(agreeing(0.0))]
+
+    for name in ("a mean", "a figure of sums"):
+        assert figure(AGREEING[name], several).interval is not None
+
+
+def without_width(value: float) -> Interval:
+    return Interval(low=value, high=value, method="cluster bootstrap")
+
+
+OLDER: dict[str, tuple[Interval | None, bool]] = {
+    "none": (None, True),
+    "without width": (without_width(0.75), True),
+    "without width elsewhere": (without_width(0.9), False),
+    "some other": (Interval(low=0.7, high=0.8, method="cluster bootstrap"), False),
+}
+
+
+@pytest.mark.parametrize(("interval", "taken"), OLDER.values(), ids=OLDER)
+def test_of_older_statistics_only_their_own_interval_is_taken(interval: Interval | None, taken: bool) -> None:
+    now = figure(AGREEING["a mean"], agreeing(0.75, ends=both_ends))
+    was = replace(now, interval=interval)
+
+    assert with_older_interval(now, was) == (was if taken else now)
+    assert with_older_interval(now, None) == now
+
+
+def test_an_interval_of_samples_that_differ_is_no_older_one() -> None:
+    now = figure(ACCURACY, rows(1, 0, 1, 1))
+
+    assert with_older_interval(now, replace(now, interval=None)) == now
 
 
 def largest(matrix: Any) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import combinations
@@ -12,20 +12,43 @@ from askance.amounts import many
 from askance.chains.link import link_named
 from askance.errors import UsageError
 from askance.evals.analysis.configuration import difference_rows, differences
+from askance.evals.analysis.either_way import (
+    LACKING,
+    Counts,
+    NoAnswer,
+    counts_by_reason,
+    in_words,
+    lacks_samples,
+    no_answer_of,
+    way_out,
+)
 from askance.evals.analysis.links import compare_links, differing_links, said_by_links
 from askance.evals.catalog import task_of
+from askance.evals.metric import ends_of_rows, stacked
 from askance.evals.report.html import render
+from askance.evals.scorer import bounds_of, ends_of
 from askance.evals.tables import NONE, names_of, shown_value
 from askance.models import Engine
-from askance.statistics import Comparison, compare_paired, compare_statistics, compare_totals, holm_adjusted
+from askance.statistics import (
+    Comparison,
+    Verdict,
+    bounded_means,
+    bounded_statistics,
+    bounded_totals,
+    compare_paired,
+    compare_statistics,
+    compare_totals,
+    holm_adjusted,
+    settled,
+)
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
     from askance.evals.analysis.configuration import ConfigurationDifference, DifferenceRow
     from askance.evals.analysis.links import LinkComparison, SaidByLink
-    from askance.evals.metric import Metric, MissingAnswerPolicy
+    from askance.evals.metric import Matrix, Metric, MissingAnswerPolicy
     from askance.evals.run import Run, SampleResult
-    from askance.evals.sample import Score
+    from askance.evals.sample import Sample, Score
     from askance.evals.scorer import Scorer
 
 
@@ -137,13 +160,70 @@ class MetricComparison:
     """On how many samples the first is better, worse and equal; None for a metric that single samples do not have."""
     exploratory: bool = False
     """Whether the metric is neither the task's first nor one that was asked for. Then its p is not adjusted."""
+    no_answer: tuple[Counts, Counts] = ({}, {})
+    """By run, how many samples have no answer, by reason."""
+    ways: tuple[Comparison, ...] = ()
+    """The same comparison with samples that a run lacks an answer of counted against the first run, and for it. Empty
+    where neither run lacks any."""
+    ways_of_unread: tuple[Comparison, ...] = ()
+    """The same with replies without an answer counted both ways as well; not worked out where `exploratory`."""
+
+    @property
+    def verdict(self) -> Verdict:
+        """That of the comparison: `undecided` where it is not the same in all `ways`."""
+        return self.comparison.verdict
+
+    @property
+    def holds_for_unread(self) -> bool | None:
+        """Whether the verdict would stand however replies without an answer are counted; None if that is not known."""
+        if not self.ways_of_unread or self.verdict == "undecided":
+            return None
+        return all(way.verdict == self.verdict for way in self.ways_of_unread)
 
     @property
     def sentence(self) -> str:
         """The verdict in plain words."""
         unit = "%" if self.percent else ""
-        said = self.comparison.sentence(*self.names, self.metric, unit=unit, cluster=self.cluster)
+        if self.verdict == "undecided":
+            said = self._undecided()
+        else:
+            said = self.comparison.sentence(*self.names, self.metric, unit=unit, cluster=self.cluster)
+            said += self._either_way()
         return f"Exploratory: {said}" if self.exploratory else said
+
+    def _reasons(self, *, lacking: bool) -> list[str]:
+        """Why samples have no answer of the model, or why a reply is none."""
+        return [
+            words
+            for name, counts in zip(self.names, self.no_answer, strict=True)
+            for words in in_words(name, {why: n for why, n in counts.items() if (why in LACKING) is lacking})
+        ]
+
+    def _undecided(self) -> str:
+        against, for_it = self.ways
+        one, other = self.names
+        return (
+            f"Which of {one} and {other} is better on {self.metric} is not decided: "
+            f"{', '.join(self._reasons(lacking=True))}. Over {many(against.n, 'sample')} "
+            f"{one} {self._range(against.figure_a, for_it.figure_a)}; "
+            f"{other} {self._range(for_it.figure_b, against.figure_b)}."
+        )
+
+    def _range(self, wrong: float | None, right: float | None) -> str:
+        """What a run has, by how samples that lack an answer count."""
+        least, most = (_with_unit(value, percent=self.percent) for value in (wrong, right))
+        if least == most:
+            return f"has {least}"
+        return f"has {least} if those without an answer are wrong and {most} if they are right"
+
+    def _either_way(self) -> str:
+        """What a reader has to know of the samples that the verdict counts as wrong without an answer to them."""
+        if self.holds_for_unread is False:
+            return f" The verdict rests on how these count: {', '.join(self._reasons(lacking=False))}."
+        reasons = self._reasons(lacking=True) if self.ways else []
+        if self.holds_for_unread:
+            reasons += self._reasons(lacking=False)
+        return f" The verdict holds either way: {', '.join(reasons)}." if reasons else ""
 
     def _repr_html_(self) -> str:
         return render("notebook.html", task="", parts=(), head=(), rows=(), notes=[self.sentence])
@@ -153,7 +233,31 @@ class MetricComparison:
         counts = None if self.by_sample is None else dict(zip(("better", "worse", "tied"), self.by_sample, strict=True))
         one, other = self.names
         said = {"metric": self.metric, "a": one, "b": other, "exploratory": self.exploratory, "by_sample": counts}
-        return {**said, **asdict(self.comparison)}
+        return {**said, **asdict(self.comparison), **self._no_answer_form()}
+
+    def _no_answer_form(self) -> JsonObject:
+        lacking, unread = (
+            {side: {why: n for why, n in counts.items() if (why in LACKING) is kind} for side, counts in self._sides()}
+            for kind in (True, False)
+        )
+        return {
+            "lacking": lacking,
+            "unread": unread,
+            "ways": [_way_form(way) for way in self.ways],
+            "holds_for_unread": self.holds_for_unread,
+        }
+
+    def _sides(self) -> Iterator[tuple[str, Counts]]:
+        return zip("ab", self.no_answer, strict=True)
+
+
+def _way_form(way: Comparison) -> JsonObject:
+    """What one way of counting samples without an answer gives."""
+    return {"figure_a": way.figure_a, "figure_b": way.figure_b, "p": way.p, "n": way.n, "verdict": way.verdict}
+
+
+def _with_unit(value: float | None, *, percent: bool) -> str:
+    return f"{shown_value(value, percent=percent)}{' %' if percent else ''}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,6 +295,15 @@ class RunsComparison:
         """Whether the runs are over single pictures: they are compared link by link, and by no metric."""
         return self.runs[0].of_pictures
 
+    @property
+    def ways_out(self) -> Iterator[str]:
+        """Where a verdict is undecided, which commands ask again for what it lacks, a sentence for each run."""
+        undecided = [each for each in self.metrics if each.verdict == "undecided"]
+        for place, (name, run) in enumerate(zip(self.names, self.runs, strict=True)):
+            sides = [each.no_answer[(each.a, each.b).index(place)] for each in undecided if place in (each.a, each.b)]
+            if any(words := [way_out(name, run, counts) for counts in sides]):
+                yield max(words, key=len)
+
     @cached_property
     def said(self) -> tuple[SaidByLink, ...]:
         """By sample in common, what the links of each run say of it."""
@@ -225,7 +338,7 @@ class RunsComparison:
             parts=[(letter(place), name) for place, name in enumerate(self.names)],
             head=link_head(self) if self.of_pictures else HEAD,
             rows=[link_line(self, each) for each in self.links] if self.of_pictures else [*map(line_of, self.metrics)],
-            notes=(*counts_of(self), *notes_of_tests(self)),
+            notes=(*counts_of(self), *notes_of_tests(self), *self.ways_out),
         )
 
     def form(self) -> JsonObject:
@@ -241,6 +354,7 @@ class RunsComparison:
             "unlike": common.unlike,
             "pairs": self.pairs,
             "metrics": [each.form() for each in self.metrics],
+            **({"ways_out": ways} if (ways := [*self.ways_out]) else {}),
             **(self._link_forms() if self.of_pictures else {}),
             "differences": [{"place": each.place, "values": list(each.values)} for each in self.differences],
         }
@@ -301,24 +415,63 @@ def compare(
     engine = Engine(mode="replay", records=runs[0].records)
     scoring = task_of(runs[0], task).of_run(runs[0].configuration["options"], engine=engine).scorer()
     rows = [*_rows(common, scoring, convention or runs[0].convention)]
+    counted = [row for row in rows if row.counted]
     chosen, names = _chosen(scoring.metrics, metric, rows), _names(runs)
+    main = {each.name for each in (chosen if metric is not None else chosen[:1])}
     found = [
-        _compared(each, rows, (a, b), names=(names[a], names[b]), seed=seed)
+        _compared(
+            each,
+            rows,
+            (a, b),
+            missing=missing,
+            names=(names[a], names[b]),
+            scoring=scoring,
+            exploratory=each.name not in main,
+            seed=seed,
+        )
         for a, b in combinations(range(len(runs)), 2)
         if pairs == "all" or a == 0
+        for missing in [[*_missing((runs[a], runs[b]), scoring)]]
         for each in chosen
     ]
-    main = {each.name for each in (chosen if metric is not None else chosen[:1])}
-    family = [each for each in found if each.metric in main]
-    adjusted = iter(holm_adjusted([each.comparison for each in family]) if len(family) > 1 else ())
-    whole = (
-        replace(each, exploratory=True)
-        if each.metric not in main
-        else replace(each, comparison=next(adjusted, each.comparison))
-        for each in found
+    values = next((_values(each, counted, common) for each in chosen if _by_itself(each)), None)
+    metrics = tuple(_settled(_adjusted(found)))
+    return RunsComparison(runs=runs, names=names, common=common, metrics=metrics, pairs=pairs, values=values)
+
+
+def _adjusted(found: Sequence[MetricComparison]) -> Iterator[MetricComparison]:
+    """The comparisons with p adjusted for the family of those that are not exploratory, in each way of counting."""
+    family = [each for each in found if not each.exploratory]
+    if len(family) < 2:
+        yield from found
+        return
+    plain = holm_adjusted([each.comparison for each in family])
+    ways = [*zip(*(_family_in_ways(family, "ways")), strict=True)]
+    unread = [*zip(*(_family_in_ways(family, "ways_of_unread")), strict=True)]
+    adjusted = iter(
+        replace(
+            each,
+            comparison=comparison,
+            ways=of_way if each.ways else (),
+            ways_of_unread=of_unread if each.ways_of_unread else (),
+        )
+        for each, comparison, of_way, of_unread in zip(family, plain, ways, unread, strict=True)
     )
-    values = next((_values(each, rows, common) for each in chosen if _by_itself(each)), None)
-    return RunsComparison(runs=runs, names=names, common=common, metrics=tuple(whole), pairs=pairs, values=values)
+    yield from (each if each.exploratory else next(adjusted) for each in found)
+
+
+def _family_in_ways(
+    family: Sequence[MetricComparison], name: Literal["ways", "ways_of_unread"]
+) -> Iterator[tuple[Comparison, ...]]:
+    """The family counted against the first run of each comparison, and for it; what nobody lacks counts as it is."""
+    for place in (0, 1):
+        ways = [getattr(each, name) for each in family]
+        yield holm_adjusted([way[place] if way else each.comparison for each, way in zip(family, ways, strict=True)])
+
+
+def _settled(found: Iterator[MetricComparison]) -> Iterator[MetricComparison]:
+    """The comparisons, undecided where the verdict is not the same in all ways of counting what a run lacks."""
+    return (replace(each, comparison=settled(each.comparison, each.ways)) for each in found)
 
 
 def _names(runs: Sequence[Run]) -> tuple[str, ...]:
@@ -346,19 +499,35 @@ class _Row:
     """The scores that every run has for one sample."""
 
     place: int
-    """Among the samples in common."""
+    """Among the samples in common; -1 for a sample that is missing from one of two runs."""
+    sample: Sample
     scores: tuple[Score, ...]
-    cluster: str
-    has_image: bool
+    """Those of a wrong answer where there is none."""
+    no_answer: tuple[NoAnswer | None, ...]
+    """By run, why it has no score of its own."""
+    counted: bool = True
+    """Whether the convention counts it."""
 
 
 def _rows(common: CommonSamples, scoring: Scorer, convention: MissingAnswerPolicy) -> Iterator[_Row]:
     for place, row in enumerate(common.rows):
-        if convention == "answered" and any(answer.score is None for answer in row):
-            continue
-        sample = row[0].sample
         scores = tuple(answer.score or scoring.if_wrong(answer.sample) for answer in row)
-        yield _Row(place, scores, sample.cluster, sample.image is not None)
+        counted = convention == "wrong" or all(answer.score is not None for answer in row)
+        yield _Row(place, row[0].sample, scores, tuple(no_answer_of(answer) for answer in row), counted)
+
+
+def _missing(runs: tuple[Run, Run], scoring: Scorer) -> Iterator[_Row]:
+    """The samples of one of two runs that the other was to answer and has not."""
+    for lacks, has in (runs, runs[::-1]):
+        if not lacks_samples(lacks):
+            continue
+        there = {(answer.sample.id, answer.epoch) for answer in lacks.answers}
+        for answer in has.answers:
+            if (answer.sample.id, answer.epoch) not in there:
+                wrong = scoring.if_wrong(answer.sample)
+                scores = (wrong, answer.score or wrong)
+                row = _Row(-1, answer.sample, scores, ("missing", no_answer_of(answer)))
+                yield row if lacks is runs[0] else _of_two(row, (1, 0))
 
 
 def _chosen(metrics: Sequence[Metric], wanted: str | Sequence[str] | None, rows: Sequence[_Row]) -> list[Metric]:
@@ -392,54 +561,140 @@ def _values(metric: Metric, rows: Sequence[_Row], common: CommonSamples) -> Samp
 
 
 def _compared(
-    metric: Metric, rows: Sequence[_Row], places: tuple[int, int], *, names: tuple[str, str], seed: int
+    metric: Metric,
+    rows: Sequence[_Row],
+    places: tuple[int, int],
+    *,
+    missing: Sequence[_Row],
+    names: tuple[str, str],
+    scoring: Scorer,
+    exploratory: bool,
+    seed: int,
 ) -> MetricComparison:
-    one, other = places
-    about = [row for row in rows if all(metric.covers(score) for score in row.scores)]
-    comparison = _tested(
-        metric,
-        [row.scores[one] for row in about],
-        [row.scores[other] for row in about],
-        clusters=[row.cluster for row in about],
-        seed=seed,
-    )
+    every = (*(_of_two(row, places) for row in rows), *missing)
+    of_two = [row for row in every if all(map(metric.covers, row.scores))]
+    about = [row for row in of_two if row.place >= 0 and row.counted]
+    comparison = _tested(metric, about, scoring, seed=seed)
     above, below = comparison.discordant if metric.better == "higher" else comparison.discordant[::-1]
+    no_answer = tuple(counts_by_reason([row.no_answer[side] for row in of_two]) for side in (0, 1))
+    reasons: set[NoAnswer] = {*no_answer[0], *no_answer[1]}
+    lacking, unread = reasons & LACKING, reasons - LACKING
+    of_unread = bool(unread) and not exploratory
     return MetricComparison(
-        a=one,
-        b=other,
+        a=places[0],
+        b=places[1],
         names=names,
         metric=metric.name,
         comparison=comparison,
         percent=metric.percent,
-        cluster="image" if all(row.has_image for row in about) else "group",
+        cluster="image" if all(row.sample.image is not None for row in about) else "group",
         by_sample=(above, below, comparison.n - above - below) if _by_itself(metric) else None,
+        exploratory=exploratory,
+        no_answer=(no_answer[0], no_answer[1]),
+        ways=tuple(_in_ways(metric, of_two, scoring, counted=lacking, seed=seed)) if lacking else (),
+        ways_of_unread=tuple(_in_ways(metric, of_two, scoring, counted=reasons, seed=seed)) if of_unread else (),
     )
 
 
-def _tested(
-    metric: Metric, one: Sequence[Score], other: Sequence[Score], *, clusters: Sequence[str], seed: int
-) -> Comparison:
-    higher, strata = metric.better == "higher", metric.strata_of(one)
+def _of_two(row: _Row, places: tuple[int, int]) -> _Row:
+    """A row of two of the runs."""
+    one, other = places
+    why: tuple[NoAnswer | None, ...] = (row.no_answer[one], row.no_answer[other])
+    return replace(row, scores=(row.scores[one], row.scores[other]), no_answer=why)
+
+
+def _in_ways(
+    metric: Metric, rows: Sequence[_Row], scoring: Scorer, *, counted: Collection[NoAnswer], seed: int
+) -> Iterator[Comparison]:
+    """The comparison with samples counted against the first run, and for it.
+
+    Args:
+        metric: that is compared.
+        rows: of the two runs.
+        scoring: of the task.
+        counted: reasons for which samples are counted so; others stay as the convention says.
+        seed: of the resampling.
+    """
+    about = [row for row in rows if row.counted or (any(row.no_answer) and {*row.no_answer} <= {*counted, None})]
+    for against in (True, False):
+        ways = [_counted_so(row, scoring, counted=counted, against=against) for row in about]
+        yield _tested(metric, [row for row in ways if all(map(metric.covers, row.scores))], scoring, seed=seed)
+
+
+def _counted_so(row: _Row, scoring: Scorer, *, counted: Collection[NoAnswer], against: bool) -> _Row:
+    """A row with samples that lack an answer counted against the first run, or for it."""
+    if not any(why in counted for why in row.no_answer):
+        return row
+    ends = bounds_of(row.sample, scoring)[:: 1 if against else -1]
+    scores = tuple(
+        end if why in counted else score for score, why, end in zip(row.scores, row.no_answer, ends, strict=True)
+    )
+    return replace(row, scores=scores)
+
+
+def _tested(metric: Metric, rows: Sequence[_Row], scoring: Scorer, *, seed: int) -> Comparison:
+    """Two runs compared by the scores of rows, which all have the metric."""
+    if not rows:
+        return compare_paired([], [], seed=seed, higher_is_better=metric.better == "higher")
+    one, other = [row.scores[0] for row in rows], [row.scores[1] for row in rows]
+    clusters, strata, higher = [row.sample.cluster for row in rows], metric.strata_of(one), metric.better == "higher"
     a, b = metric.matrix(one), metric.matrix(other)
     if metric.of_sums is not None:
-        return compare_totals(
+        found = compare_totals(
             metric.totalled, a, b, seed=seed, clusters=clusters, strata=strata, higher_is_better=higher
         )
+        ends = _ends(metric, rows, scoring) if found.unbounded else None
+        if ends is None:
+            return found
+        return bounded_totals(found, a, b, figure=metric.totalled, ends=ends, clusters=clusters, strata=strata)
     if metric.statistic is None:
         left: list[float] = a[:, 0].tolist()
         right: list[float] = b[:, 0].tolist()
         binary = all(value in {0.0, 1.0} for value in (*left, *right))
-        return compare_paired(left, right, clusters, seed=seed, strata=strata, binary=binary, higher_is_better=higher)
-    both = metric.matrix([*one, *other])
-    return compare_statistics(
-        lambda drawn: metric.figured(both[list(drawn)]),
-        range(len(one)),
-        range(len(one), 2 * len(one)),
+        found = compare_paired(left, right, clusters, seed=seed, strata=strata, binary=binary, higher_is_better=higher)
+        ends = _ends(metric, rows, scoring) if found.unbounded else None
+        if ends is None:
+            return found
+        least, most = ends[0][:, 0].tolist(), ends[1][:, 0].tolist()
+        return bounded_means(found, left, right, ends=(least, most), clusters=clusters, strata=strata)
+    return _statistics_compared(metric, rows, scoring, seed=seed)
+
+
+def _statistics_compared(metric: Metric, rows: Sequence[_Row], scoring: Scorer, *, seed: int) -> Comparison:
+    """`_tested` for a metric with a statistic of its own: rows are places in a matrix of all scores."""
+    count = len(rows)
+    clusters = [row.sample.cluster for row in rows]
+    scores = [*(row.scores[0] for row in rows), *(row.scores[1] for row in rows)]
+    strata = metric.strata_of(scores[:count])
+    whole = metric.matrix(scores)
+    places = [range(start * count, (start + 1) * count) for start in range(4)]
+    found = compare_statistics(
+        lambda drawn: metric.figured(whole[list(drawn)]),
+        places[0],
+        places[1],
         seed=seed,
         clusters=clusters,
         strata=strata,
-        higher_is_better=higher,
+        higher_is_better=metric.better == "higher",
     )
+    ends = _ends(metric, rows, scoring) if found.unbounded else None
+    if ends is None:
+        return found
+    wider = stacked(whole, *ends)
+    return bounded_statistics(
+        found,
+        places[0],
+        places[1],
+        statistic=lambda drawn: metric.figured(wider[list(drawn)]),
+        ends=(places[2], places[3]),
+        clusters=clusters,
+        strata=strata,
+    )
+
+
+def _ends(metric: Metric, rows: Sequence[_Row], scoring: Scorer) -> tuple[Matrix, Matrix] | None:
+    """The columns of wrong and of right answers to the samples; None where one of them would lack the metric."""
+    return ends_of_rows(metric, [row.scores[0] for row in rows], [ends_of(row.sample, scoring) for row in rows])
 
 
 # --- a comparison as lines of a table and notes, for terminals, notebooks and pages ---
@@ -495,11 +750,15 @@ def line_of(each: MetricComparison) -> tuple[str, ...]:
     )
 
 
+VERDICT_WORDS: Mapping[str, str] = {"tied": "tied", "undecided": "not decided"}
+"""Verdicts by which neither of the two is better."""
+
+
 def verdict_of(each: MetricComparison) -> str:
     """Which of the two is better."""
     verdict, exploring = each.comparison.verdict, " (exploratory)" if each.exploratory else ""
-    if verdict == "tied":
-        return f"tied{exploring}"
+    if verdict in VERDICT_WORDS:
+        return f"{VERDICT_WORDS[verdict]}{exploring}"
     return f"{letter(each.a if verdict == 'better' else each.b)} is better{exploring}"
 
 

@@ -16,6 +16,7 @@ from askance.errors import AskanceError, UsageError
 from askance.evals.analysis.rescore import RerunOutcome, read_again, rerun, rescored
 from askance.evals.catalog import packaged
 from askance.evals.completeness import NO_DIGEST, completeness, unused_records
+from askance.evals.metric import STATISTICS, with_older_interval
 from askance.evals.run_format import CALLS, PROMPTS, SCORES, ScoreLine, lines_of
 from askance.evals.tables import task_tables
 from askance.evals.yaml_task import task_from_form
@@ -99,6 +100,8 @@ class RunCheck:
     """How many records no sample and no score rests on."""
     unused_prompts: tuple[str, ...] = ()
     """Prompt files that its configuration does not name."""
+    older_intervals: int = 0
+    """How many figures have the interval of older statistics: none, or one without width."""
     again: Mapping[RerunOutcome, int] = field(default_factory=dict["RerunOutcome", int])
     """How many samples were run again, by outcome; empty if that was not asked for."""
     changed: tuple[str, ...] = ()
@@ -181,6 +184,7 @@ async def _checked(run: Run, tasks: Mapping[str, type[Task]], *, again: bool) ->
     differences = [*_description(run), *whole.faults, *_records(run), *_rankings(run)]
     results: Counter[RerunOutcome] = Counter()
     changed: list[str] = []
+    older = 0
     own = read = run
     unused = len(unused_records(run))
     found = _RereadRun(run.answers)
@@ -192,11 +196,13 @@ async def _checked(run: Run, tasks: Mapping[str, type[Task]], *, again: bool) ->
         found = await _read(run, task)
         try:
             answers, figures = await rescored(run, task)
+            figures, older = _as_figured_by(run, figures)
             differences += [*_scores(run.answers, answers), *_figures(run.figures, figures)]
             own = read = run.scored(answers, figures)
             unused = len(unused_records(run, answers))
             if found.different:
                 answers, figures = await rescored(run.scored(found.answers, figures), task)
+                figures, _ = _as_figured_by(run, figures)
                 found.figures = list(_figures(own.figures, figures))
                 read = run.scored(answers, figures)
         except AskanceError as error:
@@ -221,10 +227,20 @@ async def _checked(run: Run, tasks: Mapping[str, type[Task]], *, again: bool) ->
         lacks=whole.lacks,
         unused_records=unused,
         unused_prompts=tuple(_unused_prompts(run)),
+        older_intervals=older,
         again=dict(results),
         changed=tuple(changed),
     )
     return own, read, checked
+
+
+def _as_figured_by(run: Run, figures: Sequence[Figure]) -> tuple[Sequence[Figure], int]:
+    """The figures with the intervals of the run's version of the statistics, and how many of them are not today's."""
+    if run.statistics >= STATISTICS:
+        return figures, 0
+    was = {figure.metric: figure for figure in run.figures}
+    found = [with_older_interval(figure, was.get(figure.metric)) for figure in figures]
+    return found, sum(old != new for old, new in zip(found, figures, strict=True))
 
 
 @dataclass

@@ -16,10 +16,11 @@ from askance.concurrency import map_in_order
 from askance.errors import UsageError
 from askance.evals.completeness import check_whole, unused_records
 from askance.evals.evaluation import EXTRACTOR
+from askance.evals.metric import STATISTICS
 from askance.evals.run import Run, line_of_answer
 from askance.evals.run_configuration import links_of_today
 from askance.evals.run_folder import amending, keep_ranking, write_lines
-from askance.evals.run_format import PROMPTS, READ_BY, SAMPLES, SCORES
+from askance.evals.run_format import FIGURED_BY, PROMPTS, READ_BY, SAMPLES, SCORES
 from askance.evals.scorer import figures_of, notes_on, scored, write_scores
 from askance.evals.solver import solved, with_extractor
 from askance.models import Engine, use_draw
@@ -227,6 +228,7 @@ async def rescore(
             {
                 **_described(now.scored(answers, figures), task),
                 **read_by,
+                FIGURED_BY: STATISTICS,
                 "figures": [figure.form() for figure in figures],
             }
         )

@@ -268,10 +268,13 @@ def _accuracy(
         0.5 if abs(chance - CHANCE) < UNDECIDED else float((chance > CHANCE) == one.wrong)
         for one, chance in zip(statements, probability, strict=True)
     ]
-    rows = [
-        [share * (not one.wrong), not one.wrong, share * one.wrong, one.wrong]
-        for one, share in zip(statements, right, strict=True)
-    ]
+    rows, none, every = (
+        [
+            [share * (not one.wrong), float(not one.wrong), share * one.wrong, float(one.wrong)]
+            for one, share in zip(statements, shares, strict=True)
+        ]
+        for shares in (right, [0.0] * len(right), [1.0] * len(right))
+    )
     clusters = [one.key for one in statements]
     true, all_true, wrong, all_wrong = (sum(column) for column in zip(*rows, strict=True))
     return TextOnlyAccuracy(
@@ -280,7 +283,7 @@ def _accuracy(
         statements=len(statements),
         images=len({*clusters}),
         accuracy=(true / all_true + wrong / all_wrong) / 2,
-        interval=statistics.bootstrap_totals(_balanced, rows, clusters, seed=seed),
+        interval=statistics.bootstrap_totals(_balanced, rows, clusters, bounds=lambda: (none, every), seed=seed),
     )
 
 

@@ -13,6 +13,7 @@ from askance.amounts import many
 from askance.chains.link import link_named
 from askance.evals.analysis.compare import (
     HEAD,
+    VERDICT_WORDS,
     counts_of,
     letter,
     line_of,
@@ -196,6 +197,7 @@ def comparison_page(
         tied=[_verdict(each) for each in comparison.metrics[1:] if each.comparison.verdict == "tied"],
         forest=[*_forest(comparison.metrics if two else headlines, two=two)],
         comparisons=_comparisons(comparison.metrics) if comparison.metrics else None,
+        ways_out=[*comparison.ways_out],
         tests=[*notes_of_tests(comparison)],
         differences=comparison.difference_rows,
         figures=tables_of_runs(report.parts),
@@ -330,7 +332,7 @@ def _headline(each: MetricComparison, *, alone: bool) -> VerdictLine:
 
 
 def _verdict(each: MetricComparison) -> VerdictLine:
-    return VerdictLine(word=each.comparison.verdict.capitalize(), sentence=each.sentence)
+    return VerdictLine(word=VERDICT_WORDS.get(each.verdict, each.verdict).capitalize(), sentence=each.sentence)
 
 
 def _comparisons(metrics: Sequence[MetricComparison]) -> Sortable:

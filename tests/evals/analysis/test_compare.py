@@ -121,6 +121,22 @@ def test_a_figure_of_sums_is_compared_by_them() -> None:
     )
 
 
+@pytest.mark.parametrize("metric", ["accuracy", "share", "by sums"])
+def test_where_all_samples_agree_the_difference_has_an_interval_with_a_width(metric: str) -> None:
+    (found,) = compare(run("a", *[1] * 8), run("b", *[0] * 8), metric=metric)
+    interval = found.comparison.interval
+
+    assert interval is not None
+    assert (found.comparison.difference, interval.high) == (1, 1)
+    assert 0.3 < interval.low < 0.4
+
+
+def test_where_all_differ_alike_by_a_score_out_of_bounds_nothing_is_known_of_chance() -> None:
+    (found,) = compare(run("a", *[5] * 8), run("b", *[3] * 8), metric="size")
+
+    assert (found.comparison.interval, found.comparison.ground, found.verdict) == (None, "no spread", "tied")
+
+
 def test_several_metrics_are_a_family() -> None:
     a, b = run("a", *[1] * 12), run("b", *[0] * 11, 1)
 
