@@ -120,11 +120,9 @@ def build(context_: typer.Context, asked: IndexBuildOptions) -> None:
     index that is there; --data and --texts may then be left out.
     """
     Process.of(context_).without_langchain()
-    from askance.cli.workspace import print_warnings
     from askance.models import get_embedder
     from askance.workspace import Workspace
 
-    print_warnings()
     _check_build(asked)
     store = _store(asked.vector_store)
     with Workspace(plan=asked.plan, store=asked.store) as work:

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from askance import __version__
+from askance.cli.log import print_warnings
 from askance.cli.process import CANNOT_START, HELP, INTERRUPTED, OK, TERMINATED, USAGE, Process, code_of, complain
 from askance.errors import AskanceError
 from askance.terminal import echo
@@ -104,6 +105,7 @@ def main(arguments: list[str] | None = None) -> None:
 def _run_command(arguments: list[str] | None, process: Process) -> int:
     """Runs the command and prints its errors; returns the exit code."""
     try:
+        print_warnings()
         command = command_line(sys.argv[1:] if arguments is None else arguments)
         code = command(args=arguments, prog_name="askance", standalone_mode=False, obj=process)
     except (typer.Abort, KeyboardInterrupt):

@@ -126,12 +126,10 @@ def build(context_: typer.Context, asked: BuildOptions) -> None:
     manifest.json says what it was made from and what was left out. Equal inputs and an equal seed give equal files.
     """
     Process.of(context_).without_langchain()
-    from askance.cli.workspace import print_warnings
     from askance.evals.newyorker import RawContests
     from askance.evals.newyorker.task_construction import check_new
     from askance.models import run_sync
 
-    print_warnings()
     check_new(asked.out)
     raw = RawContests.open(annotations=asked.annotations, captions=asked.captions, explanations=asked.explanations)
     tasks = run_sync(_constructed(raw, asked))

@@ -1,9 +1,7 @@
-"""The workspace of a command, made from the options that say how models are asked; warnings; the model of `--local`."""
+"""The workspace of a command, made from the options that say how models are asked; the model of `--local`."""
 
 from __future__ import annotations
 
-import logging
-import os
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -23,10 +21,6 @@ if TYPE_CHECKING:
     from askance.models.local.hub import Machine, OpenModel
 
 
-LOG_VARIABLE = "ASKANCE_LOG"
-"""Environment variable; with the value `debug`, each failed try and each pause is printed."""
-
-
 @dataclass(kw_only=True)
 class CommandWorkspace(Workspace):
     """A workspace that counts its calls."""
@@ -41,7 +35,6 @@ def open_workspace(
     calls: Calls, *, name: str, ledger: Path | None, image_policy: str | None, settings: Mapping[str, Any]
 ) -> CommandWorkspace:
     """The workspace that the options ask for; see `Calls.open`."""
-    print_warnings()
     return CommandWorkspace(
         mode=calls.record_mode,
         plan=calls.plan,
@@ -59,32 +52,6 @@ def open_workspace(
         prompts=calls.prompts,
         local=partial(_local_model, yes=calls.yes) if isinstance(calls, ModelCalls) and calls.local else None,
     )
-
-
-class StderrHandler(logging.Handler):
-    """Prints a warning on what `sys.stderr` is at the time: a progress bar may have taken its place."""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Prints one warning."""
-        echo(f"askance: {record.getMessage()}", err=True)
-
-
-def print_warnings() -> None:
-    """Prints the warnings of askance's log on stderr from now on, in the form of errors; `LOG_VARIABLE` adds more.
-
-    Raises:
-        UsageError: the variable holds something else than `debug`.
-    """
-    asked = os.environ.get(LOG_VARIABLE, "")
-    if asked not in {"", "debug"}:
-        raise UsageError(f"{LOG_VARIABLE} is {asked!r}.", hint="Set it to `debug`, or to nothing.")
-
-    log = logging.getLogger("askance")
-    level = logging.DEBUG if asked else logging.WARNING
-    log.handlers[:] = [StderrHandler(level)]
-    if asked:
-        log.setLevel(level)
-    log.propagate = False
 
 
 def _local_model(config: Config, *, yes: bool) -> str:

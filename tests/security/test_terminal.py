@@ -150,3 +150,20 @@ def test_no_folder_of_a_new_project_steers_the_terminal(own_place: Path, capsys:
         shown = "".join(capsys.readouterr())
         assert "PWNED" in shown
         assert [mark for mark in STEERING if mark in shown] == []
+
+
+def test_no_warning_steers_the_terminal(
+    own_place: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Settings of a stranger name the store; the log warns of it, in a command that asks no model as well."""
+    store = own_place / f"store{STEER}"
+    store.mkdir()
+    store.chmod(0o777)
+    (own_place / "askance.toml").write_text(f"store = {json.dumps(store.name)}", encoding="utf-8")
+    monkeypatch.delenv("ASKANCE_STORE")
+    with log_kept(), pytest.raises(SystemExit):
+        main(["cache", "stats"])
+    shown = "".join(capsys.readouterr())
+
+    assert "askance: Everybody on this machine may change" in shown
+    assert [mark for mark in STEERING if mark in shown] == []
