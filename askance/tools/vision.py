@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, cast
 
@@ -24,14 +23,13 @@ from askance.nodes.reply import (
     answer_lines,
     final_text,
     is_refusal,
-    is_sentence,
     json_object,
     plain_text,
     says_none,
     strip_markup,
-    strip_quotes,
 )
 from askance.prompts import fence
+from askance.tools.name_list import checked, names_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -46,9 +44,6 @@ MOST_OBJECTS = 5
 
 MOST_ENTITIES = 10
 """Entities at most; annotators of the New Yorker data gave two or three."""
-
-LONGEST_NAME = 80
-"""Most characters of a name; a longer text may be text from the picture that is addressed to a model."""
 
 NO_TEXT = "NO TXT"
 """What the paper's protocol answers where a picture holds no text (Listing 2)."""
@@ -70,7 +65,7 @@ class Names(TypedAnswer):
 
 
 class Objects(Names):
-    """The main objects in a picture, most important first: at most five names, each once; none where there are none."""
+    """The main objects in a picture, most important first: at most five names, each once."""
 
 
 class SceneText(TypedAnswer):
@@ -210,13 +205,13 @@ class EntityList(ImageTool[Entities]):
     @override
     def fields(self, subject: Image) -> Sequence[AnswerField]:
         names = list_schema(text_schema(least=1), most=MOST_ENTITIES)
-        return (AnswerField("entities", names, "names", partial(_named, kind=_ENTITIES)),)
+        return (AnswerField("entities", names, "names", partial(_names, most=MOST_ENTITIES)),)
 
     @override
     def read_text(self, text: str, subject: Image) -> Entities:
         with suppress(Unreadable):
             return self.read_json(json_object(text, ("entities",)), subject)
-        return Entities(names=_names_in(text, _ENTITIES))
+        return Entities(names=() if says_none(text, _ENTITIES) else _first(names_in(text), MOST_ENTITIES))
 
 
 class ObjectList(ImageTool[Objects]):
@@ -228,13 +223,13 @@ class ObjectList(ImageTool[Objects]):
     @override
     def fields(self, subject: Image) -> Sequence[AnswerField]:
         names = list_schema(text_schema(least=1), least=1, most=MOST_OBJECTS)
-        return (AnswerField("objects", names, "names", partial(_named, kind=_OBJECTS)),)
+        return (AnswerField("objects", names, "names", partial(_names, most=MOST_OBJECTS)),)
 
     @override
     def read_text(self, text: str, subject: Image) -> Objects:
         with suppress(Unreadable):
             return self.read_json(json_object(text, ("objects",)), subject)
-        return Objects(names=_names_in(text, _OBJECTS))
+        return Objects(names=_first(names_in(text), MOST_OBJECTS))
 
 
 class SceneTextReader(ImageTool[SceneText]):
@@ -264,88 +259,20 @@ class SceneTextReader(ImageTool[SceneText]):
         return SceneText(lines=_without_none(lines))
 
 
-@dataclass(frozen=True, slots=True)
-class _Kind:
-    """What names are the names of."""
-
-    noun: str
-    most: int
-    """Names at most."""
-    nouns: frozenset[str]
-    """Words for what is named."""
-    heading: frozenset[str]
-    """Words of which a heading consists."""
-
-
-def _named(data: Mapping[str, Any], field: str, *, kind: _Kind) -> tuple[str, ...]:
-    """The names in a JSON reply, which may give them as one text."""
+def _names(data: Mapping[str, Any], field: str, *, most: int) -> tuple[str, ...]:
+    """The names in a JSON reply, which may give them as one text; none where it says so."""
     found = data.get(field)
-    if isinstance(found, str):
-        return _names_in(found, kind)
-    names = [strip_markup(name) for name in text_list(data, field)]
-    return () if found == [] or _none(names, kind) else _checked(names, kind)
-
-
-def _names_in(text: str, kind: _Kind) -> tuple[str, ...]:
-    """The names in a text."""
-    items = answer_lines(text, kind.heading)
-    if _none(items, kind):
+    names = [found] if isinstance(found, str) else text_list(data, field)
+    if found == [] or (len(names) == 1 and says_none(names[0], _ENTITIES)):
         return ()
-    if is_refusal(text) or any(map(is_refusal, items)):
-        raise _unnamed(kind)
-    if len(items) == 1:
-        return _checked(_sentence_names(items[0]), kind)
-    items = [item for item in items if not _REMARK.match(item)]
-    return _checked([name for item in items for name in _split(_DESCRIBED.sub(r"\1", item), _COMMA)], kind)
+    return _first(names_in(names[0]) if isinstance(found, str) else checked(map(strip_markup, names)), most)
 
 
-def _unnamed(kind: _Kind) -> Unreadable:
-    return Unreadable(f"no {kind.noun} is named; name at least one")
-
-
-def _none(items: Sequence[str], kind: _Kind) -> bool:
-    """Whether the one item says that there are none, a remark behind it aside."""
-    if len(items) != 1:
-        return False
-    first, _, remark = items[0].partition("; ")
-    denied = says_none(first, kind.nouns) and (not remark or is_sentence(remark))
-    return denied or _ONLY_TEXT.search(items[0]) is not None
-
-
-def _sentence_names(text: str) -> list[str]:
-    """The names in the one line of a reply: what it introduces, between commas, with or without an "and"."""
-    text = _LONG_REMARK.sub("", " ".join(text.split()))
-    text = _TAIL.sub("", _OUTER.sub(r"\1", text))
-    led = _LEAD.match(text)
-    if led and led[0].rstrip().endswith(":"):
-        text = text[led.end() :]
-    elif led and (verbs := [word for word in _WORD.finditer(led[0]) if word[0].casefold() in _VERBS]):
-        text = text[verbs[0].end() :].lstrip(" ,")
-    text = _COUNTED.sub(", ", _OUTER.sub(r"\1", text))
-    if _OXFORD.search(text):
-        return _split(text, _COMMA)
-    if text.count("/") > 1 and "," not in text:
-        return _split(text, _SLASH)
-    return [each for name in _split(_DESCRIBED.sub(r"\1", text), _COMMA) for each in _split(name, _AND)]
-
-
-def _split(text: str, between: re.Pattern[str]) -> list[str]:
-    names = [strip_quotes(strip_markup(name).rstrip(".;!")) for name in between.split(text)]
-    return [name for name in names if name and name.casefold() != "etc"]
-
-
-def _checked(names: Sequence[str], kind: _Kind) -> tuple[str, ...]:
-    too_long = next((name for name in names if len(name) > LONGEST_NAME or _SENTENCE.search(name)), None)
-    if any(_UNNAMED.fullmatch(name) for name in names):
-        raise _unnamed(kind)
-    if too_long is not None:
-        raise Unreadable(
-            f"{too_long[:40]!r}… is no name of an {kind.noun}; name each in at most {LONGEST_NAME} characters"
-        )
-    found = distinct(names)
-    if not found:
-        raise _unnamed(kind)
-    return found[: kind.most]
+def _first(names: Sequence[str], most: int) -> tuple[str, ...]:
+    """The first of the names, each once."""
+    if not (found := distinct(names)):
+        raise Unreadable("nothing is named; name at least one")
+    return found[:most]
 
 
 def _lines(data: Mapping[str, Any], field: str) -> tuple[str, ...]:
@@ -393,49 +320,10 @@ _IS = re.compile(rf"{_THE_TEXT}(?:is|appears|seems)\b", re.IGNORECASE)
 _TEXT_SENTENCE = re.compile(r"\.\s+|\n|,\s+(?=the answer\b)")
 _ASKED = re.compile(r"(?:what|which)\b[^\n]*\b(?:image|picture|photo)\?", re.IGNORECASE)
 
-_THINGS_WORDS = "object objects thing things item items non textual"
-_OBJECT_NOUNS_WORDS = (
-    "object objects thing things item items non textual primary secondary 1 2 3 4 5 first second third"
+_ENTITIES_WORDS = (
+    "object objects thing things entity entities named person people place places idea ideas concept concepts"
 )
-_OBJECTS = _Kind(
-    "object", MOST_OBJECTS, nouns=frozenset(_THINGS_WORDS.split()), heading=frozenset(_OBJECT_NOUNS_WORDS.split())
-)
-_ENTITY_NOUNS_WORDS = "entity entities named person people place places thing things idea ideas concept concepts"
-_ENTITY_NOUNS = frozenset(_ENTITY_NOUNS_WORDS.split())
-_ENTITIES = _Kind("entity", MOST_ENTITIES, nouns=_ENTITY_NOUNS, heading=_ENTITY_NOUNS)
-_ONLY_TEXT = re.compile(
-    r"\b(?:contains?|shows?|is|but|no (?:\w+ )?objects,) only (?:the )?(?:text|words|letters)\b", re.IGNORECASE
-)
-_UNNAMED = re.compile(
-    r"(?:(?:first|second|third|main|of|an?|the|object)[\s_]+)*(?:object|name)[\s_]*\d?|unknown|unclear|n/a|no|yes|sorry|[^\w]*|.*\?",
-    re.IGNORECASE,
-)
-_OUTER = re.compile(r"^[\[({](.*)[\])}]\.?$")
-_TAIL = re.compile(
-    r"\s+(?:(?:are|is|that are) )?(?:visible |present |shown |seen )*(?:in|on) (?:the|this) "
-    r"(?:image|picture|photo|ad\w*)\.?$",
-    re.IGNORECASE,
-)
-_WORD = re.compile(r"\w+")
-_COUNTED = re.compile(r"(?<=\w)[\s,;]+\(?[2-9][.)]\s+(?=\D)")
-_LONG_REMARK = re.compile(r"(?<=\w) ?\([^()]{15,}\)")
-_SLASH = re.compile("/")
-_VERBS_WORDS = "are is include includes show shows contain contains see depict depicts feature features"
-_VERBS = frozenset(_VERBS_WORDS.split())
-_LEAD = re.compile(
-    r"(?:(?:the|this|these|here|there|i|can|be|seen|see|main|most|important|prominent|visible|non-textual|at|up|to|top|"
-    r"five|5|objects?|items?|things?|in|of|image|picture|photo|are|is|shows?|contains?|includes?|depicts?|features?|"
-    r"following|answer|as|follows|key|sure|that|which|names?)(?:[\s,!]+|(?=:)))+:?\s*",
-    re.IGNORECASE,
-)
-_DESCRIBED = re.compile(r"^([^,:]{1,80}?)(?::| - ).*$")
-_COMMA = re.compile(r"[,;](?:\s*and\s)?", re.IGNORECASE)
-_OXFORD = re.compile(r",\s*and\s", re.IGNORECASE)
-_AND = re.compile(r"\s+and\s+", re.IGNORECASE)
-_REMARK = re.compile(r"(?:these|this|those|note|let me|i hope)\b", re.IGNORECASE)
-_SENTENCE = re.compile(
-    r"\b(?:is|are|was|were|shows?|because|which|cannot|can't|i'm|there)\b|[{}]|<[^<>]*>", re.IGNORECASE
-)
+_ENTITIES = frozenset(_ENTITIES_WORDS.split())
 
 objects = ObjectList
 scene_text = SceneTextReader
