@@ -409,7 +409,7 @@ _HEADING = (
     "as follows list key names named which that there contains contain shows show says say reads read depicts includes "
     "and all up to five would found identified requested here's there's one some possible "
     "top extracted ocr recognized transcribed "
-    "transcription below have"
+    "transcription below have from"
 )
 HEADING_WORDS = frozenset(_HEADING.split())
 """Words that may stand in a heading, whatever the answer is about."""

@@ -1,4 +1,4 @@
-"""Names in a reply: the list that it declares or consists of, and no guess at names in prose.
+"""Names that a reply in words lists, and no guess at names in prose.
 
 A list is declared by a heading (`Objects: bottle, feather`, `The objects are …`); else the whole reply must be the
 list, remarks in paragraphs of their own aside. Its items are short: one that is a sentence, or is denied or doubted, or
@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 
 from askance.documents import read_yaml
 from askance.nodes import Unreadable
-from askance.nodes.reply import is_sentence, json_texts, plain_text, strip_boxes, strip_markup, strip_quotes
+from askance.nodes.reply import is_sentence, plain_text, strip_boxes, strip_markup, strip_quotes
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Sequence
 
 LONGEST_NAME = 80
 """Most characters of a name; a longer text may be text from the picture that is addressed to a model."""
@@ -42,6 +42,7 @@ class _Words:
     doubt: frozenset[str]
     unspaced: frozenset[str]
     taken_back: frozenset[str]
+    picture: frozenset[str]
 
 
 @cache
@@ -55,15 +56,16 @@ def _words() -> _Words:
     return _Words(**{field.name: all_of(field.name) for field in fields(_Words)})
 
 
-def names_in(text: str) -> list[str]:
-    """The names that a reply lists, in their order.
+def names_in(text: str, noun: str) -> list[str]:
+    """The names that a reply in words lists, in their order.
+
+    Args:
+        text: the reply.
+        noun: what is named, in messages.
 
     Raises:
         Unreadable: it lists none, or different ones, or says something else as well.
     """
-    listed = json_texts(text)
-    if listed is not None:
-        return checked(map(strip_markup, listed))
     said = plain_text(_STAR.sub("- ", _ROW.sub(_cell, strip_boxes(text).strip())))
     blocks = [[" ".join(line.split()) for line in block.splitlines()] for block in re.split(r"\n\s*\n", said)]
     remarks = {block[0] for block in blocks if len(block) == 1 and _is_remark(block[0])}
@@ -73,29 +75,34 @@ def names_in(text: str) -> list[str]:
         if (rest := _behind_heading(line)) is not None:
             lists.append([])
         lists[-1] += filter(None, [line if rest is None else rest])
-    found = {tuple(checked(_items(lines), in_words=True)) for lines in lists if lines}
-    if len(found) != 1 or any(_holds(remark, _words().taken_back) for remark in remarks):
-        raise Unreadable("no list of names is given, or more than one; write the names alone, with commas between them")
-    return [*found.pop()]
+    found = {tuple(_items(lines)) for lines in lists if lines}
+    names = [*found.pop()] if len(found) == 1 else []
+    prose = len(names) == 1 and any(is_sentence(line) for lines in lists for line in lines)
+    if prose or not all(map(_is_name, names)) or any(_holds(remark, _words().taken_back) for remark in remarks):
+        raise unnamed(noun)
+    return names
 
 
-def checked(names: Iterable[str], *, in_words: bool = False) -> list[str]:
-    """The names, each of them short and none a sentence; in a text in words, nor denied, doubted or one of two.
+def unnamed(noun: str) -> Unreadable:
+    """What is raised where a reply names nothing."""
+    return Unreadable(f"no {noun} is named; name at least one")
 
-    Raises:
-        Unreadable: one is no name.
-    """
+
+def denies_picture(text: str) -> bool:
+    """Whether a line says of the picture, in another language than English, that it is not seen or lacks something."""
+    words, line = _words(), text.casefold()
+    pictured = _holds(line, words.picture) or any(word in line for word in words.picture if not word.isascii())
+    return pictured and (_holds(line, words.doubt) or any(part in line for part in words.unspaced))
+
+
+def _is_name(item: str) -> bool:
+    """Whether an item names something: it is short, and no sentence, and nothing in it denies or doubts it."""
     words = _words()
-    never = words.sentence | words.doubt | words.taken_back if in_words else words.sentence
-    marks = _NO_NAME if in_words else _FOREIGN_MARK
-    kept = [*names]
-    for name in kept:
-        unspaced = in_words and any(part in name for part in words.unspaced)
-        if len(name) > LONGEST_NAME or unspaced or _holds(name, never) or marks.search(name):
-            raise Unreadable(f"{name[:40]!r}… is no name; name each in at most {LONGEST_NAME} characters")
-        if all(word in words.empty or _LETTER.fullmatch(word) for word in _of(name.rstrip("0123456789"))):
-            raise Unreadable(f"{name[:40]!r} names nothing; name at least one")
-    return kept
+    if len(item) > LONGEST_NAME or _NO_NAME.search(item) or any(part in item for part in words.unspaced):
+        return False
+    if _holds(item, words.sentence | words.doubt | words.taken_back):
+        return False
+    return any(word not in words.empty and not _LETTER.fullmatch(word) for word in _of(item.rstrip("0123456789")))
 
 
 def _items(lines: Sequence[str]) -> list[str]:
@@ -175,4 +182,3 @@ _SEEN = re.compile(
 )
 _NO_NAME = re.compile(r"[:?!;{}<>\"=]|/.*/|[.]\s|^\W*$")
 _LETTER = re.compile("[a-z]|[0-9]+")
-_FOREIGN_MARK = re.compile(r"[?{}<>]")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, cast
 
@@ -24,12 +25,13 @@ from askance.nodes.reply import (
     final_text,
     is_refusal,
     json_object,
+    json_texts,
     plain_text,
     says_none,
     strip_markup,
 )
 from askance.prompts import fence
-from askance.tools.name_list import checked, names_in
+from askance.tools.name_list import LONGEST_NAME, denies_picture, names_in, unnamed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -205,13 +207,13 @@ class EntityList(ImageTool[Entities]):
     @override
     def fields(self, subject: Image) -> Sequence[AnswerField]:
         names = list_schema(text_schema(least=1), most=MOST_ENTITIES)
-        return (AnswerField("entities", names, "names", partial(_names, most=MOST_ENTITIES)),)
+        return (AnswerField("entities", names, "names", partial(_named, kind=_ENTITIES)),)
 
     @override
     def read_text(self, text: str, subject: Image) -> Entities:
         with suppress(Unreadable):
             return self.read_json(json_object(text, ("entities",)), subject)
-        return Entities(names=() if says_none(text, _ENTITIES) else _first(names_in(text), MOST_ENTITIES))
+        return Entities(names=() if says_none(text, _ENTITIES.nouns) else _listed(text, _ENTITIES))
 
 
 class ObjectList(ImageTool[Objects]):
@@ -223,13 +225,13 @@ class ObjectList(ImageTool[Objects]):
     @override
     def fields(self, subject: Image) -> Sequence[AnswerField]:
         names = list_schema(text_schema(least=1), least=1, most=MOST_OBJECTS)
-        return (AnswerField("objects", names, "names", partial(_names, most=MOST_OBJECTS)),)
+        return (AnswerField("objects", names, "names", partial(_named, kind=_OBJECTS)),)
 
     @override
     def read_text(self, text: str, subject: Image) -> Objects:
         with suppress(Unreadable):
             return self.read_json(json_object(text, ("objects",)), subject)
-        return Objects(names=_first(names_in(text), MOST_OBJECTS))
+        return Objects(names=_listed(text, _OBJECTS))
 
 
 class SceneTextReader(ImageTool[SceneText]):
@@ -249,30 +251,60 @@ class SceneTextReader(ImageTool[SceneText]):
         said = final_text(text).strip()
         if says_none(said, _TEXT):
             return SceneText(lines=())
-        if is_refusal(said) and len(said.splitlines()) == 1 and '"' not in plain_text(said):
+        if len(said.splitlines()) == 1 and '"' not in plain_text(said) and (is_refusal(said) or denies_picture(said)):
             raise _unread()
         lines = answer_lines(text, _TEXT_NOUNS, verbatim=True)
         lines = lines[0].split(" / ") if len(lines) == 1 else lines
         lines = [part for line in lines for part in _quoted(line)]
-        if not lines or _ASKED.fullmatch(said):
+        if not lines or _ASKED.search(said):
             raise _unread()
         return SceneText(lines=_without_none(lines))
 
 
-def _names(data: Mapping[str, Any], field: str, *, most: int) -> tuple[str, ...]:
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """What names are the names of."""
+
+    noun: str
+    most: int
+    """Names at most."""
+    nouns: frozenset[str]
+    """Words for what is named."""
+
+
+def _named(data: Mapping[str, Any], field: str, *, kind: _Kind) -> tuple[str, ...]:
     """The names in a JSON reply, which may give them as one text; none where it says so."""
     found = data.get(field)
-    names = [found] if isinstance(found, str) else text_list(data, field)
-    if found == [] or (len(names) == 1 and says_none(names[0], _ENTITIES)):
+    texts = [found] if isinstance(found, str) else text_list(data, field)
+    if found == [] or (len(texts) == 1 and says_none(texts[0], kind.nouns)):
         return ()
-    return _first(names_in(names[0]) if isinstance(found, str) else checked(map(strip_markup, names)), most)
+    return _listed(found, kind) if isinstance(found, str) else _checked(texts, kind)
 
 
-def _first(names: Sequence[str], most: int) -> tuple[str, ...]:
+def _listed(text: str, kind: _Kind) -> tuple[str, ...]:
+    """The names in a text, which may be a list in JSON."""
+    texts = json_texts(text)
+    return _first(names_in(text, kind.noun), kind) if texts is None else _checked(texts, kind)
+
+
+def _checked(texts: Sequence[str], kind: _Kind) -> tuple[str, ...]:
+    """The names in a JSON list, where each is one."""
+    names = [*map(strip_markup, texts)]
+    if any(_UNNAMED.fullmatch(name) for name in names):
+        raise unnamed(kind.noun)
+    too_long = next((name for name in names if len(name) > LONGEST_NAME or _SENTENCE.search(name)), None)
+    if too_long is not None:
+        raise Unreadable(
+            f"{too_long[:40]!r}… is no name of an {kind.noun}; name each in at most {LONGEST_NAME} characters"
+        )
+    return _first(names, kind)
+
+
+def _first(names: Sequence[str], kind: _Kind) -> tuple[str, ...]:
     """The first of the names, each once."""
     if not (found := distinct(names)):
-        raise Unreadable("nothing is named; name at least one")
-    return found[:most]
+        raise unnamed(kind.noun)
+    return found[: kind.most]
 
 
 def _lines(data: Mapping[str, Any], field: str) -> tuple[str, ...]:
@@ -318,12 +350,19 @@ _THE_TEXT = r"the (?:only )?text (?:[io]n the (?:image|picture|photo) )?"
 _SAYS = re.compile(rf"{_THE_TEXT}(?:reads|says):? (.+)", re.IGNORECASE)
 _IS = re.compile(rf"{_THE_TEXT}(?:is|appears|seems)\b", re.IGNORECASE)
 _TEXT_SENTENCE = re.compile(r"\.\s+|\n|,\s+(?=the answer\b)")
-_ASKED = re.compile(r"(?:what|which)\b[^\n]*\b(?:image|picture|photo)\?", re.IGNORECASE)
+_ASKED = re.compile(r"\b(?:what|which)\b[^\n]*\b(?:image|picture|photo)\?$", re.IGNORECASE)
 
-_ENTITIES_WORDS = (
-    "object objects thing things entity entities named person people place places idea ideas concept concepts"
+_OBJECTS_WORDS = "object objects thing things item items non textual"
+_OBJECTS = _Kind("object", MOST_OBJECTS, frozenset(_OBJECTS_WORDS.split()))
+_ENTITIES_WORDS = "entity entities named person people place places thing things idea ideas concept concepts"
+_ENTITIES = _Kind("entity", MOST_ENTITIES, frozenset(_ENTITIES_WORDS.split()))
+_UNNAMED = re.compile(
+    r"(?:(?:first|second|third|main|of|an?|the|object)[\s_]+)*(?:object|name)[\s_]*\d?|unknown|unclear|n/a|no|yes|sorry|[^\w]*|.*\?",
+    re.IGNORECASE,
 )
-_ENTITIES = frozenset(_ENTITIES_WORDS.split())
+_SENTENCE = re.compile(
+    r"\b(?:is|are|was|were|shows?|because|which|cannot|can't|i'm|there)\b|[{}]|<[^<>]*>", re.IGNORECASE
+)
 
 objects = ObjectList
 scene_text = SceneTextReader
