@@ -217,8 +217,9 @@ def is_sentence(line: str) -> bool:
 
 
 def _cells(row: re.Match[str]) -> str:
-    """The cells of a table's row with semicolons between them; empty for the head, which a line of dashes follows."""
-    return "" if row["head"] else "; ".join(cell.strip() for cell in row["cells"].strip("| \t").split("|"))
+    """The cells of a table's row, its number aside, with semicolons between them; empty for the head of the table."""
+    first, *others = [cell.strip() for cell in row["cells"].strip("| \t").split("|")]
+    return "" if row["head"] else "; ".join(others if others and first.isdecimal() else [first, *others])
 
 
 def _headless(line: str, nouns: Collection[str], *, verbatim: bool) -> str:

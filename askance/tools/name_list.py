@@ -8,7 +8,6 @@ a second list that differs, leaves the reply unread. The words that this takes s
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, fields
 from functools import cache
 from itertools import takewhile
 from pathlib import Path
@@ -19,41 +18,17 @@ from askance.nodes import Unreadable
 from askance.nodes.reply import is_sentence, plain_text, strip_boxes, strip_markup, strip_quotes
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Mapping, Sequence
 
 LONGEST_NAME = 80
 """Most characters of a name; a longer text may be text from the picture that is addressed to a model."""
 
-LONGEST_HEADING = 12
-"""Most words of a heading."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Words:
-    """The lists of `name_words.yaml`, without their languages; phrases stand as one text."""
-
-    heading: frozenset[str]
-    empty: frozenset[str]
-    verb: frozenset[str]
-    courtesy: frozenset[str]
-    and_: frozenset[str]
-    rest: frozenset[str]
-    sentence: frozenset[str]
-    doubt: frozenset[str]
-    unspaced: frozenset[str]
-    taken_back: frozenset[str]
-    picture: frozenset[str]
-
 
 @cache
-def _words() -> _Words:
-    form = read_yaml(Path(__file__).with_name("name_words.yaml"), what="lists of words")
-
-    def all_of(name: str) -> frozenset[str]:
-        languages: dict[str, list[str]] = form[name.rstrip("_")]
-        return frozenset(word for words in languages.values() for word in words)
-
-    return _Words(**{field.name: all_of(field.name) for field in fields(_Words)})
+def _words(*kinds: str) -> frozenset[str]:
+    """The words of `name_words.yaml` of these kinds, in all languages."""
+    form: Mapping[str, Mapping[str, list[str]]] = read_yaml(Path(__file__).with_name("name_words.yaml"), what="words")
+    return frozenset(word for kind in kinds for words in form[kind].values() for word in words)
 
 
 def names_in(text: str, noun: str) -> list[str]:
@@ -78,7 +53,7 @@ def names_in(text: str, noun: str) -> list[str]:
     found = {tuple(_items(lines)) for lines in lists if lines}
     names = [*found.pop()] if len(found) == 1 else []
     prose = len(names) == 1 and any(is_sentence(line) for lines in lists for line in lines)
-    if prose or not all(map(_is_name, names)) or any(_holds(remark, _words().taken_back) for remark in remarks):
+    if prose or not all(map(_is_name, names)) or any(_holds(remark, "taken_back") for remark in remarks):
         raise unnamed(noun)
     return names
 
@@ -90,36 +65,33 @@ def unnamed(noun: str) -> Unreadable:
 
 def denies_picture(text: str) -> bool:
     """Whether a line says of the picture, in another language than English, that it is not seen or lacks something."""
-    words, line = _words(), text.casefold()
-    pictured = _holds(line, words.picture) or any(word in line for word in words.picture if not word.isascii())
-    return pictured and (_holds(line, words.doubt) or any(part in line for part in words.unspaced))
+    unspaced = any(part in text for part in _words("unspaced"))
+    pictured = any(word in text.casefold() for word in _words("picture"))
+    return pictured and (unspaced or _holds(text, "doubt"))
 
 
 def _is_name(item: str) -> bool:
     """Whether an item names something: it is short, and no sentence, and nothing in it denies or doubts it."""
-    words = _words()
-    if len(item) > LONGEST_NAME or _NO_NAME.search(item) or any(part in item for part in words.unspaced):
+    if len(item) > LONGEST_NAME or _NO_NAME.search(item) or any(part in item for part in _words("unspaced")):
         return False
-    if _holds(item, words.sentence | words.doubt | words.taken_back):
-        return False
-    return any(word not in words.empty and not _LETTER.fullmatch(word) for word in _of(item.rstrip("0123456789")))
+    named = any(not _LETTER.fullmatch(word) for word in _of(item.rstrip("0123456789")) if word not in _words("empty"))
+    return named and not _holds(item, "sentence", "doubt", "taken_back")
 
 
 def _items(lines: Sequence[str]) -> list[str]:
     """The items of a list, without bullets, quotes, remarks in brackets and what describes them."""
-    words = _words()
     if len(lines) > 1 and all(map(_BULLET.match, lines)):
         items = [_DESCRIBED.sub(r"\1", _BULLET.sub("", line)) for line in lines]
     else:
         line = _OUTER.sub(r"\1", strip_quotes(", ".join(lines).rstrip(".")))
         items = [item for item in _COMMA.split(line) if item]
-        before_last = rf"{_any_of(words.and_)}\s+"
+        before_last = rf"{_any_of('and')}\s+"
         if len(items) > 1 and (last := re.match(before_last, items[-1])):
             items[-1] = items[-1][last.end() :]
         elif len(lines) == 1:
             items = [each for item in items for each in re.split(rf"\s+{before_last}|\s+&\s+", item)]
     items = [_bare(item) for item in items]
-    return [item for item in items if item and item.casefold() not in words.rest]
+    return [item for item in items if item and item.casefold() not in _words("rest")]
 
 
 def _bare(item: str) -> str:
@@ -130,27 +102,25 @@ def _bare(item: str) -> str:
 
 def _behind_heading(line: str) -> str | None:
     """What stands behind the heading or the courtesy that begins a line; None where none does."""
-    words = _words()
-    if courtesy := re.match(rf"{_any_of(words.courtesy)}\s*[!.,:]\s*", line, re.IGNORECASE):
+    if courtesy := re.match(rf"{_any_of('courtesy')}\s*[!.,:]\s*", line, re.IGNORECASE):
         line = line[courtesy.end() :]
         return line if (rest := _behind_heading(line)) is None else rest
+    heading = _words("heading", "verb")
     label, colon, rest = line.partition(":")
-    said = _of(label)
-    heads = 0 < len(said) <= LONGEST_HEADING and {*said} <= words.heading | words.verb
-    if heads and (colon or _holds(label, words.empty)):
+    if (said := _of(label)) and heading.issuperset(said) and (colon or _holds(label, "empty")):
         return rest.strip()
-    begins = takewhile(lambda word: word[0].casefold() in words.heading | words.verb, _WORD.finditer(line))
-    verbs = [word.end() for word in begins if word.start() and word[0].casefold() in words.verb]
+    begins = takewhile(lambda word: word[0].casefold() in heading, _WORD.finditer(line))
+    verbs = [word.end() for word in begins if word.start() and _holds(word[0], "verb")]
     return line[verbs[-1] :].strip(" ,:") if verbs else None
 
 
 def _is_remark(line: str) -> bool:
     """Whether a paragraph of one line is a sentence beside the list."""
-    return line[-1:] in ".!?" and (is_sentence(line) or _holds(line, _words().sentence))
+    return line[-1:] in ".!?" and (is_sentence(line) or _holds(line, "sentence"))
 
 
-def _holds(text: str, words: Collection[str]) -> bool:
-    return not {*_of(text)}.isdisjoint(words)
+def _holds(text: str, *kinds: str) -> bool:
+    return not _words(*kinds).isdisjoint(_of(text))
 
 
 def _of(text: str) -> list[str]:
@@ -158,8 +128,9 @@ def _of(text: str) -> list[str]:
     return _WORD.findall(text.casefold())
 
 
-def _any_of(words: Collection[str]) -> str:
-    return f"(?:{'|'.join(map(re.escape, sorted(words)))})"
+@cache
+def _any_of(kind: str) -> str:
+    return f"(?:{'|'.join(map(re.escape, sorted(_words(kind))))})"
 
 
 def _cell(row: re.Match[str]) -> str:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import pytest
@@ -7,7 +9,10 @@ import pytest
 from askance.chat import ChatRequest
 from askance.images import Image
 from askance.models import ScriptedModel
+from askance.nodes import Unreadable
 from askance.tools import Caption, SceneText, caption, entities, objects, scene_text, unusual
+from askance.tools.name_list import names_in
+from tests.clock import cpu_seconds
 from tests.scripted import PICTURE, PICTURES, model_of, scripted
 
 
@@ -171,3 +176,23 @@ async def test_a_text_is_no_name_of_an_object() -> None:
     result = await node.ask(PICTURE)
 
     assert (result.outcome, len(result.calls)) == ("invalid", 2)
+
+
+@pytest.mark.parametrize(
+    "unit", ["a, ", "- ", "a and ", "the ", "is ", "a\n\n", "sure! ", "|a|\n", "A is it.\n\n", "(a", "1. ", " "]
+)
+def test_the_time_of_reading_names_grows_with_their_length(unit: str) -> None:
+    def read(text: str) -> None:
+        with suppress(Unreadable):
+            names_in(text, "object")
+
+    took = [cpu_seconds(partial(read, f"a{unit * (length // len(unit))}b")) for length in (5_000, 40_000)]
+
+    assert took[1] < 0.5 + 24 * took[0]  # 64 times where it grew with the square
+
+
+async def test_a_text_in_another_language_is_told_from_a_refusal_in_it() -> None:
+    assert await ask_in_the_papers_form(scene_text, "Ich kann das Bild leider nicht sehen.") is None
+    assert await ask_in_the_papers_form(scene_text, "我无法查看图片。") is None
+    assert (await ask_in_the_papers_form(scene_text, "Ich bin doch nicht blöd")).lines == ("Ich bin doch nicht blöd",)
+    assert (await ask_in_the_papers_form(scene_text, "NO PHOTOS")).lines == ("NO PHOTOS",)
