@@ -314,11 +314,9 @@ def _lines(data: Mapping[str, Any], field: str) -> tuple[str, ...]:
 def _without_none(lines: list[str]) -> tuple[str, ...]:
     """The lines, none where they say that there is no text."""
     first = lines[0].partition(". ")[0] if lines else ""
-    said = [part for line in lines for part in _TEXT_SENTENCE.split(line) if part.strip()]
-    lines = [line for line in lines if line is lines[0] or len(line.split()) < 4 or not says_none(line, _TEXT)]
-    if all(says_none(part, _TEXT) for part in said) or (says_none(first, _TEXT) and len(first.split()) > 3):
-        lines = []
-    return tuple(lines)
+    if all(says_none(line, _TEXT) for line in lines) or (says_none(first, _TEXT) and len(first.split()) > 3):
+        return ()
+    return tuple(line for line in lines if line is lines[0] or len(line.split()) < 4 or not says_none(line, _TEXT))
 
 
 def _unread() -> Unreadable:
@@ -332,10 +330,9 @@ def _quoted(line: str) -> list[str]:
     around = _TEXT_WORD.findall(_TEXT_QUOTES.sub(" ", said).casefold())
     if quotes and {*around} <= {*HEADING_WORDS, *_TEXT_NOUNS}:
         return [quote.strip() for quote in quotes]
-    if _IS.match(line):
+    if _TOLD.match(line):
         raise _unread()
-    aside = _QUOTE_ASIDE.fullmatch(said) or _SAYS.fullmatch(line)
-    return [aside[1]] if aside else [line]
+    return [line]
 
 
 _TEXT_WORDS = "txt text texts textual word words letter letters writing message messages content written"
@@ -345,11 +342,9 @@ _TEXT_NOUNS = frozenset(
 )
 _TEXT_WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
 _TEXT_QUOTES = re.compile(r"\"([^\"\n]+)\"")
-_QUOTE_ASIDE = re.compile(r"\"([^\"\n]+)\" \([^()\n]*\)")
-_THE_TEXT = r"the (?:only )?text (?:[io]n the (?:image|picture|photo) )?"
-_SAYS = re.compile(rf"{_THE_TEXT}(?:reads|says):? (.+)", re.IGNORECASE)
-_IS = re.compile(rf"{_THE_TEXT}(?:is|appears|seems)\b", re.IGNORECASE)
-_TEXT_SENTENCE = re.compile(r"\.\s+|\n|,\s+(?=the answer\b)")
+_TOLD = re.compile(
+    r"the (?:only )?text (?:[io]n the (?:image|picture|photo) )?(?:is|appears|seems|reads|says)\b", re.IGNORECASE
+)
 _ASKED = re.compile(r"\b(?:what|which)\b[^\n]*\b(?:image|picture|photo)\?$", re.IGNORECASE)
 
 _OBJECTS_WORDS = "object objects thing things item items non textual"
