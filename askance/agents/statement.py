@@ -31,7 +31,7 @@ from askance.nodes import AnswerField, Node, Result, Unreadable, skipped
 from askance.nodes.answer import Texts, TypedInput, number_schema, text_field, text_schema
 from askance.nodes.closed_set import ClosedSet
 from askance.nodes.reply import final_text, is_refusal, plain_text, strip_quotes
-from askance.tools.vision import LONGEST_NAME
+from askance.tools.name_list import LONGEST_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -155,8 +155,8 @@ def answer_lines(text: str, nouns: Collection[str], *, verbatim: bool = False, s
     """
     if not verbatim and _EDITED.search(plain_text(final_text(text))):
         raise Unreadable("the answer is changed afterwards; give the last one alone")
-    said = _ASSIGNED.sub("", final_text(text))
-    if (texts := _json_texts(said)) is not None:
+    said = final_text(text)
+    if (texts := json_texts(said)) is not None:
         return [line for text in texts if (line := strip_markup(text))]
     kept: list[str] = []
     headed = introduced = False
@@ -182,12 +182,13 @@ def answer_lines(text: str, nouns: Collection[str], *, verbatim: bool = False, s
     return [each for line in kept if (each := strip_markup(line, bullet=numbered or not verbatim))]
 
 
-def _json_texts(said: str) -> list[str] | None:
+def json_texts(said: str) -> list[str] | None:
     """The texts of the JSON list that a reply is, begins with, or has as its object's one field; None without one.
 
     Raises:
         Unreadable: the reply is another object, or begins like JSON and is not JSON.
     """
+    said = _ASSIGNED.sub("", said)
     found: Any = _whole(said)
     if found is None and said.lstrip().startswith("["):
         with suppress(ValueError, RecursionError):
@@ -216,8 +217,9 @@ def is_sentence(line: str) -> bool:
 
 
 def _cells(row: re.Match[str]) -> str:
-    """The cells of a table's row with semicolons between them; empty for the head, which a line of dashes follows."""
-    return "" if row["head"] else "; ".join(cell.strip() for cell in row["cells"].strip("| \t").split("|"))
+    """The cells of a table's row, its number aside, with semicolons between them; empty for the head of the table."""
+    first, *others = [cell.strip() for cell in row["cells"].strip("| \t").split("|")]
+    return "" if row["head"] else "; ".join(others if others and first.isdecimal() else [first, *others])
 
 
 def _headless(line: str, nouns: Collection[str], *, verbatim: bool) -> str:
@@ -408,7 +410,7 @@ _HEADING = (
     "as follows list key names named which that there contains contain shows show says say reads read depicts includes "
     "and all up to five would found identified requested here's there's one some possible "
     "top extracted ocr recognized transcribed "
-    "transcription below have"
+    "transcription below have from"
 )
 HEADING_WORDS = frozenset(_HEADING.split())
 """Words that may stand in a heading, whatever the answer is about."""

@@ -24,14 +24,14 @@ from askance.nodes.reply import (
     answer_lines,
     final_text,
     is_refusal,
-    is_sentence,
     json_object,
+    json_texts,
     plain_text,
     says_none,
     strip_markup,
-    strip_quotes,
 )
 from askance.prompts import fence
+from askance.tools.name_list import LONGEST_NAME, denies_picture, names_in, unnamed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -46,9 +46,6 @@ MOST_OBJECTS = 5
 
 MOST_ENTITIES = 10
 """Entities at most; annotators of the New Yorker data gave two or three."""
-
-LONGEST_NAME = 80
-"""Most characters of a name; a longer text may be text from the picture that is addressed to a model."""
 
 NO_TEXT = "NO TXT"
 """What the paper's protocol answers where a picture holds no text (Listing 2)."""
@@ -70,7 +67,7 @@ class Names(TypedAnswer):
 
 
 class Objects(Names):
-    """The main objects in a picture, most important first: at most five names, each once; none where there are none."""
+    """The main objects in a picture, most important first: at most five names, each once."""
 
 
 class SceneText(TypedAnswer):
@@ -216,7 +213,7 @@ class EntityList(ImageTool[Entities]):
     def read_text(self, text: str, subject: Image) -> Entities:
         with suppress(Unreadable):
             return self.read_json(json_object(text, ("entities",)), subject)
-        return Entities(names=_names_in(text, _ENTITIES))
+        return Entities(names=() if says_none(text, _ENTITIES.nouns) else _listed(text, _ENTITIES))
 
 
 class ObjectList(ImageTool[Objects]):
@@ -234,7 +231,7 @@ class ObjectList(ImageTool[Objects]):
     def read_text(self, text: str, subject: Image) -> Objects:
         with suppress(Unreadable):
             return self.read_json(json_object(text, ("objects",)), subject)
-        return Objects(names=_names_in(text, _OBJECTS))
+        return Objects(names=_listed(text, _OBJECTS))
 
 
 class SceneTextReader(ImageTool[SceneText]):
@@ -254,12 +251,12 @@ class SceneTextReader(ImageTool[SceneText]):
         said = final_text(text).strip()
         if says_none(said, _TEXT):
             return SceneText(lines=())
-        if is_refusal(said) and len(said.splitlines()) == 1 and '"' not in plain_text(said):
+        if len(said.splitlines()) == 1 and '"' not in plain_text(said) and (is_refusal(said) or denies_picture(said)):
             raise _unread()
         lines = answer_lines(text, _TEXT_NOUNS, verbatim=True)
         lines = lines[0].split(" / ") if len(lines) == 1 else lines
         lines = [part for line in lines for part in _quoted(line)]
-        if not lines or _ASKED.fullmatch(said):
+        if not lines or _ASKED.search(said):
             raise _unread()
         return SceneText(lines=_without_none(lines))
 
@@ -273,78 +270,40 @@ class _Kind:
     """Names at most."""
     nouns: frozenset[str]
     """Words for what is named."""
-    heading: frozenset[str]
-    """Words of which a heading consists."""
 
 
 def _named(data: Mapping[str, Any], field: str, *, kind: _Kind) -> tuple[str, ...]:
-    """The names in a JSON reply, which may give them as one text."""
+    """The names in a JSON reply, which may give them as one text; none where it says so."""
     found = data.get(field)
-    if isinstance(found, str):
-        return _names_in(found, kind)
-    names = [strip_markup(name) for name in text_list(data, field)]
-    return () if found == [] or _none(names, kind) else _checked(names, kind)
-
-
-def _names_in(text: str, kind: _Kind) -> tuple[str, ...]:
-    """The names in a text."""
-    items = answer_lines(text, kind.heading)
-    if _none(items, kind):
+    texts = [found] if isinstance(found, str) else text_list(data, field)
+    if found == [] or (len(texts) == 1 and says_none(texts[0], kind.nouns)):
         return ()
-    if is_refusal(text) or any(map(is_refusal, items)):
-        raise _unnamed(kind)
-    if len(items) == 1:
-        return _checked(_sentence_names(items[0]), kind)
-    items = [item for item in items if not _REMARK.match(item)]
-    return _checked([name for item in items for name in _split(_DESCRIBED.sub(r"\1", item), _COMMA)], kind)
+    return _listed(found, kind) if isinstance(found, str) else _checked(texts, kind)
 
 
-def _unnamed(kind: _Kind) -> Unreadable:
-    return Unreadable(f"no {kind.noun} is named; name at least one")
+def _listed(text: str, kind: _Kind) -> tuple[str, ...]:
+    """The names in a text, which may be a list in JSON."""
+    texts = json_texts(text)
+    return _first(names_in(text, kind.noun), kind) if texts is None else _checked(texts, kind)
 
 
-def _none(items: Sequence[str], kind: _Kind) -> bool:
-    """Whether the one item says that there are none, a remark behind it aside."""
-    if len(items) != 1:
-        return False
-    first, _, remark = items[0].partition("; ")
-    denied = says_none(first, kind.nouns) and (not remark or is_sentence(remark))
-    return denied or _ONLY_TEXT.search(items[0]) is not None
-
-
-def _sentence_names(text: str) -> list[str]:
-    """The names in the one line of a reply: what it introduces, between commas, with or without an "and"."""
-    text = _LONG_REMARK.sub("", " ".join(text.split()))
-    text = _TAIL.sub("", _OUTER.sub(r"\1", text))
-    led = _LEAD.match(text)
-    if led and led[0].rstrip().endswith(":"):
-        text = text[led.end() :]
-    elif led and (verbs := [word for word in _WORD.finditer(led[0]) if word[0].casefold() in _VERBS]):
-        text = text[verbs[0].end() :].lstrip(" ,")
-    text = _COUNTED.sub(", ", _OUTER.sub(r"\1", text))
-    if _OXFORD.search(text):
-        return _split(text, _COMMA)
-    if text.count("/") > 1 and "," not in text:
-        return _split(text, _SLASH)
-    return [each for name in _split(_DESCRIBED.sub(r"\1", text), _COMMA) for each in _split(name, _AND)]
-
-
-def _split(text: str, between: re.Pattern[str]) -> list[str]:
-    names = [strip_quotes(strip_markup(name).rstrip(".;!")) for name in between.split(text)]
-    return [name for name in names if name and name.casefold() != "etc"]
-
-
-def _checked(names: Sequence[str], kind: _Kind) -> tuple[str, ...]:
-    too_long = next((name for name in names if len(name) > LONGEST_NAME or _SENTENCE.search(name)), None)
+def _checked(texts: Sequence[str], kind: _Kind) -> tuple[str, ...]:
+    """The names in a JSON list, where each is one."""
+    names = [*map(strip_markup, texts)]
     if any(_UNNAMED.fullmatch(name) for name in names):
-        raise _unnamed(kind)
+        raise unnamed(kind.noun)
+    too_long = next((name for name in names if len(name) > LONGEST_NAME or _SENTENCE.search(name)), None)
     if too_long is not None:
         raise Unreadable(
             f"{too_long[:40]!r}… is no name of an {kind.noun}; name each in at most {LONGEST_NAME} characters"
         )
-    found = distinct(names)
-    if not found:
-        raise _unnamed(kind)
+    return _first(names, kind)
+
+
+def _first(names: Sequence[str], kind: _Kind) -> tuple[str, ...]:
+    """The first of the names, each once."""
+    if not (found := distinct(names)):
+        raise unnamed(kind.noun)
     return found[: kind.most]
 
 
@@ -355,11 +314,9 @@ def _lines(data: Mapping[str, Any], field: str) -> tuple[str, ...]:
 def _without_none(lines: list[str]) -> tuple[str, ...]:
     """The lines, none where they say that there is no text."""
     first = lines[0].partition(". ")[0] if lines else ""
-    said = [part for line in lines for part in _TEXT_SENTENCE.split(line) if part.strip()]
-    lines = [line for line in lines if line is lines[0] or len(line.split()) < 4 or not says_none(line, _TEXT)]
-    if all(says_none(part, _TEXT) for part in said) or (says_none(first, _TEXT) and len(first.split()) > 3):
-        lines = []
-    return tuple(lines)
+    if all(says_none(line, _TEXT) for line in lines) or (says_none(first, _TEXT) and len(first.split()) > 3):
+        return ()
+    return tuple(line for line in lines if line is lines[0] or len(line.split()) < 4 or not says_none(line, _TEXT))
 
 
 def _unread() -> Unreadable:
@@ -373,10 +330,9 @@ def _quoted(line: str) -> list[str]:
     around = _TEXT_WORD.findall(_TEXT_QUOTES.sub(" ", said).casefold())
     if quotes and {*around} <= {*HEADING_WORDS, *_TEXT_NOUNS}:
         return [quote.strip() for quote in quotes]
-    if _IS.match(line):
+    if _TOLD.match(line):
         raise _unread()
-    aside = _QUOTE_ASIDE.fullmatch(said) or _SAYS.fullmatch(line)
-    return [aside[1]] if aside else [line]
+    return [line]
 
 
 _TEXT_WORDS = "txt text texts textual word words letter letters writing message messages content written"
@@ -386,53 +342,19 @@ _TEXT_NOUNS = frozenset(
 )
 _TEXT_WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
 _TEXT_QUOTES = re.compile(r"\"([^\"\n]+)\"")
-_QUOTE_ASIDE = re.compile(r"\"([^\"\n]+)\" \([^()\n]*\)")
-_THE_TEXT = r"the (?:only )?text (?:[io]n the (?:image|picture|photo) )?"
-_SAYS = re.compile(rf"{_THE_TEXT}(?:reads|says):? (.+)", re.IGNORECASE)
-_IS = re.compile(rf"{_THE_TEXT}(?:is|appears|seems)\b", re.IGNORECASE)
-_TEXT_SENTENCE = re.compile(r"\.\s+|\n|,\s+(?=the answer\b)")
-_ASKED = re.compile(r"(?:what|which)\b[^\n]*\b(?:image|picture|photo)\?", re.IGNORECASE)
+_TOLD = re.compile(
+    r"the (?:only )?text (?:[io]n the (?:image|picture|photo) )?(?:is|appears|seems|reads|says)\b", re.IGNORECASE
+)
+_ASKED = re.compile(r"\b(?:what|which)\b[^\n]*\b(?:image|picture|photo)\?$", re.IGNORECASE)
 
-_THINGS_WORDS = "object objects thing things item items non textual"
-_OBJECT_NOUNS_WORDS = (
-    "object objects thing things item items non textual primary secondary 1 2 3 4 5 first second third"
-)
-_OBJECTS = _Kind(
-    "object", MOST_OBJECTS, nouns=frozenset(_THINGS_WORDS.split()), heading=frozenset(_OBJECT_NOUNS_WORDS.split())
-)
-_ENTITY_NOUNS_WORDS = "entity entities named person people place places thing things idea ideas concept concepts"
-_ENTITY_NOUNS = frozenset(_ENTITY_NOUNS_WORDS.split())
-_ENTITIES = _Kind("entity", MOST_ENTITIES, nouns=_ENTITY_NOUNS, heading=_ENTITY_NOUNS)
-_ONLY_TEXT = re.compile(
-    r"\b(?:contains?|shows?|is|but|no (?:\w+ )?objects,) only (?:the )?(?:text|words|letters)\b", re.IGNORECASE
-)
+_OBJECTS_WORDS = "object objects thing things item items non textual"
+_OBJECTS = _Kind("object", MOST_OBJECTS, frozenset(_OBJECTS_WORDS.split()))
+_ENTITIES_WORDS = "entity entities named person people place places thing things idea ideas concept concepts"
+_ENTITIES = _Kind("entity", MOST_ENTITIES, frozenset(_ENTITIES_WORDS.split()))
 _UNNAMED = re.compile(
     r"(?:(?:first|second|third|main|of|an?|the|object)[\s_]+)*(?:object|name)[\s_]*\d?|unknown|unclear|n/a|no|yes|sorry|[^\w]*|.*\?",
     re.IGNORECASE,
 )
-_OUTER = re.compile(r"^[\[({](.*)[\])}]\.?$")
-_TAIL = re.compile(
-    r"\s+(?:(?:are|is|that are) )?(?:visible |present |shown |seen )*(?:in|on) (?:the|this) "
-    r"(?:image|picture|photo|ad\w*)\.?$",
-    re.IGNORECASE,
-)
-_WORD = re.compile(r"\w+")
-_COUNTED = re.compile(r"(?<=\w)[\s,;]+\(?[2-9][.)]\s+(?=\D)")
-_LONG_REMARK = re.compile(r"(?<=\w) ?\([^()]{15,}\)")
-_SLASH = re.compile("/")
-_VERBS_WORDS = "are is include includes show shows contain contains see depict depicts feature features"
-_VERBS = frozenset(_VERBS_WORDS.split())
-_LEAD = re.compile(
-    r"(?:(?:the|this|these|here|there|i|can|be|seen|see|main|most|important|prominent|visible|non-textual|at|up|to|top|"
-    r"five|5|objects?|items?|things?|in|of|image|picture|photo|are|is|shows?|contains?|includes?|depicts?|features?|"
-    r"following|answer|as|follows|key|sure|that|which|names?)(?:[\s,!]+|(?=:)))+:?\s*",
-    re.IGNORECASE,
-)
-_DESCRIBED = re.compile(r"^([^,:]{1,80}?)(?::| - ).*$")
-_COMMA = re.compile(r"[,;](?:\s*and\s)?", re.IGNORECASE)
-_OXFORD = re.compile(r",\s*and\s", re.IGNORECASE)
-_AND = re.compile(r"\s+and\s+", re.IGNORECASE)
-_REMARK = re.compile(r"(?:these|this|those|note|let me|i hope)\b", re.IGNORECASE)
 _SENTENCE = re.compile(
     r"\b(?:is|are|was|were|shows?|because|which|cannot|can't|i'm|there)\b|[{}]|<[^<>]*>", re.IGNORECASE
 )

@@ -1,8 +1,8 @@
 """The labelled replies: what chat models write in each form of answer, and what a careful reader takes it for.
 
-The styles stand in `replies/`, a file a protocol, as its README says; what they are filled with is drawn here from a
-seeded generator. A label is the answer as text, empty for an answer that says "none", and None for a reply that gives
-no answer or more than one.
+The styles stand in `replies/` and `replies/today/`, a file a protocol, as the README says; what they are filled with
+is drawn here from a seeded generator. A label is the answer as text, empty for an answer that says "none", and None for
+a reply that gives no answer or more than one.
 """
 
 from __future__ import annotations
@@ -45,6 +45,8 @@ from askance.tools import objects, scene_text
 from tests.scripted import PICTURE
 
 FOLDER = Path(__file__).parent / "replies"
+TODAY = FOLDER / "today"
+"""What today's models write, half of it without an answer."""
 ENOUGH = 1_500
 """Replies of a protocol, at least."""
 MOST_ROUNDS = 200
@@ -331,18 +333,31 @@ _ORDINALS = (
 )
 NUMBERS = _NUMBERS.split()
 ORDINALS = _ORDINALS.split()
-WIDE = {ord("0") + digit: "\uff10\uff11\uff12\uff13\uff14\uff15\uff16\uff17\uff18\uff19"[digit] for digit in range(10)}
+_ROMAN = "I II III IV V VI VII VIII IX X XI XII XIII XIV XV XVI XVII XVIII XIX XX"
+ROMAN = _ROMAN.split()
+
+
+def digits_from(zero: int) -> dict[int, int]:
+    """Another script's digits for 0 to 9; `zero` is where they begin."""
+    return {ord("0") + digit: zero + digit for digit in range(10)}
+
+
+WIDE, ARABIC, HINDI = digits_from(0xFF10), digits_from(0x660), digits_from(0x966)
+KEYCAP = {ord("0") + digit: f"{digit}\N{VARIATION SELECTOR-16}\N{COMBINING ENCLOSING KEYCAP}" for digit in range(10)}
 
 
 def option_fields(name: str, number: int, options: Sequence[str]) -> Iterator[tuple[str, str]]:
     """The fields of one option: its number in several forms, and its text."""
     yield name, str(number)
     yield f"{name}.text", options[number - 1]
-    yield f"{name}.wide", str(number).translate(WIDE)
+    for script, digits in {"wide": WIDE, "arabic": ARABIC, "hindi": HINDI, "keycap": KEYCAP}.items():
+        yield f"{name}.{script}", str(number).translate(digits)
     yield f"{name}.two", f"{number:02}"
     if number <= len(NUMBERS):
         yield f"{name}.word", NUMBERS[number - 1]
         yield f"{name}.cap", NUMBERS[number - 1].capitalize()
+        yield f"{name}.roman", ROMAN[number - 1]
+        yield f"{name}.circled", chr(ord("①") + number - 1)
     if number <= len(ORDINALS):
         yield f"{name}.ordinal", ORDINALS[number - 1]
 

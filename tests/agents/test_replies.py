@@ -14,6 +14,7 @@ from tests.agents.reply_table import (
     ENOUGH,
     FOLDER,
     PROTOCOLS,
+    TODAY,
     Contents,
     Drawn,
     Style,
@@ -28,6 +29,9 @@ from tests.agents.reply_table import (
 
 MOST_UNREAD = 0.03
 """Share of the readable replies that a reader may leave unread."""
+MOST_UNREAD_TODAY = 0.1
+"""The same, of the styles of today's models: a sentence about the answer may stay unread."""
+PROTOCOLS_TODAY = [name for name, protocol in PROTOCOLS.items() if (TODAY / f"{protocol.styles or name}.txt").exists()]
 
 
 def report(found: Tally) -> str:
@@ -37,15 +41,27 @@ def report(found: Tally) -> str:
     return "\n".join([str(found), *wrong.values(), *unread.values()])
 
 
-def check(found: Tally) -> None:
+def check(found: Tally, most_unread: float = MOST_UNREAD) -> None:
     misread, unread = len(found.misread), len(found.unread)
     assert misread == 0, report(found)
-    assert unread <= MOST_UNREAD * found.readable, report(found)
+    assert unread <= most_unread * found.readable, report(found)
 
 
 @pytest.mark.parametrize("name", PROTOCOLS)
 def test_a_reply_in_every_style_is_read_right(name: str) -> None:
     check(tally(name, replies_of(name, enough=0)))
+
+
+@pytest.mark.parametrize("name", PROTOCOLS_TODAY)
+def test_a_reply_of_todays_models_is_never_read_as_something_else(name: str) -> None:
+    check(tally(name, replies_of(name, enough=0, folder=TODAY)), MOST_UNREAD_TODAY)
+
+
+def test_half_of_todays_styles_give_no_answer() -> None:
+    styles = [style for path in TODAY.glob("*.txt") for style in styles_in(path)]
+
+    assert len(styles) > 1_000
+    assert 0.45 < sum(style.label is None for style in styles) / len(styles) < 0.55
 
 
 @pytest.mark.slow(group="properties")
