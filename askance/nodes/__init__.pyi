@@ -6,6 +6,7 @@ from .node import Node as Node
 from .node import TextNode as TextNode
 from .result import Call as Call
 from .result import Failure as Failure
+from .result import Read as Read
 from .result import Result as Result
 from .result import Unreadable as Unreadable
 from .result import given as given

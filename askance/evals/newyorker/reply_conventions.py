@@ -25,14 +25,13 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 
 from typing_extensions import override
 
-from askance.agents.answer_grammar import read_answer
+from askance.agents.reply_ladder import read_answer
 from askance.errors import UsageError
 from askance.evals.baselines import options_of
 from askance.evals.newyorker.layout import LETTERS
 from askance.evals.sample import Sample, Score
 from askance.evals.suite.recorded_replies import RecordedReply, RepliesTask
 from askance.nodes import Unreadable
-from askance.nodes.reply import final_text
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
@@ -88,8 +87,7 @@ def read_choice(sample: Sample, reply: RecordedReply, convention: Convention = "
 
 @lru_cache(maxsize=4096)
 def _read_ours(reply: RecordedReply, options: tuple[str, ...]) -> str:
-    lettered = [f"{letter}. {option}" for letter, option in zip(LETTERS, options, strict=False)]
-    return LETTERS[read_answer(final_text(reply.text), lettered, single=True)[0] - 1]
+    return LETTERS[read_answer(reply.text, options, single=True, lettered=True)[0] - 1]
 
 
 def _read_official(reply: RecordedReply, options: tuple[str, ...]) -> str:  # noqa: ARG001  # letters without an option count, too
