@@ -84,8 +84,8 @@ def _words() -> _Words:
 
     def all_of(name: str) -> list[str]:
         found: Any = form[name]
-        lists: Iterable[list[str]] = found.values() if isinstance(found, dict) else [found]
-        return [_folded(word) for words in lists for word in words]
+        lists = cast("dict[str, list[str]]", found if isinstance(found, dict) else {"": found})
+        return [_folded(word) for words in lists.values() for word in words]
 
     kinds: dict[str, set[str]] = {}
     for kind in _HEAD_KINDS:
@@ -155,7 +155,7 @@ class Alternatives:
         words: dict[Any, Any] = {}
         places = range(1, len(self.names) + 1)
         letters = dict(zip(LETTERS.lower(), places, strict=False)) if self.lettered else {}
-        for place, name in ((place, name) for place in places for name in self.names[place - 1]):
+        for place, name in ((n, name) for n in places for name in self.names[n - 1]):
             said = _folded(plain_text(name))
             own = _OWN_LETTER.match(said) if self.numbered and not self.lettered else None
             if own and ord(own[1]) - ord("a") + 1 == place:
@@ -299,7 +299,7 @@ _LINE = re.compile(r"[^\n]*")
 _SENTENCE = re.compile(r"(?:[^.!?\n]|[.!?](?=\w))*")
 _FULL_STOP = re.compile(r"[.!。]")
 _JOINT = re.compile(r"[,;][ \t]+")
-_CLAUSE = re.compile(r"(?:^|[,;.!?…。]+[\"')\]]*\s+|[。！？]|\n\s*|[ ]-[ ])[^\w\n]*")
+_CLAUSE = re.compile(r"(?:^|[,;.!?…。]+[\"')\]]*\s+|。|\n\s*|[ ]-[ ])[^\w\n]*")
 _START = re.compile(rf"(?={_DECLARED})|(?:^|\n|,[ ](?:but|so|thus|hence|therefore)[ ]|[.!?…][\"')\]]*[ \t]+|[。?])\s*")
 _DECORATION = re.compile(rf"[^\w\n{_DECLARED}]*")
 _GAP = re.compile(rf"[ \t\"',()\[\]{{}}]{{0,12}}(?P<mark>(?:[:=→>{_DECLARED}]|-(?=[ >]))[ \t\"'>]{{0,6}}){{0,6}}")
@@ -359,7 +359,8 @@ class _Reply:
             more, ends, whole = line
             if items and not whole:
                 break
-            items, end = [*items, *more], ends
+            items += more
+            end = ends
             gap = _NEXT_LINE.match(self.text, end) if whole else None
             if gap is None or (gap[0].count("\n") > 1 and not apart):
                 break
@@ -433,9 +434,8 @@ class _Reply:
             starts += [joint.end() for joint in _JOINT.finditer(line, at)]
             starts += [_end(_SPACES, line, each.end()) for each in _words().join.finditer(line, at)]
         for start in starts:
-            if joined := _words().join.match(line, start):
-                start = _end(_SPACES, line, joined.end())
-            more, end = self.items(start)
+            joined = _words().join.match(line, start)
+            more, end = self.items(_end(_SPACES, line, joined.end()) if joined else start)
             ends = more and (_LINE_END.match(line, end) or self.reason(end) is not None)
             if ends and not places.issuperset(item.place for item in more):
                 return True
@@ -762,45 +762,50 @@ def _declarations(reply: _Reply, *, single: bool) -> Iterator[_Declaration]:
 
 
 def _declaration(reply: _Reply, start: int, *, single: bool) -> _Declaration | None:
-    """The declaration that begins at a place."""
-    text, words = reply.text, _words()
-    at = _end(_DECORATION, text, start)
+    """The declaration that begins at a place: words that call an answer by name, and the value behind them."""
+    at = _end(_DECORATION, reply.text, start)
     kinds: set[str] = set()
-    marked = False
+    marked, weight = False, None
     for _ in range(_LONGEST_HEAD):
-        if text.startswith(_DECLARED, at):
-            kinds.add("name")
-            marked, at = True, at + 1
-        elif (word := words.head.match(text, at)) and not (reply.is_capital(at) and reply.label(at)):
-            kinds |= words.kinds[word[0]]
-            at = word.end()
-        else:
+        found = _head_word(reply, at)
+        if found is None:
             break
-        gap = _GAP.match(text, at)
-        at = gap.end() if gap else at
-        marked = marked or bool(gap and gap["mark"])
+        kinds |= found[0]
+        gap = _GAP.match(reply.text, found[1])
+        at = gap.end() if gap else found[1]
+        marked = marked or "marked" in kinds or bool(gap and gap["mark"])
         weight = _weight(kinds, reply.alternatives, single=single)
-        if weight is None:
-            continue
-        if at == len(text) or text[at] == "\n":
-            below = _end(_NEXT_LINE, text, at)
-            if _NUMBER_ALONE.fullmatch(text, below):
-                return _Declaration(start, below, None, weight)  # a list that breaks off
-            if value := reply.value(below, apart=True):
-                return _Declaration(start, value.end, value, weight)
-            return _Declaration(start, below, None, weight) if marked and at == len(text) else None
-        if value := reply.value(at, apart=False):
+        if weight is not None and reply.text[at : at + 1] in {"", "\n"}:
+            return _below(reply, start, at, weight=weight, marked=marked)
+        if weight is not None and (value := reply.value(at, apart=False)):
             return _Declaration(start, value.end, value, weight)
-        if reply.label(at) and not words.head.match(text, at):
+        if weight is not None and reply.label(at) and _head_word(reply, at) is None:
             break  # an option and something else
-    else:
-        return None
-    weight = _weight(kinds, reply.alternatives, single=single)
-    if weight in {"final", "named"} and marked:
-        return _Declaration(start, at, None, weight)
     if weight is None:
         return _spoken(reply, start) or _spoken(reply, at)
-    return _Declaration(start, _end(_SENTENCE, text, at), None, "said")
+    if marked and weight != "said":
+        return _Declaration(start, at, None, weight)
+    return _Declaration(start, _end(_SENTENCE, reply.text, at), None, "said")
+
+
+def _head_word(reply: _Reply, at: int) -> tuple[frozenset[str], int] | None:
+    """What a word before an answer is, and where it ends; None for other words, and for a capital that is a label."""
+    if reply.text.startswith(_DECLARED, at):
+        return frozenset(["name", "marked"]), at + 1
+    word = _words().head.match(reply.text, at)
+    if word is None or (reply.is_capital(at) and reply.label(at)):
+        return None
+    return _words().kinds[word[0]], word.end()
+
+
+def _below(reply: _Reply, start: int, at: int, *, weight: _Weight, marked: bool) -> _Declaration | None:
+    """The declaration whose value stands on the lines below its words."""
+    below = _end(_NEXT_LINE, reply.text, at)
+    breaks_off = _NUMBER_ALONE.fullmatch(reply.text, below) is not None
+    value = None if breaks_off else reply.value(below, apart=True)
+    if value is not None:
+        return _Declaration(start, value.end, value, weight)
+    return _Declaration(start, below, None, weight) if breaks_off or (marked and at == len(reply.text)) else None
 
 
 def _weight(kinds: set[str], alternatives: Alternatives, *, single: bool) -> _Weight | None:
@@ -854,22 +859,23 @@ def _whole(reply: _Reply, *, single: bool) -> _Value | None:
         at = _end(_AFTER_COURTESY, text, courtesy.end())
     value = reply.value(at, apart=True) or _begun(reply, at, single=single)
     if value is None:
-        before, _, last = text.rstrip().rpartition("\n\n")
+        before, _, _ = text.rstrip().rpartition("\n\n")
         value = reply.value(len(before) + 2, apart=True) if before and before[-1] not in ":?" else None
         whole = value is not None and _is_named(value.items) and not text[value.end :].strip()
-        return value if value and whole and not _others(reply, value, 0, len(before)) else None
+        return (
+            value
+            if value and whole and not reply.names_other({item.place for item in value.items}, 0, len(before))
+            else None
+        )
     rest = _end(_BLANKS, text, value.end)
     if rest == len(text):
         return value
     apart = text.count("\n", value.end, rest) > 1
     if not (apart or _is_named(value.items)) or _words().either.match(text, rest):
         return None
-    return None if _others(reply, value, rest, len(text)) or _taken_back(text, rest, len(text)) else value
-
-
-def _others(reply: _Reply, value: _Value, begin: int, end: int) -> bool:
-    """Whether a part of a reply names other options than a value does."""
-    return reply.names_other({item.place for item in value.items}, begin, end)
+    if reply.names_other({item.place for item in value.items}, rest, len(text)):
+        return None
+    return None if _taken_back(text, rest, len(text)) else value
 
 
 def _is_named(items: Sequence[_Item]) -> bool:

@@ -39,7 +39,7 @@ UNREAD = (
     "Answer: 3, 7,",
     "Answer: (3",
     "Answer: 5\nAttends, en fait 3.",
-    "Answer: 5\n等等，应该是 3。",
+    "Answer: 5\n等等, 应该是 3。",
     "The answer is not 3.",
     "The options are 3 and 5.",
     "7.3.15",
@@ -61,7 +61,7 @@ SEVERAL = {
     "🥇 7\n🥈 3\n🥉 15": (7, 3, 15),
     "Ranking: 3 > 1 > 5": (3, 1, 5),
     "Answer: 3-5": (3, 4, 5),
-    "الإجابة: ٣، ٧": (3, 7),
+    "الإجابة: \u0663، \u0667": (3, 7),
     "उत्तर: ३, ७": (3, 7),
     "Answer: ③, ⑦ and ⑫": (3, 7, 12),
     "Answer: 3, 7, 12\n\nI left out 4 and 5.": (3, 7, 12),
@@ -120,4 +120,3 @@ def test_a_reply_that_is_not_read_is_kept_with_the_fault() -> None:
         read_answer("I like 3 and 5.", ADS)
 
     assert unread.value.reply == "I like 3 and 5."
-

@@ -155,6 +155,8 @@ def _facts(part: RunPart) -> Iterator[Fact]:
         samples: Mapping[str, Any] = run.configuration.get("samples", {})
         count = many(samples.get("count", len(part.rows)), "sample")
         yield "Data", [f"{count}, digest ", Digest(digest=str(samples.get("digest", "")))]
+    if reads := run.totals.get("read"):
+        yield "Answers read", [", ".join(f"{count:,} {name}" for name, count in reads.items())]
     yield "Calls", [*_calls(part.spent)]
     yield "Cost", [*_cost(part.spent, len(part.rows))]
     yield "Time", [*_time(part)]

@@ -35,7 +35,7 @@ from askance.evals.suite.files import MAX_MARKS, read_bytes
 from askance.evals.task import Task
 from askance.models.openai.chat import from_chat
 from askance.models.replies import clean_text
-from askance.nodes import Unreadable
+from askance.nodes import Read, Unreadable
 
 if TYPE_CHECKING:
     from askance.chains import Planner, Reading
@@ -96,8 +96,9 @@ class RecordedReply:
 _TEXTS = ("text", "outcome", "reason", "extracted")
 _ANSWERED = ("outcome", "answered")
 
-ReadReply: TypeAlias = "Callable[[Sample, RecordedReply], Json]"
-"""Gives the answer that a sample's reply has, as JSON, as the task's scorer takes it; raises `Unreadable` if none."""
+ReadReply: TypeAlias = "Callable[[Sample, RecordedReply], Json | Read[Any]]"
+"""Gives the answer that a sample's reply has, as JSON, as the task's scorer takes it, or that and the rung that read
+it; raises `Unreadable` if there is none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -354,11 +355,12 @@ class RecordedReplies:
         try:
             if not reply.is_said:
                 raise Unreadable("the reply is empty")
-            value = self.read(sample, reply)
+            found = self.read(sample, reply)
         except Unreadable as error:
             return _unanswered("invalid", str(error), reply)
         link: JsonObject = {"outcome": "answered", "calls": [], "value": reply.text}
-        return Prediction(outcome="answered", value=value, links={REPLY.name: link})
+        value, rung = found if isinstance(found, Read) else Read(found)
+        return Prediction(outcome="answered", value=value, rung=rung, links={REPLY.name: link})
 
 
 def _unanswered(outcome: Outcome, reason: str | None, reply: RecordedReply) -> Prediction:
