@@ -212,7 +212,7 @@ def reads_of(ended: Iterable[tuple[str, str | None]]) -> dict[str, int]:
 
 def told_reads(reads: Mapping[str, int]) -> str:
     """What `reads_of` gives, in words."""
-    return "answers read: " + ", ".join(f"{count:,} {name}" for name, count in reads.items())
+    return "answers read: " + ", ".join(f"{reads[name]:,} {name}" for name in (*_RUNGS, "unread") if name in reads)
 
 
 _RUNGS: tuple[Rung, ...] = get_args(Rung)

@@ -1,6 +1,6 @@
 """The text of a reply without thinking, marks of turns and Markdown, and the JSON in it.
 
-Every reader of replies begins here. `askance.agents.answer_grammar` reads which options a reply chooses.
+Every reader of replies begins here. `askance.agents.reply_ladder` reads which options a reply chooses.
 """
 
 from __future__ import annotations

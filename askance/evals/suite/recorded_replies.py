@@ -34,7 +34,7 @@ from askance.evals.sample import RECORDED, Prediction, Sample
 from askance.evals.suite.files import MAX_MARKS, read_bytes
 from askance.evals.task import Task
 from askance.models.openai.chat import from_chat
-from askance.models.replies import clean_text
+from askance.models.replies import FINISHES, clean_text
 from askance.nodes import Read, Unreadable
 
 if TYPE_CHECKING:
@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 
 ID, REPLIES, ERROR = "instance_id", ("response", "full_response"), "error"
 """Fields of a row: its id, the names that its reply may have, and what stands there where the call failed."""
+FINISH = "finish_reason"
+"""Field of a row: why the reply ended, where the reply is a text."""
 
 LONGEST_REPLY = 1_000_000
 """Most characters of a reply; models stop long before."""
@@ -281,11 +283,21 @@ def _row(row: Any, where: str) -> tuple[str, RecordedReply]:
         raise BadData(f"{where} has no `{ID}` that is a text.", hint=_SHAPE)
     said = next((each for each in REPLIES if each in form), None)
     if said is not None:
-        return clean_text(name), _reply(form[said], where)
+        return clean_text(name), _ended(_reply(form[said], where), form.get(FINISH))
     if ERROR in form:
         return clean_text(name), RecordedReply(text="", outcome="failed", reason=str(form[ERROR])[:LONGEST_REASON])
     raise BadData(f"{where} has no `{REPLIES[0]}`.", hint=_SHAPE)
 
+
+def _ended(reply: RecordedReply, finish: object) -> RecordedReply:
+    """A reply with the finish reason that stands beside it, if one does."""
+    outcome = _CUT.get(FINISHES.get(finish.lower(), "stop")) if isinstance(finish, str) else None
+    if outcome is None or reply.outcome != "answered":
+        return reply
+    return replace(reply, outcome=outcome, reason=f"it ended by {finish!r}")
+
+
+_CUT: Mapping[str, Outcome] = {"length": "truncated", "content_filter": "filtered"}
 
 LONGEST_REASON = 500
 """Characters of an error that are kept."""
