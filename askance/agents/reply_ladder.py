@@ -861,7 +861,8 @@ def _whole(reply: _Reply, *, single: bool) -> _Value | None:
     if value is None:
         before, _, _ = text.rstrip().rpartition("\n\n")
         value = reply.value(len(before) + 2, apart=True) if before and before[-1] not in ":?" else None
-        whole = value is not None and _is_named(value.items) and not text[value.end :].strip()
+        named = value is not None and all(item.form == "text" for item in value.items)
+        whole = named and value is not None and not text[value.end :].strip()
         return (
             value
             if value and whole and not reply.names_other({item.place for item in value.items}, 0, len(before))

@@ -99,6 +99,20 @@ def test_one_answer_is_read_in_every_language(text: str, number: int) -> None:
     assert read(text, single=True, lettered=True) == (number,)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        'Let\'s go through the captions step by step.\n\nA) "A little to the left, please."',
+        'First, the scene: a bar.\n\nCaption C ("Next!")',
+        "Let's see.\n\nA: It is a pun.\n\nB: It is about a whale.\n\nC",
+        "Let's see. The best caption is",
+        "Answer: (C",
+    ],
+)
+def test_a_reply_that_breaks_off_in_its_reasoning_gives_no_answer(text: str) -> None:
+    assert read(text, single=True, lettered=True) is None
+
+
 def test_a_ranking_is_no_single_answer() -> None:
     assert read("Ranking: C > A > E", single=True, lettered=True) is None
     assert read("Ranking: C > A > E", lettered=True) == (3, 1, 5)
