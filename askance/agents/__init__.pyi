@@ -1,4 +1,3 @@
-from .answer_grammar import read_answer as read_answer
 from .cartoon import CandidateCaption as CandidateCaption
 from .cartoon import Joke as Joke
 from .cartoon import brainstorm_caption as brainstorm_caption
@@ -68,6 +67,7 @@ from .negatives import Negatives as Negatives
 from .negatives import write_negative as write_negative
 from .picture_agent import Subject as Subject
 from .picture_agent import VisualQuestion as VisualQuestion
+from .reply_ladder import read_answer as read_answer
 from .statement import FillQuestion as FillQuestion
 from .statement import StatementQuestion as StatementQuestion
 from .statement import choose_statement as choose_statement

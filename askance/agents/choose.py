@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from typing_extensions import override
 
-from askance.agents.answer_grammar import read_answer, read_letters, read_numbers
 from askance.agents.picture_agent import PictureAgent, Subject
+from askance.agents.reply_ladder import ChoosingNode, alternatives_of, read_choice, read_letters, read_numbers
 from askance.errors import BadOptions
-from askance.nodes import AnswerField, TypedAnswer
+from askance.nodes import AnswerField, Read, TypedAnswer
 from askance.nodes.answer import Texts, list_schema, number_schema, text_schema
 from askance.nodes.closed_set import ClosedSet
 from askance.prompts.fence import LETTERS
@@ -49,7 +49,7 @@ class Choice(TypedAnswer):
         return ", ".join(map(str, self.numbers))
 
 
-class Chooser(PictureAgent[OptionsQuestion, Choice]):
+class Chooser(ChoosingNode[OptionsQuestion, Choice], PictureAgent[OptionsQuestion, Choice]):
     """Chooses among options.
 
     Args:
@@ -62,7 +62,6 @@ class Chooser(PictureAgent[OptionsQuestion, Choice]):
 
     takes = OptionsQuestion
     gives = Choice
-    chooses = True
 
     def __init__(
         self,
@@ -92,8 +91,9 @@ class Chooser(PictureAgent[OptionsQuestion, Choice]):
         return partial(read_numbers, count=len(subject.options), single=single, options=subject.options)
 
     @override
-    def read_text(self, text: str, subject: OptionsQuestion) -> Choice:
-        return Choice(numbers=read_answer(text, subject.options, single=self.mode == "single"))
+    def read_reply(self, text: str, subject: OptionsQuestion) -> Read[Choice]:
+        numbers, rung = read_choice(text, alternatives_of(subject.options), single=self.mode == "single")
+        return Read(Choice(numbers=numbers), rung)
 
     @override
     def closed_set(self, subject: OptionsQuestion) -> ClosedSet:
@@ -157,8 +157,9 @@ class LetterChooser(Chooser):
         return self.with_steps((AnswerField("answer", letters, "numbers", read),))
 
     @override
-    def read_text(self, text: str, subject: OptionsQuestion) -> Choice:
-        return Choice(numbers=read_answer(text, subject.options, single=True, lettered=True))
+    def read_reply(self, text: str, subject: OptionsQuestion) -> Read[Choice]:
+        numbers, rung = read_choice(text, alternatives_of(subject.options, lettered=True), single=True)
+        return Read(Choice(numbers=numbers), rung)
 
     @override
     def closed_set(self, subject: OptionsQuestion) -> ClosedSet:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from typing_extensions import override
 
-from askance.agents.answer_grammar import Alternatives, as_lines, choices, names_one
 from askance.agents.picture_agent import PictureAgent, Subject
+from askance.agents.reply_ladder import Alternatives, ChoosingNode, NoAnswer, as_lines, read_choice, read_values
 from askance.atypicality import DEFINITIONS, NAMES, RELATIONS
-from askance.nodes import AnswerField, TypedAnswer, Unreadable
+from askance.nodes import AnswerField, Read, TypedAnswer, Unreadable
 from askance.nodes.answer import list_schema, text_schema
 from askance.nodes.closed_set import ClosedSet
-from askance.nodes.reply import final_text, plain_text, says_none
+from askance.nodes.reply import final_text, says_none
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -44,14 +44,14 @@ _ALTERNATIVES = Alternatives(
     ),
     numbered=False,
 )
-_RANKED = re.compile(r"\[?\{[^{}]*\}(?:,\s*\{[^{}]*\})*\]?")
+_RANKED = re.compile(r"\[?\{[^{}]*\}(?:,?\s*\{[^{}]*\})*\]?")
 """A list of dictionaries, or one without its brackets."""
-_ENTRY = re.compile(r"[{,]\s*['\"]?(\d{1,2})['\"]?\s*:([^,{}\[\]]*)")
+_ENTRY = re.compile(r"[{,]\s*['\"‘“]?(\d{1,2})['\"’”]?\s*:([^,{}\[\]]*)")
+_AROUND = " \t\n'\"[]{}."
 _EMPTY = frozenset(["", "none", "null", "-"])
 _NOUNS = frozenset(["category", "categories", "atypicality", "atypicalities", "label", "labels", "applies", "apply"])
 _OTHER_FIELDS = frozenset([*LABELS, "1"])
 """Fields that mark an object as an answer where the field that was asked for is missing."""
-_RANK = re.compile(r"^\W*\d{1,2}\W+")
 
 
 class Atypicalities(TypedAnswer):
@@ -68,7 +68,7 @@ class Atypicalities(TypedAnswer):
         return ", ".join(self.labels)
 
 
-class AtypicalityClassifier(PictureAgent[Subject, Atypicalities]):
+class AtypicalityClassifier(ChoosingNode[Subject, Atypicalities], PictureAgent[Subject, Atypicalities]):
     """Labels the atypicalities of a picture (MAC, section 3.1).
 
     It works from a description, or from the picture, which is the baseline of MAC.
@@ -78,7 +78,6 @@ class AtypicalityClassifier(PictureAgent[Subject, Atypicalities]):
     picture_prompt = "classify_from_picture"
     takes = Subject
     gives = Atypicalities
-    chooses = True
 
     @override
     def variables(self, subject: Subject) -> Mapping[str, Any]:
@@ -90,8 +89,8 @@ class AtypicalityClassifier(PictureAgent[Subject, Atypicalities]):
         return (AnswerField("categories", labels, "labels", read_category_list),)
 
     @override
-    def read_text(self, text: str, subject: Subject) -> Atypicalities:
-        return read_categories(text)
+    def read_reply(self, text: str, subject: Subject) -> Read[Atypicalities]:
+        return _read(text)
 
     @override
     def closed_set(self, subject: Subject) -> ClosedSet:
@@ -107,29 +106,40 @@ def read_categories(text: str) -> Atypicalities:
     """The labels in a reply to the text protocol (Listing 6): `[{'1': 'TR1', '2': 'OIO'}]`, or any other list of them.
 
     Codes and long names are read, and verdicts on each (`TR1: No, OIO: Yes`). `NA` beside other labels is kept, since
-    annotators disagree too. Of several lists with ranks the last counts.
+    annotators disagree too. A list with ranks is a declared answer wherever it stands.
 
     Raises:
         Unreadable: there is no label, or something else stands where one should, or different answers are given.
     """
-    said = plain_text(final_text(text))
-    parts: list[str] = []
-    end = 0
-    names: list[str] = []
-    for ranked in _RANKED.finditer(said):
-        if entries := _ENTRY.findall(ranked[0]):
-            goes_on = names and entries[0][0] != "1" and not said[end : ranked.start()].strip(" \n,;")
-            named = [_bare(entry) for _, entry in entries]
-            names = [*names, *named] if goes_on else named
-            parts = [*(parts[:-1] if goes_on else [*parts, said[end : ranked.start()]]), _answer(names)]
-            end = ranked.end()
-    return Atypicalities(labels=_labels(names, "".join([*parts, said[end:]]) if names else said))
+    return _read(text).value
 
 
-def _answer(names: Sequence[str]) -> str:
-    """A ranked list as an answer; empty places count only where all places are empty."""
+def _read(text: str) -> Read[Atypicalities]:
+    """As `read_categories`, and which rung of the ladder read it."""
+    said = final_text(text)
+    if says_none(said, _NOUNS):
+        return Read(Atypicalities(labels=("NA",)), "whole")
+    try:
+        places, rung = read_choice(_RANKED.sub(_boxed, said), _ALTERNATIVES, otherwise=len(LABELS))
+    except NoAnswer as error:
+        raise NoAnswer(_said_instead(said), reply=text) from error
+    return Read(_labelled(places), rung)
+
+
+def _said_instead(text: str) -> str:
+    """What is wrong with a reply that gives no category."""
+    names = [name for ranked in _RANKED.finditer(text) for _, name in _ENTRY.findall(ranked[0])]
+    said = next((word for name in names or [text] if (word := name.strip(_AROUND))), "")
+    if not said:
+        return "no category is given; where none applies the answer is NA"
+    return f"{said[:60]!r} is none of the categories {', '.join(LABELS)}"
+
+
+def _boxed(ranked: re.Match[str]) -> str:
+    """A list with ranks as a box, in which answers are declared; empty places count only where all places are empty."""
+    names = [name.strip(" '\"‘’“”") for _, name in _ENTRY.findall(ranked[0])]
     filled = [name for name in names if name.casefold() not in _EMPTY]
-    return f" Answer: {', '.join(filled or names)}.\n"
+    return f"\\boxed{{{', '.join(filled or names)}}}" if names else ranked[0]
 
 
 def read_category_list(data: Mapping[str, Any], field: str) -> tuple[AtypicalityLabel, ...]:
@@ -140,30 +150,22 @@ def read_category_list(data: Mapping[str, Any], field: str) -> tuple[Atypicality
     """
     found: Any = data.get(field, None if _OTHER_FIELDS.isdisjoint(data) else data)
     names: list[Any] = found if isinstance(found, list) else [found]  # pyright: ignore[reportUnknownVariableType]
-    names = [name for name in names if name is not None] or names
+    names = [name for name in names if name] or names
     if not all(isinstance(name, (str, dict)) for name in names):
         raise Unreadable(f"`{field}` must hold a list of categories, each one of {', '.join(LABELS)}")
     if names and all(name in LABELS for name in names):
         return Atypicalities.of(names).labels
-    return _labels(lines := [as_lines(name) for name in names], "\n".join(lines))
-
-
-def _labels(names: Sequence[str], text: str) -> tuple[AtypicalityLabel, ...]:
-    """The labels that `text` chooses; its answer consists of `names`, and each of them must name a label."""
-    if not names and says_none(text, _NOUNS):
+    said = [*map(as_lines, names)]
+    if says_none("\n".join(said), _NOUNS):
         return ("NA",)
-    for name in names or [text]:
-        if (word := _bare(plain_text(name))) and not names_one(name, _ALTERNATIVES):
-            raise Unreadable(f"{word[:60]!r} is none of the categories {', '.join(LABELS)}")
-    places = choices(text, _ALTERNATIVES, apart=False, otherwise=len(LABELS))
-    if not places:
-        raise Unreadable("no category is given; where none applies the answer is NA")
-    return tuple(dict.fromkeys(LABELS[place - 1] for place in places))
+    try:
+        return _labelled(read_values(said, _ALTERNATIVES, otherwise=len(LABELS))).labels
+    except NoAnswer as error:
+        raise NoAnswer(_said_instead("\n".join(said))) from error
 
 
-def _bare(name: str) -> str:
-    """A name without a rank before it and without quotes and brackets around it."""
-    return _RANK.sub("", name).strip(" \t\n'\"[]{}.")
+def _labelled(places: Iterable[int]) -> Atypicalities:
+    return Atypicalities.of(LABELS[place - 1] for place in places)
 
 
 classify_atypicality = AtypicalityClassifier

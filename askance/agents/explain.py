@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from typing_extensions import override
 
-from askance.agents.answer_grammar import Alternatives, choices
 from askance.agents.picture_agent import PictureAgent, VisualQuestion
-from askance.nodes import TextAnswer, TextNode, Unreadable
+from askance.agents.reply_ladder import Alternatives, ChoosingNode, read_choice, read_values
+from askance.nodes import Read, TextAnswer, TextNode
+from askance.nodes.answer import text_field
 from askance.nodes.closed_set import ClosedSet
 
 if TYPE_CHECKING:
@@ -54,23 +55,24 @@ class Explainer(Replier):
     field = "explanation"
 
 
-class Identifier(Replier):
+class Identifier(ChoosingNode[VisualQuestion, Reply], Replier):
     """Says whether a picture is weird or normal (*WHOOPS!*, section 4.1)."""
 
     prompt = "identify_from_description"
     picture_prompt = "identify_from_picture"
     gives = Identification
-    chooses = True
     field = "answer"
     labels = IDENTIFICATION_LABELS
 
     @override
-    def read_text(self, text: str, subject: VisualQuestion) -> Identification:
+    def read_json(self, data: Mapping[str, Any], subject: VisualQuestion) -> Identification:
+        return _identification(read_values([text_field(data, self.field)], _ALTERNATIVES, single=True))
+
+    @override
+    def read_reply(self, text: str, subject: VisualQuestion) -> Read[Reply]:
         """`weird` or `normal` where one of them is the answer; "not weird" is not an answer."""
-        places = {*choices(text, _ALTERNATIVES, single=True)}
-        if len(places) != 1:
-            raise Unreadable("the answer must be one word, weird or normal")
-        return Identification(text=IDENTIFICATION_LABELS[places.pop() - 1])
+        places, rung = read_choice(text, _ALTERNATIVES, single=True)
+        return Read(_identification(places), rung)
 
     @override
     def closed_set(self, subject: VisualQuestion) -> ClosedSet:
@@ -78,7 +80,11 @@ class Identifier(Replier):
 
     @override
     def chosen(self, subject: VisualQuestion, places: Sequence[int]) -> Identification:
-        return Identification(text=IDENTIFICATION_LABELS[places[0] - 1])
+        return _identification(places)
+
+
+def _identification(places: Sequence[int]) -> Identification:
+    return Identification(text=IDENTIFICATION_LABELS[places[0] - 1])
 
 
 class Answerer(Replier):

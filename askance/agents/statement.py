@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from typing_extensions import override
 
-from askance.agents.answer_grammar import read_answer, read_numbers
 from askance.agents.choose import Chooser, OptionsQuestion, check_options
 from askance.agents.picture_agent import PictureAgent, Subject
+from askance.agents.reply_ladder import ChoosingNode, alternatives_of, read_choice, read_numbers
 from askance.atypicality import (
     DEFINITIONS,
     NAMES,
@@ -27,7 +27,7 @@ from askance.atypicality import (
     statement_texts,
 )
 from askance.errors import UsageError
-from askance.nodes import AnswerField, Node, Result, Unreadable, skipped
+from askance.nodes import AnswerField, Read, Result, Unreadable, skipped
 from askance.nodes.answer import Texts, TypedInput, number_schema, text_field, text_schema
 from askance.nodes.closed_set import ClosedSet
 from askance.nodes.reply import final_text, is_refusal, plain_text, strip_quotes
@@ -59,7 +59,7 @@ class FillQuestion(Subject):
     relation: Relation
 
 
-class StatementDetector(Node[StatementQuestion, Statement]):
+class StatementDetector(ChoosingNode[StatementQuestion, Statement]):
     """Chooses the atypicality statement that holds, of every relation over every ordered pair of objects.
 
     Section 3.2, step ii, of the paper. With fewer than two different objects no statement is possible: the outcome is
@@ -69,7 +69,6 @@ class StatementDetector(Node[StatementQuestion, Statement]):
     prompt = "detect_statement"
     takes = StatementQuestion
     gives = Statement
-    chooses = True
 
     @override
     def unasked(self, subject: StatementQuestion) -> Result[Statement] | None:
@@ -94,8 +93,9 @@ class StatementDetector(Node[StatementQuestion, Statement]):
         return statement_at(subject.objects, number - 1)
 
     @override
-    def read_text(self, text: str, subject: StatementQuestion) -> Statement:
-        return self.answer(subject, numbers=read_answer(text, statement_texts(subject.objects), single=True))
+    def read_reply(self, text: str, subject: StatementQuestion) -> Read[Statement]:
+        numbers, rung = read_choice(text, alternatives_of(statement_texts(subject.objects)), single=True)
+        return Read(self.answer(subject, numbers=numbers), rung)
 
     @override
     def closed_set(self, subject: StatementQuestion) -> ClosedSet:

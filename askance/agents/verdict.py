@@ -17,7 +17,7 @@ from typing_extensions import override
 
 from askance.chat import Outcome
 from askance.errors import UsageError
-from askance.nodes import AnswerField, Node, TypedAnswer, Unreadable
+from askance.nodes import AnswerField, Node, Read, TypedAnswer, Unreadable
 from askance.nodes.answer import TypedInput, note_field, text_schema
 from askance.nodes.reply import final_text, has_turn_marks, plain_text, strip_boxes, strip_turn_end
 from askance.prompts import sanitize
@@ -160,12 +160,12 @@ class JudgeNode(Node[In, Out]):
         return (*notes, AnswerField(self.field, text_schema(among=self.values)))
 
     @override
-    def _read(self, text: str, subject: In, mode: OutputMode) -> Out:
+    def _read(self, text: str, subject: In, mode: OutputMode) -> Read[Out]:
         """JSON counts only where it is the whole reply, and does not stand in the texts that are judged."""
         said = final_text_about(text, (*subject.texts, subject.question))
         if mode == "paper":
-            return self.read_text(said, subject)
-        return self.read_json(whole_object(said, subject.texts), subject)
+            return self.read_reply(said, subject)
+        return Read(self.read_json(whole_object(said, subject.texts), subject), "schema")
 
     @override
     def read_json(self, data: Mapping[str, Any], subject: In) -> Out:

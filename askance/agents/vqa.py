@@ -7,16 +7,16 @@ known (*WHOOPS!*, section 4.2).
 from __future__ import annotations
 
 import re
-from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 from typing_extensions import override
 
-from askance.agents.answer_grammar import Alternatives, choices, names_one
 from askance.agents.explain import Reply
+from askance.agents.reply_ladder import Alternatives, ChoosingNode, read_choice
 from askance.errors import UsageError
-from askance.nodes import AnswerField, Node, TextAnswer, TextNode, TypedAnswer, Unreadable
+from askance.images import Image
+from askance.nodes import AnswerField, Node, Read, TextAnswer, TextNode, TypedAnswer, Unreadable
 from askance.nodes.answer import Texts, TypedInput, list_schema, text_list, text_schema
 from askance.nodes.closed_set import ClosedSet
 from askance.nodes.reply import answer_lines, is_refusal, plain_text, says_none, strip_quotes
@@ -25,7 +25,6 @@ from askance.tools import ImageTool
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from askance.images import Image
     from askance.models import ModelLike
     from askance.prompts import PromptLibrary
 
@@ -57,7 +56,7 @@ class AnswerInCaption(TypedInput):
     answer: str
 
 
-class PictureAsker(ImageTool[Reply]):
+class PictureAsker(ChoosingNode[Image, Reply], ImageTool[Reply]):
     """Asks a question about the image.
 
     Args:
@@ -124,11 +123,12 @@ class PictureAsker(ImageTool[Reply]):
             return self._chosen([str(each) for each in cast("list[object]", answer)])
         if not isinstance(answer, str) or not answer.strip():
             raise Unreadable("`answer` must be a text that is not empty")
-        return self._text(answer)
+        return self._text(answer).value
 
     @override
-    def read_text(self, text: str, subject: Image) -> Reply:
-        return Reply(text=self._text(text))
+    def read_reply(self, text: str, subject: Image) -> Read[Reply]:
+        said, rung = self._text(text)
+        return Read(Reply(text=said), rung)
 
     @override
     def closed_set(self, subject: Image) -> ClosedSet | None:
@@ -139,18 +139,15 @@ class PictureAsker(ImageTool[Reply]):
         labels = [*self.labels.values()]
         return Reply(text=self._chosen([labels[place - 1] for place in places]))
 
-    def _text(self, text: str) -> str:
+    def _text(self, text: str) -> Read[str]:
         if not self.labels:
-            return text.strip()
+            return Read(text.strip())
         parts = self._parts(plain_text(text))
-        if any(_folded(part) not in self.labels for part in parts):
-            with suppress(Unreadable):
-                parts = self._parts("\n".join(answer_lines(text, ()))) or parts
-            if all(names_one(part, self._alternatives) for part in parts):
-                labels = [*self.labels.values()]
-                places = choices(text, self._alternatives, single=not self.several, apart=False)
-                parts = [labels[place - 1] for place in places if place <= len(labels)] or parts
-        return self._chosen(parts)
+        if all(_folded(part) in self.labels for part in parts):
+            return Read(self._chosen(parts), "whole")
+        places, rung = read_choice(text, self._alternatives, single=not self.several)
+        labels = [*self.labels.values()]
+        return Read(self._chosen([labels[place - 1] for place in places]), rung)
 
     def _parts(self, text: str) -> list[str]:
         return [part for part in (_SEPARATORS.split(text) if self.several else [text]) if _folded(part)]

@@ -516,6 +516,7 @@ def _figures_text(run: Run) -> str:
     """The figures of a run as a table, its outcomes, and what a reader has to know."""
     from askance.amounts import many
     from askance.cli.columns import filled, terminal_width
+    from askance.evals.sample import told_reads
     from askance.evals.tables import conventions_of
     from askance.models import Counters
 
@@ -523,6 +524,8 @@ def _figures_text(run: Run) -> str:
     outcomes = ", ".join(f"{count:,} {outcome}" for outcome, count in run.totals.get("outcomes", {}).items())
     left = f"; {run.left:,} left" if run.left else ""
     lines.append(f"{many(run.totals.get('samples', 0), 'sample')}: {outcomes or 'none'}{left}.")
+    if reads := run.totals.get("read"):
+        lines.append(f"{told_reads(reads).capitalize()}.")
     lines += [f"Convention: {words}." for words in conventions_of(run.figures)]
     lines += [f"· {note}" for note in run.notes]
     lines += [f"{name}: {Counters.from_canonical(form)}." for name, form in run.counters.items()]
@@ -565,6 +568,7 @@ def _run_form(run: Run) -> dict[str, Any]:
         "samples": run.totals.get("samples", 0),
         "left": run.left,
         "outcomes": dict(run.totals.get("outcomes", {})),
+        **({"read": dict(reads)} if (reads := run.totals.get("read")) else {}),
         "figures": [figure.form() for figure in run.figures],
         "notes": list(run.notes),
         **({"counters": dict(run.counters)} if run.counters else {}),

@@ -35,6 +35,7 @@ from askance.evals.run_format import (
     TRIALS,
     check_files,
 )
+from askance.evals.sample import reads_of
 from askance.evals.seal import has_seal, seal_of
 from askance.models.counters import counts_form
 from askance.models.prices import list_version
@@ -124,13 +125,16 @@ class RunFolder:
         """
         self._samples.close()
         keys, outcomes = set[str](also), Counter[str]()
+        ended: list[tuple[str, str | None]] = []
         for line in self.lines():
             keys.update(key for link in line["links"].values() for key in link["calls"])
             outcomes[str(line["outcome"])] += 1
+            ended.append((line["outcome"], line.get("rung")))
         kept = self._keep_records(keys, records)
         totals: JsonObject = {
             "samples": outcomes.total(),
             "outcomes": dict(sorted(outcomes.items())),
+            **({"read": reads} if (reads := reads_of(ended)) else {}),
             "records": kept,
         }
         before = None if self._added else self._there().get("finished")

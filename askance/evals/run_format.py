@@ -19,6 +19,7 @@ from typing_extensions import TypedDict
 from askance.chat import JsonObject, Outcome  # noqa: TC001  # pydantic reads the annotations
 from askance.documents import UnreadableDocument, parse_json, validation_message
 from askance.errors import UsageError
+from askance.nodes import Rung  # noqa: TC001
 
 FORMAT = 1
 """Version of the format."""
@@ -114,6 +115,7 @@ class _FigureForm(TypedDict):
 class _TotalsForm(TypedDict):
     samples: NotRequired[Count]
     outcomes: NotRequired[dict[str, Count]]
+    read: NotRequired[dict[str, Count]]
     records: NotRequired[Count]
 
 
@@ -230,6 +232,7 @@ class SampleLine(TypedDict):
     links: dict[str, _LinkForm]
     reason: str | None
     value: Any
+    rung: NotRequired[Rung]
     trace: _TraceForm
     ranking: NotRequired[_RankingForm]
     meta: NotRequired[_MetaForm]

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast, get_args
 
 from askance.chat import canonical_json
 from askance.errors import BadImage, UsageError
 from askance.evals.ranking import Ranking
 from askance.images import Image
-from askance.nodes import Example
+from askance.nodes import Example, Rung
 
 if TYPE_CHECKING:
     from askance.chat import Json, JsonObject, Outcome
@@ -166,6 +166,8 @@ class Prediction:
     """Why there is no answer, in words for a person."""
     links: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """By link of the chain, as JSON: its outcome, and the `calls` (keys of records) that it rests on."""
+    rung: Rung | None = None
+    """Which rung of the ladder read the answer, where no schema was sent: `declared`, `whole` or `extracted`."""
     trace: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """How it came about, as JSON, such as the verbalization."""
     ranking: Ranking | None = None
@@ -185,6 +187,7 @@ class Prediction:
             "reason": self.reason,
             "value": self.value,
             "links": dict(self.links),
+            **({} if self.rung is None else {"rung": self.rung}),
             "trace": dict(self.trace),
             **({} if self.ranking is None else {"ranking": self.ranking.form()}),
             "meta": dict(self.meta),
@@ -203,10 +206,32 @@ class Prediction:
             value=form["value"],
             reason=form["reason"],
             links=form["links"],
+            rung=form.get("rung"),
             trace=form["trace"],
             ranking=None if ranking is None else Ranking.kept(folder, ranking),
             meta=form.get("meta", {}),
         )
+
+
+def reads_of(ended: Iterable[tuple[str, str | None]]) -> dict[str, int]:
+    """How many answers each rung of the ladder read, and how many replies none did; empty where all had a schema.
+
+    Args:
+        ended: the outcome of each sample, and the rung that read its answer.
+    """
+    counts = Counter(rung or ("schema" if outcome == "answered" else outcome) for outcome, rung in ended)
+    if not any(counts[rung] for rung in _RUNGS[1:]):
+        return {}
+    reads = {**{rung: counts[rung] for rung in _RUNGS}, "unread": counts["invalid"]}
+    return {name: count for name, count in reads.items() if count}
+
+
+def told_reads(reads: Mapping[str, int]) -> str:
+    """What `reads_of` gives, in words."""
+    return "answers read: " + ", ".join(f"{reads[name]:,} {name}" for name in (*_RUNGS, "unread") if name in reads)
+
+
+_RUNGS: tuple[Rung, ...] = get_args(Rung)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from askance.chat import Json, JsonObject, Outcome
     from askance.evals.sample import Sample
     from askance.models import Model
-    from askance.nodes import Node
+    from askance.nodes import Node, Rung
 
 
 class RunnableLike(Protocol):
@@ -121,9 +121,16 @@ def _of_reading(reading: Reading, value: Callable[[], Json]) -> Prediction:
         value=value() if reading.outcome == "answered" else None,
         reason=reading.reason,
         links=line["links"],
+        rung=_rung(reading),
         trace={name: line[name] for name in ("verbalization", "statement", "statement_reason", "answers")},
         meta=line["meta"],
     )
+
+
+def _rung(reading: Reading) -> Rung | None:
+    """The rung of the ladder that read the answer; None where there is none, and for that of a schema."""
+    found = reading.get(reading.target)
+    return None if found is None or found.rung == "schema" or reading.outcome != "answered" else found.rung
 
 
 _LINK = "solver"

@@ -6,7 +6,9 @@ from .node import Node as Node
 from .node import TextNode as TextNode
 from .result import Call as Call
 from .result import Failure as Failure
+from .result import Read as Read
 from .result import Result as Result
+from .result import Rung as Rung
 from .result import Unreadable as Unreadable
 from .result import given as given
 from .result import no_answer as no_answer

@@ -23,7 +23,7 @@ from askance.models import get_model, run_sync
 from askance.nodes.answer import AnswerField, TextAnswer, faults, schema_of, text_field, text_schema
 from askance.nodes.closed_set import UnreadReply
 from askance.nodes.reply import final_text, json_object
-from askance.nodes.result import Call, Result, Unreadable, no_answer
+from askance.nodes.result import Call, Read, Result, Unreadable, no_answer
 from askance.nodes.runnable import Runnable
 from askance.nodes.tracing import trace_value, traced_chat, traced_config, traced_run
 from askance.prompts import Form, Prompt, PromptLibrary, neutralize
@@ -197,6 +197,14 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
             Unreadable: the reply is not what was asked for.
         """
 
+    def read_reply(self, text: str, subject: In) -> Read[Out]:
+        """The answer in a reply to the paper's text protocol, and which rung of the ladder read it.
+
+        Raises:
+            Unreadable: the reply is not what was asked for.
+        """
+        return Read(self.read_text(text, subject))
+
     def variables(self, subject: In) -> Mapping[str, Any]:  # noqa: ARG002  # a subclass may need it
         """Values for the prompt's variables."""
         return {}
@@ -334,7 +342,7 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
                     self.model.notice("it thinks before it answers; the next run leaves it room for that.", thinks=True)
                 return _unanswered(response, mode, calls)
             try:
-                value = self._read(response.text, subject, mode)
+                value, rung = self._read(response.text, subject, mode)
             except Unreadable as error:
                 if mode == "json_schema" and not response.meta.replayed:
                     self._notice(response.text, subject)
@@ -347,7 +355,7 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
                     )
                 request = self._asked_again(request, response.text, str(error))
             else:
-                return Result(outcome="answered", value=value, calls=tuple(calls), output_mode=mode)
+                return Result(outcome="answered", value=value, calls=tuple(calls), output_mode=mode, rung=rung)
         raise AssertionError  # pragma: no cover  # the last round always returns
 
     async def _extracted(self, reply: str, subject: In, calls: list[Call]) -> Result[Out] | None:
@@ -373,7 +381,7 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
             return None
         with suppress(Unreadable):
             value = self.chosen(subject, found.value.places)
-            return Result(outcome="answered", value=value, calls=tuple(calls))
+            return Result(outcome="answered", value=value, calls=tuple(calls), rung="extracted")
         return None
 
     def _call(self, request: ChatRequest, response: ChatResponse) -> Call:
@@ -398,12 +406,12 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
                 schema="ignored",
             )
 
-    def _read(self, text: str, subject: In, mode: OutputMode) -> Out:
+    def _read(self, text: str, subject: In, mode: OutputMode) -> Read[Out]:
         if not text.strip() or not (said := final_text(text)).strip():
             raise Unreadable("the reply is empty")
         if mode == "paper":
-            return self.read_text(said, subject)
-        return self.read_json(json_object(text, self._names(subject)), subject)
+            return self.read_reply(said, subject)
+        return Read(self.read_json(json_object(text, self._names(subject)), subject), "schema")
 
     def _names(self, subject: In) -> list[str]:
         return [field.name for field in self.fields(subject)]

@@ -1,6 +1,6 @@
 """The text of a reply without thinking, marks of turns and Markdown, and the JSON in it.
 
-Every reader of replies begins here. `askance.agents.answer_grammar` reads which options a reply chooses.
+Every reader of replies begins here. `askance.agents.reply_ladder` reads which options a reply chooses.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from askance.nodes.result import Unreadable
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
-READERS = 3
+READERS = 4
 """Version of all readers of replies. Raise it whenever any reply is read differently, or is no longer read."""
 
 MOST_TRIED = 100
@@ -29,7 +29,7 @@ LONGEST_SENTENCE = 300
 """Most characters of a refusal, or of a text that says there is nothing; a longer text says something else as well."""
 
 _THINKING = re.compile(
-    r"<(/?)(?:\w{1,20}:)?(?:think|thinking|thoughts?|reasoning|analysis|scratchpad|reflection)>|[◁\[](/?)think[▷\]]",
+    r"<\|?(/?)(?:\w{1,20}:)?(?:think|thinking|thoughts?|reasoning|analysis|scratchpad|reflection)\|?>|[◁\[](/?)think[▷\]]",
     re.IGNORECASE,
 )
 _FINAL_CHANNEL = "<|channel|>final<|message|>"
@@ -45,6 +45,12 @@ _START_OF_TURN = re.compile(
     re.IGNORECASE,
 )
 
+_NEXT_TURN = re.compile(
+    r"(?<=\S)\s*\n[ \t]*(?:[#*]{1,4}[ \t]*)?(?:user|human|instructions?|input)\**[ \t]*:|<\|?(?:user|human)\|?>",
+    re.IGNORECASE,
+)
+"""Begins a turn of the user that the model wrote itself."""
+
 _TYPOGRAPHY = {
     **{0xFF01 + place: 0x21 + place for place in range(94)},  # full-width forms
     **dict.fromkeys(map(ord, "\u200b\u200c\u200d\u2060\ufeff\ufe0e\ufe0f\u20e3\u00ad")),  # without a width, and keycaps
@@ -53,7 +59,7 @@ _TYPOGRAPHY = {
     **{ord(mark): "-" for mark in "\u2010\u2011\u2012\u2013\u2014\u2212"},
     **{ord(mark): " " for mark in "\u00a0\u2007\u2009\u202f\u3000"},
     **{ord(mark): "\n" for mark in "\u2028\u2029\r"},
-    ord("、"): ",",
+    **{ord(mark): plain for mark, plain in zip("、،؛؟।", ",,;?.", strict=True)},
     ord("。"): ".",
     ord("…"): "...",
 }
@@ -87,7 +93,8 @@ def final_text(text: str) -> str:
     if opened is None:
         kept.append(text[end:])
     said = _START_OF_TURN.sub("", "".join(kept), count=1)
-    return next((part for part in _END_OF_TURN.split(said) if part.strip()), "")
+    ended = next((part for part in _END_OF_TURN.split(said) if part.strip()), "")
+    return _NEXT_TURN.split(ended, maxsplit=1)[0] if ended.strip() else ended
 
 
 def strip_turn_end(text: str) -> str:

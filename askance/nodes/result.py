@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar, cast
 
 from askance.chat import CallMeta, Outcome, Usage
 from askance.errors import CallError, Filtered, InvalidOutput, ModelError, Refused, Skipped, Truncated
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from askance.chat import Try
     from askance.errors import AskanceError
 
+T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 _ERRORS: Mapping[Outcome, type[CallError]] = {
@@ -25,12 +26,29 @@ _ERRORS: Mapping[Outcome, type[CallError]] = {
     "skipped": Skipped,
 }
 
+Rung = Literal["schema", "declared", "whole", "extracted"]
+"""Which rung of the ladder read an answer: a schema that was sent, a declared answer, a short whole reply, or a call
+that extracted it."""
+
 _SHOWN = 2000
 """Characters of a value that a notebook shows."""
 
 
 class Unreadable(Exception):
     """A reply that a parser cannot read; the model is told the message when it is asked again."""
+
+    def __init__(self, message: str = "", *, reply: str | None = None) -> None:
+        super().__init__(message)
+        self.reply = reply
+        """What could not be read, where the ladder gave up on it: another rung may ask about it."""
+
+
+class Read(NamedTuple, Generic[T]):
+    """A value that was read in a reply."""
+
+    value: T
+    rung: Rung | None = None
+    """Which rung of the ladder read it; None for a reply that is no choice, such as a description."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +91,8 @@ class Result(Generic[T_co]):
     """The call that ended this without an answer, where it was tried."""
     output_mode: str | None = None
     """Output form that was asked for: `json_schema`, `json_object`, `prompted` or `paper`."""
+    rung: Rung | None = None
+    """Which rung of the ladder read the answer; None where there is none, and for a plain text."""
     given: bool = False
     """Whether the caller gave the value, so that no model was asked."""
     absent: bool = False

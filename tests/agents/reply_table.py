@@ -592,7 +592,7 @@ PICTURE_SEEN = Image.load(PICTURE)
 def value_of(node: Node[Any, Any], mode: OutputMode, text: str, contents: Contents) -> Any:
     """What `node` reads in a reply in that output mode; None where it cannot be read."""
     try:
-        return node._read(text, contents.subject, mode)  # pyright: ignore[reportPrivateUsage]  # as `ask` reads it
+        return node._read(text, contents.subject, mode).value  # pyright: ignore[reportPrivateUsage]  # as `ask` reads it
     except Unreadable:
         return None
 

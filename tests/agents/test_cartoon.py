@@ -23,8 +23,8 @@ from askance.agents import (
     rank_captions_from_picture,
     read_answer,
 )
-from askance.agents.answer_grammar import read_letters
 from askance.agents.choose import CaptionChooser, choose_action_reasons
+from askance.agents.reply_ladder import read_letters
 from askance.chat import ChatRequest, ImagePart, TextPart
 from askance.errors import PromptError, UsageError
 from askance.images import Image
@@ -92,7 +92,7 @@ async def test_a_model_that_sees_the_cartoon_gets_no_description(node: Any) -> N
 
 def test_the_letter_is_read_from_words() -> None:
     assert in_words(match_caption, "Answer: D", FIVE).numbers == (4,)
-    assert in_words(match_caption, 'The caption is "Next!"', FIVE).numbers == (4,)
+    assert in_words(match_caption, 'The best caption is "Next!"', FIVE).numbers == (4,)
 
 
 def test_a_letter_beyond_the_options_is_asked_again_and_said_so() -> None:
@@ -336,7 +336,7 @@ READ = {
     "text that begins with a letter": ("B is for bankruptcy.", 5),
     "an article before": ("A man walks in.\nFinal Answer: C", 3),
     "behind a sentence": ("It is set on a planet. A is the funniest one.", 1),
-    "a pronoun before": ("I think it is C.", 3),
+    "a pronoun before": ("I think the answer is C.", 3),
     "an A that is chosen": ("A is the funniest one.", 1),
     "JSON": ('{"answer": "B"}', 2),
 }

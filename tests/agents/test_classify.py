@@ -33,9 +33,7 @@ REPLIES: dict[str, tuple[AtypicalityLabel, ...]] = {
     "[{'1': 'OIO', '2': 'NA'}]": ("OIO", "NA"),
     "[{'1': 'Texture Replacement 1', '2': 'object  replacement'}]": ("TR1", "OR"),
     "[{'1': 'Texture Replacement 1 (TR1)'}]": ("TR1",),
-    "[{'1': 'TR1: the bottle wears feathers'}]": ("TR1",),
     "[{'1': 'OIO', '2': 'OIO'}]": ("OIO",),
-    "The format is {'1': 'TR1'}, so: [{'1': 'OR'}]": ("OR",),
     "```\n[{'1': 'TR1'}]\n```": ("TR1",),
     "Answer: TR1, OR": ("TR1", "OR"),
     "TR2": ("TR2",),
@@ -55,7 +53,6 @@ REPLIES: dict[str, tuple[AtypicalityLabel, ...]] = {
     "| TR1 | No |\n| OIO | Yes |": ("OIO",),
     "{'TR1': True, 'TR2': False, 'OR': True}": ("TR1", "OR"),
     "TR1: No\nTR2: No\nOIO: No\nOR: No": ("NA",),
-    "TR1 is not present. OIO is present.": ("OIO",),
     "There is no TR1. The answer is OIO.": ("OIO",),
     # Lists of other forms.
     '[{"1": "TR1"}, {"2": "OIO"}]': ("TR1", "OIO"),

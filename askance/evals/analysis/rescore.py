@@ -21,6 +21,7 @@ from askance.evals.run import Run, line_of_answer
 from askance.evals.run_configuration import links_of_today
 from askance.evals.run_folder import amending, keep_ranking, write_lines
 from askance.evals.run_format import FIGURED_BY, PROMPTS, READ_BY, SAMPLES, SCORES
+from askance.evals.sample import reads_of
 from askance.evals.scorer import figures_of, notes_on, scored, write_scores
 from askance.evals.solver import solved, with_extractor
 from askance.models import Engine, use_draw
@@ -244,8 +245,11 @@ def _described(run: Run, task: type[Task]) -> Mapping[str, Any]:
     engine = Engine(mode="replay", records=run.records)
     scoring = task.of_run(run.configuration["options"], engine=engine).scorer()
     outcomes = Counter(answer.prediction.outcome for answer in run.answers)
+    reads = reads_of((answer.prediction.outcome, answer.prediction.rung) for answer in run.answers)
+    totals = {name: value for name, value in run.totals.items() if name != "read"}
+    totals |= {"samples": len(run.answers), "outcomes": dict(sorted(outcomes.items()))}
     return {
-        "totals": {**run.totals, "samples": len(run.answers), "outcomes": dict(sorted(outcomes.items()))},
+        "totals": {**totals, "read": reads} if reads else totals,
         "notes": [*scoring.notes, *run.data_notes, *notes_on(run.answers, scoring, convention=run.convention)],
         **({"origin": task.origin()} if task.origin() else {}),
     }

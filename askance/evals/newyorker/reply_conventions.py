@@ -2,7 +2,7 @@
 
 Three ways to read which caption a reply chooses are in use, and a figure moves by points from one to the other:
 
-- `ours` is the grammar of `askance.agents.answer_grammar`, which reads all replies in this package.
+- `ours` is the ladder of `askance.agents.reply_ladder`, which reads all replies in this package.
 - `official` is that of `gpt4/gpt4_from_description.py`. If exactly one of "Answer: A" to "Answer: E" stands in the
   reply, it is the answer. Else an extractor model was asked, and the answer is the one of "Final Answer: A" to "Final
   Answer: E" in its reply, which lies in the same file. Else the authors drew an option at random; here there is no
@@ -25,15 +25,15 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 
 from typing_extensions import override
 
-from askance.agents.answer_grammar import read_answer
+from askance.agents.reply_ladder import alternatives_of
+from askance.agents.reply_ladder import read_choice as read_option
 from askance.errors import UsageError
 from askance.evals.baselines import options_of
 from askance.evals.newyorker.layout import LETTERS
 from askance.evals.sample import Sample, Score
 from askance.evals.suite.recorded_replies import RecordedReply, RepliesTask
-from askance.nodes import Unreadable
+from askance.nodes import Read, Unreadable
 from askance.nodes.closed_set import ClosedSet
-from askance.nodes.reply import final_text
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
@@ -78,29 +78,34 @@ def read_choice(sample: Sample, reply: RecordedReply, convention: Convention = "
     Raises:
         Unreadable: it chooses none, or none of the sample's options.
     """
+    return _read(sample, reply, convention).value
+
+
+def _read(sample: Sample, reply: RecordedReply, convention: Convention) -> Read[list[int]]:
+    """As `read_choice`, and which rung of our ladder read it."""
     letters = letters_of(sample)
     options = options_of(sample)
     of_letter = dict(zip(letters, options, strict=True))
-    letter = _READERS[convention](reply, tuple(of_letter[each] for each in sorted(letters)))
+    letter, rung = _READERS[convention](reply, tuple(of_letter[each] for each in sorted(letters)))
     if letter not in letters:
         raise Unreadable(f"the answer is {letter}, and the options are {', '.join(sorted(letters))}")
-    return [letters.index(letter) + 1]
+    return Read([letters.index(letter) + 1], rung)
 
 
 @lru_cache(maxsize=4096)
-def _read_ours(reply: RecordedReply, options: tuple[str, ...]) -> str:
-    lettered = [f"{letter}. {option}" for letter, option in zip(LETTERS, options, strict=False)]
-    return LETTERS[read_answer(final_text(reply.text), lettered, single=True)[0] - 1]
+def _read_ours(reply: RecordedReply, options: tuple[str, ...]) -> Read[str]:
+    (place,), rung = read_option(reply.text, alternatives_of(options, lettered=True), single=True)
+    return Read(LETTERS[place - 1], rung)
 
 
-def _read_official(reply: RecordedReply, options: tuple[str, ...]) -> str:  # noqa: ARG001  # letters without an option count, too
+def _read_official(reply: RecordedReply, options: tuple[str, ...]) -> Read[str]:  # noqa: ARG001  # letters without an option count, too
     found = _after("Answer: ", reply.text)
     if len(found) != 1 and reply.extracted is not None:
         found = _after("Final Answer: ", reply.extracted)
     if len(found) != 1:
         said = "the extractor's reply has" if reply.extracted is not None else "it has"
         raise Unreadable(f"{said} {'several' if found else 'none'} of `Answer: A` to `Answer: E`")
-    return found[0]
+    return Read(found[0])
 
 
 def _after(words: str, text: str) -> list[str]:
@@ -108,12 +113,12 @@ def _after(words: str, text: str) -> list[str]:
     return [letter for letter in LETTERS if f"{words}{letter}" in text]
 
 
-def _read_leaderboard(reply: RecordedReply, options: tuple[str, ...]) -> str:
+def _read_leaderboard(reply: RecordedReply, options: tuple[str, ...]) -> Read[str]:
     letters = LETTERS[: len(options)]
     last = reply.text.split("\n\n")[-1]
     marked, ending = _leaderboard(letters)
     found = marked.search(reply.text) or next((hit for each in ending if (hit := each.search(last))), None)
-    return found[1] if found else letters[-1]
+    return Read(found[1] if found else letters[-1])
 
 
 @lru_cache(maxsize=4)
@@ -128,7 +133,7 @@ def _leaderboard(letters: str) -> tuple[re.Pattern[str], Sequence[re.Pattern[str
     return re.compile(f"Final Answer: ([{letters}])"), ending
 
 
-_READERS: Mapping[Convention, Callable[[RecordedReply, tuple[str, ...]], str]] = {
+_READERS: Mapping[Convention, Callable[[RecordedReply, tuple[str, ...]], Read[str]]] = {
     "ours": _read_ours,
     "official": _read_official,
     "leaderboard": _read_leaderboard,
@@ -158,19 +163,19 @@ class ConventionTask(RepliesTask):
     """A task of choice over recorded replies, each of which is read by one of three conventions."""
 
     reading: Convention = "ours"
-    """How a recorded reply is read: by our grammar, by the authors' rule, or by that of their leaderboard script."""
+    """How a recorded reply is read: by our ladder, by the authors' rule, or by that of their leaderboard script."""
 
     def choices_of(self, sample: Sample) -> ClosedSet:
         """The captions of a sample by their letters, in the order in which it shows them."""
         return ClosedSet(dict(zip(letters_of(sample), options_of(sample), strict=True)))
 
-    def read_reply(self, sample: Sample, reply: RecordedReply) -> list[int]:
+    def read_reply(self, sample: Sample, reply: RecordedReply) -> Read[list[int]]:
         """The answer in a recorded reply, by the convention of the task.
 
         Raises:
             Unreadable: as `read_choice`.
         """
-        return read_choice(sample, reply, self.reading)
+        return _read(sample, reply, self.reading)
 
     @override
     def evaluation(self) -> Evaluation:
@@ -239,7 +244,7 @@ def by_convention(scorer: Scorer, *names: str) -> Scorer:
 
 
 _SUMMARIES: Mapping[Convention, str] = {
-    "ours": "replies read by our grammar",
+    "ours": "replies read by our ladder",
     "official": "replies read by the authors' rule; where they drew at random, it is wrong",
     "leaderboard": "replies read by the authors' leaderboard script, which takes the last option where it reads none",
 }

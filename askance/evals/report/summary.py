@@ -11,6 +11,7 @@ from askance.amounts import many
 from askance.evals.metric import Figure
 from askance.evals.report.elements import Field, PageLink, Sortable, interval_field, interval_text
 from askance.evals.report.run_part import RESULTS
+from askance.evals.sample import told_reads
 from askance.evals.tables import NONE, notes_of, shown_figure, shown_value, table_of_runs
 
 if TYPE_CHECKING:
@@ -155,6 +156,8 @@ def _facts(part: RunPart) -> Iterator[Fact]:
         samples: Mapping[str, Any] = run.configuration.get("samples", {})
         count = many(samples.get("count", len(part.rows)), "sample")
         yield "Data", [f"{count}, digest ", Digest(digest=str(samples.get("digest", "")))]
+    if reads := run.totals.get("read"):
+        yield "Answers read", [told_reads(reads).partition(": ")[2]]
     yield "Calls", [*_calls(part.spent)]
     yield "Cost", [*_cost(part.spent, len(part.rows))]
     yield "Time", [*_time(part)]

@@ -37,8 +37,8 @@ from askance.evals.solver import nodes_form, prompt_files
 from askance.evals.suite.files import MAX_MARKS, read_bytes
 from askance.evals.task import Task
 from askance.models.openai.chat import from_chat
-from askance.models.replies import clean_text
-from askance.nodes import Unreadable
+from askance.models.replies import FINISHES, clean_text
+from askance.nodes import Read, Unreadable
 from askance.nodes.closed_set import UnreadReply
 
 if TYPE_CHECKING:
@@ -51,6 +51,8 @@ if TYPE_CHECKING:
 
 ID, REPLIES, ERROR = "instance_id", ("response", "full_response"), "error"
 """Fields of a row: its id, the names that its reply may have, and what stands there where the call failed."""
+FINISH = "finish_reason"
+"""Field of a row: why the reply ended, where the reply is a text."""
 
 LONGEST_REPLY = 1_000_000
 """Most characters of a reply; models stop long before."""
@@ -103,8 +105,9 @@ class RecordedReply:
 _TEXTS = ("text", "outcome", "reason", "extracted")
 _ANSWERED = ("outcome", "answered")
 
-ReadReply: TypeAlias = "Callable[[Sample, RecordedReply], Json]"
-"""Gives the answer that a sample's reply has, as JSON, as the task's scorer takes it; raises `Unreadable` if none."""
+ReadReply: TypeAlias = "Callable[[Sample, RecordedReply], Json | Read[Any]]"
+"""Gives the answer that a sample's reply has, as JSON, as the task's scorer takes it, or that and the rung that read
+it; raises `Unreadable` if there is none."""
 
 ChoicesOf: TypeAlias = "Callable[[Sample], ClosedSet]"
 """Gives the answers that a sample's question has. An extracted answer is the list of their places, from 1."""
@@ -291,11 +294,21 @@ def _row(row: Any, where: str) -> tuple[str, RecordedReply]:
         raise BadData(f"{where} has no `{ID}` that is a text.", hint=_SHAPE)
     said = next((each for each in REPLIES if each in form), None)
     if said is not None:
-        return clean_text(name), _reply(form[said], where)
+        return clean_text(name), _ended(_reply(form[said], where), form.get(FINISH))
     if ERROR in form:
         return clean_text(name), RecordedReply(text="", outcome="failed", reason=str(form[ERROR])[:LONGEST_REASON])
     raise BadData(f"{where} has no `{REPLIES[0]}`.", hint=_SHAPE)
 
+
+def _ended(reply: RecordedReply, finish: object) -> RecordedReply:
+    """A reply with the finish reason that stands beside it, if one does."""
+    outcome = _CUT.get(FINISHES.get(finish.lower(), "stop")) if isinstance(finish, str) else None
+    if outcome is None or reply.outcome != "answered":
+        return reply
+    return replace(reply, outcome=outcome, reason=f"it ended by {finish!r}")
+
+
+_CUT: Mapping[str, Outcome] = {"length": "truncated", "content_filter": "filtered"}
 
 LONGEST_REASON = 500
 """Characters of an error that are kept."""
@@ -401,7 +414,8 @@ class RecordedReplies:
         try:
             if not reply.is_said:
                 raise Unreadable("the reply is empty")
-            return _answered(self.read(sample, reply), reply)
+            found = self.read(sample, reply)
+            return _answered(found if isinstance(found, Read) else Read(found), reply)
         except Unreadable as error:
             extracted = await self._extracted(sample, reply)
             return _unanswered("invalid", str(error), reply) if extracted is None else extracted
@@ -417,12 +431,12 @@ class RecordedReplies:
             return replace(unanswered, links={REPLY.name: {**unanswered.links[REPLY.name], "error": found.error}})
         if found.value is None or not found.value.places:
             return None
-        return _answered([*found.value.places], reply, calls=keys)
+        return _answered(Read([*found.value.places], "extracted"), reply, calls=keys)
 
 
-def _answered(value: Json, reply: RecordedReply, *, calls: Sequence[str] = ()) -> Prediction:
+def _answered(read: Read[Any], reply: RecordedReply, *, calls: Sequence[str] = ()) -> Prediction:
     link: JsonObject = {"outcome": "answered", "calls": [*calls], "value": reply.text}
-    return Prediction(outcome="answered", value=value, links={REPLY.name: link})
+    return Prediction(outcome="answered", value=read.value, rung=read.rung, links={REPLY.name: link})
 
 
 def _unanswered(outcome: Outcome, reason: str | None, reply: RecordedReply) -> Prediction:

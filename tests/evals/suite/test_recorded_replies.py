@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from askance.cli.eval import _figures_text as figures_text  # pyright: ignore[reportPrivateUsage]
 from askance.errors import BadData, UsageError
 from askance.evals import Run, Sample, evaluate
 from askance.evals.analysis.compare import common_samples
@@ -194,6 +195,33 @@ def test_a_completion_that_ended_otherwise_is_no_answer(finish: str, outcome: st
     path = as_lines(tmp_path / "r.jsonl", [row(IDS[0], completion(right(0), finish))])
     run = evaluate(Captions(answers=path, count=1), out=tmp_path / "run", engine=engine())
     assert [answer.prediction.outcome for answer in run.answers] == [outcome]
+
+
+def test_a_row_with_a_finish_reason_of_its_own_keeps_it(tmp_path: Path) -> None:
+    path = as_lines(
+        tmp_path / "r.jsonl",
+        [
+            {**row(IDS[0], "Answer: A"), "finish_reason": "length"},
+            {**row(IDS[1], "Answer: A"), "finish_reason": "stop"},
+        ],
+    )
+
+    replies = ReplyFile.open(path).replies
+
+    assert [replies[name].outcome for name in IDS[:2]] == ["truncated", "answered"]
+
+
+def test_a_run_says_which_rung_read_its_answers(tmp_path: Path) -> None:
+    said = ("Answer: A", "**Final answer:** (A)", "A", "It could be A or B.", "I like them all.")
+    path = as_lines(tmp_path / "r.jsonl", [row(name, text) for name, text in zip(IDS, said, strict=False)])
+
+    run = evaluate(Captions(answers=path), out=tmp_path / "run", engine=engine())
+
+    assert run.totals["read"] == {"declared": 2, "whole": 1, "unread": 2}
+    assert [answer.prediction.rung for answer in run.answers] == ["declared", "declared", "whole", None, None]
+    again = asyncio.run(rescore(Run.open(run.path), Captions, reread=True))
+    assert (again.changed, again.run.totals["read"]) == ((), run.totals["read"])
+    assert "Answers read: 2 declared, 1 whole, 2 unread." in figures_text(again.run)
 
 
 def test_an_unreadable_reply_keeps_its_text(tmp_path: Path) -> None:
