@@ -29,9 +29,9 @@ from askance.agents.reply_value import (
     NEXT_LINE,
     SPACES,
     Alternatives,
-    Item,
-    Reply,
+    PlainReply,
     Value,
+    ValueItem,
     agree,
     alternatives_of,
     end_of,
@@ -99,9 +99,11 @@ def read_choice(
         with suppress(Unreadable):  # what follows an answer is a question that the model asks itself
             return read_choice(text[: following.start()], alternatives, single=single, otherwise=otherwise)
     listed = json_list(text)
-    reply = Reply.of(text if listed is None else as_lines(listed), alternatives)
+    reply = PlainReply.of(text if listed is None else as_lines(listed), alternatives)
     try:
-        declared = _declared(reply, single=single)
+        alone = reply.value(end_of(_BLANKS, reply.text, 0), apart=True)
+        is_alone = alone is not None and not reply.text[alone.end :].strip()  # an option's text may speak of answers
+        declared = None if is_alone else _declared(reply, single=single)
         found = declared or _whole(reply, single=single)
         if found is None:
             raise NoAnswer
@@ -118,7 +120,7 @@ def read_choice(
     return Read(places, "declared" if declared else "whole")
 
 
-def _declared(reply: Reply, *, single: bool) -> Value | None:
+def _declared(reply: PlainReply, *, single: bool) -> Value | None:
     """The last declared answer; None where a reply declares none.
 
     Raises:
@@ -155,12 +157,12 @@ def _told(declaration: _Declaration, alternatives: Alternatives) -> str:
     return " and ".join(map(alternatives.sign, dict.fromkeys(item.place for item in items)))
 
 
-def _given_way(reply: Reply, earlier: _Declaration, later: _Declaration) -> bool:
+def _given_way(reply: PlainReply, earlier: _Declaration, later: _Declaration) -> bool:
     """Whether an answer is taken back in a sentence of its own before another is declared."""
     return _taken_back(reply.text, earlier.end, max(reply.text.rfind("\n", 0, later.begin), earlier.end))
 
 
-def _contradicts(reply: Reply, later: _Declaration, value: Value) -> bool:
+def _contradicts(reply: PlainReply, later: _Declaration, value: Value) -> bool:
     """Whether what is declared later is another answer than a value, or makes it doubtful."""
     if later.value is not None:
         return not later.value.places <= value.places
@@ -179,7 +181,7 @@ def _taken_back(text: str, begin: int, end: int) -> bool:
     return any(words.revise.match(text, clause.end(), end) for clause in _CLAUSE.finditer(text, begin, end))
 
 
-def _declarations(reply: Reply, *, single: bool) -> Iterator[_Declaration]:
+def _declarations(reply: PlainReply, *, single: bool) -> Iterator[_Declaration]:
     end = -1
     for start in _START.finditer(reply.text):
         if start.end() >= end and (found := _declaration(reply, start.end(), single=single)) is not None:
@@ -187,7 +189,7 @@ def _declarations(reply: Reply, *, single: bool) -> Iterator[_Declaration]:
             yield found
 
 
-def _declaration(reply: Reply, start: int, *, single: bool) -> _Declaration | None:
+def _declaration(reply: PlainReply, start: int, *, single: bool) -> _Declaration | None:
     """The declaration that begins at a place: words that call an answer by name, and the value behind them."""
     at = end_of(_DECORATION, reply.text, start)
     kinds: set[str] = set()
@@ -214,7 +216,7 @@ def _declaration(reply: Reply, start: int, *, single: bool) -> _Declaration | No
     return _Declaration(start, end_of(_SENTENCE, reply.text, at), None, "said")
 
 
-def _head_word(reply: Reply, at: int) -> tuple[frozenset[str], int] | None:
+def _head_word(reply: PlainReply, at: int) -> tuple[frozenset[str], int] | None:
     """What a word before an answer is, and where it ends; None for other words, and for a capital that is a label."""
     if reply.text.startswith(DECLARED, at):
         return frozenset(["name", "marked"]), at + 1
@@ -224,7 +226,7 @@ def _head_word(reply: Reply, at: int) -> tuple[frozenset[str], int] | None:
     return reply_words().kinds[word[0]], word.end()
 
 
-def _below(reply: Reply, start: int, at: int, *, weight: _Weight, marked: bool) -> _Declaration | None:
+def _below(reply: PlainReply, start: int, at: int, *, weight: _Weight, marked: bool) -> _Declaration | None:
     """The declaration whose value stands on the lines below its words."""
     below = end_of(NEXT_LINE, reply.text, at)
     breaks_off = _NUMBER_ALONE.fullmatch(reply.text, below) is not None
@@ -241,7 +243,7 @@ def _weight(kinds: set[str], alternatives: Alternatives, *, single: bool) -> _We
     return "said" if "choose" in kinds or ("shown" in kinds and not alternatives.numbered) else None
 
 
-def _spoken(reply: Reply, start: int) -> _Declaration | None:
+def _spoken(reply: PlainReply, start: int) -> _Declaration | None:
     """A sentence with one option as its subject that says it is best, and names no other."""
     text = reply.text
     found = reply.item(end_of(_DECORATION, text, start), ranked=False)
@@ -268,12 +270,12 @@ def _spoken(reply: Reply, start: int) -> _Declaration | None:
     return _Declaration(start, end, Value(tuple(items), end), "said")
 
 
-def _label_alone(reply: Reply, start: int) -> bool:
+def _label_alone(reply: PlainReply, start: int) -> bool:
     """Whether a sentence begins with a label, and not with "option" before it."""
     return reply.label(end_of(_DECORATION, reply.text, start)) is not None
 
 
-def _whole(reply: Reply, *, single: bool) -> Value | None:
+def _whole(reply: PlainReply, *, single: bool) -> Value | None:
     """The value that a reply is as a whole; None where it is anything else.
 
     Words may stand behind it: after a blank line, and, where options are called by name, in any sentence of its own
@@ -305,11 +307,11 @@ def _whole(reply: Reply, *, single: bool) -> Value | None:
     return None if _taken_back(text, rest, len(text)) else value
 
 
-def _is_named(items: Sequence[Item]) -> bool:
+def _is_named(items: Sequence[ValueItem]) -> bool:
     return bool(items) and all(item.form != "label" for item in items)
 
 
-def _begun(reply: Reply, at: int, *, single: bool) -> Value | None:
+def _begun(reply: PlainReply, at: int, *, single: bool) -> Value | None:
     """The options by name that a reply begins with, before a comma or a colon and words on them."""
     items, end = reply.items(at)
     clause = (_CLAUSE_AFTER if single else _COLON).match(reply.text, end)  # behind a comma a list may go on
@@ -458,7 +460,7 @@ def read_values(
     Raises:
         Unreadable: one of the texts holds anything else.
     """
-    reply = Reply.of("\n".join(texts), alternatives)
+    reply = PlainReply.of("\n".join(texts), alternatives)
     value = reply.value(end_of(_BLANKS, reply.text, 0), apart=True)
     if not any(map(str.strip, texts)):
         raise NoAnswer("it is empty")

@@ -233,7 +233,7 @@ def _plain_sign(sign: str) -> str:
 # ---- A value: options and nothing else
 
 
-class Item(NamedTuple):
+class ValueItem(NamedTuple):
     """One option that a value names."""
 
     place: int
@@ -246,7 +246,7 @@ class Item(NamedTuple):
 class Value(NamedTuple):
     """The options of a value, and where it ends."""
 
-    items: tuple[Item, ...]
+    items: tuple[ValueItem, ...]
     end: int
 
     @property
@@ -293,7 +293,7 @@ def end_of(pattern: re.Pattern[str], text: str, at: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class PlainReply:
     """A reply as plain text, and what it may choose from."""
 
     said: str
@@ -304,7 +304,7 @@ class Reply:
     """Where an index stands beside another option's text."""
 
     @classmethod
-    def of(cls, text: str, alternatives: Alternatives) -> Reply:
+    def of(cls, text: str, alternatives: Alternatives) -> PlainReply:
         """A reply without thinking and decoration."""
         said = _plain(text)
         return cls(said, _folded(said), alternatives)
@@ -327,7 +327,7 @@ class Reply:
 
     def _lines(self, at: int, *, ranked: bool, apart: bool) -> Value | None:
         """The items from a place on, over several lines where each holds nothing else."""
-        items: list[Item] = []
+        items: list[ValueItem] = []
         end = at
         while (line := self._line(at, ranked=ranked)) is not None:
             more, ends, whole = line
@@ -343,7 +343,7 @@ class Reply:
                 break
         return Value(tuple(items), end) if items else None
 
-    def _line(self, at: int, *, ranked: bool) -> tuple[list[Item], int, bool] | None:
+    def _line(self, at: int, *, ranked: bool) -> tuple[list[ValueItem], int, bool] | None:
         """The items of a line, where it ends, and whether it holds nothing else; None where it is no list of them."""
         items, end = self.items(at, ranked=ranked)
         if not items:
@@ -354,9 +354,9 @@ class Reply:
             return None
         return items, reason, False
 
-    def items(self, at: int, *, ranked: bool = False) -> tuple[list[Item], int]:
+    def items(self, at: int, *, ranked: bool = False) -> tuple[list[ValueItem], int]:
         """The items that stand one after another, and where the last one ends."""
-        items: list[Item] = []
+        items: list[ValueItem] = []
         end = at
         while (found := self.item(at, ranked=ranked)) is not None:
             more, end = found
@@ -397,7 +397,7 @@ class Reply:
         because = reply_words().because.match(self.text, end_of(_REASON, self.text, at))
         return because and because.end()
 
-    def _adds(self, items: Sequence[Item], end: int, at: int) -> bool:
+    def _adds(self, items: Sequence[ValueItem], end: int, at: int) -> bool:
         """Whether what stands behind a list names further answers, as in "3, as it is light, and 7" and "3. 7."."""
         if self.text.startswith(DECLARED, at):
             return False  # it is declared by itself
@@ -415,7 +415,7 @@ class Reply:
                 return True
         return False
 
-    def item(self, at: int, *, ranked: bool) -> tuple[list[Item], int] | None:
+    def item(self, at: int, *, ranked: bool) -> tuple[list[ValueItem], int] | None:
         """One item, or the items of a range, and where it ends."""
         text, words = self.text, reply_words()
         at = end_of(_OPEN, text, at)
@@ -441,7 +441,7 @@ class Reply:
                 end = remark.end()
             else:
                 break
-        return [Item(place, form, rank, said) for place in places], end
+        return [ValueItem(place, form, rank, said) for place in places], end
 
     def _rank(self, at: int) -> tuple[int | None, int]:
         """The place in a ranking that stands before an item, and where the item begins."""
@@ -549,7 +549,7 @@ class Reply:
     def names_other(self, places: Iterable[int], begin: int, end: int) -> bool:
         """Whether a part of the text names an option that is not among `places`."""
         known = {*places}
-        part = Reply(self.said, self.text[:end], self.alternatives)
+        part = PlainReply(self.said, self.text[:end], self.alternatives)
         for word in _WORD.finditer(part.text, begin):
             found = part._name(word.start())
             if found is None or found[0] in known:
@@ -585,7 +585,7 @@ _ARTICLES = frozenset(["a", "e", "i", "o", "no"])
 """Names of options that are words of their own within a sentence."""
 
 
-def agree(items: Sequence[Item]) -> bool:
+def agree(items: Sequence[ValueItem]) -> bool:
     """Whether the items of a value are one list: its ranks count from 1, and no text stands beside another's index."""
     ranks = [item.rank for item in items if item.rank is not None]
     if ranks and (len(ranks) < max(2, len(items)) or ranks != [*range(1, len(ranks) + 1)]):
