@@ -458,3 +458,10 @@ def test_a_row_with_endless_items_is_refused_before_it_is_made(own_place: Path) 
 
 def test_a_text_that_is_too_long_for_a_path_is_no_table() -> None:
     assert not names_data_table("What is odd? " * 50)
+
+
+def test_a_row_that_looks_like_the_end_ends_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "table.csv"
+    file.write_text("id\na\n\x1eend\nb\n", encoding="utf-8")
+
+    assert [row["id"] for row in open_data_table(file).rows()] == ["a", "\x1eend", "b"]

@@ -101,7 +101,7 @@ TOO_MANY = "has {}×{} pixels, more than 50 million. Scale it down first."
 CUT_OFF = "is cut off. Fetch or export it again."
 BROKEN = "cannot be decoded: …. Save it anew, or leave it out."
 """In Pillow's words, which differ between its versions."""
-UNKNOWN = "holds no picture that is known here: it begins with {!r}. Known are PNG, JPEG, WebP, GIF, BMP and TIFF."
+UNKNOWN = "holds no picture that is known here. Known are PNG, JPEG, WebP, GIF, BMP and TIFF."
 
 APPLE = b"\x89PNG\r\n\x1a\n" + struct.pack(">I", 4) + b"CgBI\0\0\0\0" + struct.pack(">I", zlib.crc32(b"CgBI\0\0\0\0"))
 """How a PNG begins that Xcode has pressed; Pillow opens it."""
@@ -112,8 +112,8 @@ BAD = {
         "has a broken PNG header. Save it anew, or leave it out.",
     ),
     "empty": (b"", "is empty. Fetch or export it again."),
-    "text": (b"just some words", UNKNOWN.format(b"just some wo")),
-    "svg": (b"<svg/>", UNKNOWN.format(b"<svg/>")),
+    "text": (b"just some words", UNKNOWN),
+    "svg": (b"<svg/>", UNKNOWN),
     "bomb": (bomb_png(60_000, 60_000), TOO_MANY.format(60_000, 60_000)),
     "bomb in a small screen": (bomb_gif(60_000, 60_000), "has more than 50 million pixels. Scale it down first."),
     "no pixels": (bomb_png(0, 5), BROKEN),

@@ -152,9 +152,7 @@ def test_a_text_file_is_named_with_its_path(tmp_path: Path) -> None:
     path.write_text("some words and more", encoding="utf-8")
     with pytest.raises(BadImage) as caught:
         Image.load(path).check()
-    assert caught.value.message == (
-        f"The picture {str(path)!r} holds no picture that is known here: it begins with b'some words a'."
-    )
+    assert caught.value.message == (f"The picture {str(path)!r} holds no picture that is known here.")
 
 
 def test_a_file_that_changes_is_never_sent_under_the_old_digest(file: Path) -> None:

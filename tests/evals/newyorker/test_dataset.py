@@ -413,11 +413,12 @@ def test_items_that_are_not_there_are_refused(
         data.items(task, fold=fold, split=split)
 
 
-def test_a_picture_of_the_leaderboard_lies_beside_its_items(own_place: Path) -> None:
+@pytest.mark.parametrize("name", ["../ranking_test_set_public/other.jpg", "", ".", "..", "a\0b"])
+def test_a_picture_of_the_leaderboard_lies_beside_its_items(name: str, own_place: Path) -> None:
     folder = cartoons.leaderboard(own_place / "data")
     file = folder / "matching_test_set_public" / "instances.json"
     content = json.loads(file.read_text(encoding="utf-8"))
-    content[0]["image"] = "../ranking_test_set_public/other.jpg"
+    content[0]["image"] = name
     cartoons.write(file, content)
 
     with pytest.raises(BadData, match="is no name of a picture beside it"):
