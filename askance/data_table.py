@@ -345,10 +345,18 @@ def csv_fields(
     Raises:
         BadData: it is no CSV, or a quotation mark is never closed.
     """
-    reader = csv.reader(chain(lines, ("\n", f"{_END}\n")), delimiter=delimiter, strict=strict)
+    at_end = False
+
+    def end() -> Iterator[str]:
+        nonlocal at_end
+        yield "\n"
+        at_end = True
+        yield f"{_END}\n"
+
+    reader = csv.reader(chain(lines, end()), delimiter=delimiter, strict=strict)
     try:
         for cells in reader:
-            if cells == [_END]:
+            if at_end and cells == [_END]:
                 return
             if cells:
                 yield reader.line_num, cells

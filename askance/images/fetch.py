@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from threading import Event, Timer
+from threading import Event, Thread, Timer
 from typing import TYPE_CHECKING, cast
 from urllib.parse import quote, urljoin, urlsplit
 
@@ -53,12 +54,35 @@ def fetch(url: str, *, max_bytes: int = MAX_BYTES, timeout: float = TIMEOUT, res
     deadline = time.monotonic() + timeout
     for _ in range(1 + _MAX_REDIRECTS):
         target = _Target.of(url)
-        addresses = (resolve or public_addresses)(target.host, target.port)
+        addresses = _resolved(resolve or public_addresses, target, deadline)
         answer = _get(target, addresses, deadline=deadline, max_bytes=max_bytes)
         if isinstance(answer, bytes):
             return answer
         url = _redirect_url(url, answer.location)
     raise UnusableImage(f"is redirected more than {_MAX_REDIRECTS} times", _SAVE_IT)
+
+
+def _resolved(resolve: Resolver, target: _Target, deadline: float) -> Sequence[str]:
+    """The addresses of a host. A name server that does not answer in time is left to a thread of its own.
+
+    Raises:
+        UnusableImage: none may be connected to, or none is known at the deadline.
+    """
+    found = Future[Sequence[str]]()
+
+    def look_up() -> None:
+        try:
+            found.set_result(resolve(target.host, target.port))
+        except BaseException as error:  # noqa: BLE001  # it is raised where the result is waited for
+            found.set_exception(error)
+
+    Thread(target=look_up, daemon=True).start()
+    try:
+        return found.result(max(0.0, deadline - time.monotonic()))
+    except TimeoutError as error:
+        raise UnusableImage(
+            f"cannot be fetched: it takes too long: no name server knows {target.host!r} in time", _SAVE_IT
+        ) from error
 
 
 def public_addresses(host: str, port: int) -> Sequence[str]:

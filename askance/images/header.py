@@ -98,7 +98,7 @@ def _format(data: bytes) -> Format:
     if not data:
         raise UnusableImage("is empty", "Fetch or export it again.")
     known = "PNG, JPEG, WebP, GIF, BMP and TIFF"
-    raise UnusableImage(f"holds no picture that is known here: it begins with {data[:12]!r}", f"Known are {known}.")
+    raise UnusableImage("holds no picture that is known here", f"Known are {known}.")
 
 
 def _mode(picture: ImageFile, form: Format) -> str:

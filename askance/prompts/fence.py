@@ -84,15 +84,17 @@ def oneline(text: str) -> str:
 
 
 def numbered(texts: Sequence[str]) -> str:
-    """`texts` one to a line, each folded by `oneline` and led by its number from 1."""
+    """`texts` one to a line, each folded by `oneline` and led by its number from 1; `sanitize` breaks up its marks."""
     if not _on_one_line(" ".join(texts)):
         texts = [oneline(text) for text in texts]
     numbers = _NUMBERS if len(texts) <= len(_NUMBERS) else [f"{number}. " for number in range(1, len(texts) + 1)]
-    return "\n".join(map(add, numbers, texts))
+    return "\n".join(map(add, numbers, map(sanitize, texts)))
 
 
 def lettered(texts: Sequence[str]) -> str:
     """`texts` one to a line, each folded by `oneline` and led by its letter from A: `A: …`.
+
+    Marks are broken up by `sanitize`.
 
     Raises:
         PromptError: there are more texts than letters.
@@ -102,7 +104,7 @@ def lettered(texts: Sequence[str]) -> str:
             f"{len(texts)} texts cannot be lettered: there are {len(LETTERS)} letters.",
             hint="Give fewer, or number them: `numbered` instead of `lettered`.",
         )
-    return "\n".join(f"{letter}: {oneline(text)}" for letter, text in zip(LETTERS, texts, strict=False))
+    return "\n".join(f"{letter}: {sanitize(oneline(text))}" for letter, text in zip(LETTERS, texts, strict=False))
 
 
 def _on_one_line(text: str) -> bool:

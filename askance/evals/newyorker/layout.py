@@ -225,8 +225,8 @@ def _leaderboard_rows(task: TaskName, file: DataFile) -> Iterator[Callable[[], S
 def _leaderboard_row(task: TaskName, form: object, *, file: DataFile, where: str) -> SourceRow:
     """A row of the leaderboard. It hides the contest: the picture stands for it, by a number below zero of its name."""
     row, letters = mapping_in(form, where), LETTERS[: CHOICES[task]]
-    name, choices = str(row.get("image")), mapping_in(row.get("choices"), f"{where}, 'choices'")
-    if PurePosixPath(name).name != name or "\\" in name:
+    name, choices = str(row.get("image") or ""), mapping_in(row.get("choices"), f"{where}, 'choices'")
+    if not _is_plain_name(name):
         raise BadData(f"{where}: {name[:80]!r} is no name of a picture beside it.", hint=MEND)
     if "".join(sorted(choices)) != letters:
         raise BadData(f"{where}: the choices {', '.join(sorted(choices))[:80]!r} are not {letters}.", hint=MEND)
@@ -236,6 +236,11 @@ def _leaderboard_row(task: TaskName, form: object, *, file: DataFile, where: str
         "instance_id": row.get("instance_id"),
     }
     return SourceRow("test", where, values, partial(_beside, file, name))
+
+
+def _is_plain_name(name: str) -> bool:
+    """Whether it can be the name of a file in a folder."""
+    return name not in {"", ".."} and PurePosixPath(name).name == name and not {"\\", "\0"} & {*name}
 
 
 def _beside(file: DataFile, name: str) -> Image | None:
