@@ -247,6 +247,35 @@ def test_addresses_in_a_table_are_fetched(askance: Command, vlm: str, web: list[
     assert (images(done.lines), web) == ([A], [A])
 
 
+@pytest.mark.parametrize("named", ["../secret.png", "{place}/secret.png", "link.png", "down/../../secret.png"])
+@pytest.mark.parametrize("form", ['{{"image": {}}}', '{{"image": {{"path": {}}}}}', '{{"image": {{"bytes": {}}}}}'])
+def test_a_table_names_no_picture_outside_of_its_folder(
+    named: str, form: str, askance: Command, vlm: str, own_place: Path, endpoint: FakeEndpoint
+) -> None:
+    draw(own_place, "secret.png")
+    (own_place / "mine").mkdir()
+    Path("mine/link.png").symlink_to(own_place / "secret.png")
+    draw(own_place / "mine", "a.png")
+    rows = [form.format(json.dumps(each)) for each in ("a.png", named.format(place=own_place))]
+    Path("mine/t.jsonl").write_text("\n".join(rows), encoding="utf-8")
+    command = ["run", "verbalize", "mine/t.jsonl", "--vlm", vlm, *IN]
+
+    refused = askance(*command)
+    asked = len(endpoint.requests)
+    allowed = askance(*command, "--allow-folder", ".")
+
+    assert (refused.code, asked) == (2, 0)
+    assert "'mine/t.jsonl', line 2: `image` leads out of the folder of its file" in refused.err
+    assert "--allow-folder" in refused.err
+    assert (allowed.code, len(allowed.lines)) == (0, 2)
+
+
+def test_a_picture_outside_of_the_folder_may_be_typed(askance: Command, vlm: str, own_place: Path) -> None:
+    (named,) = draw(own_place.parent / "elsewhere", "a.png")
+
+    assert askance("run", "verbalize", named, "--vlm", vlm, *IN).code == 0
+
+
 def _parquet(path: Path, pictures: Sequence[str]) -> None:
     import pyarrow as pa  # pyright: ignore[reportMissingTypeStubs]
     import pyarrow.parquet  # pyright: ignore[reportMissingTypeStubs, reportUnusedImport]
