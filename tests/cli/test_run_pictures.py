@@ -247,13 +247,22 @@ def test_addresses_in_a_table_are_fetched(askance: Command, vlm: str, web: list[
     assert (images(done.lines), web) == ([A], [A])
 
 
-@pytest.mark.parametrize("named", ["../secret.png", "{place}/secret.png", "link.png", "down/../../secret.png"])
-@pytest.mark.parametrize("form", ['{{"image": {}}}', '{{"image": {{"path": {}}}}}', '{{"image": {{"bytes": {}}}}}'])
+OUTSIDE: dict[str, tuple[str, str]] = {
+    "above": ("../secret.png", '{{"image": {}}}'),
+    "absolute": ("{place}/secret.png", '{{"image": {}}}'),
+    "by a link": ("link.png", '{{"image": {}}}'),
+    "down and up": ("down/../../secret.png", '{{"image": {}}}'),
+    "as a map's path": ("../secret.png", '{{"image": {{"path": {}}}}}'),
+    "as a map's bytes": ("{place}/secret.png", '{{"image": {{"bytes": {}}}}}'),
+}
+
+
+@pytest.mark.parametrize(("named", "form"), OUTSIDE.values(), ids=OUTSIDE)
 def test_a_table_names_no_picture_outside_of_its_folder(
     named: str, form: str, askance: Command, vlm: str, own_place: Path, endpoint: FakeEndpoint
 ) -> None:
     draw(own_place, "secret.png")
-    (own_place / "mine").mkdir()
+    (own_place / "mine" / "down").mkdir(parents=True)
     Path("mine/link.png").symlink_to(own_place / "secret.png")
     draw(own_place / "mine", "a.png")
     rows = [form.format(json.dumps(each)) for each in ("a.png", named.format(place=own_place))]
