@@ -194,6 +194,37 @@ def picture_in(value: Any) -> bytes | str | None:
     return value if isinstance(value, (bytes, str)) and value else None
 
 
+def picture_file(name: str, home: Path | None, where: str, *, allowed: Sequence[Path] = ()) -> Path:
+    """The file of a picture that a row names: below the folder of its table, or below one that the user allows.
+
+    Args:
+        name: as it stands in the row.
+        home: the folder that names are meant from; None where the table has none.
+        where: the row, for messages.
+        allowed: further folders.
+
+    Raises:
+        BadData: it lies elsewhere, also by a link, or is no name of a file.
+    """
+    if home is None and not (allowed and Path(name).is_absolute()):
+        raise BadData(
+            f"{where}: `image` is the name of a file, {name[:200]!r}, and the data have no folder.",
+            hint="Name the column that holds the pictures themselves: `columns: {image: …}`, or --column image=NAME.",
+        )
+    file = (home or Path()) / name
+    try:
+        place = file.resolve()
+        inside = any(place.is_relative_to(folder.resolve()) for folder in (*([home] if home else ()), *allowed))
+    except (OSError, ValueError, RuntimeError) as error:  # RuntimeError: symbolic links that lead to each other
+        raise BadData(f"{where}: `image` is no name of a file: {name[:200]!r}.", hint="Mend the name.") from error
+    if not inside:
+        raise BadData(
+            f"{where}: `image` leads out of the folder of its file: {name[:200]!r}.",
+            hint="Put the images beside it, or allow their folder: --allow-folder FOLDER.",
+        )
+    return file
+
+
 # --- text ------------------------------------------------------------------------------------------------------------
 
 _BOMS = (

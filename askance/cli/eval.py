@@ -14,7 +14,18 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 import typer
 
 from askance.cli.grid import grid
-from askance.cli.options import AsJson, Batch, Calls, ConventionOption, Llm, ModelCalls, TaskPlace, Vlm, spelled_out
+from askance.cli.options import (
+    AllowFolder,
+    AsJson,
+    Batch,
+    Calls,
+    ConventionOption,
+    Llm,
+    ModelCalls,
+    TaskPlace,
+    Vlm,
+    spelled_out,
+)
 from askance.cli.process import HELP, INTERRUPTED, OK, SOME, Process
 
 if TYPE_CHECKING:
@@ -143,6 +154,7 @@ class EvaluationOptions:
         typer.Argument(help="A name from `eval list`, or a file of your own: my_task.py, my_task.py@NAME, my.yaml."),
     ]
     data: Annotated[Path | None, typer.Option(help="Folder or file of the data.")] = None
+    allow_folder: AllowFolder = None
     vlm: Vlm = None
     llm: Llm = None
     context: Annotated[
@@ -256,6 +268,7 @@ def _task_options(asked: EvaluationOptions, task: type[Task], work: Workspace) -
     Raises:
         UsageError: an option is given that the task does not take, or one that cannot be read.
     """
+    from askance.errors import UsageError
     from askance.evals.task import ROLES, WORKSPACE
     from askance.workspace import Role
 
@@ -275,7 +288,11 @@ def _task_options(asked: EvaluationOptions, task: type[Task], work: Workspace) -
         ):
             options[role] = name
     options |= {role: work.model(options[role]) for role in ROLES if options.get(role) is not None}
-    shared = dict(zip(WORKSPACE, (work.engine, work.library), strict=True))
+    shared = dict(zip(WORKSPACE, (work.engine, work.library, tuple(asked.allow_folder or ())), strict=True))
+    if asked.allow_folder and "allow_folders" not in task.model_fields:
+        raise UsageError(
+            f"The task {task.name!r} reads no table that names pictures.", hint="Leave `--allow-folder` out."
+        )
     options |= {name: value for name, value in shared.items() if name in task.model_fields}
     return options, {name: value for name, value in general.items() if name not in takes}
 

@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from askance.data_table import DataTable, as_list, names_data_table, open_data_table, picture_in
+from askance.data_table import DataTable, as_list, names_data_table, open_data_table, picture_file, picture_in
 from askance.documents import parse_yaml
 from askance.errors import BadData, BadImage, BadOptions, UsageError
 from askance.images import SUFFIXES
@@ -81,6 +81,8 @@ class PictureFinder:
     named: Sequence[str]
     columns: Mapping[str, str] = field(default_factory=dict[str, str])
     """For tables: the columns of the image and of the options."""
+    allowed: Sequence[Path] = ()
+    """Folders that tables may name pictures of, beside their own."""
     limit: int | None = None
     """Only so many, the first ones."""
     sample: int | None = None
@@ -199,12 +201,7 @@ class PictureFinder:
             elif _is_address(picture):
                 yield _Found(picture, picture, options)
             else:
-                if table.home is None:
-                    raise BadData(
-                        f"{row.where}: {picture[:200]!r} is the name of a file, and the data have no folder.",
-                        hint="--column image=NAME takes the column that holds the pictures.",
-                    )
-                path = table.home / picture
+                path = picture_file(picture, table.home, row.where, allowed=self.allowed)
                 yield _Found(path.as_posix(), path, options)
 
     def _key(

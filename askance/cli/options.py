@@ -136,6 +136,11 @@ Records = Annotated[
     Path | None, typer.Option("--store", help="Folder of the records; by default .askance of the project.")
 ]
 
+AllowFolder = Annotated[
+    list[Path] | None,
+    typer.Option(metavar="FOLDER", help="A folder that a table may name images of, beside its own; may be repeated."),
+]
+
 # Of evaluations.
 TaskPlace = Annotated[
     str | None, typer.Option("--task", help="Where the task is, if not where the run says: a name or a file.")

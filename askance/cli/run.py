@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from askance.cli.options import Batch, Calls, Llm, PromptCalls, Vlm, spelled_out
+from askance.cli.options import AllowFolder, Batch, Calls, Llm, PromptCalls, Vlm, spelled_out
 from askance.cli.process import INTERRUPTED, OK, SOME, Process, complain
 from askance.errors import AskanceError, ConfigError, UsageError
 
@@ -83,6 +83,7 @@ class RunOptions:
             "chosen from.",
         ),
     ] = None
+    allow_folder: AllowFolder = None
     limit: Annotated[int | None, typer.Option(min=1, help="Read only so many images, the first ones.")] = None
     sample: Annotated[int | None, typer.Option(min=1, help="Read only so many images, drawn at random.")] = None
     sample_seed: Annotated[int | None, typer.Option(help="Seed of the draw of --sample; by default 0.")] = None
@@ -354,6 +355,7 @@ def _finder(asked: RunOptions, calls: Calls, work: Workspace) -> PictureFinder:
     return PictureFinder(
         named=asked.named,
         columns=columns_named(asked.column or ()),
+        allowed=asked.allow_folder or (),
         limit=asked.limit,
         sample=asked.sample,
         seed=asked.sample_seed or 0,

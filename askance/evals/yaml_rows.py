@@ -10,7 +10,7 @@ from types import UnionType
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from askance.agents import check_options
-from askance.data_table import as_list, names_data_table, open_data_table, open_json_lines, picture_in
+from askance.data_table import as_list, names_data_table, open_data_table, open_json_lines, picture_file, picture_in
 from askance.documents import UnreadableDocument, parse_json
 from askance.errors import BadData, BadOptions, UsageError
 from askance.evals.sample import EXAMPLES, Sample
@@ -66,9 +66,11 @@ class Rows:
     Args:
         wanted: the declaration.
         chain: the chain of the task. Links that a row gives are not asked.
+        allowed: folders that pictures may lie in, beside that of the table.
     """
 
-    def __init__(self, wanted: Wanted, chain: Chain) -> None:
+    def __init__(self, wanted: Wanted, chain: Chain, allowed: Sequence[Path] = ()) -> None:
+        self._allowed = allowed
         self._wanted = wanted
         self._chain = chain
         self._links = [link for link in chain.links.values() if not link.chooses]
@@ -181,7 +183,7 @@ class Rows:
     def _image(self, found: str | _Picture, home: Path | None, where: str) -> Image:
         """The picture that stands in a row, or lies beside the file; a name that leads out of its folder is refused."""
         if isinstance(found, str):
-            return _image(found, home, where)
+            return _image(found, home, where, allowed=self._allowed)
         self._held += len(found.data)
         if self._held > MOST_HELD:
             raise BadData(
@@ -195,7 +197,7 @@ class Rows:
         if not self._chain.shows_examples:
             raise BadData(f"{where}: the chain `{self._chain.name}` shows no `examples`.", hint="Leave them out.")
         rows = as_list(listed)
-        forms = listed if rows is None else [_beside(each, home, where) for each in rows]
+        forms = listed if rows is None else [_beside(each, home, where, allowed=self._allowed) for each in rows]
         try:
             return examples_of(forms)
         except UsageError as error:
@@ -311,37 +313,23 @@ def _of_text(cell: Any) -> Any:
     return cell
 
 
-def _image(name: str, home: Path | None, where: str) -> Image:
+def _image(name: str, home: Path | None, where: str, *, allowed: Sequence[Path]) -> Image:
     """The picture beside the file; a name that leads out of its folder is refused."""
     if "://" in name:
         raise BadData(
             f"{where}: `image` is an address: {name[:200]!r}.", hint="Save the pictures, and name their files."
         )
-    if home is None:
-        raise BadData(
-            f"{where}: `image` is the name of a file, {name[:200]!r}, and the data have no folder.",
-            hint="Name the column that holds the pictures themselves: `columns: {image: …}`.",
-        )
-    place = home / name
-    try:
-        outside = Path(name).is_absolute() or not place.resolve().is_relative_to(home.resolve())
-    except (OSError, ValueError, RuntimeError) as error:  # RuntimeError: symbolic links that lead to each other
-        raise BadData(f"{where}: `image` is no name of a file: {name[:200]!r}.", hint="Mend the name.") from error
-    if outside:
-        raise BadData(
-            f"{where}: `image` leads out of the folder of its file: {name!r}.", hint="Put the images beside it."
-        )
-    return Image.from_path(place, name=name)
+    return Image.from_path(picture_file(name, home, where, allowed=allowed), name=name)
 
 
-def _beside(example: Any, home: Path | None, where: str) -> Any:
+def _beside(example: Any, home: Path | None, where: str, *, allowed: Sequence[Path]) -> Any:
     """An example of a row with its picture in the place of its name."""
     if not isinstance(example, Mapping) or "image" not in example:
         return cast("Any", example)
     form = cast("Mapping[str, Any]", example)
     if not isinstance(form["image"], str):
         raise BadData(f"{where}: the `image` of an example is {form['image']!r}.", hint="It is the name of a file.")
-    return {**form, "image": _image(form["image"], home, where)}
+    return {**form, "image": _image(form["image"], home, where, allowed=allowed)}
 
 
 def _given(link: Link[Any], value: Any, where: str) -> Any:
