@@ -26,6 +26,7 @@ import codecs
 import csv
 import math
 import os
+import re
 import stat
 import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
@@ -38,6 +39,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Protocol, TextIO, cast
 from urllib.parse import parse_qsl
+
+import yaml
 
 from askance.documents import UnreadableDocument, parse_json
 from askance.errors import BadData, MissingExtra
@@ -778,6 +781,12 @@ def _saved_files(folder: Path) -> list[Path]:
     return files
 
 
+_OF_HUB = re.compile(r"(?!buckets/)[A-Za-z0-9][\w.-]*/[A-Za-z0-9_][\w.-]*", re.ASCII)
+"""The name of a data set of the hub."""
+_BUILDERS = frozenset({"arrow", "cache", "csv", "imagefolder", "json", "parquet", "text", "webdataset"})
+"""Builders of `datasets` that are used: they read data, and unpickle nothing. `cache` reads what one of them made."""
+
+
 @dataclass(frozen=True)
 class _HubName:
     """`hf:owner/name?split=…&config=…&revision=…`, taken apart."""
@@ -786,6 +795,11 @@ class _HubName:
     split: str | None = None
     config: str | None = None
     revision: str | None = None
+
+    @property
+    def path(self) -> str:
+        """The name as `datasets` takes it: a folder's in full, since a short one may be that of a builder."""
+        return str(Path(self.name).resolve()) if Path(self.name).is_dir() else self.name
 
     @classmethod
     def parse(cls, source: str) -> _HubName:
@@ -796,10 +810,10 @@ class _HubName:
             known = found.keys() <= {"split", "config", "revision"} and len(found) == len(pairs)
         except ValueError:
             found, known = {}, False
-        if not name or not known:
+        if not known or (not (Path(name).is_dir() if name else False) and _OF_HUB.fullmatch(name) is None):
             raise BadData(
                 f"{source!r} is no name of a data set.",
-                hint="Write hf:OWNER/NAME, or hf:OWNER/NAME?split=test; `config` and `revision` go likewise.",
+                hint="Write hf:OWNER/NAME, hf:OWNER/NAME?split=test or hf:FOLDER; `config` and `revision` go likewise.",
             )
         return cls(name, **found)
 
@@ -830,10 +844,10 @@ def _of_hub(source: str, *, offline: bool) -> DataTable:
     if any((folder / name).is_file() for name in (_STATE, _SPLITS)):
         return _of_folder(str(folder), folder / asked.split if asked.split else folder)
     library = _datasets(offline=offline)
-    split = asked.split or _only_split(library, asked, source, offline=offline)
-    loaded = _loading(
-        source, lambda: library.load_dataset(asked.name, asked.config, split=split, revision=asked.revision)
-    )
+    builder = _builder(library, asked, source)
+    split = asked.split or _only_split(None if offline else library, builder, asked)
+    _loading(source, builder.download_and_prepare)
+    loaded = _loading(source, lambda: builder.as_dataset(split=split))
     if len(loaded) > MOST_ROWS:
         raise BadData(
             f"{source!r} has {len(loaded):,} rows, more than {MOST_ROWS:,}.",
@@ -842,18 +856,95 @@ def _of_hub(source: str, *, offline: bool) -> DataTable:
     return _ArrowTable(source, folder if folder.is_dir() else None, _HubRows(loaded))
 
 
-def _only_split(library: Any, asked: _HubName, source: str, *, offline: bool) -> str:
+def _builder(library: Any, asked: _HubName, source: str) -> Any:
+    """What loads a data set, once it is known that it reads files of the data set alone, and runs nothing.
+
+    Raises:
+        BadData: it leads elsewhere, is read by another builder than `_BUILDERS`, or cannot be loaded.
+    """
+    folder = Path(asked.name).resolve() if Path(asked.name).is_dir() else None
+    if folder is not None:
+        _check_card(folder, source)
+    builder = _loading(source, lambda: library.load_dataset_builder(asked.path, asked.config, revision=asked.revision))
+    package, name = (type(builder).__module__.split(".") + [""] * 3)[1:3]
+    if package != "packaged_modules" or name not in _BUILDERS:
+        raise BadData(
+            f"{source!r} is read by the builder {name!r}, which is not used.",
+            hint=f"Used are {', '.join(sorted(_BUILDERS))}. Save the data as Parquet, CSV or JSON lines.",
+        )
+    files: Mapping[str, Iterable[str]] = builder.config.data_files or {}
+    for file in chain.from_iterable(files.values()):
+        if not (_below(folder, str(file)) if folder else str(file).startswith(f"hf://datasets/{asked.name}@")):
+            raise _leads_out(source, str(file))
+    return builder
+
+
+def _check_card(folder: Path, source: str) -> None:
+    """Checks that the card of a folder names files below it alone, before any file that it names is looked for.
+
+    Raises:
+        BadData: it names an address or a place elsewhere, or cannot be read.
+    """
+    for config in _loading(source, lambda: [*_configurations(folder)]):
+        for named in _texts([config.get("data_files"), config.get("data_dir")]):
+            if _ELSEWHERE.search(named.strip()):
+                raise _leads_out(source, named)
+
+
+_ELSEWHERE = re.compile(r"://|::|^[/~\\]|^[A-Za-z]:|(?:^|[/\\])\.\.(?:[/\\]|$)")
+"""What leads out of a folder: an address, a chain of them, a full path, a home, a way up."""
+
+
+def _configurations(folder: Path) -> Iterator[Mapping[str, Any]]:
+    """The configurations that the card and the file of settings in a folder name, as `datasets` reads them."""
+    card, settings = folder / "README.md", folder / ".huggingface.yaml"
+    if card.is_file():
+        yield from _library("huggingface_hub", "hf").DatasetCard.load(card).data.to_dict().get("configs") or ()
+    if settings.is_file():
+        yield from (yaml.safe_load(settings.read_text(encoding="utf-8")) or {}).get("configs") or ()
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Every text in lists and maps within each other."""
+    if isinstance(value, Mapping):
+        yield from _texts([*cast("Mapping[Any, Any]", value).values()])
+    elif isinstance(value, list):
+        for each in cast("list[Any]", value):
+            yield from _texts(each)
+    elif value is not None:
+        yield str(value)
+
+
+def _below(folder: Path, file: str) -> bool:
+    return Path(file).resolve().is_relative_to(folder)
+
+
+def _leads_out(source: str, named: str) -> BadData:
+    return BadData(
+        f"{source!r} leads out of the data set: {named[:200]!r}.",
+        hint="Put its files into its folder, or name the file itself.",
+    )
+
+
+def _only_split(library: Any | None, builder: Any, asked: _HubName) -> str:
     """The split of a data set that has one.
+
+    Args:
+        library: `datasets`; None where no server may be asked.
+        builder: loads the data set.
+        asked: names it.
 
     Raises:
         BadData: it has several, or cannot be loaded.
     """
 
     def names() -> list[str]:
-        if offline:  # only what was loaded whole is known here
-            return [*library.load_dataset(asked.name, asked.config, revision=asked.revision)]
-        return [*library.get_dataset_split_names(asked.name, asked.config, revision=asked.revision)]
+        if library is None:  # only what was loaded whole is known here
+            builder.download_and_prepare()
+            return [*builder.info.splits]
+        return [*library.get_dataset_split_names(asked.path, asked.config, revision=asked.revision)]
 
+    source = f"{HUB}{asked.name}"
     splits: list[str] = _loading(source, names)
     if len(splits) == 1:
         return splits[0]
