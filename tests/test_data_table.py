@@ -538,3 +538,89 @@ def test_files_of_a_folder_are_no_links_to_elsewhere(hub: Hub, own_place: Path) 
 
     with pytest.raises(BadData, match="leads out of the data set"):
         open_data_table(f"hf:{own_place / 'mine'}?split=train")
+
+
+# --- bombs -----------------------------------------------------------------------------------------------------------
+
+TEXT = "x" * 10_000
+
+
+def _packed(path: Path, table: Any, kind: str) -> Path:
+    """A small file that holds much: repeated values in Parquet, compressed buffers in the formats of Arrow."""
+    if kind == "parquet":
+        _arrow().parquet.write_table(table, path.with_suffix(".parquet"), compression="zstd")
+        return path.with_suffix(".parquet")
+    options = _arrow().ipc.IpcWriteOptions(compression="lz4" if kind == "lz4" else "zstd")
+    make = _arrow().ipc.new_stream if kind == "stream" else _arrow().ipc.new_file
+    with make(str(path.with_suffix(".arrow")), table.schema, options=options) as file:
+        file.write_table(table)
+    return path.with_suffix(".arrow")
+
+
+PACKED = ("parquet", "stream", "file", "lz4")
+
+
+@pytest.mark.parametrize("kind", PACKED)
+@pytest.mark.parametrize(
+    "value", [TEXT, [TEXT], {"path": TEXT}, [{"path": [TEXT]}]], ids=["text", "list", "map", "nested"]
+)
+def test_a_small_file_that_unpacks_to_much_is_refused(
+    value: Any, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(data_table, "MOST_UNPACKED", 1_000_000)
+    file = _packed(tmp_path / "bomb", _arrow().table({"a": [value] * 200}), kind)
+    assert file.stat().st_size < 50_000
+
+    with pytest.raises(BadData, match=r"bomb[.]\w+'.* unpacks to more than 1,000,000 bytes"):
+        list(open_data_table(file).rows())
+    with pytest.raises(BadData, match="unpacks to more than 1,000,000 bytes"):
+        ArrowFiles([file]).rows(["a"])
+
+
+@pytest.mark.parametrize("kind", PACKED)
+def test_what_is_compressed_within_reason_is_read(kind: str, tmp_path: Path) -> None:
+    rows = [{"a": [f"{number}"], "b": number, "c": {"d": None if number % 3 else "x"}} for number in range(300)]
+    file = _packed(tmp_path / "table", _arrow().Table.from_pylist(rows), kind)
+
+    found = [dict(row) for row in open_data_table(file).rows()]
+
+    assert [row["a"] for row in found] == [row["a"] for row in rows]
+    assert [row["c"] for row in found] == [row["c"] for row in rows]
+    assert ArrowFiles([file]).cell("b", 299) == 299
+
+
+@pytest.mark.parametrize("kind", PACKED)
+def test_the_cells_of_a_repeated_value_are_held_once(kind: str, tmp_path: Path) -> None:
+    file = _packed(tmp_path / "table", _arrow().table({"a": [TEXT] * 200}), kind)
+
+    assert ArrowFiles([file]).cell("a", 150) == TEXT
+
+
+def test_rows_and_columns_without_end_are_refused_before_they_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = _packed(tmp_path / "table", _arrow().table({"a": [1] * 200, "b": [2] * 200}), "parquet")
+    monkeypatch.setattr(data_table, "MOST_COLUMNS", 1)
+    with pytest.raises(BadData, match="has more than 1 columns"):
+        open_data_table(file)
+    monkeypatch.setattr(data_table, "MOST_COLUMNS", 2)
+    monkeypatch.setattr(data_table, "MOST_ROWS", 199)
+    with pytest.raises(BadData, match="has more than 199 rows"):
+        next(open_data_table(file).rows())
+
+
+@pytest.mark.parametrize(("names", "message"), [(2, "names 'data-00000-of-00002.arrow' 2 times"), (0, "lacks")])
+def test_a_saved_data_set_names_each_file_once(names: int, message: str, tmp_path: Path) -> None:
+    folder = _saved(tmp_path / "saved")
+    state = {"_data_files": [{"filename": "data-00000-of-00002.arrow"}] * names}
+    (folder / "state.json").write_text(json.dumps(state), encoding="utf-8")
+
+    with pytest.raises(BadData, match=message):
+        open_data_table(folder)
+
+
+def test_a_saved_data_set_of_files_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(data_table, "MOST_FILES", 1)
+
+    with pytest.raises(BadData, match="names 2 files, more than 1"):
+        open_data_table(_saved(tmp_path / "saved"))
