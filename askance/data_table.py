@@ -29,6 +29,7 @@ import os
 import re
 import stat
 import sys
+from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -42,6 +43,7 @@ from urllib.parse import parse_qsl
 
 import yaml
 
+from askance.arrow_sizes import unpacked_sizes
 from askance.documents import UnreadableDocument, parse_json
 from askance.errors import BadData, MissingExtra
 
@@ -50,6 +52,11 @@ MOST_LINE = 1_000_000
 """Most characters of a line of text."""
 MOST_GROUP = 4_000_000_000
 """Most bytes, unpacked, of what is read of a Parquet file at a time: one row group."""
+MOST_UNPACKED, MOST_RATIO = 500_000_000, 20
+"""Most bytes, unpacked, of what is read of a file of Parquet or Arrow in all; or so many times the file's own."""
+MOST_COLUMNS = 10_000
+MOST_FILES = 10_000
+"""Most files of one table."""
 DEEPEST_TYPE = 20
 """Lists and structs within each other that a column of Arrow may have."""
 MOST_ITEMS = 1_000_000
@@ -465,7 +472,11 @@ class _ArrowSource(Protocol):
     def columns(self) -> tuple[str, ...]: ...
 
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
-        """Record batches (or tables) of at most `BATCH` rows with these columns."""
+        """Record batches (or tables) of at most `BATCH` rows with these columns.
+
+        Raises:
+            BadData: they unpack to too much.
+        """
         ...
 
 
@@ -522,6 +533,8 @@ class ArrowFiles:
         schemas = [self._schema(path) for path in paths]
         self.columns: tuple[str, ...] = tuple(schemas[0].names)
         for path, schema in zip(paths, schemas, strict=True):
+            if len(schema) > MOST_COLUMNS:
+                raise BadData(f"{str(path)!r} has more than {MOST_COLUMNS:,} columns.", hint="Is it the right file?")
             if any(_depth(kind) > DEEPEST_TYPE for kind in schema.types):
                 raise BadData(
                     f"{str(path)!r} has a column nested deeper than {DEEPEST_TYPE} levels.",
@@ -542,7 +555,12 @@ class ArrowFiles:
         """Record batches of at most `BATCH` rows with these columns."""
         for path in self.paths:
             with _errors_of(path):
-                yield from (_parquet_batches if _is_parquet(path) else _arrow_batches)(path, columns)
+                left = _most_unpacked(path)
+                for batch in (_parquet_batches if _is_parquet(path) else _arrow_batches)(path, columns):
+                    left -= sum(map(_size, batch.columns))
+                    if left < 0:
+                        raise _too_large(path)
+                    yield batch
 
     def rows(self, columns: Sequence[str]) -> list[dict[str, Any]]:
         """All rows with these columns.
@@ -598,7 +616,7 @@ class ArrowFiles:
                 mapped = _arrow_reader(path).read_all().column(column)
                 mapped.validate(full=True)  # offsets as they stand in the file may lead anywhere
                 return mapped
-            file = _open_parquet(path)
+            file = _open_parquet(path, once_of=[column])
             _check_size(path, file.metadata.row_group(place), [column])
             return file.read_row_group(place, columns=[column]).column(column)
 
@@ -607,8 +625,30 @@ def _is_parquet(path: Path) -> bool:
     return path.suffix.lower() == ".parquet"
 
 
-def _open_parquet(path: Path, **options: Any) -> Any:
-    return _library("pyarrow.parquet", "arrow").ParquetFile(str(path), memory_map=True, **options)
+def _open_parquet(path: Path, *, once_of: Sequence[str] = ()) -> Any:
+    """A reader; in the columns of `once_of` a text that the file has once and many rows name is one text in memory."""
+    open_file = _library("pyarrow.parquet", "arrow").ParquetFile
+    if not once_of:
+        return open_file(str(path), memory_map=True)
+    schema = open_file(str(path), memory_map=True).metadata.schema
+    leaves = (schema.column(at) for at in range(len(schema)))
+    once = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY" and _column_of(leaf.path, once_of)]
+    return open_file(str(path), memory_map=True, read_dictionary=once)
+
+
+def _column_of(leaf: str, columns: Sequence[str]) -> bool:
+    return leaf.partition(".")[0] in columns
+
+
+def _most_unpacked(path: Path) -> int:
+    return max(MOST_UNPACKED, MOST_RATIO * path.stat().st_size)
+
+
+def _too_large(path: Path) -> BadData:
+    return BadData(
+        f"{str(path)!r} unpacks to more than {_most_unpacked(path):,} bytes.",
+        hint="Save its rows in several files, or its pictures as files beside it.",
+    )
 
 
 @contextmanager
@@ -627,48 +667,82 @@ def _errors_of(path: Path) -> Generator[None]:
 
 
 def _parquet_batches(path: Path, columns: Sequence[str]) -> Iterator[Any]:
-    schema = _open_parquet(path).metadata.schema
-    leaves = (schema.column(at) for at in range(len(schema)))
-    # A value that the file has once and many rows name stays one value in memory.
-    once = [
-        leaf.path
-        for leaf in leaves
-        if leaf.physical_type == "BYTE_ARRAY"
-        and not leaf.max_repetition_level
-        and leaf.path.partition(".")[0] in columns
-    ]
-    with _open_parquet(path, read_dictionary=once) as file:
-        for number in range(file.num_row_groups):
-            _check_size(path, file.metadata.row_group(number), columns)
+    with _open_parquet(path, once_of=columns) as file:
+        if file.metadata.num_rows > MOST_ROWS:
+            raise BadData(f"{str(path)!r} has more than {MOST_ROWS:,} rows.", hint="Split it into several.")
+        groups = [file.metadata.row_group(number) for number in range(file.num_row_groups)]
+        if sum(_check_size(path, group, columns) for group in groups) > _most_unpacked(path):
+            raise _too_large(path)
         yield from file.iter_batches(batch_size=BATCH, columns=list(columns))
 
 
-def _check_size(path: Path, group: Any, columns: Sequence[str]) -> None:
-    """Refuses a row group whose columns take more than `MOST_GROUP` bytes, unpacked."""
+def _check_size(path: Path, group: Any, columns: Sequence[str]) -> int:
+    """The bytes that columns of a row group take, unpacked.
+
+    Raises:
+        BadData: they are more than `MOST_GROUP`.
+    """
     parts = (group.column(number) for number in range(group.num_columns))
-    size = sum(part.total_uncompressed_size for part in parts if part.path_in_schema.partition(".")[0] in columns)
+    size = sum(part.total_uncompressed_size for part in parts if _column_of(part.path_in_schema, columns))
     if size > MOST_GROUP:
         raise BadData(
             f"{str(path)!r} has a row group of {size / 1e9:,.1f} GB.", hint="Write it with smaller row groups."
         )
+    return size
 
 
 def _arrow_batches(path: Path, columns: Sequence[str]) -> Iterator[Any]:
-    reader = _arrow_reader(path)
-    stream = reader if hasattr(reader, "read_next_batch") else map(reader.get_batch, range(reader.num_record_batches))
-    for batch in stream:
+    for batch in _arrow_reader(path):
         batch.validate(full=True)  # lengths and offsets as they stand in the file may lead anywhere
         wanted = batch.select(list(columns))
         yield from (wanted.slice(start, BATCH) for start in range(0, wanted.num_rows, BATCH))
 
 
+_ARROW_FILE = b"ARROW1\0\0"
+
+
 def _arrow_reader(path: Path) -> Any:
-    """A reader of the stream format of Arrow, else of its file format; the file is mapped rather than read."""
+    """A reader of the stream format of Arrow, which its file format holds too; the file is mapped rather than read.
+
+    Raises:
+        BadData: it unpacks to too much.
+    """
     arrow = _arrow()
+    content = arrow.memory_map(str(path)).read_buffer()
+    if content.size > len(_ARROW_FILE) and content.slice(0, len(_ARROW_FILE)).to_pybytes() == _ARROW_FILE:
+        content = content.slice(len(_ARROW_FILE))
+    most = _most_unpacked(path)
+    for size in unpacked_sizes(arrow.ipc.MessageReader.open_stream(arrow.BufferReader(content))):
+        most -= size
+        if most < 0:
+            raise _too_large(path)
+    return arrow.ipc.open_stream(arrow.BufferReader(content))
+
+
+def _size(cell: Any) -> int:
+    """Bytes of all values of an array: of a text that many of them name, each time."""
+    kind, types, compute = cell.type, _library("pyarrow.types", "arrow"), _library("pyarrow.compute", "arrow")
+    if types.is_struct(kind):
+        return sum(_size(part) for chunk in _chunks(cell) for part in chunk.flatten())
+    if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind) or types.is_map(kind):
+        return 8 * len(cell) + sum(_size(chunk.flatten()) for chunk in _chunks(cell))
+    if types.is_dictionary(kind):
+        return sum(_size_of_named(chunk) for chunk in _chunks(cell))
+    if any(
+        is_kind(kind) for is_kind in (types.is_string, types.is_binary, types.is_large_string, types.is_large_binary)
+    ):
+        return 8 * len(cell) + (compute.sum(compute.binary_length(cell)).as_py() or 0)
+    return 8 * len(cell)
+
+
+def _size_of_named(named: Any) -> int:
+    """Bytes of the values that an array names by their numbers."""
+    compute = _library("pyarrow.compute", "arrow")
     try:
-        return arrow.ipc.open_stream(arrow.memory_map(str(path)))
-    except arrow.ArrowInvalid:
-        return arrow.ipc.open_file(arrow.memory_map(str(path)))
+        lengths = compute.binary_length(named.dictionary)
+    except _arrow().ArrowException:
+        return 8 * len(named)
+    return 8 * len(named) + (compute.sum(lengths.take(named.indices)).as_py() or 0)
 
 
 def _items(cell: Any) -> int:
@@ -773,6 +847,14 @@ def _saved_files(folder: Path) -> list[Path]:
             f"The data set in {str(folder)!r} is a selection by row numbers.",
             hint="Save it with `dataset.flatten_indices().save_to_disk(…)`.",
         )
+    if len(names) > MOST_FILES:
+        raise BadData(
+            f"The data set in {str(folder)!r} names {len(names):,} files, more than {MOST_FILES:,}.",
+            hint="Save it again.",
+        )
+    name, times = Counter(names).most_common(1)[0] if names else ("", 0)
+    if times > 1:
+        raise BadData(f"The data set in {str(folder)!r} names {name!r} {times:,} times.", hint="Save it again.")
     files = [folder / name for name in names]
     pairs = zip(files, names, strict=True)
     bad = next((file for file, name in pairs if file.name != name or not os.path.isfile(file)), None)  # noqa: PTH113
