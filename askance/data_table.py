@@ -41,10 +41,8 @@ from pathlib import Path
 from typing import Any, Protocol, TextIO, cast
 from urllib.parse import parse_qsl
 
-import yaml
-
 from askance.arrow_sizes import unpacked_sizes
-from askance.documents import UnreadableDocument, parse_json
+from askance.documents import UnreadableDocument, parse_json, parse_yaml
 from askance.errors import BadData, MissingExtra
 
 MOST_ROWS = 1_000_000
@@ -668,8 +666,6 @@ def _errors_of(path: Path) -> Generator[None]:
 
 def _parquet_batches(path: Path, columns: Sequence[str]) -> Iterator[Any]:
     with _open_parquet(path, once_of=columns) as file:
-        if file.metadata.num_rows > MOST_ROWS:
-            raise BadData(f"{str(path)!r} has more than {MOST_ROWS:,} rows.", hint="Split it into several.")
         groups = [file.metadata.row_group(number) for number in range(file.num_row_groups)]
         if sum(_check_size(path, group, columns) for group in groups) > _most_unpacked(path):
             raise _too_large(path)
@@ -728,9 +724,8 @@ def _size(cell: Any) -> int:
         return 8 * len(cell) + sum(_size(chunk.flatten()) for chunk in _chunks(cell))
     if types.is_dictionary(kind):
         return sum(_size_of_named(chunk) for chunk in _chunks(cell))
-    if any(
-        is_kind(kind) for is_kind in (types.is_string, types.is_binary, types.is_large_string, types.is_large_binary)
-    ):
+    texts = (types.is_string, types.is_binary, types.is_large_string, types.is_large_binary)
+    if any(is_text(kind) for is_text in texts):
         return 8 * len(cell) + (compute.sum(compute.binary_length(cell)).as_py() or 0)
     return 8 * len(cell)
 
@@ -983,7 +978,12 @@ def _configurations(folder: Path) -> Iterator[Mapping[str, Any]]:
     if card.is_file():
         yield from _library("huggingface_hub", "hf").DatasetCard.load(card).data.to_dict().get("configs") or ()
     if settings.is_file():
-        yield from (yaml.safe_load(settings.read_text(encoding="utf-8")) or {}).get("configs") or ()
+        content, faults = parse_yaml(settings.read_text(encoding="utf-8"), max_depth=DEEPEST_TYPE)
+        if faults:
+            line, message = faults[0]
+            raise BadData(f"{str(settings)!r}, line {line}: {message}.", hint="Mend the file, or take it out.")
+        form: Mapping[str, Any] = content or {}
+        yield from form.get("configs") or ()
 
 
 def _texts(value: Any) -> Iterator[str]:
@@ -1038,6 +1038,8 @@ def _only_split(library: Any | None, builder: Any, asked: _HubName) -> str:
 def _loading(source: str, load: Callable[[], Any]) -> Any:
     try:
         return load()
+    except BadData:
+        raise
     except Exception as error:  # the library and those below it raise whatever they like
         reason = " ".join(str(error).split())[:300] or type(error).__name__
         raise BadData(

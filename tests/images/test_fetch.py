@@ -292,7 +292,12 @@ def test_an_unknown_host(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_name_server_that_never_answers_ends_at_the_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     let_go = threading.Event()
-    monkeypatch.setattr(socket, "getaddrinfo", lambda *_args, **_options: let_go.wait(5) and [])
+
+    def waiting(*_args: object, **_options: object) -> list[object]:
+        let_go.wait(5)
+        return []
+
+    monkeypatch.setattr(socket, "getaddrinfo", waiting)
     try:
         with pytest.raises(BadImage, match=r"it takes too long: no name server knows 'slow\.test' in time"):
             Image.from_url("http://slow.test/ad.png", timeout=0.05)
