@@ -623,14 +623,26 @@ def _is_parquet(path: Path) -> bool:
     return path.suffix.lower() == ".parquet"
 
 
-def _open_parquet(path: Path, *, once_of: Sequence[str] = ()) -> Any:
-    """A reader; in the columns of `once_of` a text that the file has once and many rows name is one text in memory."""
+def _open_parquet(path: Path, *, once_of: Sequence[str] = (), in_structs: bool = False) -> Any:
+    """A reader; in the columns of `once_of` a text that the file has once and many rows name is one text in memory.
+
+    Args:
+        path: of the file.
+        once_of: names of columns. Of lists pyarrow cannot read their texts so.
+        in_structs: whether texts in structs are read so, too: only by batches can pyarrow do that.
+    """
     open_file = _library("pyarrow.parquet", "arrow").ParquetFile
     if not once_of:
         return open_file(str(path), memory_map=True)
     schema = open_file(str(path), memory_map=True).metadata.schema
     leaves = (schema.column(at) for at in range(len(schema)))
-    once = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY" and _column_of(leaf.path, once_of)]
+    once = [
+        leaf.path
+        for leaf in leaves
+        if leaf.physical_type == "BYTE_ARRAY"
+        and not leaf.max_repetition_level
+        and (leaf.path in once_of or (in_structs and _column_of(leaf.path, once_of)))
+    ]
     return open_file(str(path), memory_map=True, read_dictionary=once)
 
 
@@ -665,7 +677,7 @@ def _errors_of(path: Path) -> Generator[None]:
 
 
 def _parquet_batches(path: Path, columns: Sequence[str]) -> Iterator[Any]:
-    with _open_parquet(path, once_of=columns) as file:
+    with _open_parquet(path, once_of=columns, in_structs=True) as file:
         groups = [file.metadata.row_group(number) for number in range(file.num_row_groups)]
         if sum(_check_size(path, group, columns) for group in groups) > _most_unpacked(path):
             raise _too_large(path)
