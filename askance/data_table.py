@@ -26,8 +26,10 @@ import codecs
 import csv
 import math
 import os
+import re
 import stat
 import sys
+from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -39,7 +41,8 @@ from pathlib import Path
 from typing import Any, Protocol, TextIO, cast
 from urllib.parse import parse_qsl
 
-from askance.documents import UnreadableDocument, parse_json
+from askance.arrow_sizes import unpacked_sizes
+from askance.documents import UnreadableDocument, parse_json, parse_yaml
 from askance.errors import BadData, MissingExtra
 
 MOST_ROWS = 1_000_000
@@ -47,6 +50,11 @@ MOST_LINE = 1_000_000
 """Most characters of a line of text."""
 MOST_GROUP = 4_000_000_000
 """Most bytes, unpacked, of what is read of a Parquet file at a time: one row group."""
+MOST_UNPACKED, MOST_RATIO = 500_000_000, 20
+"""Most bytes, unpacked, of what is read of a file of Parquet or Arrow in all; or so many times the file's own."""
+MOST_COLUMNS = 10_000
+MOST_FILES = 10_000
+"""Most files of one table."""
 DEEPEST_TYPE = 20
 """Lists and structs within each other that a column of Arrow may have."""
 MOST_ITEMS = 1_000_000
@@ -194,37 +202,35 @@ def picture_in(value: Any) -> bytes | str | None:
     return value if isinstance(value, (bytes, str)) and value else None
 
 
-def picture_path(named: str, home: Path | None, where: str, *, allowed: Sequence[Path] = ()) -> Path:
-    """The file that a row names as its picture, which may be no link that leads elsewhere.
-
-    Whoever wrote the table is a stranger, and pictures are sent to a model's endpoint.
+def picture_file(name: str, home: Path | None, where: str, *, allowed: Sequence[Path] = ()) -> Path:
+    """The file of a picture that a row names: below the folder of its table, or below one that the user allows.
 
     Args:
-        named: a path, meant from `home`.
-        home: folder of the table; None where it was downloaded.
+        name: as it stands in the row.
+        home: the folder that names are meant from; None where the table has none.
         where: the row, for messages.
-        allowed: other folders in which its user lets pictures lie.
+        allowed: further folders.
 
     Raises:
-        BadData: it leads out of these folders, there is none, or it is no name of a file.
+        BadData: it lies elsewhere, also by a link, or is no name of a file.
     """
-    if home is None:
+    if home is None and not (allowed and Path(name).is_absolute()):
         raise BadData(
-            f"{where}: `image` is the name of a file, {named[:200]!r}, and the data have no folder.",
-            hint="Name the column that holds the pictures themselves: `--column image=NAME`, or under `columns` in a "
-            "task's file.",
+            f"{where}: `image` is the name of a file, {name[:200]!r}, and the data have no folder.",
+            hint="Name the column that holds the pictures themselves: `columns: {image: …}`, or --column image=NAME.",
         )
-    path = home / named
+    file = (home or Path()) / name
     try:
-        place, folders = path.resolve(), [folder.resolve() for folder in (home, *allowed)]
+        place = file.resolve()
+        inside = any(place.is_relative_to(folder.resolve()) for folder in (*([home] if home else ()), *allowed))
     except (OSError, ValueError, RuntimeError) as error:  # RuntimeError: symbolic links that lead to each other
-        raise BadData(f"{where}: `image` is no name of a file: {named[:200]!r}.", hint="Mend the name.") from error
-    if not any(place.is_relative_to(folder) for folder in folders):
+        raise BadData(f"{where}: `image` is no name of a file: {name[:200]!r}.", hint="Mend the name.") from error
+    if not inside:
         raise BadData(
-            f"{where}: `image` leads out of the folder of the table: {named[:200]!r}.",
-            hint="Put the pictures beside it, or name their folder: `--allow-folder DIR`.",
+            f"{where}: `image` leads out of the folder of its file: {name[:200]!r}.",
+            hint="Put the images beside it, or allow their folder: --allow-folder FOLDER.",
         )
-    return path
+    return file
 
 
 # --- text ------------------------------------------------------------------------------------------------------------
@@ -378,10 +384,18 @@ def csv_fields(
     Raises:
         BadData: it is no CSV, or a quotation mark is never closed.
     """
-    reader = csv.reader(chain(lines, ("\n", f"{_END}\n")), delimiter=delimiter, strict=strict)
+    at_end = False
+
+    def end() -> Iterator[str]:
+        nonlocal at_end
+        yield "\n"
+        at_end = True
+        yield f"{_END}\n"
+
+    reader = csv.reader(chain(lines, end()), delimiter=delimiter, strict=strict)
     try:
         for cells in reader:
-            if cells == [_END]:
+            if at_end and cells == [_END]:
                 return
             if cells:
                 yield reader.line_num, cells
@@ -456,7 +470,11 @@ class _ArrowSource(Protocol):
     def columns(self) -> tuple[str, ...]: ...
 
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
-        """Record batches (or tables) of at most `BATCH` rows with these columns."""
+        """Record batches (or tables) of at most `BATCH` rows with these columns.
+
+        Raises:
+            BadData: they unpack to too much.
+        """
         ...
 
 
@@ -513,6 +531,8 @@ class ArrowFiles:
         schemas = [self._schema(path) for path in paths]
         self.columns: tuple[str, ...] = tuple(schemas[0].names)
         for path, schema in zip(paths, schemas, strict=True):
+            if len(schema) > MOST_COLUMNS:
+                raise BadData(f"{str(path)!r} has more than {MOST_COLUMNS:,} columns.", hint="Is it the right file?")
             if any(_depth(kind) > DEEPEST_TYPE for kind in schema.types):
                 raise BadData(
                     f"{str(path)!r} has a column nested deeper than {DEEPEST_TYPE} levels.",
@@ -533,7 +553,12 @@ class ArrowFiles:
         """Record batches of at most `BATCH` rows with these columns."""
         for path in self.paths:
             with _errors_of(path):
-                yield from (_parquet_batches if _is_parquet(path) else _arrow_batches)(path, columns)
+                left = _most_unpacked(path)
+                for batch in (_parquet_batches if _is_parquet(path) else _arrow_batches)(path, columns):
+                    left -= sum(map(_size, batch.columns))
+                    if left < 0:
+                        raise _too_large(path)
+                    yield batch
 
     def rows(self, columns: Sequence[str]) -> list[dict[str, Any]]:
         """All rows with these columns.
@@ -589,7 +614,7 @@ class ArrowFiles:
                 mapped = _arrow_reader(path).read_all().column(column)
                 mapped.validate(full=True)  # offsets as they stand in the file may lead anywhere
                 return mapped
-            file = _open_parquet(path)
+            file = _open_parquet(path, once_of=[column])
             _check_size(path, file.metadata.row_group(place), [column])
             return file.read_row_group(place, columns=[column]).column(column)
 
@@ -598,8 +623,42 @@ def _is_parquet(path: Path) -> bool:
     return path.suffix.lower() == ".parquet"
 
 
-def _open_parquet(path: Path, **options: Any) -> Any:
-    return _library("pyarrow.parquet", "arrow").ParquetFile(str(path), memory_map=True, **options)
+def _open_parquet(path: Path, *, once_of: Sequence[str] = (), in_structs: bool = False) -> Any:
+    """A reader; in the columns of `once_of` a text that the file has once and many rows name is one text in memory.
+
+    Args:
+        path: of the file.
+        once_of: names of columns. Of lists pyarrow cannot read their texts so.
+        in_structs: whether texts in structs are read so, too: only by batches can pyarrow do that.
+    """
+    open_file = _library("pyarrow.parquet", "arrow").ParquetFile
+    if not once_of:
+        return open_file(str(path), memory_map=True)
+    schema = open_file(str(path), memory_map=True).metadata.schema
+    leaves = (schema.column(at) for at in range(len(schema)))
+    once = [
+        leaf.path
+        for leaf in leaves
+        if leaf.physical_type == "BYTE_ARRAY"
+        and not leaf.max_repetition_level
+        and (leaf.path in once_of or (in_structs and _column_of(leaf.path, once_of)))
+    ]
+    return open_file(str(path), memory_map=True, read_dictionary=once)
+
+
+def _column_of(leaf: str, columns: Sequence[str]) -> bool:
+    return leaf.partition(".")[0] in columns
+
+
+def _most_unpacked(path: Path) -> int:
+    return max(MOST_UNPACKED, MOST_RATIO * path.stat().st_size)
+
+
+def _too_large(path: Path) -> BadData:
+    return BadData(
+        f"{str(path)!r} unpacks to more than {_most_unpacked(path):,} bytes.",
+        hint="Save its rows in several files, or its pictures as files beside it.",
+    )
 
 
 @contextmanager
@@ -618,48 +677,79 @@ def _errors_of(path: Path) -> Generator[None]:
 
 
 def _parquet_batches(path: Path, columns: Sequence[str]) -> Iterator[Any]:
-    schema = _open_parquet(path).metadata.schema
-    leaves = (schema.column(at) for at in range(len(schema)))
-    # A value that the file has once and many rows name stays one value in memory.
-    once = [
-        leaf.path
-        for leaf in leaves
-        if leaf.physical_type == "BYTE_ARRAY"
-        and not leaf.max_repetition_level
-        and leaf.path.partition(".")[0] in columns
-    ]
-    with _open_parquet(path, read_dictionary=once) as file:
-        for number in range(file.num_row_groups):
-            _check_size(path, file.metadata.row_group(number), columns)
+    with _open_parquet(path, once_of=columns, in_structs=True) as file:
+        groups = [file.metadata.row_group(number) for number in range(file.num_row_groups)]
+        if sum(_check_size(path, group, columns) for group in groups) > _most_unpacked(path):
+            raise _too_large(path)
         yield from file.iter_batches(batch_size=BATCH, columns=list(columns))
 
 
-def _check_size(path: Path, group: Any, columns: Sequence[str]) -> None:
-    """Refuses a row group whose columns take more than `MOST_GROUP` bytes, unpacked."""
+def _check_size(path: Path, group: Any, columns: Sequence[str]) -> int:
+    """The bytes that columns of a row group take, unpacked.
+
+    Raises:
+        BadData: they are more than `MOST_GROUP`.
+    """
     parts = (group.column(number) for number in range(group.num_columns))
-    size = sum(part.total_uncompressed_size for part in parts if part.path_in_schema.partition(".")[0] in columns)
+    size = sum(part.total_uncompressed_size for part in parts if _column_of(part.path_in_schema, columns))
     if size > MOST_GROUP:
         raise BadData(
             f"{str(path)!r} has a row group of {size / 1e9:,.1f} GB.", hint="Write it with smaller row groups."
         )
+    return size
 
 
 def _arrow_batches(path: Path, columns: Sequence[str]) -> Iterator[Any]:
-    reader = _arrow_reader(path)
-    stream = reader if hasattr(reader, "read_next_batch") else map(reader.get_batch, range(reader.num_record_batches))
-    for batch in stream:
+    for batch in _arrow_reader(path):
         batch.validate(full=True)  # lengths and offsets as they stand in the file may lead anywhere
         wanted = batch.select(list(columns))
         yield from (wanted.slice(start, BATCH) for start in range(0, wanted.num_rows, BATCH))
 
 
+_ARROW_FILE = b"ARROW1\0\0"
+
+
 def _arrow_reader(path: Path) -> Any:
-    """A reader of the stream format of Arrow, else of its file format; the file is mapped rather than read."""
+    """A reader of the stream format of Arrow, which its file format holds too; the file is mapped rather than read.
+
+    Raises:
+        BadData: it unpacks to too much.
+    """
     arrow = _arrow()
+    content = arrow.memory_map(str(path)).read_buffer()
+    if content.size > len(_ARROW_FILE) and content.slice(0, len(_ARROW_FILE)).to_pybytes() == _ARROW_FILE:
+        content = content.slice(len(_ARROW_FILE))
+    most = _most_unpacked(path)
+    for size in unpacked_sizes(arrow.ipc.MessageReader.open_stream(arrow.BufferReader(content))):
+        most -= size
+        if most < 0:
+            raise _too_large(path)
+    return arrow.ipc.open_stream(arrow.BufferReader(content))
+
+
+def _size(cell: Any) -> int:
+    """Bytes of all values of an array: of a text that many of them name, each time."""
+    kind, types, compute = cell.type, _library("pyarrow.types", "arrow"), _library("pyarrow.compute", "arrow")
+    if types.is_struct(kind):
+        return sum(_size(part) for chunk in _chunks(cell) for part in chunk.flatten())
+    if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind) or types.is_map(kind):
+        return 8 * len(cell) + sum(_size(chunk.flatten()) for chunk in _chunks(cell))
+    if types.is_dictionary(kind):
+        return sum(_size_of_named(chunk) for chunk in _chunks(cell))
+    texts = (types.is_string, types.is_binary, types.is_large_string, types.is_large_binary)
+    if any(is_text(kind) for is_text in texts):
+        return 8 * len(cell) + (compute.sum(compute.binary_length(cell)).as_py() or 0)
+    return 8 * len(cell)
+
+
+def _size_of_named(named: Any) -> int:
+    """Bytes of the values that an array names by their numbers."""
+    compute = _library("pyarrow.compute", "arrow")
     try:
-        return arrow.ipc.open_stream(arrow.memory_map(str(path)))
-    except arrow.ArrowInvalid:
-        return arrow.ipc.open_file(arrow.memory_map(str(path)))
+        lengths = compute.binary_length(named.dictionary)
+    except _arrow().ArrowException:
+        return 8 * len(named)
+    return 8 * len(named) + (compute.sum(lengths.take(named.indices)).as_py() or 0)
 
 
 def _items(cell: Any) -> int:
@@ -764,12 +854,26 @@ def _saved_files(folder: Path) -> list[Path]:
             f"The data set in {str(folder)!r} is a selection by row numbers.",
             hint="Save it with `dataset.flatten_indices().save_to_disk(…)`.",
         )
+    if len(names) > MOST_FILES:
+        raise BadData(
+            f"The data set in {str(folder)!r} names {len(names):,} files, more than {MOST_FILES:,}.",
+            hint="Save it again.",
+        )
+    name, times = Counter(names).most_common(1)[0] if names else ("", 0)
+    if times > 1:
+        raise BadData(f"The data set in {str(folder)!r} names {name!r} {times:,} times.", hint="Save it again.")
     files = [folder / name for name in names]
     pairs = zip(files, names, strict=True)
     bad = next((file for file, name in pairs if file.name != name or not os.path.isfile(file)), None)  # noqa: PTH113
     if bad is not None or not files:
         raise BadData(f"The data set in {str(folder)!r} lacks {str(bad or 'its files')!r}.", hint="Save it again.")
     return files
+
+
+_OF_HUB = re.compile(r"(?!buckets/)[A-Za-z0-9][\w.-]*/[A-Za-z0-9_][\w.-]*", re.ASCII)
+"""The name of a data set of the hub."""
+_BUILDERS = frozenset({"arrow", "cache", "csv", "imagefolder", "json", "parquet", "text", "webdataset"})
+"""Builders of `datasets` that are used: they read data, and unpickle nothing. `cache` reads what one of them made."""
 
 
 @dataclass(frozen=True)
@@ -781,6 +885,11 @@ class _HubName:
     config: str | None = None
     revision: str | None = None
 
+    @property
+    def path(self) -> str:
+        """The name as `datasets` takes it: a folder's in full, since a short one may be that of a builder."""
+        return str(Path(self.name).resolve()) if Path(self.name).is_dir() else self.name
+
     @classmethod
     def parse(cls, source: str) -> _HubName:
         name, _, query = source.removeprefix(HUB).partition("?")
@@ -790,10 +899,10 @@ class _HubName:
             known = found.keys() <= {"split", "config", "revision"} and len(found) == len(pairs)
         except ValueError:
             found, known = {}, False
-        if not name or not known:
+        if not known or (not (Path(name).is_dir() if name else False) and _OF_HUB.fullmatch(name) is None):
             raise BadData(
                 f"{source!r} is no name of a data set.",
-                hint="Write hf:OWNER/NAME, or hf:OWNER/NAME?split=test; `config` and `revision` go likewise.",
+                hint="Write hf:OWNER/NAME, hf:OWNER/NAME?split=test or hf:FOLDER; `config` and `revision` go likewise.",
             )
         return cls(name, **found)
 
@@ -824,10 +933,10 @@ def _of_hub(source: str, *, offline: bool) -> DataTable:
     if any((folder / name).is_file() for name in (_STATE, _SPLITS)):
         return _of_folder(str(folder), folder / asked.split if asked.split else folder)
     library = _datasets(offline=offline)
-    split = asked.split or _only_split(library, asked, source, offline=offline)
-    loaded = _loading(
-        source, lambda: library.load_dataset(asked.name, asked.config, split=split, revision=asked.revision)
-    )
+    builder = _builder(library, asked, source)
+    split = asked.split or _only_split(None if offline else library, builder, asked)
+    _loading(source, builder.download_and_prepare)
+    loaded = _loading(source, lambda: builder.as_dataset(split=split))
     if len(loaded) > MOST_ROWS:
         raise BadData(
             f"{source!r} has {len(loaded):,} rows, more than {MOST_ROWS:,}.",
@@ -836,18 +945,100 @@ def _of_hub(source: str, *, offline: bool) -> DataTable:
     return _ArrowTable(source, folder if folder.is_dir() else None, _HubRows(loaded))
 
 
-def _only_split(library: Any, asked: _HubName, source: str, *, offline: bool) -> str:
+def _builder(library: Any, asked: _HubName, source: str) -> Any:
+    """What loads a data set, once it is known that it reads files of the data set alone, and runs nothing.
+
+    Raises:
+        BadData: it leads elsewhere, is read by another builder than `_BUILDERS`, or cannot be loaded.
+    """
+    folder = Path(asked.name).resolve() if Path(asked.name).is_dir() else None
+    if folder is not None:
+        _check_card(folder, source)
+    builder = _loading(source, lambda: library.load_dataset_builder(asked.path, asked.config, revision=asked.revision))
+    package, name = (type(builder).__module__.split(".") + [""] * 3)[1:3]
+    if package != "packaged_modules" or name not in _BUILDERS:
+        raise BadData(
+            f"{source!r} is read by the builder {name!r}, which is not used.",
+            hint=f"Used are {', '.join(sorted(_BUILDERS))}. Save the data as Parquet, CSV or JSON lines.",
+        )
+    files: Mapping[str, Iterable[str]] = builder.config.data_files or {}
+    for file in chain.from_iterable(files.values()):
+        if not (_below(folder, str(file)) if folder else str(file).startswith(f"hf://datasets/{asked.name}@")):
+            raise _leads_out(source, str(file))
+    return builder
+
+
+def _check_card(folder: Path, source: str) -> None:
+    """Checks that the card of a folder names files below it alone, before any file that it names is looked for.
+
+    Raises:
+        BadData: it names an address or a place elsewhere, or cannot be read.
+    """
+    for config in _loading(source, lambda: [*_configurations(folder)]):
+        for named in _texts([config.get("data_files"), config.get("data_dir")]):
+            if _ELSEWHERE.search(named.strip()):
+                raise _leads_out(source, named)
+
+
+_ELSEWHERE = re.compile(r"://|::|^[/~\\]|^[A-Za-z]:|(?:^|[/\\])\.\.(?:[/\\]|$)")
+"""What leads out of a folder: an address, a chain of them, a full path, a home, a way up."""
+
+
+def _configurations(folder: Path) -> Iterator[Mapping[str, Any]]:
+    """The configurations that the card and the file of settings in a folder name, as `datasets` reads them."""
+    card, settings = folder / "README.md", folder / ".huggingface.yaml"
+    if card.is_file():
+        yield from _library("huggingface_hub", "hf").DatasetCard.load(card).data.to_dict().get("configs") or ()
+    if settings.is_file():
+        content, faults = parse_yaml(settings.read_text(encoding="utf-8"), max_depth=DEEPEST_TYPE)
+        if faults:
+            line, message = faults[0]
+            raise BadData(f"{str(settings)!r}, line {line}: {message}.", hint="Mend the file, or take it out.")
+        form: Mapping[str, Any] = content or {}
+        yield from form.get("configs") or ()
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Every text in lists and maps within each other."""
+    if isinstance(value, Mapping):
+        yield from _texts([*cast("Mapping[Any, Any]", value).values()])
+    elif isinstance(value, list):
+        for each in cast("list[Any]", value):
+            yield from _texts(each)
+    elif value is not None:
+        yield str(value)
+
+
+def _below(folder: Path, file: str) -> bool:
+    return Path(file).resolve().is_relative_to(folder)
+
+
+def _leads_out(source: str, named: str) -> BadData:
+    return BadData(
+        f"{source!r} leads out of the data set: {named[:200]!r}.",
+        hint="Put its files into its folder, or name the file itself.",
+    )
+
+
+def _only_split(library: Any | None, builder: Any, asked: _HubName) -> str:
     """The split of a data set that has one.
+
+    Args:
+        library: `datasets`; None where no server may be asked.
+        builder: loads the data set.
+        asked: names it.
 
     Raises:
         BadData: it has several, or cannot be loaded.
     """
 
     def names() -> list[str]:
-        if offline:  # only what was loaded whole is known here
-            return [*library.load_dataset(asked.name, asked.config, revision=asked.revision)]
-        return [*library.get_dataset_split_names(asked.name, asked.config, revision=asked.revision)]
+        if library is None:  # only what was loaded whole is known here
+            builder.download_and_prepare()
+            return [*builder.info.splits]
+        return [*library.get_dataset_split_names(asked.path, asked.config, revision=asked.revision)]
 
+    source = f"{HUB}{asked.name}"
     splits: list[str] = _loading(source, names)
     if len(splits) == 1:
         return splits[0]
@@ -859,6 +1050,8 @@ def _only_split(library: Any, asked: _HubName, source: str, *, offline: bool) ->
 def _loading(source: str, load: Callable[[], Any]) -> Any:
     try:
         return load()
+    except BadData:
+        raise
     except Exception as error:  # the library and those below it raise whatever they like
         reason = " ".join(str(error).split())[:300] or type(error).__name__
         raise BadData(

@@ -20,6 +20,7 @@ PACKAGE = "askance"
 FLOORS: tuple[tuple[str, ...], ...] = (
     (
         "amounts",
+        "arrow_sizes",
         "concurrency",
         "data_table",
         "documents",

@@ -347,7 +347,21 @@ def test_without_the_library_the_extra_is_named(tmp_path: Path, monkeypatch: pyt
         open_data_table(source)
 
 
-@pytest.mark.parametrize("name", ["hf:", "hf:a/b?spilt=test", "hf:a/b?split", "hf:a/b?split=x&split=y"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "hf:",
+        "hf:a/b?spilt=test",
+        "hf:a/b?split",
+        "hf:a/b?split=x&split=y",
+        "hf:pandas?split=train",
+        "hf:csv",
+        "hf:../x",
+        "hf:a/..",
+        "hf:hf://datasets/a/b",
+        "hf:buckets/a/b",
+    ],
+)
 def test_a_name_of_the_hub_that_cannot_be_read(name: str) -> None:
     with pytest.raises(BadData, match=r"is no name of a data set. Write hf:OWNER/NAME"):
         open_data_table(name)
@@ -357,21 +371,29 @@ class Hub(SimpleNamespace):
     """Stands for the library `datasets`: what is asked of it, and data sets of one or two splits."""
 
     def __init__(self) -> None:
-        super().__init__(config=SimpleNamespace(HF_HUB_OFFLINE=False), asked=[])
+        super().__init__(config=SimpleNamespace(HF_HUB_OFFLINE=False), asked=[], builder="parquet", files={})
 
     def disable_progress_bars(self) -> None:
         pass
 
     def get_dataset_split_names(self, path: str, config: str | None, *, revision: str | None) -> list[str]:
-        if path == "nobody/none":
-            raise FileNotFoundError("Dataset 'nobody/none' doesn't exist on the Hub.\nOr not.")
         return ["test"] if path == "a/one" else ["train", "test"]
 
-    def load_dataset(self, path: str, config: str | None, *, split: str | None = None, revision: str | None) -> Any:
-        if split is None:
-            return {"test": Loaded([*ROWS])}
-        self.asked.append((path, config, split, revision))
-        return Loaded([*ROWS])
+    def load_dataset_builder(self, path: str, config: str | None, *, revision: str | None) -> Any:
+        if path == "nobody/none":
+            raise FileNotFoundError("Dataset 'nobody/none' doesn't exist on the Hub.\nOr not.")
+
+        def load(*, split: str) -> Loaded:
+            self.asked.append((path, config, split, revision))
+            return Loaded([*ROWS])
+
+        kind = type("Builder", (), {"__module__": f"datasets.packaged_modules.{self.builder}.{self.builder}"})
+        builder: Any = kind()
+        builder.config = SimpleNamespace(data_files=self.files)
+        builder.info = SimpleNamespace(splits=["test"])
+        builder.download_and_prepare = lambda: self.asked.append("prepared")
+        builder.as_dataset = load
+        return builder
 
 
 class Loaded:
@@ -406,7 +428,7 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> Hub:
 
 def test_a_data_set_of_the_hub(hub: Hub) -> None:
     table = open_data_table("hf:a/two?split=test&config=en&revision=abc")
-    assert hub.asked == [("a/two", "en", "test", "abc")]
+    assert hub.asked == ["prepared", ("a/two", "en", "test", "abc")]
     assert table.home is None
     assert [dict(row) for row in table.rows({"image": "path"})] == [{"image": "a.jpg"}, {"image": "b.jpg"}]
     assert next(table.rows()).where == "'hf:a/two?split=test&config=en&revision=abc', row 1"
@@ -415,7 +437,7 @@ def test_a_data_set_of_the_hub(hub: Hub) -> None:
 
 def test_the_only_split_needs_no_name_and_one_of_several_does(hub: Hub) -> None:
     open_data_table("hf:a/one")
-    assert hub.asked == [("a/one", None, "test", None)]
+    assert hub.asked == ["prepared", ("a/one", None, "test", None)]
     with pytest.raises(BadData, match=r"has the splits train, test. Name one: hf:a/two\?split=test"):
         open_data_table("hf:a/two")
 
@@ -458,3 +480,141 @@ def test_a_row_with_endless_items_is_refused_before_it_is_made(own_place: Path) 
 
 def test_a_text_that_is_too_long_for_a_path_is_no_table() -> None:
     assert not names_data_table("What is odd? " * 50)
+
+
+def test_a_row_that_looks_like_the_end_ends_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "table.csv"
+    file.write_text("id\na\n\x1eend\nb\n", encoding="utf-8")
+
+    assert [row["id"] for row in open_data_table(file).rows()] == ["a", "\x1eend", "b"]
+
+
+@pytest.mark.parametrize("name", ["pandas", "sql", "harbor", "a_new_one"])
+def test_only_builders_that_are_known_to_read_data_alone_are_used(name: str, hub: Hub) -> None:
+    hub.builder = name
+    with pytest.raises(BadData, match=f"'hf:a/two[?]split=test' is read by the builder '{name}', which is not used"):
+        open_data_table("hf:a/two?split=test")
+    assert hub.asked == []
+
+
+@pytest.mark.parametrize("file", ["http://127.0.0.1/x.csv", "hf://datasets/other/one@1/x.csv", "/etc/passwd"])
+def test_a_data_set_of_the_hub_loads_its_own_files_alone(file: str, hub: Hub) -> None:
+    hub.files = {"test": ["hf://datasets/a/two@1/x.csv", file]}
+    with pytest.raises(BadData, match="leads out of the data set"):
+        open_data_table("hf:a/two?split=test")
+    assert hub.asked == []
+
+
+CARDS = {
+    "an address": "http://127.0.0.1:9/x.csv",
+    "above": "../x.csv",
+    "absolute": "/etc/passwd",
+    "a chain": "zip://x.csv::http://127.0.0.1:9/x.zip",
+    "home": "~/x.csv",
+}
+
+
+@pytest.mark.parametrize(
+    "field", ["data_files: '{}'", "data_files: [{{split: a, path: ['x.csv', '{}']}}]", "data_dir: '{}'"]
+)
+@pytest.mark.parametrize("named", CARDS.values(), ids=CARDS)
+@pytest.mark.parametrize("card", ["README.md", ".huggingface.yaml"])
+def test_a_card_leads_not_out_of_its_folder(card: str, named: str, field: str, own_place: Path) -> None:
+    pytest.importorskip("huggingface_hub")
+    (own_place / "mine").mkdir()
+    (own_place / "mine" / "x.csv").write_text("id\na\n", encoding="utf-8")
+    told = f"configs:\n- config_name: default\n  {field.format(named)}\n"
+    (own_place / "mine" / card).write_text(f"---\n{told}---\n" if card == "README.md" else told, encoding="utf-8")
+
+    with pytest.raises(BadData, match="leads out of the data set"):
+        open_data_table(f"hf:{own_place / 'mine'}")
+
+
+def test_files_of_a_folder_are_no_links_to_elsewhere(hub: Hub, own_place: Path) -> None:
+    (own_place / "mine").mkdir()
+    (own_place / "x.csv").write_text("id\na\n", encoding="utf-8")
+    (own_place / "mine" / "x.csv").symlink_to(own_place / "x.csv")
+    hub.files = {"train": [str(own_place / "mine" / "x.csv")]}
+
+    with pytest.raises(BadData, match="leads out of the data set"):
+        open_data_table(f"hf:{own_place / 'mine'}?split=train")
+
+
+# --- bombs -----------------------------------------------------------------------------------------------------------
+
+TEXT = "x" * 10_000
+
+
+def _packed(path: Path, table: Any, kind: str) -> Path:
+    """A small file that holds much: repeated values in Parquet, compressed buffers in the formats of Arrow."""
+    if kind == "parquet":
+        _arrow().parquet.write_table(table, path.with_suffix(".parquet"), compression="zstd")
+        return path.with_suffix(".parquet")
+    options = _arrow().ipc.IpcWriteOptions(compression="lz4" if kind == "lz4" else "zstd")
+    make = _arrow().ipc.new_stream if kind == "stream" else _arrow().ipc.new_file
+    with make(str(path.with_suffix(".arrow")), table.schema, options=options) as file:
+        file.write_table(table)
+    return path.with_suffix(".arrow")
+
+
+PACKED = ("parquet", "stream", "file", "lz4")
+
+
+@pytest.mark.parametrize("kind", PACKED)
+@pytest.mark.parametrize(
+    "value", [TEXT, [TEXT], {"path": TEXT}, [{"path": [TEXT]}]], ids=["text", "list", "map", "nested"]
+)
+def test_a_small_file_that_unpacks_to_much_is_refused(
+    value: Any, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(data_table, "MOST_UNPACKED", 1_000_000)
+    file = _packed(tmp_path / "bomb", _arrow().table({"a": [value] * 200}), kind)
+    assert file.stat().st_size < 50_000
+
+    with pytest.raises(BadData, match=r"bomb[.]\w+'.* unpacks to more than 1,000,000 bytes"):
+        list(open_data_table(file).rows())
+    with pytest.raises(BadData, match="unpacks to more than 1,000,000 bytes"):
+        ArrowFiles([file]).rows(["a"])
+
+
+@pytest.mark.parametrize("kind", PACKED)
+def test_what_is_compressed_within_reason_is_read(kind: str, tmp_path: Path) -> None:
+    rows = [{"a": [f"{number}"], "b": number, "c": {"d": None if number % 3 else "x"}} for number in range(300)]
+    file = _packed(tmp_path / "table", _arrow().Table.from_pylist(rows), kind)
+
+    found = [dict(row) for row in open_data_table(file).rows()]
+
+    assert [row["a"] for row in found] == [row["a"] for row in rows]
+    assert [row["c"] for row in found] == [row["c"] for row in rows]
+    assert ArrowFiles([file]).cell("b", 299) == 299
+
+
+@pytest.mark.parametrize("kind", PACKED)
+def test_the_cells_of_a_repeated_value_are_held_once(kind: str, tmp_path: Path) -> None:
+    file = _packed(tmp_path / "table", _arrow().table({"a": [TEXT] * 200}), kind)
+
+    assert ArrowFiles([file]).cell("a", 150) == TEXT
+
+
+def test_columns_without_end_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = _packed(tmp_path / "table", _arrow().table({"a": [1] * 200, "b": [2] * 200}), "parquet")
+    monkeypatch.setattr(data_table, "MOST_COLUMNS", 1)
+    with pytest.raises(BadData, match="has more than 1 columns"):
+        open_data_table(file)
+
+
+@pytest.mark.parametrize(("names", "message"), [(2, "names 'data-00000-of-00002.arrow' 2 times"), (0, "lacks")])
+def test_a_saved_data_set_names_each_file_once(names: int, message: str, tmp_path: Path) -> None:
+    folder = _saved(tmp_path / "saved")
+    state = {"_data_files": [{"filename": "data-00000-of-00002.arrow"}] * names}
+    (folder / "state.json").write_text(json.dumps(state), encoding="utf-8")
+
+    with pytest.raises(BadData, match=message):
+        open_data_table(folder)
+
+
+def test_a_saved_data_set_of_files_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(data_table, "MOST_FILES", 1)
+
+    with pytest.raises(BadData, match="names 2 files, more than 1"):
+        open_data_table(_saved(tmp_path / "saved"))

@@ -155,13 +155,13 @@ class EvaluationOptions:
         typer.Argument(help="A name from `eval list`, or a file of your own: my_task.py, my_task.py@NAME, my.yaml."),
     ]
     data: Annotated[Path | None, typer.Option(help="Folder or file of the data.")] = None
+    allow_folder: AllowFolder = None
     vlm: Vlm = None
     llm: Llm = None
     extract: Extract = None
     context: Annotated[
         str | None, typer.Option(help="What the description is made of, for tasks that have one: T_V, V+T, IN, UH, …")
     ] = None
-    allow_folder: AllowFolder = None
     fold: Annotated[
         str | None, typer.Option(help="Which fold of the data is run, for tasks that have folds: 0, 1, …, all.")
     ] = None
@@ -186,13 +186,7 @@ class EvaluationOptions:
     @property
     def for_task(self) -> dict[str, Any]:
         """The options that only a task can take, of those that are given."""
-        named = {
-            "data": self.data,
-            "vlm": self.vlm,
-            "llm": self.llm,
-            "context": self.context,
-            "allow_folder": self.allow_folder,
-        }
+        named = {"data": self.data, "vlm": self.vlm, "llm": self.llm, "context": self.context}
         return {name: value for name, value in named.items() if value is not None}
 
 
@@ -294,6 +288,7 @@ def _task_options(asked: EvaluationOptions, task: type[Task], work: Workspace) -
     Raises:
         UsageError: an option is given that the task does not take, or one that cannot be read.
     """
+    from askance.errors import UsageError
     from askance.evals.task import ROLES, WORKSPACE
     from askance.workspace import Role
 
@@ -313,7 +308,11 @@ def _task_options(asked: EvaluationOptions, task: type[Task], work: Workspace) -
         ):
             options[role] = name
     options |= {role: work.model(options[role]) for role in ROLES if options.get(role) is not None}
-    shared = dict(zip(WORKSPACE, (work.engine, work.library), strict=True))
+    shared = dict(zip(WORKSPACE, (work.engine, work.library, tuple(asked.allow_folder or ())), strict=True))
+    if asked.allow_folder and "allow_folders" not in task.model_fields:
+        raise UsageError(
+            f"The task {task.name!r} reads no table that names pictures.", hint="Leave `--allow-folder` out."
+        )
     options |= {name: value for name, value in shared.items() if name in task.model_fields}
     return options, {name: value for name, value in general.items() if name not in takes}
 

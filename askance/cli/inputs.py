@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from askance.data_table import DataTable, as_list, names_data_table, open_data_table, picture_in, picture_path
+from askance.data_table import DataTable, as_list, names_data_table, open_data_table, picture_file, picture_in
 from askance.documents import parse_yaml
 from askance.errors import BadData, BadImage, BadOptions, UsageError
 from askance.images import SUFFIXES
@@ -82,7 +82,7 @@ class PictureFinder:
     columns: Mapping[str, str] = field(default_factory=dict[str, str])
     """For tables: the columns of the image and of the options."""
     allowed: Sequence[Path] = ()
-    """For tables: folders beside their own in which their pictures may lie."""
+    """Folders that tables may name pictures of, beside their own."""
     limit: int | None = None
     """Only so many, the first ones."""
     sample: int | None = None
@@ -203,7 +203,7 @@ class PictureFinder:
             elif _is_address(picture):
                 yield _Found(picture, picture, options)
             else:
-                path = picture_path(picture, table.home, row.where, allowed=self.allowed)
+                path = picture_file(picture, table.home, row.where, allowed=self.allowed)
                 yield _Found(path.as_posix(), path, options)
 
     def _key(

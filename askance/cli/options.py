@@ -110,15 +110,6 @@ Local = Annotated[
 ]
 Yes = Annotated[bool, typer.Option("--yes", help="Agree to the download of --local beforehand.")]
 
-AllowFolder = Annotated[
-    list[Path] | None,
-    typer.Option(
-        help="A folder beside a table's own in which the pictures that it names may lie; may be repeated.",
-        exists=True,
-        file_okay=False,
-    ),
-]
-
 # How they are asked.
 Plan = Annotated[
     bool, typer.Option("--plan", help="Only say what would be asked and what that would cost; ask nothing.")
@@ -146,6 +137,16 @@ Prompts = Annotated[Path | None, typer.Option(help="Folder with prompts of your 
 InProtocol = Annotated[Protocol, typer.Option("--protocol", help="paper asks in the text form of the paper.")]
 Records = Annotated[
     Path | None, typer.Option("--store", help="Folder of the records; by default .askance of the project.")
+]
+
+AllowFolder = Annotated[
+    list[Path] | None,
+    typer.Option(
+        metavar="FOLDER",
+        help="A folder that a table may name images of, beside its own; may be repeated.",
+        exists=True,
+        file_okay=False,
+    ),
 ]
 
 # Of evaluations.

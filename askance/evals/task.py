@@ -57,8 +57,8 @@ Found = TypeVar("Found")
 ROLES = ("vlm", "llm", "combiner")
 """Options that are models: `vlm` sees the picture, `llm` reasons over words, `combiner` makes T_V."""
 
-WORKSPACE = ("engine", "prompts")
-"""Options that the command line fills in by itself."""
+WORKSPACE = ("engine", "prompts", "allow_folders")
+"""Options that the command line fills in, and no file of a task or a grid."""
 
 
 class Task(BaseModel):

@@ -10,7 +10,7 @@ from types import UnionType
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from askance.agents import check_options
-from askance.data_table import as_list, names_data_table, open_data_table, open_json_lines, picture_in, picture_path
+from askance.data_table import as_list, names_data_table, open_data_table, open_json_lines, picture_file, picture_in
 from askance.documents import UnreadableDocument, parse_json
 from askance.errors import BadData, BadOptions, UsageError
 from askance.evals.sample import EXAMPLES, Sample
@@ -66,13 +66,13 @@ class Rows:
     Args:
         wanted: the declaration.
         chain: the chain of the task. Links that a row gives are not asked.
-        allowed: folders beside that of a table in which its pictures may lie.
+        allowed: folders that pictures may lie in, beside that of the table.
     """
 
-    def __init__(self, wanted: Wanted, chain: Chain, *, allowed: Sequence[Path] = ()) -> None:
+    def __init__(self, wanted: Wanted, chain: Chain, allowed: Sequence[Path] = ()) -> None:
+        self._allowed = allowed
         self._wanted = wanted
         self._chain = chain
-        self._allowed = allowed
         self._links = [link for link in chain.links.values() if not link.chooses]
         self._keys = (*KEYS, *(link.name for link in self._links))
         self._held = 0
@@ -183,7 +183,7 @@ class Rows:
     def _image(self, found: str | _Picture, home: Path | None, where: str) -> Image:
         """The picture that stands in a row, or lies beside the file; a name that leads out of its folder is refused."""
         if isinstance(found, str):
-            return self._file(found, home, where)
+            return _image(found, home, where, allowed=self._allowed)
         self._held += len(found.data)
         if self._held > MOST_HELD:
             raise BadData(
@@ -192,28 +192,12 @@ class Rows:
             )
         return Image.from_bytes(found.data, name=found.name or None)
 
-    def _file(self, name: str, home: Path | None, where: str) -> Image:
-        if "://" in name:
-            raise BadData(
-                f"{where}: `image` is an address: {name[:200]!r}.", hint="Save the pictures, and name their files."
-            )
-        return Image.from_path(picture_path(name, home, where, allowed=self._allowed), name=name)
-
-    def _beside(self, example: Any, home: Path | None, where: str) -> Any:
-        """An example of a row with its picture in the place of its name."""
-        if not isinstance(example, Mapping) or "image" not in example:
-            return cast("Any", example)
-        form = cast("Mapping[str, Any]", example)
-        if not isinstance(form["image"], str):
-            raise BadData(f"{where}: the `image` of an example is {form['image']!r}.", hint="It is the name of a file.")
-        return {**form, "image": self._file(form["image"], home, where)}
-
     def _examples(self, listed: Any, home: Path | None, where: str) -> tuple[Example, ...]:
         """The examples of a row; their pictures lie beside the file, as its own does."""
         if not self._chain.shows_examples:
             raise BadData(f"{where}: the chain `{self._chain.name}` shows no `examples`.", hint="Leave them out.")
         rows = as_list(listed)
-        forms = listed if rows is None else [self._beside(each, home, where) for each in rows]
+        forms = listed if rows is None else [_beside(each, home, where, allowed=self._allowed) for each in rows]
         try:
             return examples_of(forms)
         except UsageError as error:
@@ -327,6 +311,25 @@ def _of_text(cell: Any) -> Any:
     with suppress(UnreadableDocument):
         return parse_json(cell)
     return cell
+
+
+def _image(name: str, home: Path | None, where: str, *, allowed: Sequence[Path]) -> Image:
+    """The picture beside the file; a name that leads out of its folder is refused."""
+    if "://" in name:
+        raise BadData(
+            f"{where}: `image` is an address: {name[:200]!r}.", hint="Save the pictures, and name their files."
+        )
+    return Image.from_path(picture_file(name, home, where, allowed=allowed), name=name)
+
+
+def _beside(example: Any, home: Path | None, where: str, *, allowed: Sequence[Path]) -> Any:
+    """An example of a row with its picture in the place of its name."""
+    if not isinstance(example, Mapping) or "image" not in example:
+        return cast("Any", example)
+    form = cast("Mapping[str, Any]", example)
+    if not isinstance(form["image"], str):
+        raise BadData(f"{where}: the `image` of an example is {form['image']!r}.", hint="It is the name of a file.")
+    return {**form, "image": _image(form["image"], home, where, allowed=allowed)}
 
 
 def _given(link: Link[Any], value: Any, where: str) -> Any:

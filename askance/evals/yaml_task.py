@@ -206,14 +206,14 @@ class YamlTask(Task):
     """Reasons over words; by default the VLM does."""
     context: Context | None = None
     """How the description is made; by default as the file says."""
-    allow_folder: Sequence[Path] = Field(default=(), exclude=True)
-    """Folders beside that of the data in which the pictures that a table names may lie."""
     prompts: PromptLibrary | None = Field(default=None, exclude=True, repr=False)
     """The library of prompts."""
+    allow_folders: tuple[Path, ...] = Field(default=(), exclude=True, repr=False)
+    """Folders that a table may name pictures of, beside its own. Only whoever runs the task says so."""
 
     @override
     def samples(self) -> Sequence[Sample]:
-        return Rows(self.declaration, self.solver().chain, allowed=self.allow_folder).read(self._place())
+        return Rows(self.declaration, self.solver().chain, self.allow_folders).read(self._place())
 
     @override
     def scorer(self) -> Scorer:
@@ -257,7 +257,8 @@ class YamlTask(Task):
             )
         home, of_hub = file.resolve().parent, told.data.startswith(HUB)
         # What `datasets` loads may be a folder, too.
-        place = Path(told.data.removeprefix(HUB)).resolve() if of_hub else (home / told.data).resolve()
+        named = told.data.removeprefix(HUB).partition("?")[0]
+        place = Path(named).resolve() if of_hub else (home / told.data).resolve()
         if of_hub and not place.exists():
             return told.data
         if not place.is_relative_to(home):

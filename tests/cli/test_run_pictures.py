@@ -247,6 +247,12 @@ def test_addresses_in_a_table_are_fetched(askance: Command, vlm: str, web: list[
     assert (images(done.lines), web) == ([A], [A])
 
 
+def test_a_picture_outside_of_the_folder_may_be_typed(askance: Command, vlm: str, own_place: Path) -> None:
+    (named,) = draw(own_place.parent / "elsewhere", "a.png")
+
+    assert askance("run", "verbalize", named, "--vlm", vlm, *IN).code == 0
+
+
 def _parquet(path: Path, pictures: Sequence[str]) -> None:
     import pyarrow as pa  # pyright: ignore[reportMissingTypeStubs]
     import pyarrow.parquet  # pyright: ignore[reportMissingTypeStubs, reportUnusedImport]
@@ -423,6 +429,7 @@ LEADING_OUT: dict[str, Any] = {
     "beside": "../private/b.png",
     "a link": "link.png",
     "no picture": "../private/key.txt",
+    "a map's bytes": {"bytes": "../private/b.png"},
     "a map": {"path": "../private/b.png", "bytes": None},
     "there and back": "../table/../private/b.png",
 }
@@ -439,7 +446,7 @@ def test_a_table_names_no_picture_outside_its_folder(
     done = askance("run", "verbalize", str(table), "--vlm", vlm, *IN)
 
     assert done.code == 2
-    assert "'table/t.jsonl', line 2: `image` leads out of the folder of the table: " in done.err
+    assert "'table/t.jsonl', line 2: `image` leads out of the folder of its file: " in done.err
     assert "--allow-folder" in done.err
     assert "SECRET" not in done.err + done.out
     assert not endpoint.requests

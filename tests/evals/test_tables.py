@@ -13,7 +13,7 @@ from markdown_it import MarkdownIt
 
 from askance.errors import Refused, UsageError
 from askance.evals import Figure, Run, Sample, Table, rendered, table_of_runs
-from askance.evals.tables import Cell
+from askance.evals.tables import Cell, spreadsheet_cell
 from askance.statistics import Interval
 from tests.evals.numbers import run_of
 
@@ -192,3 +192,9 @@ def test_no_markup_of_a_label_counts(label: str) -> None:
     assert [token.tag for token in tokens if token.nesting == 1] == [
         *("p", "table", "thead", "tr", "th", "tbody", "tr", "td", "ul", "li", "p"),
     ]
+
+
+@pytest.mark.parametrize("blank", ["\ufeff", " \u200b", "\u2060 ", "\u202e", "\x01", "\u00ad", "\ufe0f", "\u2800"])
+def test_a_formula_behind_characters_that_nobody_sees_is_dead(blank: str) -> None:
+    assert spreadsheet_cell(f"{blank}=1+1") == f"'{blank}=1+1"
+    assert spreadsheet_cell(f"a;{blank}=1+1") == f"a;{blank}'=1+1"

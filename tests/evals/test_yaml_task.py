@@ -142,22 +142,6 @@ def test_examples_that_nobody_would_show_are_refused() -> None:
         find_task(str(path))(vlm=answering()).samples()
 
 
-def test_pictures_in_another_folder_need_its_users_word(tmp_path: Path) -> None:
-    draw(tmp_path / "far", "c.png")
-    path = write(POSTERS, {"image": str(tmp_path / "far" / "c.png"), "options": OPTIONS, "target": 1})
-
-    with pytest.raises(BadData, match="`image` leads out of the folder") as caught:
-        find_task(str(path))(vlm=answering()).samples()
-    assert "--allow-folder DIR" in str(caught.value.hint)
-    task = find_task(str(path))(vlm=answering(), allow_folder=[tmp_path / "far"])
-    (sample,) = task.samples()
-    assert sample.image is not None
-    assert "allow_folder" not in task.kept()
-    path.write_text(path.read_text(encoding="utf-8") + "allow_folder: [/]\n", encoding="utf-8")
-    with pytest.raises(UsageError, match="`allow_folder` is not known"):
-        find_task(str(path))
-
-
 def test_options_may_stand_once_for_all_rows() -> None:
     path = write(
         POSTERS + f"options: {OPTIONS}\n", {"image": "a.png", "target": 2}, "", {"image": "b.png", "target": 1}
@@ -338,14 +322,6 @@ def test_a_data_set_of_the_hub_is_opened_by_its_name(monkeypatch: pytest.MonkeyP
     assert opened == [("hf:owner/ads?split=test", False), ("hf:owner/more", False)]
 
 
-def test_a_folder_of_datasets_leads_not_out_of_the_folder(tmp_path: Path) -> None:
-    (tmp_path / "elsewhere").mkdir()
-    path = write(POSTERS.replace("posters.jsonl", f"hf:{tmp_path / 'elsewhere'}"))
-
-    with pytest.raises(UsageError, match="`data` leads out of the folder of its file"):
-        read_task(path)(vlm=answering()).samples()
-
-
 def test_too_many_bytes_of_pictures_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     pyarrow = pytest.importorskip("pyarrow")
     data = Path("a.png").read_bytes()
@@ -354,6 +330,32 @@ def test_too_many_bytes_of_pictures_are_refused(monkeypatch: pytest.MonkeyPatch)
     path = write("name: two\ndata: two.parquet\nchain: verbalize\nscore: none\n")
 
     with pytest.raises(BadData, match=r"row 2: with this one there are more than [\d,]+ bytes of pictures"):
+        read_task(path)(vlm=answering()).samples()
+
+
+def test_a_folder_may_be_allowed_by_whoever_runs_the_task_and_not_by_its_file(tmp_path: Path) -> None:
+    (tmp_path / "secret.png").write_bytes(Path("a.png").read_bytes())
+    row = {"image": str(tmp_path / "secret.png"), "options": OPTIONS, "target": 1}
+    task = read_task(write(POSTERS, row))
+
+    (sample,) = task(vlm=answering(), allow_folders=(tmp_path,)).samples()
+
+    assert sample.image is not None
+    assert sample.image.path == tmp_path / "secret.png"
+    with pytest.raises(BadData, match=r"leads out of the folder .*--allow-folder"):
+        task(vlm=answering(), allow_folders=(tmp_path / "other",)).samples()
+    with pytest.raises(UsageError, match="`allow_folders` is not known"):
+        read_task(write(f"{POSTERS}allow_folders: [/]\n"))
+    assert "allow_folders" not in task.takes(), "nor by a grid"
+    assert "allow_folders" not in task(vlm=answering(), allow_folders=(tmp_path,)).kept()
+
+
+@pytest.mark.parametrize("more", ["", "?split=train"])
+def test_a_data_set_of_a_task_lies_in_its_folder(more: str, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    path = write(POSTERS.replace("posters.jsonl", f"hf:{tmp_path / 'elsewhere'}{more}"))
+
+    with pytest.raises(UsageError, match="`data` leads out of the folder of its file"):
         read_task(path)(vlm=answering()).samples()
 
 

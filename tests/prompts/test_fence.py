@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
@@ -166,3 +167,13 @@ def test_what_is_lettered_has_a_line_for_each_text(text: str) -> None:
 def test_there_are_no_more_letters_than_26() -> None:
     with pytest.raises(PromptError, match=r"27 texts cannot be lettered: there are 26 letters\. Give fewer, or number"):
         lettered(["x"] * (len(LETTERS) + 1))
+
+
+@pytest.mark.parametrize("listed", [numbered, lettered])
+def test_a_list_holds_no_mark_of_a_chat_template(listed: Callable[[list[str]], str]) -> None:
+    assert listed(["tea <|im_end|>", "bricks [/INST]"]).splitlines() == [
+        f"{name} {text}"
+        for name, text in zip(
+            ("1.", "2.") if listed is numbered else ("A:", "B:"), ("tea < |im_end|>", "bricks [ /INST]"), strict=True
+        )
+    ]
