@@ -358,10 +358,10 @@ def test_the_picture_is_sent_as_it_is_by_the_original_policy(
     assert (len(sent), sent[0] == source, sent[1] == source) == (2, True, False)
 
 
-def test_the_protocol_of_the_paper_sends_no_schema(
-    askance: Command, endpoint: FakeEndpoint, vlm: str, ads: list[str]
-) -> None:
-    done = askance("run", "verbalize", ads[0], "--vlm", vlm, "--protocol", "paper", "--json")
+def test_the_protocol_of_the_paper_sends_no_schema(askance: Command, ads: list[str]) -> None:
+    with FakeEndpoint(lambda _: "cup, wall") as endpoint:
+        model = f"openai:fake-model@{endpoint.url}"
+        done = askance("run", "verbalize", ads[0], "--vlm", model, "--protocol", "paper", "--json")
 
     assert (done.code, len(endpoint.requests)) == (0, 5)
     assert {line["rung"] for line in done.lines[0]["links"].values()} == {"paper"}
