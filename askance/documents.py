@@ -115,8 +115,8 @@ def parse_toml(text: str) -> dict[str, Any]:
     """The value of a TOML text.
 
     Raises:
-        UnreadableDocument: it is no TOML text, is nested deeper than `MAX_DEPTH` levels, or holds a whole number of more
-            than 64 bits.
+        UnreadableDocument: it is no TOML text, is nested deeper than `MAX_DEPTH` levels, or holds a whole number of
+            more than 64 bits.
     """
     try:
         found = tomllib.loads(text)
