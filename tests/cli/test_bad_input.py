@@ -232,7 +232,7 @@ def bomb() -> bytes:
 
 
 PICTURES = {
-    "text file": (b"hello", "The picture 'bad.jpg' holds no picture that is known here: "),
+    "text file": (b"hello", "The picture 'bad.jpg' holds no picture that is known here. Known are PNG, "),
     "zero bytes": (b"", "The picture 'bad.jpg' is empty."),
     "bomb": (bomb(), "The picture 'bad.jpg' has 60000×60000 pixels, more than 50 million."),
 }
