@@ -461,7 +461,7 @@ class IndexRetriever:
         return await self._records.get(self._forms({way: subjects}, among), make)
 
     def _has_text(self, among: Collection[str] | None) -> bool:
-        """Whether one of the texts to choose from has a vector, so that each search finds one: blank texts have none."""
+        """Whether one of the texts to choose from has a vector, which each search finds then; blank ones have none."""
         return among is None or any(each.text.strip() for each in map(self.index.by_id.get, among) if each is not None)
 
     def _nothing(self, way: Way) -> StoreError:
