@@ -301,7 +301,8 @@ async def test_an_ending_that_nobody_knows_is_a_failure_that_names_it(make: Make
         with pytest.raises(UnknownFinish) as caught:
             await make(endpoint).generate(hello())
         assert str(caught.value) == (
-            f"{endpoint.url} sent a reply that may not be whole: It ended for a reason that is not known: 'tired'. {CHECK}"
+            f"{endpoint.url} sent a reply that may not be whole: It ended for a reason that is not known: 'tired'. "
+            f"{CHECK}"
         )
 
 
