@@ -441,6 +441,19 @@ def test_a_header_whose_variable_is_not_set() -> None:
     assert str(caught.value) == "The header 'X-Token' is read from MY_TOKEN, which is not set. Set it."
 
 
+@pytest.mark.parametrize("ending", ["€", "\n", "\x01"])
+def test_a_header_that_cannot_be_sent_is_not_shown(ending: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_TOKEN", KEY + ending)
+    with pytest.raises(ConfigError) as caught:
+        from_settings(at("http://localhost:1/v1", headers={"X-Token": "env:MY_TOKEN"}))
+    assert str(caught.value) == (
+        "The value of the header 'X-Token' holds a line end or another character that no header can. "
+        "Write it in printable ASCII."
+    )
+    shown = "".join(traceback.TracebackException.from_exception(caught.value, capture_locals=True).format())
+    assert KEY not in shown
+
+
 async def test_the_key_shows_nowhere(
     make: Make, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
