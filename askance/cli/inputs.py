@@ -178,7 +178,8 @@ class PictureFinder:
     def _tables(self) -> Mapping[str, DataTable]:
         """The tables among what is named."""
         named = [name for name in self.named if not _is_address(name) and names_data_table(name)]
-        return {name: open_data_table(name, offline=self.fetch == "never") for name in named}
+        offline, stream = self.fetch == "never", self.limit is not None
+        return {name: open_data_table(name, offline=offline, stream=stream) for name in named}
 
     def _rows(self, table: DataTable) -> Iterator[_Found]:
         columns = {"image": "image", **self.columns}
