@@ -13,7 +13,7 @@ from askance.errors import UsageError
 from tests.scripted import model_of, scripted
 
 if TYPE_CHECKING:
-    from nowhere import Elsewhere  # pyright: ignore[reportMissingImports, reportUnknownVariableType]
+    from askance.models import Engine
 
 OPTIONS = {
     "verbalize": ["context"],
@@ -59,14 +59,14 @@ def own(
     *,
     tone: Annotated[Literal["dry", "warm"], Field(description="How it is told.")],
     length: Annotated[int, Field(le=9, alias="words")] = 3,
-    elsewhere: Elsewhere | None = None,  # pyright: ignore[reportUnknownParameterType]
+    engine: Engine | None = None,
     plain: bool = False,
     prompts: Any = None,
 ) -> Any:
     return tone, length, plain
 
 
-def lost(vlm: Any, llm: Any = None, *, where: Annotated[Elsewhere, Field()] = None, prompts: Any = None) -> Any: ...  # pyright: ignore[reportUnknownParameterType]
+def lost(vlm: Any, llm: Any = None, *, where: Annotated[Engine | None, Field()] = None, prompts: Any = None) -> Any: ...
 
 
 def test_only_what_is_declared_is_an_option() -> None:
@@ -93,7 +93,7 @@ def test_options_that_cannot_be_are_refused(given: dict[str, Any], message: str)
 
 def test_a_type_that_is_not_there_when_the_program_runs_is_named() -> None:
     with pytest.raises(
-        UsageError, match=r"The type of the option 'where' of the chain 'lost' cannot be read: .*Elsewhere"
+        UsageError, match=r"The type of the option 'where' of the chain 'lost' cannot be read: .*Engine"
     ):
         _ = NamedChain(name="lost", make=lost).options
 
