@@ -77,6 +77,11 @@ class NamedChain:
         return create_model(f"options of {self.name}", __config__=config, **fields)
 
     @property
+    def may_choose(self) -> bool:
+        """Whether it may choose among the options of each picture; of a package's chain its name does not say it."""
+        return self.name in CHOOSING or self.name not in CHAINS
+
+    @property
     def option_names(self) -> list[str]:
         """What its options are called outside of Python."""
         return [option.alias or name for name, option in self.options.model_fields.items()]

@@ -112,11 +112,6 @@ class RunOptions:
         return self.images[0] if self.chain == "ask" else None
 
     @property
-    def may_choose(self) -> bool:
-        """Whether the chain may choose among options; of a chain that a package brings that is not known before."""
-        return self.chain in CHOOSING or self.chain not in CHAINS
-
-    @property
     def options_of_table(self) -> bool:
         """Whether a table brings what can be chosen from."""
         return any(column.startswith("options=") for column in self.column or ())
@@ -137,8 +132,8 @@ def run(context_: typer.Context, asked: RunOptions, calls: PromptCalls) -> None:
 
 def _check(asked: RunOptions, chosen: ChosenChain, calls: Calls) -> None:
     """Refuses options that would change nothing, rather than let someone believe that they did."""
-    _check_pictures(asked)
-    if asked.options is not None and not asked.may_choose:
+    _check_pictures(asked, chosen)
+    if asked.options is not None and not chosen.named.may_choose:
         raise UsageError(
             f"`askance run {asked.chain}` takes no --options.",
             hint=f"Leave it out, or run {' or '.join(f'`{name}`' for name in CHAINS if name in CHOOSING)}.",
@@ -164,11 +159,11 @@ def _check(asked: RunOptions, chosen: ChosenChain, calls: Calls) -> None:
         _check_page(asked.html, calls)
 
 
-def _check_pictures(asked: RunOptions) -> None:
+def _check_pictures(asked: RunOptions, chosen: ChosenChain) -> None:
     """Refuses options that name pictures, or choose among them, and go with no others."""
     if asked.question is not None:
         _check_question(asked.question, asked.named)
-    if asked.options_of_table and not asked.may_choose:
+    if asked.options_of_table and not chosen.named.may_choose:
         raise UsageError(f"`askance run {asked.chain}` takes no options.", hint="Leave `--column options=…` out.")
     if asked.options_of_table and asked.options is not None:
         raise UsageError("`--options` and `--column options=…` both bring the options.", hint="Leave one out.")

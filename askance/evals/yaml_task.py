@@ -20,7 +20,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstra
 from typing_extensions import override
 
 from askance.chains import Chain, Context, ask
-from askance.chains.named_chain import CHOOSING, find_chain
+from askance.chains.named_chain import CHAINS, CHOOSING, NamedChain, find_chain
 from askance.data_table import HUB
 from askance.documents import read_yaml
 from askance.errors import UsageError
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 else:
     PromptLibrary = Any  # pydantic would look into it
 
-CHAINS = ("verbalize", "action-reason", "end-to-end", "ask")
+TASK_CHAINS = ("verbalize", "action-reason", "end-to-end", "ask")
 """The chains that ship of which a file can make a task."""
 
 
@@ -51,9 +51,14 @@ def takes(chain: str) -> frozenset[str]:
     """
     if chain == "ask":
         return frozenset({"question", "labels", "several", "prompt"})
-    named = find_chain(chain)
-    declared = () if named is None else named.option_names
-    return frozenset(declared if chain == "verbalize" else {*declared, "options", "first_option"})
+    named = _find(chain)
+    own = () if named is None else named.option_names
+    return frozenset({*own, "options", "first_option"} if named is None or named.may_choose else own)
+
+
+def _find(chain: str) -> NamedChain | None:
+    """The chain of a name, if a file can make a task of it."""
+    return find_chain(chain) if chain in TASK_CHAINS or chain not in CHAINS else None
 
 
 _OF_ALL = frozenset({"name", "summary", "data", "columns", "chain", "score", "metrics", "labels"})
@@ -65,7 +70,7 @@ Flag: TypeAlias = Annotated[bool, Field(strict=True)]
 
 
 def _known(chain: str) -> str:
-    if chain not in CHAINS and find_chain(chain) is None:
+    if _find(chain) is None:
         msg = "there is no such chain"
         raise ValueError(msg)
     return chain
@@ -75,7 +80,7 @@ AnyChain: TypeAlias = Annotated[
     str,
     Field(strict=True),
     AfterValidator(_known),
-    f"one of {', '.join(f'`{name}`' for name in CHAINS)}, or a chain that an installed package brings",
+    f"one of {', '.join(f'`{name}`' for name in TASK_CHAINS)}, or a chain that an installed package brings",
 ]
 
 
@@ -124,8 +129,8 @@ class Declaration(BaseModel):
         chain = content.get("chain")
         others = {*cls.model_fields} - _OF_ALL - (takes(chain) if isinstance(chain, str) else {*cls.model_fields})
         alien = [name for name in content if name in others]
-        if alien and (chain in CHAINS or find_chain(str(chain)) is not None):
-            takers = ", ".join(f"`{each}`" for each in CHAINS if alien[0] in takes(each))
+        if alien and _find(str(chain)) is not None:
+            takers = ", ".join(f"`{each}`" for each in TASK_CHAINS if alien[0] in takes(each))
             raise UsageError(f"{where}: the chain `{chain}` takes no `{alien[0]}`.", hint=f"It goes with {takers}.")
         try:
             made = cls(**{name: value for name, value in content.items() if value is not None})
@@ -151,7 +156,7 @@ class Declaration(BaseModel):
 
     def _check(self, where: str) -> None:
         """Refuses values that do not go together."""
-        if self.chain in CHAINS:
+        if self.chain in TASK_CHAINS:
             self.check_score(chooses=self.chain in CHOOSING, where=where)
         if self.score == "labels" and not self.labels:
             raise UsageError(f"{where}: `labels` are missing.", hint="List the labels that there are.")
@@ -273,7 +278,7 @@ class YamlTask(Task):
         told = self.declaration
         if told.chain == "ask":
             return self._asking()
-        named = find_chain(told.chain)
+        named = _find(told.chain)
         if named is None:
             raise UsageError(f"There is no chain {told.chain!r}.", hint="Install the package that brings it.")
         given = {name: getattr(told, name) for name in named.option_names if name in told.model_fields_set}
