@@ -191,7 +191,7 @@ def find_chain(name: str) -> NamedChain | None:
     for found in installed:
         try:
             return NamedChain(name=name, make=found.load())
-        except (ImportError, AttributeError) as error:
+        except Exception as error:  # the code of a package may raise anything
             raise UsageError(
                 f"The chain {name!r} cannot be loaded from {found.value!r}: {error}.",
                 hint="Mend the package that brings it, or take it out.",

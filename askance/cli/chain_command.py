@@ -22,9 +22,6 @@ if TYPE_CHECKING:
 _KEPT = frozenset({"chain", "models", "prompts", "samples", "question", "drawn"})
 """What a run folder keeps beside the options of its chain."""
 
-_LINE = "askance.chain"
-"""Where a context has the `_ChainLine` of its command."""
-
 
 @dataclass(slots=True)
 class _ChainLine:
@@ -37,13 +34,17 @@ class _ChainLine:
     """The options that are given, by name."""
 
 
+def _line(context: Any) -> _ChainLine:
+    return context.meta.setdefault("askance.chain", _ChainLine())
+
+
 def chosen_chain(context: typer.Context, name: str) -> ChosenChain:
     """The chain that the running command names, with the options that it is given.
 
     Raises:
         UsageError: there is no chain of the name, or an option cannot be what it is.
     """
-    line: _ChainLine = context.meta[_LINE]
+    line = _line(context)
     if line.chain is None:
         raise _no_chain(name)
     return line.chain.with_options(line.given)
@@ -58,8 +59,7 @@ class ChainCommand(TyperCommand):
         Raises:
             UsageError: the chain cannot be loaded, or an option is given that only others take.
         """
-        words = self._words(ctx, args)
-        line = ctx.meta[_LINE] = _ChainLine()
+        words, line = self._words(ctx, args), _line(ctx)
         try:
             line.chain = _first_chain(words, Process.of(ctx))
             line.flags = {} if line.chain is None else self._flags(ctx, line.chain)
@@ -76,18 +76,18 @@ class ChainCommand(TyperCommand):
 
     def get_params(self, ctx: Any) -> list[Any]:
         """The options of the chain, then the arguments and options of the command."""
-        return [*ctx.meta.get(_LINE, _ChainLine()).flags.values(), *super().get_params(ctx)]
+        return [*_line(ctx).flags.values(), *super().get_params(ctx)]
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Writes the options; where no chain is named, those that each chain has, too."""
         super().format_options(ctx, formatter)
-        if ctx.meta[_LINE].chain is None:
+        if _line(ctx).chain is None:
             with formatter.section("Options of the chains; askance run CHAIN --help describes them"):
                 formatter.write_dl([(name, ", ".join(flags)) for name, flags in self._flags_by_chain(ctx) if flags])
 
     def invoke(self, ctx: Any) -> Any:
         """Runs the command, which finds its chain and the options of that by `chosen_chain`."""
-        line: _ChainLine = ctx.meta[_LINE]
+        line = _line(ctx)
         values = {name: ctx.params.pop(flag.name) for name, flag in line.flags.items()}
         line.given = {name: value for name, value in values.items() if value is not None}
         return super().invoke(ctx)
@@ -124,8 +124,10 @@ class ChainCommand(TyperCommand):
 
     def _flags_by_chain(self, ctx: Any) -> Iterator[tuple[str, list[str]]]:
         """The chains that can be loaded, each with the flags of its options."""
-        Process.of(ctx).without_langchain()
-        for name in chain_names():
+        names = chain_names()
+        if {*names} == {*CHAINS}:
+            Process.of(ctx).without_langchain()
+        for name in names:
             with suppress(UsageError):
                 chain = find_chain(name)
                 if chain is not None:

@@ -14,6 +14,7 @@ from tests.cli.command import Command
 ENTRIES = """[askance.chains]
 surprise = tests.chains.test_own_links:surprise
 broken = tests.nowhere:chain
+failing = failing_chain:chain
 taken = tests.cli.test_chain_command:taken
 kept = tests.cli.test_chain_command:kept
 listed = tests.cli.test_chain_command:listed
@@ -42,6 +43,7 @@ def installed(own_place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     package.mkdir(parents=True)
     (package / "METADATA").write_text("Metadata-Version: 2.1\nName: surprise\nVersion: 1.0\n", encoding="utf-8")
     (package / "entry_points.txt").write_text(ENTRIES, encoding="utf-8")
+    (package.parent / "failing_chain.py").write_text("raise ValueError('no such wiring')", encoding="utf-8")
     monkeypatch.setattr(sys, "path", [*sys.path, str(package.parent)])
 
 
@@ -51,9 +53,8 @@ SHIPPED = {
     "end-to-end": "--statement / --no-statement Whether the atypicality statement stands beside the image. By default "
     "--no-statement.",
     "identify": "--context <I|caption|T_V|T_V-UH|V+T|IN|UH|V+T+IN|V+T+IN+UH>",
-    "brainstorm": "--draws <int range> How many candidate captions there are to be; a model writes them. By default 1. "
-    "[x>=1]",
-    "needing": "--tone <str> How it is told. Needed.",
+    "brainstorm": "How many candidate captions there are to be; a model writes them. By default 1. [x>=1]",
+    "needing": "How it is told. Needed.",
 }
 
 
@@ -72,7 +73,7 @@ def test_help_without_a_chain_lists_what_each_takes_and_leaves_out_what_cannot_b
 
     assert "  action-reason  --context, --statement, --no-statement, --choose, --count\n" in listed
     assert "  surprise       --scene\n" in listed
-    assert not any(name in listed for name in ("atypicality", "broken", "taken", "kept", "listed"))
+    assert not any(name in listed for name in ("atypicality", "broken", "failing", "taken", "kept", "listed"))
 
 
 REFUSED = {
@@ -80,6 +81,7 @@ REFUSED = {
     "kept": "The option 'models' of the chain 'kept' has a name that `askance run` needs itself.",
     "listed": "The option 'words' of the chain 'listed' can be no flag: its type is list[str].",
     "needing": "The chain 'needing' needs the option 'tone'.",
+    "failing": "The chain 'failing' cannot be loaded from 'failing_chain:chain': no such wiring.",
     "broken": "The chain 'broken' cannot be loaded from 'tests.nowhere:chain'",
 }
 
@@ -93,7 +95,7 @@ def test_options_that_cannot_be_flags_are_named(chain: str, message: str, askanc
 
 NAMES = ["verbalize", "atypicality", "action-reason", "end-to-end", "explain", "identify", "ask", "brainstorm"]
 COMPLETED = {
-    "askance run ": [*NAMES, "broken", "kept", "listed", "needing", "surprise", "taken"],
+    "askance run ": [*NAMES, "broken", "failing", "kept", "listed", "needing", "surprise", "taken"],
     "askance run --quiet su": ["surprise"],
     "askance run verbalize --cont": ["--context"],
     "askance run surprise --sc": ["--scene"],
