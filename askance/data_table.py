@@ -43,6 +43,7 @@ from pathlib import Path
 from typing import Any, Protocol, TextIO, cast
 from urllib.parse import parse_qsl
 
+from askance.amounts import first_few
 from askance.arrow_sizes import unpacked_sizes
 from askance.documents import UnreadableDocument, parse_json, parse_yaml
 from askance.errors import BadData, MissingExtra
@@ -403,9 +404,10 @@ def csv_fields(
             if cells:
                 yield reader.line_num, cells
     except csv.Error as error:
-        raise BadData(
-            f"The file {source!r}, line {reader.line_num}: no CSV ({error}).", hint="Save it as CSV again."
-        ) from error
+        if not at_end:
+            raise BadData(
+                f"The file {source!r}, line {reader.line_num}: no CSV ({error}).", hint="Save it as CSV again."
+            ) from error
     raise BadData(
         f"The file {source!r} ends within a quoted field.", hint="It is cut off, or a quotation mark is missing."
     )
@@ -423,8 +425,7 @@ def _places(source: str, columns: Sequence[str], wanted: Mapping[str, str] | Non
         count = columns.count(column)
         if count != 1:
             has = f"has no column {column!r}" if not count else f"has the column {column!r} {count} times"
-            shown = ", ".join(map(repr, columns[:20]))
-            raise BadData(f"{source!r} {has}.", hint=f"It has {shown}{' …' if len(columns) > 20 else ''}.")
+            raise BadData(f"{source!r} {has}.", hint=f"It has {first_few([*map(repr, columns)], 20)}.")
     return {name: columns.index(column) for name, column in wanted.items()}
 
 

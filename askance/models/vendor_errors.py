@@ -15,6 +15,7 @@ from traceback import TracebackException
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit, urlunsplit
 
+from askance.amounts import shortened
 from askance.errors import (
     AskanceError,
     AuthError,
@@ -231,7 +232,7 @@ def one_line(text: str, *, limit: int = WORDS_LIMIT) -> str:
     """One line of `text` for a message: blanks folded, control characters escaped, cut to `limit` characters."""
     line = " ".join(text.split())
     line = "".join(mark if mark.isprintable() else mark.encode("unicode_escape").decode() for mark in line[: limit + 1])
-    return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
+    return shortened(line, limit)
 
 
 def status_of(cause: BaseException) -> int | None:
