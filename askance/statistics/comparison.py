@@ -114,12 +114,10 @@ class Comparison:
         return f"{name_a} and {name_b} are tied on {metric} at this size: {evidence}. {self._power_sentence(unit)}"
 
     def _evidence(self, unit: str) -> str:
-        if self.ground not in ("compared", "no spread"):
-            return f" ({_WHY[self.ground]})"
+        why = "" if self.ground == "compared" else _WHY[self.ground]
         among = f", adjusted for {self.family} comparisons" if self.family > 1 else ""
-        test = "" if self.p is None else f"{_NAMES[self.test]}, p {_p(self.p)}{among}"
-        limits = _WHY["no spread"] if self.ground == "no spread" else _limits(self.interval, unit)
-        return f" ({'; '.join(part for part in (limits, test) if part)})"
+        test = "" if self.p is None or self.ground == "no difference" else f"{_NAMES[self.test]}, p {_p(self.p)}{among}"
+        return f" ({'; '.join(filter(None, (why, _limits(self.interval, unit), test)))})"
 
     def _power_sentence(self, unit: str) -> str:
         if self.detectable is None:

@@ -301,8 +301,8 @@ class RunsComparison:
         undecided = [each for each in self.metrics if each.verdict == "undecided"]
         for place, (name, run) in enumerate(zip(self.names, self.runs, strict=True)):
             sides = [each.no_answer[(each.a, each.b).index(place)] for each in undecided if place in (each.a, each.b)]
-            if any(words := [way_out(name, run, counts) for counts in sides]):
-                yield max(words, key=len)
+            if words := way_out(name, run, {reason for counts in sides for reason in counts}):
+                yield words
 
     @cached_property
     def said(self) -> tuple[SaidByLink, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 if TYPE_CHECKING:
@@ -71,15 +71,20 @@ def in_words(name: str, counts: Counts) -> Iterator[str]:
         yield (one if count == 1 else more).format(f"{count:,}", name)
 
 
-def way_out(name: str, run: Run, counts: Counts) -> str:
-    """Which command asks again for what a run lacks; empty if it lacks nothing."""
-    lacking = {reason for reason in counts if reason in LACKING}
-    if not lacking:
+_ASKED: Mapping[NoAnswer, str] = {
+    "failed": "for what failed",
+    "unscored": "for what has no score",
+    "missing": "for what is missing",
+    "filtered": "with `--retry filtered` for what was filtered",
+}
+"""By reason, what the command that began a run asks for."""
+
+
+def way_out(name: str, run: Run, reasons: Collection[NoAnswer]) -> str:
+    """Which command asks for what a run lacks; empty if it lacks nothing."""
+    asked = [words for reason, words in _ASKED.items() if reason in reasons]
+    if not asked:
         return ""
     task = str(run.origin.get("task") or run.task)
     command = f"askance eval run {shlex.quote(task)} … --out {shlex.quote(run.path.as_posix())}"
-    failed = "asks again for what failed and for nothing else" if lacking - {"filtered"} else ""
-    filtered = "with `--retry filtered` for what was filtered" if "filtered" in lacking else ""
-    if not failed:
-        filtered = f"asks again {filtered}"
-    return f"{name}: the command that began it (`{command}`) {', and '.join(filter(None, (failed, filtered)))}."
+    return f"{name}: the command that began it (`{command}`) asks {', '.join((*asked, 'and for nothing else'))}."
