@@ -52,6 +52,9 @@ COUNTS: dict[str, Callable[[Any], object]] = {
     "sensitivity": lambda odd: _card(odd).sensitivity,
     "mcnemar, b": lambda odd: s.mcnemar_exact(odd, 3),
     "mcnemar, c": lambda odd: s.mcnemar_exact(3, odd),
+    "score interval, b": lambda odd: s.paired_score_interval(odd, 1, 9),
+    "score interval, c": lambda odd: s.paired_score_interval(1, odd, 9),
+    "score interval, n": lambda odd: s.paired_score_interval(1, 1, odd),
     "categories": lambda odd: s.gwet_ac1([[0, 1]], categories=odd),
     "table": lambda odd: s.chi_squared([[odd, 3], [4, 5]]),
     "draws": lambda odd: s.bootstrap_mean([0.0, 1.0], seed=1, draws=odd),
@@ -131,8 +134,15 @@ NUMBERS: dict[str, Callable[[Any], object]] = {
     "powered, truth": lambda odd: s.prediction_powered_mean([odd, 1.0], scores(0.0, 1.0), scores(0.0, 1.0)),
     "powered, labelled": lambda odd: s.prediction_powered_mean([0.0, 1.0], scores(odd, 1.0), scores(0.0, 1.0)),
     "powered, others": lambda odd: s.prediction_powered_mean([0.0, 1.0], scores(0.0, 1.0), scores(odd, 1.0)),
+    "bounds": lambda odd: s.mean_estimate([0.5, 0.5], seed=1, bounds=lambda: ([0.0, 0.0], [1.0, odd])),
+    "bounds of a comparison": lambda odd: _bounded(([odd, 0.0, 0.0], [1.0] * 3)),
     "vectors": lambda odd: s.linkage_clusters([np.array([odd, 1], np.float16)] * 3, 2),
 }
+
+
+def _bounded(ends: tuple[list[float], list[float]]) -> s.Comparison:
+    a, b = [0.5] * 3, [0.25] * 3
+    return s.bounded_means(s.compare_paired(a, b, seed=1), a, b, ends=ends)
 
 
 @pytest.mark.parametrize("odd", [NAN, INF])
@@ -150,6 +160,7 @@ RIGHT_OR_WRONG: dict[str, Callable[[Any], object]] = {
     "errors of a": lambda odd: s.error_independence([odd, True], [True, True], seed=1),
     "errors of b": lambda odd: s.error_independence([True, True], [odd, True], seed=1),
     "labels of people": lambda odd: s.clustered_rogan_gladen(scores(0, 1), scores(0, 1), [odd, True], seed=1),
+    "compared": lambda odd: s.compare_paired([1.0, 1.0], [odd, 0.0], seed=1, binary=True),
     "verdicts of a judge": lambda odd: s.mean_estimate([odd, 1.0], seed=1, binary=True),
 }
 
