@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeVar
 
+from askance.statistics.arguments import check_binary
 from askance.statistics.clusters import ClusterKey, cluster_rows, cluster_sums, mean_over_strata, sum_by_cluster
 from askance.statistics.estimate import DRAWS, Interval
 from askance.statistics.paired_tests import (
@@ -156,10 +157,12 @@ def compare_paired(
     interval; `bounded_means` gives one.
 
     Raises:
-        UsageError: the two are not equally long, a score is not finite, or clusters or strata and rows differ in
-            number.
+        UsageError: the two are not equally long, a score is not finite, or neither 0 nor 1 though `binary`, or clusters
+            or strata and rows differ in number.
     """
     differences = paired_differences(a, b)
+    if binary:
+        check_binary([*a, *b], hint="Leave out `binary` where samples can be partly right.")
     groups = sum_by_cluster(differences, clusters, strata)
     above, below = sum(d > 0 for d in differences), sum(d < 0 for d in differences)
     exact = binary and groups.one_row_each and len(groups.strata) == 1
@@ -318,6 +321,9 @@ def bounded_means(
         ends: the scores that the samples have at one end of the scale, and those at the other.
         clusters: of the samples.
         strata: of the samples.
+
+    Raises:
+        UsageError: a score at an end of the scale is not finite.
     """
     bounds = difference_bounds(a, b, ends)
     differences = paired_differences(a, b)

@@ -14,6 +14,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
+from askance.statistics.arguments import finite_array
 from askance.statistics.clusters import cluster_rows, cluster_sums, mean_over_strata
 from askance.statistics.estimate import Interval, two_sided_z
 
@@ -71,10 +72,15 @@ def unseen_mean(
 def difference_bounds(
     a: Sequence[float], b: Sequence[float], ends: tuple[Sequence[float], Sequence[float]] | None
 ) -> tuple[list[float], list[float]] | None:
-    """The least and the largest difference of each pair; None without bounds, or where a score lies outside of them."""
+    """The least and the largest difference of each pair; None without bounds, or where a score lies outside of them.
+
+    Raises:
+        UsageError: a bound is not finite.
+    """
     if ends is None:
         return None
-    least, most = ([end(pair) for pair in zip(*ends, strict=True)] for end in (min, max))
+    pairs = [*zip(*(finite_array(end).tolist() for end in ends), strict=True)]
+    least, most = [min(pair) for pair in pairs], [max(pair) for pair in pairs]
     if not all(low <= score <= high for side in (a, b) for low, score, high in zip(least, side, most, strict=True)):
         return None
     widths = [high - low for low, high in zip(least, most, strict=True)]
