@@ -202,3 +202,12 @@ def test_a_statistic_without_a_number_has_no_value(odd: float) -> None:
     assert s.swap_test(statistic, [1.0, 0.0, 0.0], [0.0, 0.0, 0.0], seed=1) is None
     interval = s.cluster_bootstrap(statistic, [1.0, *[0.0] * 9], seed=1, draws=200)
     assert interval is None or (interval.low, interval.high) == (0, 0)
+
+
+@pytest.mark.parametrize("what", ["clusters", "strata"])
+def test_a_missing_name_is_no_cluster_of_its_own(what: str) -> None:
+    """As tables have it where a group is not given."""
+    names: Any = {what: ["a", NAN, float("nan"), "b"]}
+
+    with pytest.raises(UsageError, match=rf"^nan is no name of one of the {what}\."):
+        s.bootstrap_mean([0.0, 1.0, 1.0, 0.0], seed=1, **names)
