@@ -278,7 +278,7 @@ def _interval(metric: Metric, rows: Sequence[Scored], *, seed: int) -> Interval 
         values: list[float] = matrix[:, 0].tolist()
         binary = all(value in {0.0, 1.0} for value in values)
         return statistics.mean_estimate(
-            values, clusters, strata=strata, bounds=lambda: _columns(_ends(metric, rows)), seed=seed, binary=binary
+            values, clusters, strata=strata, bounds=lambda: first_columns(_ends(metric, rows)), seed=seed, binary=binary
         ).interval
     # Rows are places in a matrix that also holds those of the ends, so that a draw is one step of numpy.
     ends, count = _ends(metric, rows), len(matrix)
@@ -316,6 +316,6 @@ def stacked(*matrices: Matrix) -> Matrix:
     return np.vstack(matrices)
 
 
-def _columns(ends: tuple[Matrix, Matrix] | None) -> tuple[list[float], list[float]] | None:
+def first_columns(ends: tuple[Matrix, Matrix] | None) -> tuple[list[float], list[float]] | None:
     """The first column of each matrix."""
     return None if ends is None else (ends[0][:, 0].tolist(), ends[1][:, 0].tolist())

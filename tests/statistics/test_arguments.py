@@ -135,14 +135,11 @@ NUMBERS: dict[str, Callable[[Any], object]] = {
     "powered, labelled": lambda odd: s.prediction_powered_mean([0.0, 1.0], scores(odd, 1.0), scores(0.0, 1.0)),
     "powered, others": lambda odd: s.prediction_powered_mean([0.0, 1.0], scores(0.0, 1.0), scores(odd, 1.0)),
     "bounds": lambda odd: s.mean_estimate([0.5, 0.5], seed=1, bounds=lambda: ([0.0, 0.0], [1.0, odd])),
-    "bounds of a comparison": lambda odd: _bounded(([odd, 0.0, 0.0], [1.0] * 3)),
+    "bounds of a comparison": lambda odd: s.compare_paired(
+        [0.5] * 2, [0.25] * 2, seed=1, bounds=lambda: ([0.0, 0.0], [odd, 1.0])
+    ),
     "vectors": lambda odd: s.linkage_clusters([np.array([odd, 1], np.float16)] * 3, 2),
 }
-
-
-def _bounded(ends: tuple[list[float], list[float]]) -> s.Comparison:
-    a, b = [0.5] * 3, [0.25] * 3
-    return s.bounded_means(s.compare_paired(a, b, seed=1), a, b, ends=ends)
 
 
 @pytest.mark.parametrize("odd", [NAN, INF])

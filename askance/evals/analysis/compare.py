@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import combinations
 from typing import TYPE_CHECKING, Literal
 
@@ -24,7 +24,7 @@ from askance.evals.analysis.either_way import (
 )
 from askance.evals.analysis.links import compare_links, differing_links, said_by_links
 from askance.evals.catalog import task_of
-from askance.evals.metric import ends_of_rows, stacked
+from askance.evals.metric import ends_of_rows, first_columns, stacked
 from askance.evals.report.html import render
 from askance.evals.scorer import bounds_of, ends_of
 from askance.evals.tables import NONE, names_of, shown_value
@@ -32,9 +32,6 @@ from askance.models import Engine
 from askance.statistics import (
     Comparison,
     Verdict,
-    bounded_means,
-    bounded_statistics,
-    bounded_totals,
     compare_paired,
     compare_statistics,
     compare_totals,
@@ -634,61 +631,49 @@ def _counted_so(row: _Row, scoring: Scorer, *, counted: Collection[NoAnswer], ag
 
 def _tested(metric: Metric, rows: Sequence[_Row], scoring: Scorer, *, seed: int) -> Comparison:
     """Two runs compared by the scores of rows, which all have the metric."""
-    if not rows:
-        return compare_paired([], [], seed=seed, higher_is_better=metric.better == "higher")
+    found = _compared_by(metric, rows, scoring, seed=seed) if rows else compare_paired([], [], seed=seed)
+    return found if metric.better == "higher" else found.with_lower_better()
+
+
+def _compared_by(metric: Metric, rows: Sequence[_Row], scoring: Scorer, *, seed: int) -> Comparison:
+    """`_tested`, as if higher values were better."""
     one, other = [row.scores[0] for row in rows], [row.scores[1] for row in rows]
-    clusters, strata, higher = [row.sample.cluster for row in rows], metric.strata_of(one), metric.better == "higher"
+    clusters, strata = [row.sample.cluster for row in rows], metric.strata_of(one)
     a, b = metric.matrix(one), metric.matrix(other)
     if metric.of_sums is not None:
-        found = compare_totals(
-            metric.totalled, a, b, seed=seed, clusters=clusters, strata=strata, higher_is_better=higher
+        return compare_totals(
+            metric.totalled,
+            a,
+            b,
+            seed=seed,
+            clusters=clusters,
+            strata=strata,
+            bounds=partial(_ends, metric, rows, scoring),
         )
-        ends = _ends(metric, rows, scoring) if found.unbounded else None
-        if ends is None:
-            return found
-        return bounded_totals(found, a, b, figure=metric.totalled, ends=ends, clusters=clusters, strata=strata)
     if metric.statistic is None:
         left: list[float] = a[:, 0].tolist()
         right: list[float] = b[:, 0].tolist()
-        binary = all(value in {0.0, 1.0} for value in (*left, *right))
-        found = compare_paired(left, right, clusters, seed=seed, strata=strata, binary=binary, higher_is_better=higher)
-        ends = _ends(metric, rows, scoring) if found.unbounded else None
-        if ends is None:
-            return found
-        least, most = ends[0][:, 0].tolist(), ends[1][:, 0].tolist()
-        return bounded_means(found, left, right, ends=(least, most), clusters=clusters, strata=strata)
-    return _statistics_compared(metric, rows, scoring, seed=seed)
-
-
-def _statistics_compared(metric: Metric, rows: Sequence[_Row], scoring: Scorer, *, seed: int) -> Comparison:
-    """`_tested` for a metric with a statistic of its own: rows are places in a matrix of all scores."""
-    count = len(rows)
-    clusters = [row.sample.cluster for row in rows]
-    scores = [*(row.scores[0] for row in rows), *(row.scores[1] for row in rows)]
-    strata = metric.strata_of(scores[:count])
-    whole = metric.matrix(scores)
-    places = [range(start * count, (start + 1) * count) for start in range(4)]
-    found = compare_statistics(
+        return compare_paired(
+            left,
+            right,
+            clusters,
+            seed=seed,
+            strata=strata,
+            binary=all(value in {0.0, 1.0} for value in (*left, *right)),
+            bounds=lambda: first_columns(_ends(metric, rows, scoring)),
+        )
+    # Rows are places in a matrix that also holds those of the ends, so that a draw is one step of numpy.
+    ends = _ends(metric, rows, scoring)
+    whole = stacked(a, b, *(ends or ()))
+    places = [range(start * len(rows), (start + 1) * len(rows)) for start in range(4)]
+    return compare_statistics(
         lambda drawn: metric.figured(whole[list(drawn)]),
         places[0],
         places[1],
         seed=seed,
         clusters=clusters,
         strata=strata,
-        higher_is_better=metric.better == "higher",
-    )
-    ends = _ends(metric, rows, scoring) if found.unbounded else None
-    if ends is None:
-        return found
-    wider = stacked(whole, *ends)
-    return bounded_statistics(
-        found,
-        places[0],
-        places[1],
-        statistic=lambda drawn: metric.figured(wider[list(drawn)]),
-        ends=(places[2], places[3]),
-        clusters=clusters,
-        strata=strata,
+        bounds=None if ends is None else lambda: (places[2], places[3]),
     )
 
 
