@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 Row = TypeVar("Row")
 
 Verdict = Literal["better", "worse", "tied", "undecided"]
-"""`undecided`: it would be another one if samples without an answer were counted otherwise; see `settled`."""
+"""`undecided`: it would be another one in the worst or the best case of the answers that are lacking; see `settled`."""
 
 Ground = Literal["compared", "no pairs", "one cluster", "no difference", "no spread", "no value"]
 """Why a verdict is what it is: all but `compared` are tied because nothing could tell the two apart.
@@ -381,9 +381,9 @@ def holm_adjusted(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
     )
 
 
-def settled(comparison: Comparison, ways: Sequence[Comparison]) -> Comparison:
-    """The comparison, undecided unless its verdict is that of the same comparison counted in other ways."""
-    alike = all(way.verdict == comparison.verdict for way in ways)
+def settled(comparison: Comparison, cases: Sequence[Comparison]) -> Comparison:
+    """The comparison, undecided where the verdict is another one in a case, such as the worst and the best."""
+    alike = all(case.verdict == comparison.verdict for case in cases)
     return comparison if alike else replace(comparison, verdict="undecided")
 
 

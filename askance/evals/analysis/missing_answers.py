@@ -1,8 +1,8 @@
 """What a run has no answer to, and why. A verdict must not rest on it.
 
-A call that failed, was filtered or was never made is no answer of the model, so its sample is counted both ways: as
-wrong and as right. A reply that could not be read, was cut off or was a refusal is the model's own, and counts as the
-convention says.
+A call that failed, was filtered or was never made is no answer of the model, so its sample is counted as wrong and as
+right: in the worst case and in the best. A reply that could not be read, was cut off or was a refusal is the model's
+own, and counts as the convention says.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ NoAnswer: TypeAlias = Literal["failed", "filtered", "unscored", "missing", "inva
 """Why a sample has no score. `unscored`: its answer could not be judged. `missing`: the run has no line of it."""
 
 LACKING: frozenset[NoAnswer] = frozenset({"failed", "filtered", "unscored", "missing"})
-"""No answer of the model: counted both ways."""
+"""No answer of the model: counted as wrong and as right."""
 
 _WORDS: Mapping[NoAnswer, tuple[str, str]] = {
     "failed": ("{} call of {} failed", "{} calls of {} failed"),
@@ -33,7 +33,7 @@ _WORDS: Mapping[NoAnswer, tuple[str, str]] = {
 }
 """By reason, how one sample and several are told of a run."""
 
-Counts: TypeAlias = Mapping[NoAnswer, int]
+NoAnswerCounts: TypeAlias = Mapping[NoAnswer, int]
 """How many samples of a run have no score, by reason."""
 
 
@@ -58,13 +58,13 @@ def lacks_samples(run: Run) -> bool:
     return len(run.answers) < count * run.configuration.get("epochs", 1)
 
 
-def counts_by_reason(reasons: Sequence[NoAnswer | None]) -> Counts:
+def counts_by_reason(reasons: Sequence[NoAnswer | None]) -> NoAnswerCounts:
     """How many samples have no score, by reason."""
     found = Counter(reason for reason in reasons if reason is not None)
     return {reason: found[reason] for reason in _WORDS if found[reason]}
 
 
-def in_words(name: str, counts: Counts) -> Iterator[str]:
+def in_words(name: str, counts: NoAnswerCounts) -> Iterator[str]:
     """Each reason of a run with its number of samples: `8 calls of B failed`."""
     for reason, count in counts.items():
         one, more = _WORDS[reason]

@@ -94,7 +94,7 @@ def test_the_way_out_names_the_task_the_folder_and_the_option() -> None:
     (way,) = found.ways_out
     assert way.startswith("b: the command that began it (`askance eval run ")
     assert way.endswith(
-        "test_either_way.py@tests/marked … --out b`) asks for what failed, with `--retry filtered` for what was "
+        "test_missing_answers.py@tests/marked … --out b`) asks for what failed, with `--retry filtered` for what was "
         "filtered, and for nothing else."
     )
     assert found.form()["ways_out"] == [way]
