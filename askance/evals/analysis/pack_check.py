@@ -198,13 +198,13 @@ async def _checked(run: Run, tasks: Mapping[str, type[Task]], *, again: bool) ->
         found = await _read(run, task)
         try:
             answers, figures = await rescored(run, task)
-            figures, older = _as_figured_by(run, figures)
+            figures, older = _with_intervals_of(run, figures)
             differences += [*_scores(run.answers, answers), *_figures(run.figures, figures)]
             own = read = run.scored(answers, figures)
             unused = len(unused_records(run, answers))
             if found.different:
                 answers, figures = await rescored(run.scored(found.answers, figures), task)
-                figures, _ = _as_figured_by(run, figures)
+                figures, _ = _with_intervals_of(run, figures)
                 found.figures = list(_figures(own.figures, figures))
                 read = run.scored(answers, figures)
         except AskanceError as error:
@@ -236,7 +236,7 @@ async def _checked(run: Run, tasks: Mapping[str, type[Task]], *, again: bool) ->
     return own, read, checked
 
 
-def _as_figured_by(run: Run, figures: Sequence[Figure]) -> tuple[Sequence[Figure], int]:
+def _with_intervals_of(run: Run, figures: Sequence[Figure]) -> tuple[Sequence[Figure], int]:
     """The figures with the intervals of the run's version of the statistics, and how many of them are not today's."""
     if run.statistics >= STATISTICS:
         return figures, 0
