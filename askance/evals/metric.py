@@ -51,8 +51,8 @@ class Metric:
     statistic: Callable[[Matrix], float] | None = None
     """Computes the number from a matrix of samples × columns; None takes the mean of the only column."""
     of_sums: Callable[[Sequence[float]], float] | None = None
-    """Computes the number from the sums of the columns, NaN if it has none. It takes the place of `statistic`, and is
-    far faster to resample."""
+    """Computes the number from the sums of the columns, NaN if it has none; samples may have weights that are no whole
+    numbers. It takes the place of `statistic`, and is far faster to resample."""
     percent: bool = True
     """Whether it is shown times 100."""
     better: Better = "higher"
