@@ -169,6 +169,10 @@ def _bound(form: Form) -> Form:
 DESCRIPTIONS: dict[str, tuple[Callable[[Form], Form], str]] = {
     "interval": (_interval, "accuracy, interval, low was 0.999 and is "),
     "bound": (_bound, "accuracy, if wrong was 0.5 and is "),
+    "samples": (
+        lambda form: {"figures": [{**each, "samples": 7} for each in form["figures"]]},
+        "accuracy, samples was 7 and is 6",
+    ),
     "totals": (lambda form: {"totals": {**form["totals"], "outcomes": {"answered": 70}}}, "its totals are not those"),
 }
 
