@@ -381,7 +381,7 @@ def _figures(was: Sequence[Figure], now: Sequence[Figure]) -> Iterator[str]:
             yield f"{name} is no metric of the task any more"
         elif name not in old:
             yield f"{name} is a metric that the pack does not have"
-        elif not _equal(old[name].value, new[name].value) or old[name].samples != new[name].samples:
+        elif not _equal(old[name].value, new[name].value):
             yield f"{name} was {_shown(old[name].value)} and is {_shown(new[name].value)}"
         else:
             yield from _parts(name, old[name].form(), new[name].form())
