@@ -15,7 +15,7 @@ from math import comb
 
 import numpy as np
 
-from askance.statistics import Interval, bounded_means, compare_paired, mean_estimate, paired_score_interval, wilson
+from askance.statistics import Interval, compare_paired, mean_estimate, paired_score_interval, wilson
 
 SIZES = (2, 5, 8, 20)
 RATES = (0.0, 0.02, 0.5, 0.98, 1.0)
@@ -93,9 +93,7 @@ def of_scores_difference(n: int, rate: float) -> float:
 
     def held(source: np.random.Generator, n: int) -> bool:
         a, b = np.where(source.random(n) < rate, 1.0, 0.25).tolist(), [0.25] * n
-        found = compare_paired(a, b, seed=0, draws=400)
-        if found.unbounded:
-            found = bounded_means(found, a, b, ends=([0.0] * n, [1.0] * n))
+        found = compare_paired(a, b, seed=0, bounds=lambda: ([0.0] * n, [1.0] * n), draws=400)
         return _holds(found.interval, 0.75 * rate)
 
     return _drawn(n, 4, held)

@@ -65,8 +65,8 @@ def replay(
 ) -> None:
     """Hold a pack against its records: read the replies, score them, make the tables; no key, no network, no images.
 
-    Exit codes: 0 everything follows from the records · 1 something does not, is read differently by now or cannot be
-    checked, or the signature does not fit · 2 it is no pack.
+    Exit codes: 0 all that is derived follows from the records · 1 something does not, is read differently by now or
+    cannot be checked, or the signature does not fit · 2 it is no pack.
     """
     from askance.cli.process import OK, SOME
     from askance.evals.analysis.pack import check_signature, open_pack
@@ -169,7 +169,7 @@ def _verdict(report: PackCheck) -> str:
     if report.unchecked:
         return f"what can be checked follows from its records; {many(report.unchecked, 'sample')} not checked"
     lacking = any(run.lacks for run in report.runs)
-    follows = f"{'what can be checked' if lacking else 'everything in it'} follows from its records"
+    follows = f"{'what can be checked' if lacking else 'all that is derived in it'} follows from its records"
     unused = sum(run.unused_records for run in report.runs)
     return f"{follows}; nothing rests on {unused:,} of them" if unused else follows
 
@@ -186,10 +186,10 @@ def _about(run: RunCheck) -> Iterator[str]:
     if run.unrecorded:
         yield f"    {many(run.unrecorded, 'sample')} without an answer: the calls failed and left no record"
     yield from (f"    {lack}" for lack in run.lacks)
-    if run.unused_records:
+    if run.unused_records and not run.lacks:
         yield f"    nothing rests on {run.unused_records:,} of its records"
     if run.unused_prompts:
-        yield f"    no request was made with {_listed(run.unused_prompts)}, as run.json has it"
+        yield f"    run.json names no prompt {_listed(run.unused_prompts)}"
     if run.older_intervals:
         some = many(run.older_intervals, "interval is", "intervals are")
         yield f"    {some} as older statistics made them: none, or without width where all samples agree"

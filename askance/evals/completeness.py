@@ -32,6 +32,7 @@ class Completeness:
     lacks: tuple[str, ...] = ()
     """Why they cannot be held against the samples, one phrase each."""
     has_digest: bool = True
+    """Whether `run.json` has the number and the digest of its samples."""
 
 
 def completeness(run: Run) -> Completeness:
@@ -56,7 +57,7 @@ def completeness(run: Run) -> Completeness:
         lacks.append(f"{so_far}: they cannot be held against the digest in run.json")
     elif not faults and not _fits(texts, digest):
         faults.append(f"{SAMPLES}: the samples are not those that the run began with: their digest is another one")
-    return Completeness(faults=tuple(faults), lacks=tuple(lacks), has_digest=digest is not None)
+    return Completeness(faults=tuple(faults), lacks=tuple(lacks), has_digest=None not in (digest, count))
 
 
 def _read(file: Path, epochs: int) -> tuple[dict[tuple[str, int], str], list[str]]:

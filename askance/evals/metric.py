@@ -51,8 +51,8 @@ class Metric:
     statistic: Callable[[Matrix], float] | None = None
     """Computes the number from a matrix of samples × columns; None takes the mean of the only column."""
     of_sums: Callable[[Sequence[float]], float] | None = None
-    """Computes the number from the sums of the columns, NaN if it has none. It takes the place of `statistic`, and is
-    far faster to resample."""
+    """Computes the number from the sums of the columns, NaN if it has none; samples may have weights that are no whole
+    numbers. It takes the place of `statistic`, and is far faster to resample."""
     percent: bool = True
     """Whether it is shown times 100."""
     better: Better = "higher"
@@ -278,7 +278,7 @@ def _interval(metric: Metric, rows: Sequence[Scored], *, seed: int) -> Interval 
         values: list[float] = matrix[:, 0].tolist()
         binary = all(value in {0.0, 1.0} for value in values)
         return statistics.mean_estimate(
-            values, clusters, strata=strata, bounds=lambda: _columns(_ends(metric, rows)), seed=seed, binary=binary
+            values, clusters, strata=strata, bounds=lambda: first_columns(_ends(metric, rows)), seed=seed, binary=binary
         ).interval
     # Rows are places in a matrix that also holds those of the ends, so that a draw is one step of numpy.
     ends, count = _ends(metric, rows), len(matrix)
@@ -316,6 +316,6 @@ def stacked(*matrices: Matrix) -> Matrix:
     return np.vstack(matrices)
 
 
-def _columns(ends: tuple[Matrix, Matrix] | None) -> tuple[list[float], list[float]] | None:
+def first_columns(ends: tuple[Matrix, Matrix] | None) -> tuple[list[float], list[float]] | None:
     """The first column of each matrix."""
     return None if ends is None else (ends[0][:, 0].tolist(), ends[1][:, 0].tolist())

@@ -22,9 +22,6 @@ from .classification import recall as recall
 from .classification import roc_area as roc_area
 from .comparison import Comparison as Comparison
 from .comparison import Verdict as Verdict
-from .comparison import bounded_means as bounded_means
-from .comparison import bounded_statistics as bounded_statistics
-from .comparison import bounded_totals as bounded_totals
 from .comparison import compare_paired as compare_paired
 from .comparison import compare_statistics as compare_statistics
 from .comparison import compare_totals as compare_totals

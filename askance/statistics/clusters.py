@@ -129,7 +129,7 @@ def cluster_codes(
     Clusters are numbered stratum by stratum, both in the order of their names.
 
     Raises:
-        UsageError: clusters or strata and rows differ in number.
+        UsageError: clusters or strata and rows differ in number, or a name is NaN.
     """
     import numpy as np
 
@@ -137,6 +137,8 @@ def cluster_codes(
         if names is not None and len(names) != n:
             msg = f"{len(names)} {what} are given for {n} rows."
             raise UsageError(msg, hint="Give one for each row, such as the image it is about.")
+        if names is not None and any(name != name for name in names):  # NaN alone differs from itself
+            raise UsageError(f"nan is no name of one of the {what}.", hint="Give each row a text or a whole number.")
     keys = [*zip([0] * n if strata is None else strata, range(n) if clusters is None else clusters, strict=True)]
     ordered = sorted(set(keys), key=lambda key: (_sort_key(key[0]), _sort_key(key[1])))
     numbers = {key: number for number, key in enumerate(ordered)}

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeVar
 
+from askance.statistics.arguments import check_binary
 from askance.statistics.clusters import ClusterKey, cluster_rows, cluster_sums, mean_over_strata, sum_by_cluster
 from askance.statistics.estimate import DRAWS, Interval
 from askance.statistics.paired_tests import (
@@ -31,15 +32,7 @@ from askance.statistics.resampling import (
     resampled_sums,
     swapped_differences,
 )
-from askance.statistics.unseen import (
-    FigureOfSums,
-    Table,
-    difference_bounds,
-    is_empty,
-    unseen_mean,
-    unseen_rows,
-    unseen_totals,
-)
+from askance.statistics.unseen import Bounds, FigureOfSums, Table, is_empty, unseen_rows, unseen_totals
 
 if TYPE_CHECKING:
     from askance.statistics.clusters import Floats
@@ -47,7 +40,7 @@ if TYPE_CHECKING:
 Row = TypeVar("Row")
 
 Verdict = Literal["better", "worse", "tied", "undecided"]
-"""`undecided`: it would be another one if samples without an answer were counted otherwise; see `settled`."""
+"""`undecided`: it would be another one in the worst or the best case of the answers that are lacking; see `settled`."""
 
 Ground = Literal["compared", "no pairs", "one cluster", "no difference", "no spread", "no value"]
 """Why a verdict is what it is: all but `compared` are tied because nothing could tell the two apart.
@@ -93,10 +86,9 @@ class Comparison:
     family: int = 1
     """Number of comparisons for which p was adjusted by Holm's method."""
 
-    @property
-    def unbounded(self) -> bool:
-        """Whether there is no interval because all clusters agree, so that it takes bounds to have one."""
-        return self.interval is None and self.ground in ("no spread", "no difference")
+    def with_lower_better(self) -> Comparison:
+        """The same of a figure of which lower values are better."""
+        return with_verdict(replace(self, higher_is_better=False))
 
     def sentence(
         self, name_a: str, name_b: str, metric: str, *, unit: Literal["%", ""] = "%", cluster: str = "image"
@@ -114,12 +106,10 @@ class Comparison:
         return f"{name_a} and {name_b} are tied on {metric} at this size: {evidence}. {self._power_sentence(unit)}"
 
     def _evidence(self, unit: str) -> str:
-        if self.ground not in ("compared", "no spread"):
-            return f" ({_WHY[self.ground]})"
+        why = "" if self.ground == "compared" else _WHY[self.ground]
         among = f", adjusted for {self.family} comparisons" if self.family > 1 else ""
-        test = "" if self.p is None else f"{_NAMES[self.test]}, p {_p(self.p)}{among}"
-        limits = _WHY["no spread"] if self.ground == "no spread" else _limits(self.interval, unit)
-        return f" ({'; '.join(part for part in (limits, test) if part)})"
+        test = "" if self.p is None or self.ground == "no difference" else f"{_NAMES[self.test]}, p {_p(self.p)}{among}"
+        return f" ({'; '.join(filter(None, (why, _limits(self.interval, unit), test)))})"
 
     def _power_sentence(self, unit: str) -> str:
         if self.detectable is None:
@@ -147,21 +137,23 @@ def compare_paired(
     seed: int,
     strata: Sequence[ClusterKey] | None = None,
     binary: bool = False,
-    higher_is_better: bool = True,
+    bounds: Bounds[float] | None = None,
     draws: int = DRAWS,
 ) -> Comparison:
     """Compare the means of `a` and `b`, two systems' scores of the same samples, at a level of 0.05.
 
     Where scores are 0 or 1 (`binary`) and no two samples share a cluster, McNemar's exact test with Tango's score
     interval; otherwise the sign-flip test by cluster with the paired cluster bootstrap. With `strata` the means are
-    plain means of theirs, and the test is the sign-flip test. Where all clusters agree on other scores there is no
-    interval; `bounded_means` gives one.
+    plain means of theirs, and the test is the sign-flip test. Where all clusters agree on other scores, the interval is
+    that of clusters that were not seen, which needs `bounds`: what each sample could score at least and at most.
 
     Raises:
-        UsageError: the two are not equally long, a score is not finite, or clusters or strata and rows differ in
-            number.
+        UsageError: the two are not equally long, a score or a bound is not finite, a score is neither 0 nor 1 though
+            `binary`, or clusters or strata and rows differ in number.
     """
     differences = paired_differences(a, b)
+    if binary:
+        check_binary([*a, *b], hint="Leave out `binary` where samples can be partly right.")
     groups = sum_by_cluster(differences, clusters, strata)
     above, below = sum(d > 0 for d in differences), sum(d < 0 for d in differences)
     exact = binary and groups.one_row_each and len(groups.strata) == 1
@@ -173,7 +165,7 @@ def compare_paired(
         interval=paired_score_interval(above, below, len(a))
         if exact and differences
         else paired_cluster_bootstrap(
-            a, b, clusters, seed=seed, strata=strata, bounds=(lambda: _shares(a)) if binary else None, draws=draws
+            a, b, clusters, seed=seed, strata=strata, bounds=(lambda: _shares(a)) if binary else bounds, draws=draws
         ),
         p=mcnemar_exact(above, below) if exact else sign_flip(differences, clusters, seed=seed, strata=strata),
         test="mcnemar exact" if exact else "sign flip",
@@ -181,7 +173,6 @@ def compare_paired(
         n_clusters=len(groups.sums),
         discordant=(above, below),
         detectable=smallest_detectable_difference(differences, clusters, strata=strata, binary=binary),
-        higher_is_better=higher_is_better,
     )
     return _with_ground(
         comparison,
@@ -208,15 +199,15 @@ def compare_statistics(
     seed: int,
     clusters: Sequence[ClusterKey] | None = None,
     strata: Sequence[ClusterKey] | None = None,
-    higher_is_better: bool = True,
+    bounds: Bounds[Row] | None = None,
     draws: int = DRAWS,
 ) -> Comparison:
     """Compare a figure of whole sets of rows, such as an F1, at a level of 0.05.
 
     Rows of the two systems are swapped cluster by cluster for the test, and resampled together for the interval;
     `statistic` is called four times a draw, for each stratum if there are any. `compare_totals` does the same for
-    figures of sums, much faster. Where all draws give one difference there is no interval; `bounded_statistics` gives
-    one.
+    figures of sums, much faster. Where all draws give one difference, the interval is that of clusters that were not
+    seen, which needs `bounds`: the rows as they would be at either end of the scale.
 
     Raises:
         UsageError: the two are not equally long, or clusters or strata and rows differ in number.
@@ -233,22 +224,24 @@ def compare_statistics(
         figures = paired_statistics(statistic, a, b, clusters=clusters, strata=strata, seed=seed, draws=draws)
         p = swap_test(statistic, a, b, clusters=clusters, strata=strata, seed=seed, draws=draws)
     interval = percentile_interval(figures, level=0.95)
-    unbounded = is_empty(interval)
+    agree = is_empty(interval)
+    if agree:
+        ends = None if bounds is None else bounds()
+        interval = ends and _unseen_statistics(statistic, (a, b), ends, clusters=clusters, strata=strata)
     comparison = Comparison(
         figure_a=mean_over_strata(statistic, a, rows) if a else None,
         figure_b=mean_over_strata(statistic, b, rows) if a else None,
         difference=difference,
-        interval=None if unbounded else interval,
+        interval=interval,
         p=p,
         test="swap",
         n=len(a),
         n_clusters=sum(map(len, indices)),
         discordant=(0, 0),
         detectable=_detectable([figure for figure in figures if figure is not None]),
-        higher_is_better=higher_is_better,
     )
     same = all(left == right for left, right in zip(a, b, strict=True))
-    return _with_ground(comparison, same=same, alone=alone, unbounded=unbounded)
+    return _with_ground(comparison, same=same, alone=alone, unbounded=agree and interval is None)
 
 
 def compare_totals(
@@ -259,10 +252,10 @@ def compare_totals(
     seed: int,
     clusters: Sequence[ClusterKey] | None = None,
     strata: Sequence[ClusterKey] | None = None,
-    higher_is_better: bool = True,
+    bounds: Callable[[], tuple[Table, Table] | None] | None = None,
     draws: int = DRAWS,
 ) -> Comparison:
-    """`compare_statistics` for a figure of the sums of rows, computed on whole arrays; see also `bounded_totals`.
+    """`compare_statistics` for a figure of the sums of rows, computed on whole arrays.
 
     Raises:
         UsageError: the two are not equally long, or clusters or strata and rows differ in number.
@@ -284,62 +277,35 @@ def compare_totals(
     swapped = swapped_differences(figure, left, right, seed=seed, draws=draws) if enough else figures
     threshold = abs(figure_a - figure_b) * (1 - 1e-9)
     interval = percentile_interval(figures, level=0.95)
-    unbounded = is_empty(interval)
+    agree = is_empty(interval)
+    if agree:
+        ends = None if bounds is None else bounds()
+        interval = ends and _unseen_totals(figure, (a, b), ends, clusters=clusters, strata=strata)
     comparison = Comparison(
         figure_a=None if math.isnan(figure_a) else figure_a,
         figure_b=None if math.isnan(figure_b) else figure_b,
         difference=difference,
-        interval=None if unbounded else interval,
+        interval=interval,
         p=(1 + int((~(abs(swapped) < threshold)).sum())) / (1 + draws),
         test="swap",
         n=len(a),
         n_clusters=sum(map(len, left)),
         discordant=(0, 0),
         detectable=_detectable(figures[~np.isnan(figures)].tolist()),
-        higher_is_better=higher_is_better,
     )
     same = bool((np.asarray(a) == np.asarray(b)).all())
-    return _with_ground(comparison, same=same, alone=alone, unbounded=unbounded)
+    return _with_ground(comparison, same=same, alone=alone, unbounded=agree and interval is None)
 
 
-def bounded_means(
-    comparison: Comparison,
-    a: Sequence[float],
-    b: Sequence[float],
-    *,
-    ends: tuple[Sequence[float], Sequence[float]],
-    clusters: Sequence[ClusterKey] | None = None,
-    strata: Sequence[ClusterKey] | None = None,
-) -> Comparison:
-    """A comparison of means that lacks bounds, with the interval that they give and the verdict that follows.
-
-    Args:
-        comparison: of `compare_paired`, with the samples as they were given there.
-        a: scores of the one system.
-        b: scores of the other.
-        ends: the scores that the samples have at one end of the scale, and those at the other.
-        clusters: of the samples.
-        strata: of the samples.
-    """
-    bounds = difference_bounds(a, b, ends)
-    differences = paired_differences(a, b)
-    return _bounded(
-        comparison,
-        bounds and unseen_mean(differences, bounds, clusters=clusters, strata=strata, level=0.95),
-    )
-
-
-def bounded_totals(
-    comparison: Comparison,
-    a: Table,
-    b: Table,
-    *,
+def _unseen_totals(
     figure: FigureOfSums,
+    sides: tuple[Table, Table],
     ends: tuple[Table, Table],
-    clusters: Sequence[ClusterKey] | None = None,
-    strata: Sequence[ClusterKey] | None = None,
-) -> Comparison:
-    """`bounded_means` for a comparison of `compare_totals`."""
+    *,
+    clusters: Sequence[ClusterKey] | None,
+    strata: Sequence[ClusterKey] | None,
+) -> Interval | None:
+    """`unseen_totals` of the difference between two systems."""
     import numpy as np
 
     def difference(sums: Floats) -> Floats:
@@ -347,39 +313,26 @@ def bounded_totals(
         return figure(sums[..., :columns]) - figure(sums[..., columns:])
 
     # What was not seen may be wrong in the one system and right in the other, or the other way round.
-    rows, low, high = (np.hstack([np.asarray(side) for side in pair]) for pair in ((a, b), ends, ends[::-1]))
-    return _bounded(
-        comparison, unseen_totals(difference, rows, (low, high), clusters=clusters, strata=strata, level=0.95)
-    )
+    rows, low, high = (np.hstack([np.asarray(side) for side in pair]) for pair in (sides, ends, ends[::-1]))
+    return unseen_totals(difference, rows, (low, high), clusters=clusters, strata=strata, level=0.95)
 
 
-def bounded_statistics(
-    comparison: Comparison,
-    a: Sequence[Row],
-    b: Sequence[Row],
-    *,
+def _unseen_statistics(
     statistic: Callable[[Sequence[Row]], float | None],
+    sides: tuple[Sequence[Row], Sequence[Row]],
     ends: tuple[Sequence[Row], Sequence[Row]],
-    clusters: Sequence[ClusterKey] | None = None,
-    strata: Sequence[ClusterKey] | None = None,
-) -> Comparison:
-    """`bounded_means` for a comparison of `compare_statistics`."""
+    *,
+    clusters: Sequence[ClusterKey] | None,
+    strata: Sequence[ClusterKey] | None,
+) -> Interval | None:
+    """`unseen_rows` of the difference between two systems."""
 
     def difference(pairs: Sequence[tuple[Row, Row]]) -> float | None:
         one, other = statistic([pair[0] for pair in pairs]), statistic([pair[1] for pair in pairs])
         return None if one is None or other is None else one - other
 
-    rows, low, high = ([*zip(*pair, strict=True)] for pair in ((a, b), ends, ends[::-1]))
-    return _bounded(
-        comparison, unseen_rows(difference, rows, (low, high), clusters=clusters, strata=strata, level=0.95)
-    )
-
-
-def _bounded(comparison: Comparison, interval: Interval | None) -> Comparison:
-    if interval is None:
-        return comparison
-    ground = "compared" if comparison.ground == "no spread" else comparison.ground
-    return with_verdict(replace(comparison, interval=interval, ground=ground))
+    rows, low, high = ([*zip(*pair, strict=True)] for pair in (sides, ends, ends[::-1]))
+    return unseen_rows(difference, rows, (low, high), clusters=clusters, strata=strata, level=0.95)
 
 
 def _with_ground(comparison: Comparison, *, same: bool, alone: bool, unbounded: bool) -> Comparison:
@@ -428,9 +381,9 @@ def holm_adjusted(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
     )
 
 
-def settled(comparison: Comparison, ways: Sequence[Comparison]) -> Comparison:
-    """The comparison, undecided unless its verdict is that of the same comparison counted in other ways."""
-    alike = all(way.verdict == comparison.verdict for way in ways)
+def settled(comparison: Comparison, cases: Sequence[Comparison]) -> Comparison:
+    """The comparison, undecided where the verdict is another one in a case, such as the worst and the best."""
+    alike = all(case.verdict == comparison.verdict for case in cases)
     return comparison if alike else replace(comparison, verdict="undecided")
 
 

@@ -65,10 +65,11 @@ def paired_score_interval(b: int, c: int, n: int, *, level: float = LEVEL) -> In
     at (n − z²) / (n + z²).
 
     Raises:
-        UsageError: a count is negative, there are more discordant samples than samples or none at all, or `level` is
-            not between 0 and 1.
+        UsageError: one of the three is no count, there are more discordant samples than samples or none at all, or
+            `level` is not between 0 and 1.
     """
-    if min(b, c) < 0 or b + c > n or not n:
+    check_counts(b, c, n)
+    if b + c > n or not n:
         msg = f"{b!r} and {c!r} of {n!r} are no discordant samples."
         raise UsageError(msg, hint="Give three counts, the last at least as large as the sum of the others.")
     z = two_sided_z(level)

@@ -1,11 +1,12 @@
-"""What clusters that were not drawn may hold, where all that were drawn agree.
+"""Intervals where all clusters agree, by pseudo-observations.
 
-Resampling clusters that agree gives the same figure again and again, and its interval has no width. Yet a kind of
-cluster that none of `n` shows may still be as frequent as Wilson's upper limit of a share of 0 says: z² / (n + z²).
-That is the share that z² more clusters would have (3.84 at 95 %), so the interval here reaches from the figure with so
-many clusters more at their worst to that with so many at their best. Pseudo-observations of this kind are Agresti and
-Coull's (1998, *The American Statistician* 52:119-126). Of right-or-wrong answers it is Wilson's interval (1927), and of
-their paired difference Tango's (1998), both where all agree; any other score needs bounds, and has none without them.
+Resampling clusters that agree gives the same figure again and again, and an interval without width. Yet clusters of
+another kind, of which none is among the `n` seen, may be as frequent as the upper limit of Wilson's interval for 0 of
+`n`: z² / (n + z²). That is the share of z² clusters (3.84 at 95 %) that are added to them. So the interval reaches from
+the figure with z² pseudo-observations at the one end of the scale to that with as many at the other, as in Agresti and
+Coull (1998, *The American Statistician* 52:119-126). For right-or-wrong answers this is Wilson's interval (1927), and
+for their paired difference Tango's (1998), both where all agree. Any other score needs bounds, and has no interval
+without them. Columns of counts are then weighted counts, whose figures take fractions.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
+from askance.statistics.arguments import finite_array
 from askance.statistics.clusters import cluster_rows, cluster_sums, mean_over_strata
 from askance.statistics.estimate import Interval, two_sided_z
 
@@ -71,10 +73,15 @@ def unseen_mean(
 def difference_bounds(
     a: Sequence[float], b: Sequence[float], ends: tuple[Sequence[float], Sequence[float]] | None
 ) -> tuple[list[float], list[float]] | None:
-    """The least and the largest difference of each pair; None without bounds, or where a score lies outside of them."""
+    """The least and the largest difference of each pair; None without bounds, or where a score lies outside of them.
+
+    Raises:
+        UsageError: a bound is not finite.
+    """
     if ends is None:
         return None
-    least, most = ([end(pair) for pair in zip(*ends, strict=True)] for end in (min, max))
+    pairs = [*zip(*(finite_array(end).tolist() for end in ends), strict=True)]
+    least, most = [min(pair) for pair in pairs], [max(pair) for pair in pairs]
     if not all(low <= score <= high for side in (a, b) for low, score, high in zip(least, side, most, strict=True)):
         return None
     widths = [high - low for low, high in zip(least, most, strict=True)]

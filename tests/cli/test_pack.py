@@ -114,7 +114,7 @@ def test_a_pack_that_follows_from_its_records(run: Path, askance: Command, repla
     assert done.code == 0
     assert "✓ run-b (tests/odd): 6 samples read and scored again, 6 records verified\n" in done.out
     assert "It is not signed.\n" in done.out
-    assert "everything in it follows from its records.\n" in done.out
+    assert "all that is derived in it follows from its records.\n" in done.out
     assert "No pack can show that a model wrote the replies" in done.out
 
 
@@ -169,6 +169,10 @@ def _bound(form: Form) -> Form:
 DESCRIPTIONS: dict[str, tuple[Callable[[Form], Form], str]] = {
     "interval": (_interval, "accuracy, interval, low was 0.999 and is "),
     "bound": (_bound, "accuracy, if wrong was 0.5 and is "),
+    "samples": (
+        lambda form: {"figures": [{**each, "samples": 7} for each in form["figures"]]},
+        "accuracy, samples was 7 and is 6",
+    ),
     "totals": (lambda form: {"totals": {**form["totals"], "outcomes": {"answered": 70}}}, "its totals are not those"),
 }
 
@@ -369,6 +373,7 @@ def test_without_a_digest_a_record_that_nothing_rests_on_is_told(run: Path, aska
 
     assert done.code == 1
     assert "    nothing rests on 1 of its records, and run.json has no digest of the samples\n" in done.out
+    assert done.out.count("nothing rests on") == 1
 
 
 def test_records_beyond_those_of_its_samples_are_counted(run: Path, askance: Command, replay: Command) -> None:
@@ -384,7 +389,7 @@ def test_records_beyond_those_of_its_samples_are_counted(run: Path, askance: Com
     done = replay("runs.pack")
     assert done.code == 0, done.out
     assert "    nothing rests on 1 of its records\n" in done.out
-    assert "everything in it follows from its records; nothing rests on 1 of them.\n" in done.out
+    assert "all that is derived in it follows from its records; nothing rests on 1 of them.\n" in done.out
 
 
 def test_what_is_only_claimed_is_said_of_each_file(run: Path, askance: Command, replay: Command) -> None:
@@ -399,7 +404,7 @@ def test_what_is_only_claimed_is_said_of_each_file(run: Path, askance: Command, 
     assert "  run.json · follows: figures, totals, hash of the configuration · claimed: dates, " in done.err
     assert "dates" in form["files"]["run.json"]["claimed"]
     assert "figures" in form["files"]["run.json"]["derived"]
-    assert "    no request was made with wise.json.prompt, as run.json has it\n" in done.out
+    assert "    run.json names no prompt wise.json.prompt\n" in done.out
     assert form["runs"][0]["unused_prompts"] == ["wise.json.prompt"]
 
 
@@ -412,6 +417,17 @@ def test_a_picture_has_the_digest_of_its_name(run: Path, askance: Command, repla
 
     assert (done.code, done.out) == (2, "")
     assert "was changed: 'images/0000" in done.err
+
+
+def test_a_ranking_that_no_sample_has_is_seen(run: Path, askance: Command, replay: Command) -> None:
+    askance("pack", RUN)
+    name = f"runs/{RUN}/rankings/{'0' * 64}.json"
+    rewritten(Path("runs.pack"), lambda pack: {**pack, name: b'{"ids": [], "scores": []}'})
+
+    done = replay("runs.pack")
+
+    assert done.code == 1
+    assert f"    1 of its rankings is of no sample: '{'0' * 64}.json'\n" in done.out
 
 
 # --- what strangers put into a pack ---
@@ -440,6 +456,10 @@ MANIFESTS: dict[str, tuple[Callable[[Form], object], str]] = {
     "a run of another type": (lambda form: {**form, "runs": [1]}, "runs[0]: 1 is not of type 'string'"),
     "a run twice": (lambda form: {**form, "runs": [RUN, RUN]}, "has non-unique elements"),
     "another run": (lambda form: {**form, "runs": ["../x"]}, "names the run '../x', which is not in it"),
+    "files of a run that it does not name": (
+        lambda form: {**form, "files": {**form["files"], "runs/other/samples.jsonl": "0" * 64}},
+        "holds 'runs/other/samples.jsonl' of a run that it does not name",
+    ),
     "files of another type": (lambda form: {**form, "files": [1]}, "files: [1] is not of type 'object'"),
     "no digest": (lambda form: {**form, "files": {"tables/x": 3}}, "files.tables/x: 3 is not of type 'string'"),
     "another format": (lambda form: {**form, "format": 2}, "has the format 2, and this is askance for format 1"),

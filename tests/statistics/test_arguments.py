@@ -52,6 +52,9 @@ COUNTS: dict[str, Callable[[Any], object]] = {
     "sensitivity": lambda odd: _card(odd).sensitivity,
     "mcnemar, b": lambda odd: s.mcnemar_exact(odd, 3),
     "mcnemar, c": lambda odd: s.mcnemar_exact(3, odd),
+    "score interval, b": lambda odd: s.paired_score_interval(odd, 1, 9),
+    "score interval, c": lambda odd: s.paired_score_interval(1, odd, 9),
+    "score interval, n": lambda odd: s.paired_score_interval(1, 1, odd),
     "categories": lambda odd: s.gwet_ac1([[0, 1]], categories=odd),
     "table": lambda odd: s.chi_squared([[odd, 3], [4, 5]]),
     "draws": lambda odd: s.bootstrap_mean([0.0, 1.0], seed=1, draws=odd),
@@ -131,6 +134,10 @@ NUMBERS: dict[str, Callable[[Any], object]] = {
     "powered, truth": lambda odd: s.prediction_powered_mean([odd, 1.0], scores(0.0, 1.0), scores(0.0, 1.0)),
     "powered, labelled": lambda odd: s.prediction_powered_mean([0.0, 1.0], scores(odd, 1.0), scores(0.0, 1.0)),
     "powered, others": lambda odd: s.prediction_powered_mean([0.0, 1.0], scores(0.0, 1.0), scores(odd, 1.0)),
+    "bounds": lambda odd: s.mean_estimate([0.5, 0.5], seed=1, bounds=lambda: ([0.0, 0.0], [1.0, odd])),
+    "bounds of a comparison": lambda odd: s.compare_paired(
+        [0.5] * 2, [0.25] * 2, seed=1, bounds=lambda: ([0.0, 0.0], [odd, 1.0])
+    ),
     "vectors": lambda odd: s.linkage_clusters([np.array([odd, 1], np.float16)] * 3, 2),
 }
 
@@ -150,6 +157,7 @@ RIGHT_OR_WRONG: dict[str, Callable[[Any], object]] = {
     "errors of a": lambda odd: s.error_independence([odd, True], [True, True], seed=1),
     "errors of b": lambda odd: s.error_independence([True, True], [odd, True], seed=1),
     "labels of people": lambda odd: s.clustered_rogan_gladen(scores(0, 1), scores(0, 1), [odd, True], seed=1),
+    "compared": lambda odd: s.compare_paired([1.0, 1.0], [odd, 0.0], seed=1, binary=True),
     "verdicts of a judge": lambda odd: s.mean_estimate([odd, 1.0], seed=1, binary=True),
 }
 
@@ -191,3 +199,12 @@ def test_a_statistic_without_a_number_has_no_value(odd: float) -> None:
     assert s.swap_test(statistic, [1.0, 0.0, 0.0], [0.0, 0.0, 0.0], seed=1) is None
     interval = s.cluster_bootstrap(statistic, [1.0, *[0.0] * 9], seed=1, draws=200)
     assert interval is None or (interval.low, interval.high) == (0, 0)
+
+
+@pytest.mark.parametrize("what", ["clusters", "strata"])
+def test_a_missing_name_is_no_cluster_of_its_own(what: str) -> None:
+    """As tables have it where a group is not given."""
+    names: Any = {what: ["a", NAN, float("nan"), "b"]}
+
+    with pytest.raises(UsageError, match=rf"^nan is no name of one of the {what}\."):
+        s.bootstrap_mean([0.0, 1.0, 1.0, 0.0], seed=1, **names)

@@ -105,7 +105,7 @@ def test_verdicts(a: list[int], b: list[int], verdict: str, ground: str) -> None
 
 
 def test_of_errors_fewer_are_better() -> None:
-    assert compare_paired(*CLEAR, seed=1, binary=True, higher_is_better=False).verdict == "worse"
+    assert compare_paired(*CLEAR, seed=1, binary=True).with_lower_better().verdict == "worse"
 
 
 def test_a_comparison_in_numbers() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import combinations
 from typing import TYPE_CHECKING, Literal
 
@@ -12,19 +12,19 @@ from askance.amounts import many
 from askance.chains.link import link_named
 from askance.errors import UsageError
 from askance.evals.analysis.configuration import difference_rows, differences
-from askance.evals.analysis.either_way import (
+from askance.evals.analysis.links import compare_links, differing_links, said_by_links
+from askance.evals.analysis.missing_answers import (
     LACKING,
-    Counts,
     NoAnswer,
+    NoAnswerCounts,
     counts_by_reason,
     in_words,
     lacks_samples,
     no_answer_of,
     way_out,
 )
-from askance.evals.analysis.links import compare_links, differing_links, said_by_links
 from askance.evals.catalog import task_of
-from askance.evals.metric import ends_of_rows, stacked
+from askance.evals.metric import ends_of_rows, first_columns, stacked
 from askance.evals.report.html import render
 from askance.evals.scorer import bounds_of, ends_of
 from askance.evals.tables import NONE, names_of, shown_value
@@ -32,9 +32,6 @@ from askance.models import Engine
 from askance.statistics import (
     Comparison,
     Verdict,
-    bounded_means,
-    bounded_statistics,
-    bounded_totals,
     compare_paired,
     compare_statistics,
     compare_totals,
@@ -160,25 +157,25 @@ class MetricComparison:
     """On how many samples the first is better, worse and equal; None for a metric that single samples do not have."""
     exploratory: bool = False
     """Whether the metric is neither the task's first nor one that was asked for. Then its p is not adjusted."""
-    no_answer: tuple[Counts, Counts] = ({}, {})
+    no_answer: tuple[NoAnswerCounts, NoAnswerCounts] = ({}, {})
     """By run, how many samples have no answer, by reason."""
-    ways: tuple[Comparison, ...] = ()
-    """The same comparison with samples that a run lacks an answer of counted against the first run, and for it. Empty
-    where neither run lacks any."""
-    ways_of_unread: tuple[Comparison, ...] = ()
-    """The same with replies without an answer counted both ways as well; not worked out where `exploratory`."""
+    worst_and_best: tuple[Comparison, ...] = ()
+    """The same comparison in the worst and in the best case for the first run: answers that a run lacks are counted
+    against it, and for it. Empty where neither run lacks any."""
+    worst_and_best_of_unread: tuple[Comparison, ...] = ()
+    """The same where replies without an answer are counted so as well; not worked out where `exploratory`."""
 
     @property
     def verdict(self) -> Verdict:
-        """That of the comparison: `undecided` where it is not the same in all `ways`."""
+        """That of the comparison: `undecided` where it is another one in the worst or the best case."""
         return self.comparison.verdict
 
     @property
     def holds_for_unread(self) -> bool | None:
         """Whether the verdict would stand however replies without an answer are counted; None if that is not known."""
-        if not self.ways_of_unread or self.verdict == "undecided":
+        if not self.worst_and_best_of_unread or self.verdict == "undecided":
             return None
-        return all(way.verdict == self.verdict for way in self.ways_of_unread)
+        return all(case.verdict == self.verdict for case in self.worst_and_best_of_unread)
 
     @property
     def sentence(self) -> str:
@@ -200,13 +197,13 @@ class MetricComparison:
         ]
 
     def _undecided(self) -> str:
-        against, for_it = self.ways
+        worst, best = self.worst_and_best
         one, other = self.names
         return (
             f"Which of {one} and {other} is better on {self.metric} is not decided: "
-            f"{', '.join(self._reasons(lacking=True))}. Over {many(against.n, 'sample')} "
-            f"{one} {self._range(against.figure_a, for_it.figure_a)}; "
-            f"{other} {self._range(for_it.figure_b, against.figure_b)}."
+            f"{', '.join(self._reasons(lacking=True))}. Over {many(worst.n, 'sample')} "
+            f"{one} {self._range(worst.figure_a, best.figure_a)}; "
+            f"{other} {self._range(best.figure_b, worst.figure_b)}."
         )
 
     def _range(self, wrong: float | None, right: float | None) -> str:
@@ -220,7 +217,7 @@ class MetricComparison:
         """What a reader has to know of the samples that the verdict counts as wrong without an answer to them."""
         if self.holds_for_unread is False:
             return f" The verdict rests on how these count: {', '.join(self._reasons(lacking=False))}."
-        reasons = self._reasons(lacking=True) if self.ways else []
+        reasons = self._reasons(lacking=True) if self.worst_and_best else []
         if self.holds_for_unread:
             reasons += self._reasons(lacking=False)
         return f" The verdict holds either way: {', '.join(reasons)}." if reasons else ""
@@ -243,17 +240,17 @@ class MetricComparison:
         return {
             "lacking": lacking,
             "unread": unread,
-            "ways": [_way_form(way) for way in self.ways],
+            "worst_and_best": [_case_form(case) for case in self.worst_and_best],
             "holds_for_unread": self.holds_for_unread,
         }
 
-    def _sides(self) -> Iterator[tuple[str, Counts]]:
+    def _sides(self) -> Iterator[tuple[str, NoAnswerCounts]]:
         return zip("ab", self.no_answer, strict=True)
 
 
-def _way_form(way: Comparison) -> JsonObject:
-    """What one way of counting samples without an answer gives."""
-    return {"figure_a": way.figure_a, "figure_b": way.figure_b, "p": way.p, "n": way.n, "verdict": way.verdict}
+def _case_form(case: Comparison) -> JsonObject:
+    """What the worst or the best case gives."""
+    return {"figure_a": case.figure_a, "figure_b": case.figure_b, "p": case.p, "n": case.n, "verdict": case.verdict}
 
 
 def _with_unit(value: float | None, *, percent: bool) -> str:
@@ -301,8 +298,8 @@ class RunsComparison:
         undecided = [each for each in self.metrics if each.verdict == "undecided"]
         for place, (name, run) in enumerate(zip(self.names, self.runs, strict=True)):
             sides = [each.no_answer[(each.a, each.b).index(place)] for each in undecided if place in (each.a, each.b)]
-            if any(words := [way_out(name, run, counts) for counts in sides]):
-                yield max(words, key=len)
+            if words := way_out(name, run, {reason for counts in sides for reason in counts}):
+                yield words
 
     @cached_property
     def said(self) -> tuple[SaidByLink, ...]:
@@ -440,38 +437,37 @@ def compare(
 
 
 def _adjusted(found: Sequence[MetricComparison]) -> Iterator[MetricComparison]:
-    """The comparisons with p adjusted for the family of those that are not exploratory, in each way of counting."""
+    """The comparisons with p adjusted for the family of those that are not exploratory, in each case."""
     family = [each for each in found if not each.exploratory]
     if len(family) < 2:
         yield from found
         return
     plain = holm_adjusted([each.comparison for each in family])
-    ways = [*zip(*(_family_in_ways(family, "ways")), strict=True)]
-    unread = [*zip(*(_family_in_ways(family, "ways_of_unread")), strict=True)]
+    cases = [*zip(*(_adjusted_case(family, place, "worst_and_best") for place in (0, 1)), strict=True)]
+    unread = [*zip(*(_adjusted_case(family, place, "worst_and_best_of_unread") for place in (0, 1)), strict=True)]
     adjusted = iter(
         replace(
             each,
             comparison=comparison,
-            ways=of_way if each.ways else (),
-            ways_of_unread=of_unread if each.ways_of_unread else (),
+            worst_and_best=of_lacking if each.worst_and_best else (),
+            worst_and_best_of_unread=of_unread if each.worst_and_best_of_unread else (),
         )
-        for each, comparison, of_way, of_unread in zip(family, plain, ways, unread, strict=True)
+        for each, comparison, of_lacking, of_unread in zip(family, plain, cases, unread, strict=True)
     )
     yield from (each if each.exploratory else next(adjusted) for each in found)
 
 
-def _family_in_ways(
-    family: Sequence[MetricComparison], name: Literal["ways", "ways_of_unread"]
-) -> Iterator[tuple[Comparison, ...]]:
-    """The family counted against the first run of each comparison, and for it; what nobody lacks counts as it is."""
-    for place in (0, 1):
-        ways = [getattr(each, name) for each in family]
-        yield holm_adjusted([way[place] if way else each.comparison for each, way in zip(family, ways, strict=True)])
+def _adjusted_case(
+    family: Sequence[MetricComparison], place: int, name: Literal["worst_and_best", "worst_and_best_of_unread"]
+) -> tuple[Comparison, ...]:
+    """The family in the worst (0) or the best case (1) for the first run of each; what nobody lacks counts as it is."""
+    cases = [getattr(each, name) for each in family]
+    return holm_adjusted([case[place] if case else each.comparison for each, case in zip(family, cases, strict=True)])
 
 
 def _settled(found: Iterator[MetricComparison]) -> Iterator[MetricComparison]:
-    """The comparisons, undecided where the verdict is not the same in all ways of counting what a run lacks."""
-    return (replace(each, comparison=settled(each.comparison, each.ways)) for each in found)
+    """The comparisons, undecided where the verdict is another one in the worst or the best case."""
+    return (replace(each, comparison=settled(each.comparison, each.worst_and_best)) for each in found)
 
 
 def _names(runs: Sequence[Run]) -> tuple[str, ...]:
@@ -579,7 +575,7 @@ def _compared(
     no_answer = tuple(counts_by_reason([row.no_answer[side] for row in of_two]) for side in (0, 1))
     reasons: set[NoAnswer] = {*no_answer[0], *no_answer[1]}
     lacking, unread = reasons & LACKING, reasons - LACKING
-    of_unread = bool(unread) and not exploratory
+    cases = partial(_worst_and_best, metric, of_two, scoring, seed=seed)
     return MetricComparison(
         a=places[0],
         b=places[1],
@@ -591,8 +587,8 @@ def _compared(
         by_sample=(above, below, comparison.n - above - below) if _by_itself(metric) else None,
         exploratory=exploratory,
         no_answer=(no_answer[0], no_answer[1]),
-        ways=tuple(_in_ways(metric, of_two, scoring, counted=lacking, seed=seed)) if lacking else (),
-        ways_of_unread=tuple(_in_ways(metric, of_two, scoring, counted=reasons, seed=seed)) if of_unread else (),
+        worst_and_best=cases(counted=lacking) if lacking else (),
+        worst_and_best_of_unread=cases(counted=reasons) if unread and not exploratory else (),
     )
 
 
@@ -603,10 +599,10 @@ def _of_two(row: _Row, places: tuple[int, int]) -> _Row:
     return replace(row, scores=(row.scores[one], row.scores[other]), no_answer=why)
 
 
-def _in_ways(
+def _worst_and_best(
     metric: Metric, rows: Sequence[_Row], scoring: Scorer, *, counted: Collection[NoAnswer], seed: int
-) -> Iterator[Comparison]:
-    """The comparison with samples counted against the first run, and for it.
+) -> tuple[Comparison, Comparison]:
+    """The comparison in the worst and in the best case for the first run.
 
     Args:
         metric: that is compared.
@@ -616,9 +612,12 @@ def _in_ways(
         seed: of the resampling.
     """
     about = [row for row in rows if row.counted or (any(row.no_answer) and {*row.no_answer} <= {*counted, None})]
-    for against in (True, False):
-        ways = [_counted_so(row, scoring, counted=counted, against=against) for row in about]
-        yield _tested(metric, [row for row in ways if all(map(metric.covers, row.scores))], scoring, seed=seed)
+
+    def case(*, against: bool) -> Comparison:
+        scored = [_counted_so(row, scoring, counted=counted, against=against) for row in about]
+        return _tested(metric, [row for row in scored if all(map(metric.covers, row.scores))], scoring, seed=seed)
+
+    return case(against=True), case(against=False)
 
 
 def _counted_so(row: _Row, scoring: Scorer, *, counted: Collection[NoAnswer], against: bool) -> _Row:
@@ -634,61 +633,49 @@ def _counted_so(row: _Row, scoring: Scorer, *, counted: Collection[NoAnswer], ag
 
 def _tested(metric: Metric, rows: Sequence[_Row], scoring: Scorer, *, seed: int) -> Comparison:
     """Two runs compared by the scores of rows, which all have the metric."""
-    if not rows:
-        return compare_paired([], [], seed=seed, higher_is_better=metric.better == "higher")
+    found = _compared_by(metric, rows, scoring, seed=seed) if rows else compare_paired([], [], seed=seed)
+    return found if metric.better == "higher" else found.with_lower_better()
+
+
+def _compared_by(metric: Metric, rows: Sequence[_Row], scoring: Scorer, *, seed: int) -> Comparison:
+    """`_tested`, as if higher values were better."""
     one, other = [row.scores[0] for row in rows], [row.scores[1] for row in rows]
-    clusters, strata, higher = [row.sample.cluster for row in rows], metric.strata_of(one), metric.better == "higher"
+    clusters, strata = [row.sample.cluster for row in rows], metric.strata_of(one)
     a, b = metric.matrix(one), metric.matrix(other)
     if metric.of_sums is not None:
-        found = compare_totals(
-            metric.totalled, a, b, seed=seed, clusters=clusters, strata=strata, higher_is_better=higher
+        return compare_totals(
+            metric.totalled,
+            a,
+            b,
+            seed=seed,
+            clusters=clusters,
+            strata=strata,
+            bounds=partial(_ends, metric, rows, scoring),
         )
-        ends = _ends(metric, rows, scoring) if found.unbounded else None
-        if ends is None:
-            return found
-        return bounded_totals(found, a, b, figure=metric.totalled, ends=ends, clusters=clusters, strata=strata)
     if metric.statistic is None:
         left: list[float] = a[:, 0].tolist()
         right: list[float] = b[:, 0].tolist()
-        binary = all(value in {0.0, 1.0} for value in (*left, *right))
-        found = compare_paired(left, right, clusters, seed=seed, strata=strata, binary=binary, higher_is_better=higher)
-        ends = _ends(metric, rows, scoring) if found.unbounded else None
-        if ends is None:
-            return found
-        least, most = ends[0][:, 0].tolist(), ends[1][:, 0].tolist()
-        return bounded_means(found, left, right, ends=(least, most), clusters=clusters, strata=strata)
-    return _statistics_compared(metric, rows, scoring, seed=seed)
-
-
-def _statistics_compared(metric: Metric, rows: Sequence[_Row], scoring: Scorer, *, seed: int) -> Comparison:
-    """`_tested` for a metric with a statistic of its own: rows are places in a matrix of all scores."""
-    count = len(rows)
-    clusters = [row.sample.cluster for row in rows]
-    scores = [*(row.scores[0] for row in rows), *(row.scores[1] for row in rows)]
-    strata = metric.strata_of(scores[:count])
-    whole = metric.matrix(scores)
-    places = [range(start * count, (start + 1) * count) for start in range(4)]
-    found = compare_statistics(
+        return compare_paired(
+            left,
+            right,
+            clusters,
+            seed=seed,
+            strata=strata,
+            binary=all(value in {0.0, 1.0} for value in (*left, *right)),
+            bounds=lambda: first_columns(_ends(metric, rows, scoring)),
+        )
+    # Rows are places in a matrix that also holds those of the ends, so that a draw is one step of numpy.
+    ends = _ends(metric, rows, scoring)
+    whole = stacked(a, b, *(ends or ()))
+    places = [range(start * len(rows), (start + 1) * len(rows)) for start in range(4)]
+    return compare_statistics(
         lambda drawn: metric.figured(whole[list(drawn)]),
         places[0],
         places[1],
         seed=seed,
         clusters=clusters,
         strata=strata,
-        higher_is_better=metric.better == "higher",
-    )
-    ends = _ends(metric, rows, scoring) if found.unbounded else None
-    if ends is None:
-        return found
-    wider = stacked(whole, *ends)
-    return bounded_statistics(
-        found,
-        places[0],
-        places[1],
-        statistic=lambda drawn: metric.figured(wider[list(drawn)]),
-        ends=(places[2], places[3]),
-        clusters=clusters,
-        strata=strata,
+        bounds=None if ends is None else lambda: (places[2], places[3]),
     )
 
 

@@ -283,6 +283,13 @@ def _manifest(content: bytes, path: Path) -> Mapping[str, Any]:
                 f"The manifest of the pack {str(path)!r} names the run {shortened(run, 80)!r}, which is not in it.",
                 hint="Get it anew from whoever made it.",
             )
+    of_runs = [name for name in form["files"] if name.startswith("runs/")]
+    stray = next((name for name in of_runs if name.split("/")[1] not in form["runs"]), None)
+    if stray is not None:
+        raise UsageError(
+            f"The manifest of the pack {str(path)!r} holds {_short(stray)!r} of a run that it does not name.",
+            hint="Get it anew from whoever made it.",
+        )
     return form
 
 

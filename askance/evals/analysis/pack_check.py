@@ -17,7 +17,8 @@ from askance.evals.analysis.rescore import RerunOutcome, read_again, rerun, resc
 from askance.evals.catalog import packaged
 from askance.evals.completeness import NO_DIGEST, completeness, unused_records
 from askance.evals.metric import STATISTICS, with_older_interval
-from askance.evals.run_format import CALLS, PROMPTS, SCORES, ScoreLine, lines_of
+from askance.evals.ranking import place_of_ranking
+from askance.evals.run_format import CALLS, PROMPTS, RANKINGS, SCORES, ScoreLine, lines_of
 from askance.evals.tables import task_tables
 from askance.evals.yaml_task import task_from_form
 from askance.nodes.reply import READERS
@@ -56,6 +57,7 @@ FILES: Mapping[str, FileOrigin] = {
             "number and digest of the samples",
             "origin",
             "seed",
+            "counters",
         ),
     ),
     "samples.jsonl": FileOrigin(
@@ -196,13 +198,13 @@ async def _checked(run: Run, tasks: Mapping[str, type[Task]], *, again: bool) ->
         found = await _read(run, task)
         try:
             answers, figures = await rescored(run, task)
-            figures, older = _as_figured_by(run, figures)
+            figures, older = _with_intervals_of(run, figures)
             differences += [*_scores(run.answers, answers), *_figures(run.figures, figures)]
             own = read = run.scored(answers, figures)
             unused = len(unused_records(run, answers))
             if found.different:
                 answers, figures = await rescored(run.scored(found.answers, figures), task)
-                figures, _ = _as_figured_by(run, figures)
+                figures, _ = _with_intervals_of(run, figures)
                 found.figures = list(_figures(own.figures, figures))
                 read = run.scored(answers, figures)
         except AskanceError as error:
@@ -234,7 +236,7 @@ async def _checked(run: Run, tasks: Mapping[str, type[Task]], *, again: bool) ->
     return own, read, checked
 
 
-def _as_figured_by(run: Run, figures: Sequence[Figure]) -> tuple[Sequence[Figure], int]:
+def _with_intervals_of(run: Run, figures: Sequence[Figure]) -> tuple[Sequence[Figure], int]:
     """The figures with the intervals of the run's version of the statistics, and how many of them are not today's."""
     if run.statistics >= STATISTICS:
         return figures, 0
@@ -323,11 +325,16 @@ def _records(run: Run) -> Iterator[str]:
 
 
 def _rankings(run: Run) -> Iterator[str]:
-    """What is wrong with the rankings: files that are missing or do not have the digest of their name."""
-    kept = ((answer.sample.id, answer.prediction.ranking) for answer in run.answers)
+    """What is wrong with the rankings: files that are missing, were changed, or that no sample has."""
+    kept = [(answer.sample.id, answer.prediction.ranking) for answer in run.answers]
     broken = [name for name, ranking in kept if ranking is not None and not ranking.whole]
     if broken:
         yield f"the rankings of {len(broken)} samples are missing or were changed, such as {_such_as(broken)}"
+    named = {place_of_ranking(ranking.digest) for _, ranking in kept if ranking is not None}
+    unnamed = [file.name for file in (run.path / RANKINGS).glob("*") if f"{RANKINGS}/{file.name}" not in named]
+    if unnamed:
+        of_none = "is of no sample" if len(unnamed) == 1 else "are of no sample"
+        yield f"{len(unnamed):,} of its rankings {of_none}: {_such_as(sorted(unnamed))}"
 
 
 def _scores(was: Sequence[SampleResult], now: Sequence[SampleResult]) -> Iterator[str]:
@@ -374,7 +381,7 @@ def _figures(was: Sequence[Figure], now: Sequence[Figure]) -> Iterator[str]:
             yield f"{name} is no metric of the task any more"
         elif name not in old:
             yield f"{name} is a metric that the pack does not have"
-        elif not _equal(old[name].value, new[name].value) or old[name].samples != new[name].samples:
+        elif not _equal(old[name].value, new[name].value):
             yield f"{name} was {_shown(old[name].value)} and is {_shown(new[name].value)}"
         else:
             yield from _parts(name, old[name].form(), new[name].form())

@@ -236,7 +236,7 @@ async def rescore(
     count = len(found.answers) if reread else 0
     lacks = whole.lacks
     if not whole.has_digest and (spare := unused_records(run, answers)):
-        lacks = (*lacks[:-1], f"{lacks[-1]}; nothing rests on {len(spare):,} of its records")
+        lacks = (*lacks, f"nothing rests on {len(spare):,} of its records")
     return RescoreResult(run=Run.open(run.path), reread=count, changed=changed, kept=kept, lacks=lacks)
 
 

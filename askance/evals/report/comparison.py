@@ -192,7 +192,7 @@ def comparison_page(
         noun=comparison.runs[0].noun,
         links=_links(comparison) if comparison.of_pictures else None,
         differing=_differing(comparison) if comparison.of_pictures and comparison.differing else None,
-        counts=[*counts_of(comparison)],
+        counts=[*counts_of(comparison), *_no_answers(comparison)],
         decided=[_verdict(each) for each in comparison.metrics[1:] if each.comparison.verdict != "tied"],
         tied=[_verdict(each) for each in comparison.metrics[1:] if each.comparison.verdict == "tied"],
         forest=[*_forest(comparison.metrics if two else headlines, two=two)],
@@ -290,6 +290,13 @@ def _changes_by_pair(report: ComparisonReport) -> Sortable:
         for (a, b), counts in report.changes().items()
     ]
     return Sortable(heads=("runs", *(_CHANGE_WORDS[change][1] for change in shown)), rows=rows)
+
+
+def _no_answers(comparison: RunsComparison) -> Iterator[str]:
+    """What samples without an answer count as among the changes."""
+    common = comparison.common
+    if not comparison.of_pictures and common.by_all < len(common.rows):
+        yield "Samples without an answer count as wrong here"
 
 
 def _links(comparison: RunsComparison) -> Sortable:

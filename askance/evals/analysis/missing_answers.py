@@ -1,15 +1,15 @@
 """What a run has no answer to, and why. A verdict must not rest on it.
 
-A call that failed, was filtered or was never made is no answer of the model, so its sample is counted both ways: as
-wrong and as right. A reply that could not be read, was cut off or was a refusal is the model's own, and counts as the
-convention says.
+A call that failed, was filtered or was never made is no answer of the model, so its sample is counted as wrong and as
+right: in the worst case and in the best. A reply that could not be read, was cut off or was a refusal is the model's
+own, and counts as the convention says.
 """
 
 from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ NoAnswer: TypeAlias = Literal["failed", "filtered", "unscored", "missing", "inva
 """Why a sample has no score. `unscored`: its answer could not be judged. `missing`: the run has no line of it."""
 
 LACKING: frozenset[NoAnswer] = frozenset({"failed", "filtered", "unscored", "missing"})
-"""No answer of the model: counted both ways."""
+"""No answer of the model: counted as wrong and as right."""
 
 _WORDS: Mapping[NoAnswer, tuple[str, str]] = {
     "failed": ("{} call of {} failed", "{} calls of {} failed"),
@@ -33,7 +33,7 @@ _WORDS: Mapping[NoAnswer, tuple[str, str]] = {
 }
 """By reason, how one sample and several are told of a run."""
 
-Counts: TypeAlias = Mapping[NoAnswer, int]
+NoAnswerCounts: TypeAlias = Mapping[NoAnswer, int]
 """How many samples of a run have no score, by reason."""
 
 
@@ -58,28 +58,33 @@ def lacks_samples(run: Run) -> bool:
     return len(run.answers) < count * run.configuration.get("epochs", 1)
 
 
-def counts_by_reason(reasons: Sequence[NoAnswer | None]) -> Counts:
+def counts_by_reason(reasons: Sequence[NoAnswer | None]) -> NoAnswerCounts:
     """How many samples have no score, by reason."""
     found = Counter(reason for reason in reasons if reason is not None)
     return {reason: found[reason] for reason in _WORDS if found[reason]}
 
 
-def in_words(name: str, counts: Counts) -> Iterator[str]:
+def in_words(name: str, counts: NoAnswerCounts) -> Iterator[str]:
     """Each reason of a run with its number of samples: `8 calls of B failed`."""
     for reason, count in counts.items():
         one, more = _WORDS[reason]
         yield (one if count == 1 else more).format(f"{count:,}", name)
 
 
-def way_out(name: str, run: Run, counts: Counts) -> str:
-    """Which command asks again for what a run lacks; empty if it lacks nothing."""
-    lacking = {reason for reason in counts if reason in LACKING}
-    if not lacking:
+_ASKED: Mapping[NoAnswer, str] = {
+    "failed": "for what failed",
+    "unscored": "for what has no score",
+    "missing": "for what is missing",
+    "filtered": "with `--retry filtered` for what was filtered",
+}
+"""By reason, what the command that began a run asks for."""
+
+
+def way_out(name: str, run: Run, reasons: Collection[NoAnswer]) -> str:
+    """Which command asks for what a run lacks; empty if it lacks nothing."""
+    asked = [words for reason, words in _ASKED.items() if reason in reasons]
+    if not asked:
         return ""
     task = str(run.origin.get("task") or run.task)
     command = f"askance eval run {shlex.quote(task)} … --out {shlex.quote(run.path.as_posix())}"
-    failed = "asks again for what failed and for nothing else" if lacking - {"filtered"} else ""
-    filtered = "with `--retry filtered` for what was filtered" if "filtered" in lacking else ""
-    if not failed:
-        filtered = f"asks again {filtered}"
-    return f"{name}: the command that began it (`{command}`) {', and '.join(filter(None, (failed, filtered)))}."
+    return f"{name}: the command that began it (`{command}`) asks {', '.join((*asked, 'and for nothing else'))}."

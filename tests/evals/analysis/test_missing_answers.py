@@ -94,10 +94,35 @@ def test_the_way_out_names_the_task_the_folder_and_the_option() -> None:
     (way,) = found.ways_out
     assert way.startswith("b: the command that began it (`askance eval run ")
     assert way.endswith(
-        "test_either_way.py@tests/marked … --out b`) asks again for what failed and for nothing else, and with "
-        "`--retry filtered` for what was filtered."
+        "test_missing_answers.py@tests/marked … --out b`) asks for what failed, with `--retry filtered` for what was "
+        "filtered, and for nothing else."
     )
     assert found.form()["ways_out"] == [way]
+
+
+def test_what_is_missing_is_asked_by_the_same_command() -> None:
+    b = run("b", "0" * 8)
+    for name in ("samples.jsonl", "scores.jsonl"):
+        lines = (b.path / name).read_text(encoding="utf-8").splitlines(keepends=True)
+        (b.path / name).write_text("".join(lines[:2]), encoding="utf-8")
+
+    (way,) = compare(run("a", "1" * 8), Run.open(b.path)).ways_out
+
+    assert way.endswith("… --out b`) asks for what is missing, and for nothing else.")
+
+
+def test_where_no_sample_differs_the_sentence_says_how_far_apart_the_two_may_be() -> None:
+    (found,) = compare(run("a", "1" * 8), run("b", "1" * 8))
+
+    assert "+0.00 points (not one sample differs; 95 % interval -32.44 to +32.44), over 8 samples." in found.sentence
+
+
+def test_the_page_says_what_samples_without_an_answer_count_as() -> None:
+    a, failed, wrong = run("a", "1" * 8), run("b", "f" * 8), run("c", "0" * 8)
+
+    note = "Samples without an answer count as wrong here"
+    assert note in comparison_page(build_comparison(compare(a, failed)))
+    assert note not in comparison_page(build_comparison(compare(a, wrong)))
 
 
 def test_a_verdict_that_holds_either_way_says_so() -> None:
@@ -191,4 +216,4 @@ def test_the_page_says_not_decided_in_its_largest_letters() -> None:
 
     assert '<p class="big">Not decided</p>' in page
     assert "is better</p>" not in page
-    assert "asks again for what failed" in page
+    assert "asks for what failed" in page
