@@ -287,7 +287,7 @@ def _manifest(content: bytes, path: Path) -> Mapping[str, Any]:
     stray = next((name for name in of_runs if name.split("/")[1] not in form["runs"]), None)
     if stray is not None:
         raise UsageError(
-            f"The manifest of the pack {str(path)!r} holds {_short(stray)!r} of a run that it does not name.",
+            f"The manifest of the pack {str(path)!r} holds {shortened(stray, 80)!r} of a run that it does not name.",
             hint="Get it anew from whoever made it.",
         )
     return form
