@@ -207,7 +207,7 @@ def test_columns_nested_without_end_are_refused(write: Callable[[Path, Any], Pat
     value: Any = 1
     for _ in range(30):
         value = [value]
-    with pytest.raises(BadData, match="has a column nested deeper than 20 levels"):
+    with pytest.raises(BadData, match="the column 'a' is nested deeper than 20 levels"):
         open_data_table(write(tmp_path / ("t.parquet" if write is _parquet else "t.arrow"), [{"a": value}]))
 
 
@@ -470,7 +470,7 @@ def test_a_saved_data_set_does_not_lead_out_of_its_folder(own_place: Path) -> No
 
 def test_a_row_with_endless_items_is_refused_before_it_is_made(own_place: Path) -> None:
     arrow = _arrow()
-    values = arrow.ListArray.from_arrays(arrow.array([0, 20_000_000], arrow.int32()), arrow.nulls(20_000_000))
+    values = arrow.ListArray.from_arrays(arrow.array([0, 2_000_000], arrow.int32()), arrow.nulls(2_000_000))
     arrow.parquet.write_table(arrow.table({"choices": values}), own_place / "bomb.parquet", compression="zstd")
     assert (own_place / "bomb.parquet").stat().st_size < 10_000
 
@@ -594,6 +594,73 @@ def test_the_cells_of_a_repeated_value_are_held_once(kind: str, tmp_path: Path) 
     file = _packed(tmp_path / "table", _arrow().table({"a": [TEXT] * 200}), kind)
 
     assert ArrowFiles([file]).cell("a", 150) == TEXT
+
+
+def _forged(kind: str) -> Any:
+    """A column of 500 rows that each have the same text, or the same list, which is there once."""
+    pa, rows = _arrow(), 500
+    once, zeros = pa.array([TEXT]), pa.array([0] * rows, pa.int32())
+    if kind == "fixed":
+        return pa.array([TEXT.encode()] * rows, pa.binary(len(TEXT)))
+    if kind == "view":
+        _, view, text = pa.array([TEXT], pa.string_view()).buffers()
+        return pa.Array.from_buffers(pa.string_view(), rows, [None, pa.py_buffer(view.to_pybytes()[:16] * rows), text])
+    if kind == "extension":
+        return pa.ExtensionArray.from_storage(pa.json_(pa.utf8()), pa.array([TEXT] * rows))
+    if kind == "map":
+        return pa.array([[("a", TEXT)]] * rows, pa.map_(pa.string(), pa.string()))
+    if kind == "runs":
+        return pa.RunEndEncodedArray.from_arrays(pa.array([rows], pa.int32()), once)
+    if kind == "union":
+        return pa.UnionArray.from_dense(pa.array([0] * rows, pa.int8()), zeros, [once])
+    if kind == "list view":
+        return pa.ListViewArray.from_arrays(zeros, pa.array([1] * rows, pa.int32()), once)
+    return pa.DictionaryArray.from_arrays(zeros, pa.array([[TEXT]]))
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        ("fixed", "unpacks to more than 1,000,000 bytes"),
+        ("view", "unpacks to more than 1,000,000 bytes"),
+        ("extension", "unpacks to more than 1,000,000 bytes"),
+        ("map", "unpacks to more than 1,000,000 bytes"),
+        ("runs", "the column 'a' is of the type 'run_end_encoded<.*', which is not read. Write it as a plain column"),
+        ("union", "the column 'a' is of the type 'dense_union<.*', which is not read"),
+        ("list view", "the column 'a' is of the type 'list_view<.*', which is not read"),
+        ("named lists", "the column 'a' is of the type 'dictionary<values=list<.*', which is not read"),
+    ],
+)
+def test_no_type_of_a_column_passes_the_limit(
+    kind: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(data_table, "MOST_UNPACKED", 1_000_000)
+    monkeypatch.setattr(data_table, "MOST_RATIO", 0)
+    with pytest.raises(BadData, match=message):
+        list(open_data_table(_packed(tmp_path / "bomb", _arrow().table({"a": _forged(kind)}), "file")).rows())
+
+
+def test_maps_and_views_are_read(tmp_path: Path) -> None:
+    pa = _arrow()
+    columns = {
+        "map": pa.array([[("a", 1)], [("b", 2)]], pa.map_(pa.string(), pa.int8())),
+        "view": pa.array(["yes", None], pa.string_view()),
+        "json": pa.ExtensionArray.from_storage(pa.json_(pa.utf8()), pa.array(["{}", "[]"])),
+    }
+    file = _packed(tmp_path / "table", pa.table(columns), "file")
+
+    assert [dict(row) for row in open_data_table(file).rows()] == [
+        {"map": [["a", 1]], "view": "yes", "json": "{}"},
+        {"map": [["b", 2]], "json": "[]"},
+    ]
+
+
+def test_columns_of_text_without_end_are_refused(tmp_path: Path) -> None:
+    file = tmp_path / "table.csv"
+    file.write_text(f"{','.join(f'c{number}' for number in range(20_000))}\n1\n", encoding="utf-8")
+
+    with pytest.raises(BadData, match=r"table\.csv' has more than 10,000 columns"):
+        list(open_data_table(file).rows())
 
 
 def test_columns_without_end_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
