@@ -59,6 +59,8 @@ DEEPEST_TYPE = 20
 """Lists and structs within each other that a column of Arrow may have."""
 MOST_ITEMS = 1_000_000
 """Most items of the lists of one row."""
+VALUE = 32
+"""Bytes that a value takes in Python, beside those of its text."""
 BATCH = 64
 """Rows of an Arrow table that are made Python values at a time; pictures may be among them."""
 
@@ -412,17 +414,20 @@ def _places(source: str, columns: Sequence[str], wanted: Mapping[str, str] | Non
     """At which place each wanted column stands.
 
     Raises:
-        BadData: one is not there, or several have its name.
+        BadData: one is not there, or several have its name, or there are more than `MOST_COLUMNS`.
     """
+    if len(columns) > MOST_COLUMNS:
+        raise BadData(f"{source!r} has more than {MOST_COLUMNS:,} columns.", hint="Is it the right file?")
     if wanted is None:
         wanted = {name: name for name in columns if name}
+    counts = Counter(columns)
     for column in wanted.values():
-        count = columns.count(column)
-        if count != 1:
+        if (count := counts[column]) != 1:
             has = f"has no column {column!r}" if not count else f"has the column {column!r} {count} times"
             shown = ", ".join(map(repr, columns[:20]))
             raise BadData(f"{source!r} {has}.", hint=f"It has {shown}{' …' if len(columns) > 20 else ''}.")
-    return {name: columns.index(column) for name, column in wanted.items()}
+    places = {column: place for place, column in enumerate(columns)}
+    return {name: places[column] for name, column in wanted.items()}
 
 
 def _numbered(source: str, found: Iterator[tuple[str, Mapping[str, Any]]]) -> Iterator[DataRow]:
@@ -522,7 +527,7 @@ class ArrowFiles:
         paths: of the files in order, at least one.
 
     Raises:
-        BadData: one cannot be read, has other columns than the first, or a column nested deeper than `DEEPEST_TYPE`.
+        BadData: one cannot be read, or has other columns than the first, or one of a type that is not read.
         MissingExtra: pyarrow is not installed.
     """
 
@@ -533,11 +538,8 @@ class ArrowFiles:
         for path, schema in zip(paths, schemas, strict=True):
             if len(schema) > MOST_COLUMNS:
                 raise BadData(f"{str(path)!r} has more than {MOST_COLUMNS:,} columns.", hint="Is it the right file?")
-            if any(_depth(kind) > DEEPEST_TYPE for kind in schema.types):
-                raise BadData(
-                    f"{str(path)!r} has a column nested deeper than {DEEPEST_TYPE} levels.",
-                    hint="Write it as plain columns.",
-                )
+            for name, kind in zip(schema.names, schema.types, strict=True):
+                _check_kind(kind, f"{str(path)!r}: the column {name[:80]!r}")
             if {*schema.names} != {*self.columns}:
                 raise BadData(
                     f"{str(path)!r} has other columns than {str(paths[0])!r}.", hint="Keep the files of one table."
@@ -728,54 +730,108 @@ def _arrow_reader(path: Path) -> Any:
 
 
 def _size(cell: Any) -> int:
-    """Bytes of all values of an array: of a text that many of them name, each time."""
-    kind, types, compute = cell.type, _library("pyarrow.types", "arrow"), _library("pyarrow.compute", "arrow")
+    """Bytes that the values of an array take in Python: of a text that many of them name, each time."""
+    return sum(map(_size_of, _chunks(cell)))
+
+
+def _size_of(chunk: Any) -> int:
+    kind, types, own = chunk.type, _library("pyarrow.types", "arrow"), VALUE * len(chunk)
+    if not own:
+        return 0
     if types.is_struct(kind):
-        return sum(_size(part) for chunk in _chunks(cell) for part in chunk.flatten())
-    if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind) or types.is_map(kind):
-        return 8 * len(cell) + sum(_size(chunk.flatten()) for chunk in _chunks(cell))
-    if types.is_dictionary(kind):
-        return sum(_size_of_named(chunk) for chunk in _chunks(cell))
-    texts = (types.is_string, types.is_binary, types.is_large_string, types.is_large_binary)
-    if any(is_text(kind) for is_text in texts):
-        return 8 * len(cell) + (compute.sum(compute.binary_length(cell)).as_py() or 0)
-    return 8 * len(cell)
-
-
-def _size_of_named(named: Any) -> int:
-    """Bytes of the values that an array names by their numbers."""
+        return own + sum(map(_size, chunk.flatten()))
+    if _is_list(kind):
+        return own + _size(_in_lists(chunk))
+    if _is_view(kind):
+        views = memoryview(chunk.buffers()[1]).cast("i")[4 * chunk.offset : 4 * (chunk.offset + len(chunk)) : 4]
+        return own + sum(max(length, 0) for length in views)  # that of an empty value may be anything
     compute = _library("pyarrow.compute", "arrow")
     try:
-        lengths = compute.binary_length(named.dictionary)
-    except _arrow().ArrowException:
-        return 8 * len(named)
-    return 8 * len(named) + (compute.sum(lengths.take(named.indices)).as_py() or 0)
+        lengths = compute.binary_length(chunk.dictionary if types.is_dictionary(kind) else chunk)
+    except _arrow().ArrowException:  # numbers, moments and the like
+        return own
+    named = lengths.take(chunk.indices) if types.is_dictionary(kind) else lengths
+    return own + (compute.sum(named).as_py() or 0)
 
 
 def _items(cell: Any) -> int:
     """Items of all lists in an array of one row."""
-    kind, types = cell.type, _library("pyarrow.types", "arrow")
-    if types.is_struct(kind):
-        return sum(_items(part) for chunk in _chunks(cell) for part in chunk.flatten())
-    if not (types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind) or types.is_map(kind)):
+    return sum(_items_of(chunk) for chunk in _chunks(cell) if len(chunk))
+
+
+def _items_of(chunk: Any) -> int:
+    if _library("pyarrow.types", "arrow").is_struct(chunk.type):
+        return sum(map(_items, chunk.flatten()))
+    if not _is_list(chunk.type):
         return 0
-    found = sum(len(chunk.values if types.is_map(kind) else chunk.flatten()) for chunk in _chunks(cell))
-    if found > MOST_ITEMS or types.is_map(kind):
-        return found
-    return found + sum(_items(chunk.flatten()) for chunk in _chunks(cell))
+    items = _in_lists(chunk)
+    return len(items) if len(items) > MOST_ITEMS else len(items) + _items(items)
 
 
-def _chunks(cell: Any) -> Any:
-    return getattr(cell, "chunks", [cell])
+def _chunks(cell: Any) -> Iterator[Any]:
+    """The parts of an array, each as it is stored: an extension is a name for another type."""
+    for chunk in getattr(cell, "chunks", [cell]):
+        stored = chunk
+        while isinstance(stored.type, _arrow().BaseExtensionType):
+            stored = stored.storage
+        yield stored
 
 
-def _depth(kind: Any) -> int:
-    """How many lists and structs of an Arrow type stand in each other."""
+def _is_list(kind: Any) -> bool:
+    types = _library("pyarrow.types", "arrow")
+    return types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind) or types.is_map(kind)
+
+
+def _in_lists(chunk: Any) -> Any:
+    """The items of all lists (or maps) in an array."""
+    if _library("pyarrow.types", "arrow").is_fixed_size_list(chunk.type):
+        return chunk.flatten()
+    start, end = chunk.offsets[0].as_py(), chunk.offsets[-1].as_py()
+    return chunk.values.slice(start, end - start)
+
+
+def _check_kind(kind: Any, where: str) -> None:
+    """Checks the type of a column and those within it.
+
+    Args:
+        kind: the type.
+        where: the column, for messages.
+
+    Raises:
+        BadData: they are nested deeper than `DEEPEST_TYPE`, or one is of those by which a small file can hold much.
+    """
     level, depth = [kind], 0
-    while level and depth <= DEEPEST_TYPE:
-        level = [each.field(number).type for each in level for number in range(each.num_fields)]
+    while level:
+        if depth > DEEPEST_TYPE:
+            raise BadData(f"{where} is nested deeper than {DEEPEST_TYPE} levels.", hint="Write it as plain columns.")
+        strange = next(filter(_is_strange, level), None)
+        if strange is not None:
+            raise BadData(
+                f"{where} is of the type {str(strange)[:80]!r}, which is not read.", hint="Write it as a plain column."
+            )
+        level = [each for outer in level for each in _kinds_in(outer)]
         depth += 1
-    return depth
+
+
+def _is_strange(kind: Any) -> bool:
+    """Whether a type is of those in which one value can stand for many, beyond texts that are named by numbers."""
+    types = _library("pyarrow.types", "arrow")
+    if types.is_dictionary(kind):
+        return bool(_kinds_in(kind.value_type)) or _is_view(kind.value_type)
+    strange = types.is_run_end_encoded, types.is_union, types.is_list_view, types.is_large_list_view
+    return any(is_such(kind) for is_such in strange)
+
+
+def _is_view(kind: Any) -> bool:
+    types = _library("pyarrow.types", "arrow")
+    return types.is_string_view(kind) or types.is_binary_view(kind)
+
+
+def _kinds_in(kind: Any) -> list[Any]:
+    """The types that a type is made of."""
+    if isinstance(kind, _arrow().BaseExtensionType):
+        return [kind.storage_type]
+    return [kind.field(number).type for number in range(kind.num_fields)]
 
 
 def _plain(value: Any) -> Any:
