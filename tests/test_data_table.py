@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import json
+import lzma
 import sys
+import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,7 +17,7 @@ import pytest
 
 from askance import data_table
 from askance.data_table import ArrowFiles, as_list, names_data_table, open_data_table, picture_in
-from askance.errors import BadData, MissingExtra
+from askance.errors import BadData, MissingExtra, UsageError
 
 PICTURE = b"\x89PNG and so on"
 ROWS: Sequence[Mapping[str, Any]] = (
@@ -372,9 +376,23 @@ class Hub(SimpleNamespace):
 
     def __init__(self) -> None:
         super().__init__(config=SimpleNamespace(HF_HUB_OFFLINE=False), asked=[], builder="parquet", files={})
+        self.card, self.cards, self.cache_dir = "", Path("cards"), "no such folder"
 
     def disable_progress_bars(self) -> None:
         pass
+
+    def snapshot_download(self, name: str, *, revision: str | None, **_: object) -> str:
+        """The folder of a commit, with its settings."""
+        folder = self.cards / f"commit of {revision or 'main'}"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / ".huggingface.yaml").write_text(self.card or "a: b", encoding="utf-8")
+        return str(folder)
+
+    def DownloadManager(self, **_: object) -> Any:  # noqa: N802  # as the library calls it
+        def download(named: Sequence[str]) -> list[str]:
+            return [name.rpartition("@1/")[2] for name in named]
+
+        return SimpleNamespace(download=download)
 
     def get_dataset_split_names(self, path: str, config: str | None, *, revision: str | None) -> list[str]:
         return ["test"] if path == "a/one" else ["train", "test"]
@@ -391,6 +409,7 @@ class Hub(SimpleNamespace):
         builder: Any = kind()
         builder.config = SimpleNamespace(data_files=self.files)
         builder.info = SimpleNamespace(splits=["test"])
+        builder.cache_dir = self.cache_dir
         builder.download_and_prepare = lambda: self.asked.append("prepared")
         builder.as_dataset = load
         return builder
@@ -419,16 +438,18 @@ class Loaded:
 
 
 @pytest.fixture
-def hub(monkeypatch: pytest.MonkeyPatch) -> Hub:
+def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Hub:
     hub = Hub()
-    monkeypatch.setitem(sys.modules, "datasets", hub)
+    hub.cards = tmp_path / "cards"
+    for name in ("datasets", "huggingface_hub", "huggingface_hub.utils"):
+        monkeypatch.setitem(sys.modules, name, hub)
     monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
     return hub
 
 
 def test_a_data_set_of_the_hub(hub: Hub) -> None:
     table = open_data_table("hf:a/two?split=test&config=en&revision=abc")
-    assert hub.asked == ["prepared", ("a/two", "en", "test", "abc")]
+    assert hub.asked == ["prepared", ("a/two", "en", "test", "commit of abc")]
     assert table.home is None
     assert [dict(row) for row in table.rows({"image": "path"})] == [{"image": "a.jpg"}, {"image": "b.jpg"}]
     assert next(table.rows()).where == "'hf:a/two?split=test&config=en&revision=abc', row 1"
@@ -437,7 +458,7 @@ def test_a_data_set_of_the_hub(hub: Hub) -> None:
 
 def test_the_only_split_needs_no_name_and_one_of_several_does(hub: Hub) -> None:
     open_data_table("hf:a/one")
-    assert hub.asked == ["prepared", ("a/one", None, "test", None)]
+    assert hub.asked == ["prepared", ("a/one", None, "test", "commit of main")]
     with pytest.raises(BadData, match=r"has the splits train, test. Name one: hf:a/two\?split=test"):
         open_data_table("hf:a/two")
 
@@ -503,6 +524,69 @@ def test_a_data_set_of_the_hub_loads_its_own_files_alone(file: str, hub: Hub) ->
     with pytest.raises(BadData, match="leads out of the data set"):
         open_data_table("hf:a/two?split=test")
     assert hub.asked == []
+
+
+def test_a_card_of_the_hub_is_read_before_the_files_that_it_names_are_looked_for(hub: Hub) -> None:
+    hub.card = "configs:\n- config_name: default\n  data_files: http://127.0.0.1:9/x.csv\n"
+
+    def looking(*_: object, **__: object) -> None:
+        pytest.fail("this looks for the files")
+
+    hub.load_dataset_builder = looking
+    with pytest.raises(BadData, match="'hf:a/two' leads out of the data set: 'http:"):
+        open_data_table("hf:a/two")
+
+
+@pytest.mark.parametrize(
+    ("card", "message"),
+    [
+        ("configs: default", "huggingface.yaml': `configs` is no list of maps. Mend the file"),
+        ("configs: [default]", "huggingface.yaml': `configs` is no list of maps. Mend the file"),
+        (f"configs: [{{data_files: [{'a, ' * 10_001}]}}]", "names more than 10,000 files. Name them by a pattern"),
+        ("configs: [", "huggingface.yaml', line 2: this is not YAML"),
+    ],
+    ids=["text", "texts", "many", "broken"],
+)
+def test_a_card_of_another_form_is_refused_in_words(card: str, message: str, hub: Hub) -> None:
+    hub.card = card
+    with pytest.raises(UsageError, match=message):
+        open_data_table("hf:a/two?split=test")
+
+
+def _packed_text(path: Path, kind: str) -> Path:
+    text = b"image\n" + b"x" * 2_000_000
+    match kind:
+        case "gzip":
+            path.write_bytes(gzip.compress(text))
+        case "bzip2":
+            path.write_bytes(bz2.compress(text))
+        case "xz":
+            path.write_bytes(lzma.compress(text))
+        case "zip":
+            with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+                archive.writestr("train.csv", text)
+        case "parquet":
+            path = path.with_suffix(".parquet")
+            _arrow().parquet.write_table(_arrow().table({"a": [TEXT] * 200}), path, compression="zstd")
+        case _:
+            path.write_bytes(_arrow().Codec(kind).compress(text, asbytes=True))
+    return path
+
+
+@pytest.mark.parametrize("kind", ["gzip", "bzip2", "xz", "zip", "zstd", "lz4", "parquet"])
+def test_files_of_a_data_set_that_unpack_to_much_are_refused(
+    kind: str, hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = _packed_text(tmp_path / "train.csv", kind)
+    hub.files = {"test": [f"hf://datasets/a/two@1/{file}"]}
+    open_data_table("hf:a/two?split=test")
+    monkeypatch.setattr(data_table, "MOST_UNPACKED", 1_000_000)
+    with pytest.raises(BadData, match="unpacks to more than 1,000,000 bytes"):
+        open_data_table("hf:a/two?split=test")
+    assert hub.asked.count("prepared") == 1
+
+    hub.cache_dir = str(tmp_path)  # it was loaded before
+    open_data_table("hf:a/two?split=test")
 
 
 CARDS = {
