@@ -36,14 +36,15 @@ from dataclasses import dataclass
 from datetime import date, time
 from functools import cached_property
 from importlib import import_module
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Protocol, TextIO, cast
 from urllib.parse import parse_qsl
 
 from askance.arrow_sizes import unpacked_sizes
-from askance.documents import UnreadableDocument, parse_json, parse_yaml
-from askance.errors import BadData, MissingExtra
+from askance.documents import UnreadableDocument, parse_json, read_yaml
+from askance.errors import BadData, MissingExtra, UsageError
+from askance.packed_size import packed_size
 
 MOST_ROWS = 1_000_000
 MOST_LINE = 1_000_000
@@ -990,6 +991,8 @@ def _of_hub(source: str, *, offline: bool) -> DataTable:
         return _of_folder(str(folder), folder / asked.split if asked.split else folder)
     library = _datasets(offline=offline)
     builder = _builder(library, asked, source)
+    if not Path(builder.cache_dir).is_dir():  # else it was loaded before
+        _loading(source, lambda: _check_unpacked(library, builder, source))
     split = asked.split or _only_split(None if offline else library, builder, asked)
     _loading(source, builder.download_and_prepare)
     loaded = _loading(source, lambda: builder.as_dataset(split=split))
@@ -1007,51 +1010,97 @@ def _builder(library: Any, asked: _HubName, source: str) -> Any:
     Raises:
         BadData: it leads elsewhere, is read by another builder than `_BUILDERS`, or cannot be loaded.
     """
-    folder = Path(asked.name).resolve() if Path(asked.name).is_dir() else None
+    folder, revision = Path(asked.name).resolve() if Path(asked.name).is_dir() else None, asked.revision
     if folder is not None:
         _check_card(folder, source)
-    builder = _loading(source, lambda: library.load_dataset_builder(asked.path, asked.config, revision=asked.revision))
+    elif not library.config.HF_HUB_OFFLINE:  # the data set may change between two looks at it, its commit cannot
+        card = _loading(source, lambda: _card_of_hub(asked))
+        _check_card(card, source)
+        revision = card.name
+    builder = _loading(source, lambda: library.load_dataset_builder(asked.path, asked.config, revision=revision))
     package, name = (type(builder).__module__.split(".") + [""] * 3)[1:3]
     if package != "packaged_modules" or name not in _BUILDERS:
         raise BadData(
             f"{source!r} is read by the builder {name!r}, which is not used.",
             hint=f"Used are {', '.join(sorted(_BUILDERS))}. Save the data as Parquet, CSV or JSON lines.",
         )
-    files: Mapping[str, Iterable[str]] = builder.config.data_files or {}
-    for file in chain.from_iterable(files.values()):
-        if not (_below(folder, str(file)) if folder else str(file).startswith(f"hf://datasets/{asked.name}@")):
-            raise _leads_out(source, str(file))
+    for file in _files_of(builder):
+        if not (_below(folder, file) if folder else file.startswith(f"hf://datasets/{asked.name}@")):
+            raise _leads_out(source, file)
     return builder
 
 
+def _files_of(builder: Any) -> list[str]:
+    """Paths or addresses of the files that a builder reads."""
+    files: Mapping[str, Iterable[Any]] = builder.config.data_files or {}
+    return [str(file) for file in chain.from_iterable(files.values())]
+
+
+def _check_unpacked(library: Any, builder: Any, source: str) -> None:
+    """Checks what the files of a data set unpack to, since `datasets` unpacks all of them.
+
+    Raises:
+        BadData: it is too much.
+    """
+    named = _files_of(builder)
+    fetched: list[str] = library.DownloadManager(record_checksums=False).download(named)
+    files = [Path(file) for file in fetched]
+    left = most = max(MOST_UNPACKED, MOST_RATIO * sum(file.stat().st_size for file in files))
+    for file, name in zip(files, named, strict=True):
+        if Path(name).suffix.lower() in ARROW_SUFFIXES:
+            table = ArrowFiles([file])
+            left -= sum(sum(map(_size, batch.columns)) for batch in table.batches(table.columns))
+        else:
+            left -= packed_size(file, most=left)
+        if left < 0:
+            raise BadData(
+                f"{source!r} unpacks to more than {most:,} bytes, with {name!r}.",
+                hint="Save its rows in several data sets, or its pictures as files beside it.",
+            )
+
+
+def _card_of_hub(asked: _HubName) -> Path:
+    """A folder with the card of a data set of the hub; it is called by the commit that the card is of."""
+    download = _library("huggingface_hub", "hf").snapshot_download
+    patterns = [_CARD, _SETTINGS]
+    return Path(download(asked.name, repo_type="dataset", revision=asked.revision, allow_patterns=patterns))
+
+
 def _check_card(folder: Path, source: str) -> None:
-    """Checks that the card of a folder names files below it alone, before any file that it names is looked for.
+    """Checks that the card in a folder names files of the data set alone, before any file that it names is looked for.
 
     Raises:
         BadData: it names an address or a place elsewhere, or cannot be read.
     """
-    for config in _loading(source, lambda: [*_configurations(folder)]):
-        for named in _texts([config.get("data_files"), config.get("data_dir")]):
-            if _ELSEWHERE.search(named.strip()):
-                raise _leads_out(source, named)
+    # By aliases of YAML a short card can name files without end.
+    found = _loading(source, lambda: [*islice(_named_in_card(folder), MOST_FILES + 1)])
+    if len(found) > MOST_FILES:
+        raise BadData(f"The card of {source!r} names more than {MOST_FILES:,} files.", hint="Name them by a pattern.")
+    for named in found:
+        if _ELSEWHERE.search(named.strip()):
+            raise _leads_out(source, named)
 
 
 _ELSEWHERE = re.compile(r"://|::|^[/~\\]|^[A-Za-z]:|(?:^|[/\\])\.\.(?:[/\\]|$)")
 """What leads out of a folder: an address, a chain of them, a full path, a home, a way up."""
 
 
-def _configurations(folder: Path) -> Iterator[Mapping[str, Any]]:
-    """The configurations that the card and the file of settings in a folder name, as `datasets` reads them."""
-    card, settings = folder / "README.md", folder / ".huggingface.yaml"
+_CARD, _SETTINGS = "README.md", ".huggingface.yaml"
+
+
+def _named_in_card(folder: Path) -> Iterator[str]:
+    """The files and folders that the configurations in a card and in a file of settings name."""
+    card, settings, forms = folder / _CARD, folder / _SETTINGS, dict[Path, Any]()
     if card.is_file():
-        yield from _library("huggingface_hub", "hf").DatasetCard.load(card).data.to_dict().get("configs") or ()
+        forms[card] = _library("huggingface_hub", "hf").DatasetCard.load(card).data.to_dict()
     if settings.is_file():
-        content, faults = parse_yaml(settings.read_text(encoding="utf-8"), max_depth=DEEPEST_TYPE)
-        if faults:
-            line, message = faults[0]
-            raise BadData(f"{str(settings)!r}, line {line}: {message}.", hint="Mend the file, or take it out.")
-        form: Mapping[str, Any] = content or {}
-        yield from form.get("configs") or ()
+        forms[settings] = read_yaml(settings, what="settings of a data set")
+    for file, form in forms.items():
+        configs: Any = form.get("configs") or []
+        if not isinstance(configs, list) or not all(isinstance(each, Mapping) for each in cast("list[Any]", configs)):
+            raise BadData(f"{str(file)!r}: `configs` is no list of maps.", hint="Mend the file, or take it out.")
+        for config in cast("list[Mapping[str, Any]]", configs):
+            yield from _texts([config.get("data_files"), config.get("data_dir")])
 
 
 def _texts(value: Any) -> Iterator[str]:
@@ -1106,7 +1155,7 @@ def _only_split(library: Any | None, builder: Any, asked: _HubName) -> str:
 def _loading(source: str, load: Callable[[], Any]) -> Any:
     try:
         return load()
-    except BadData:
+    except UsageError:
         raise
     except Exception as error:  # the library and those below it raise whatever they like
         reason = " ".join(str(error).split())[:300] or type(error).__name__
@@ -1127,5 +1176,6 @@ def _datasets(*, offline: bool) -> Any:
     library = _library("datasets", "hf")
     library.config.HF_HUB_OFFLINE = offline or library.config.HF_HUB_OFFLINE
     if not sys.stderr.isatty():
-        library.disable_progress_bars()
+        for shows_bars in (library, _library("huggingface_hub.utils", "hf")):
+            shows_bars.disable_progress_bars()
     return library
