@@ -266,11 +266,15 @@ def listed(weird: str, normal: str) -> Callable[[Path], object]:
         (copied("a_normal.jpg"), "no other half, such as 'a'"),
         (listed("../x", "y"), "no file of the folder"),
         (listed("", ""), "'' is no file"),
+        (listed("a\0b.png", "y"), "row 2: .* is no file of the folder"),
+        (listed("x" * 5000, "y"), "row 2: .* is no file of the folder"),
+        (listed("loop/x.png", "y"), "row 2: .* is no file of the folder"),
     ],
-    ids=["empty", "no normal", "no weird", "outside", "blank"],
+    ids=["empty", "no normal", "no weird", "outside", "blank", "no name", "long", "loop"],
 )
 def test_what_is_no_pair_is_said(make: Callable[[Path], Any], message: str, tmp_path: Path) -> None:
     make(tmp_path)
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
 
     with pytest.raises(BadData, match=message):
         read_pairs(tmp_path)
