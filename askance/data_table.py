@@ -205,6 +205,14 @@ def picture_in(value: Any) -> bytes | str | None:
     return value if isinstance(value, (bytes, str)) and value else None
 
 
+def is_below(file: Path, folder: Path) -> bool:
+    """Whether a file that a stranger names lies below a folder, links resolved; no for what can be no file."""
+    try:
+        return file.resolve().is_relative_to(folder.resolve())
+    except (OSError, ValueError, RuntimeError):  # RuntimeError: symbolic links that lead to each other
+        return False
+
+
 def picture_file(name: str, home: Path | None, where: str, *, allowed: Sequence[Path] = ()) -> Path:
     """The file of a picture that a row names: below the folder of its table, or below one that the user allows.
 
@@ -215,7 +223,7 @@ def picture_file(name: str, home: Path | None, where: str, *, allowed: Sequence[
         allowed: further folders.
 
     Raises:
-        BadData: it lies elsewhere, also by a link, or is no name of a file.
+        BadData: it lies elsewhere, also by a link, or can be no file.
     """
     if home is None and not (allowed and Path(name).is_absolute()):
         raise BadData(
@@ -223,15 +231,10 @@ def picture_file(name: str, home: Path | None, where: str, *, allowed: Sequence[
             hint="Name the column that holds the pictures themselves: `columns: {image: …}`, or --column image=NAME.",
         )
     file = (home or Path()) / name
-    try:
-        place = file.resolve()
-        inside = any(place.is_relative_to(folder.resolve()) for folder in (*([home] if home else ()), *allowed))
-    except (OSError, ValueError, RuntimeError) as error:  # RuntimeError: symbolic links that lead to each other
-        raise BadData(f"{where}: `image` is no name of a file: {name[:200]!r}.", hint="Mend the name.") from error
-    if not inside:
+    if not any(is_below(file, folder) for folder in (*([home] if home else ()), *allowed)):
         raise BadData(
             f"{where}: `image` leads out of the folder of its file: {name[:200]!r}.",
-            hint="Put the images beside it, or allow their folder: --allow-folder FOLDER.",
+            hint="Mend the name, put the images beside it, or allow their folder: --allow-folder FOLDER.",
         )
     return file
 
@@ -1025,7 +1028,7 @@ def _builder(library: Any, asked: _HubName, source: str) -> Any:
             hint=f"Used are {', '.join(sorted(_BUILDERS))}. Save the data as Parquet, CSV or JSON lines.",
         )
     for file in _files_of(builder):
-        if not (_below(folder, file) if folder else file.startswith(f"hf://datasets/{asked.name}@")):
+        if not (is_below(Path(file), folder) if folder else file.startswith(f"hf://datasets/{asked.name}@")):
             raise _leads_out(source, file)
     return builder
 
@@ -1112,10 +1115,6 @@ def _texts(value: Any) -> Iterator[str]:
             yield from _texts(each)
     elif value is not None:
         yield str(value)
-
-
-def _below(folder: Path, file: str) -> bool:
-    return Path(file).resolve().is_relative_to(folder)
 
 
 def _leads_out(source: str, named: str) -> BadData:

@@ -22,7 +22,7 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal, TypeAlias, cast, get_args
 
-from askance.data_table import ArrowFiles
+from askance.data_table import ArrowFiles, is_below
 from askance.documents import UnreadableDocument, parse_json
 from askance.errors import BadData
 from askance.evals.newyorker.annotations import MEND, list_in, mapping_in
@@ -242,7 +242,7 @@ def _is_beside(file: DataFile, name: str) -> bool:
     """Whether a name is that of a file beside `file`, and no link that leads elsewhere."""
     if name in {"", ".."} or PurePosixPath(name).name != name or "\\" in name or "\0" in name:
         return False
-    return bool(file.member) or file.path.with_name(name).resolve().parent == file.path.parent.resolve()
+    return bool(file.member) or is_below(file.path.with_name(name), file.path.parent)
 
 
 def _beside(file: DataFile, name: str) -> Image | None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ from typing_extensions import override
 from askance.agents import IDENTIFICATION_LABELS
 from askance.agents.explain import Identifier
 from askance.amounts import many
+from askance.data_table import is_below
 from askance.errors import BadData, UsageError
 from askance.evals.metric import Metric, mean
 from askance.evals.sample import Sample, Score
@@ -313,6 +315,6 @@ def _in_table(folder: Path, known: Mapping[str, WeirdImage]) -> Iterator[Pair]:
 
 def _file_of(folder: Path, name: str, where: str) -> Path:
     path = folder / name
-    if not name or not path.resolve().is_relative_to(folder.resolve()) or not path.is_file():
+    if not name or not is_below(path, folder) or not os.path.isfile(path):  # noqa: PTH113  # false for a name too long
         raise BadData(f"{where}: {name!r} is no file of the folder.", hint="Columns: weird, normal; and what is known.")
     return path
