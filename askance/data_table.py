@@ -37,7 +37,7 @@ from datetime import date, time
 from functools import cached_property, partial
 from hashlib import sha256
 from importlib import import_module
-from itertools import chain
+from itertools import chain, islice
 from itertools import count as counted
 from pathlib import Path
 from typing import Any, Protocol, TextIO, cast
@@ -45,8 +45,9 @@ from urllib.parse import parse_qsl
 
 from askance.amounts import first_few
 from askance.arrow_sizes import unpacked_sizes
-from askance.documents import UnreadableDocument, parse_json, parse_yaml
-from askance.errors import BadData, MissingExtra
+from askance.documents import UnreadableDocument, parse_json, read_yaml
+from askance.errors import BadData, MissingExtra, UsageError
+from askance.packed_size import packed_size
 
 MOST_ROWS = 1_000_000
 MOST_LINE = 1_000_000
@@ -62,6 +63,8 @@ DEEPEST_TYPE = 20
 """Lists and structs within each other that a column of Arrow may have."""
 MOST_ITEMS = 1_000_000
 """Most items of the lists of one row."""
+VALUE = 32
+"""Bytes that a value takes in Python, beside those of its text."""
 BATCH = 64
 """Rows of an Arrow table that are made Python values at a time; pictures may be among them."""
 
@@ -206,6 +209,14 @@ def picture_in(value: Any) -> bytes | str | None:
     return value if isinstance(value, (bytes, str)) and value else None
 
 
+def is_below(file: Path, folder: Path) -> bool:
+    """Whether a file that a stranger names lies below a folder, links resolved; no for what can be no file."""
+    try:
+        return file.resolve().is_relative_to(folder.resolve())
+    except (OSError, ValueError, RuntimeError):  # RuntimeError: symbolic links that lead to each other
+        return False
+
+
 def picture_file(name: str, home: Path | None, where: str, *, allowed: Sequence[Path] = ()) -> Path:
     """The file of a picture that a row names: below the folder of its table, or below one that the user allows.
 
@@ -216,7 +227,7 @@ def picture_file(name: str, home: Path | None, where: str, *, allowed: Sequence[
         allowed: further folders.
 
     Raises:
-        BadData: it lies elsewhere, also by a link, or is no name of a file.
+        BadData: it lies elsewhere, also by a link, or can be no file.
     """
     if home is None and not (allowed and Path(name).is_absolute()):
         raise BadData(
@@ -224,15 +235,10 @@ def picture_file(name: str, home: Path | None, where: str, *, allowed: Sequence[
             hint="Name the column that holds the pictures themselves: `columns: {image: …}`, or --column image=NAME.",
         )
     file = (home or Path()) / name
-    try:
-        place = file.resolve()
-        inside = any(place.is_relative_to(folder.resolve()) for folder in (*([home] if home else ()), *allowed))
-    except (OSError, ValueError, RuntimeError) as error:  # RuntimeError: symbolic links that lead to each other
-        raise BadData(f"{where}: `image` is no name of a file: {name[:200]!r}.", hint="Mend the name.") from error
-    if not inside:
+    if not any(is_below(file, folder) for folder in (*([home] if home else ()), *allowed)):
         raise BadData(
             f"{where}: `image` leads out of the folder of its file: {name[:200]!r}.",
-            hint="Put the images beside it, or allow their folder: --allow-folder FOLDER.",
+            hint="Mend the name, put the images beside it, or allow their folder: --allow-folder FOLDER.",
         )
     return file
 
@@ -417,16 +423,19 @@ def _places(source: str, columns: Sequence[str], wanted: Mapping[str, str] | Non
     """At which place each wanted column stands.
 
     Raises:
-        BadData: one is not there, or several have its name.
+        BadData: one is not there, or several have its name, or there are more than `MOST_COLUMNS`.
     """
+    if len(columns) > MOST_COLUMNS:
+        raise BadData(f"{source!r} has more than {MOST_COLUMNS:,} columns.", hint="Is it the right file?")
     if wanted is None:
         wanted = {name: name for name in columns if name}
+    counts = Counter(columns)
     for column in wanted.values():
-        count = columns.count(column)
-        if count != 1:
+        if (count := counts[column]) != 1:
             has = f"has no column {column!r}" if not count else f"has the column {column!r} {count} times"
             raise BadData(f"{source!r} {has}.", hint=f"It has {first_few([*map(repr, columns)], 20)}.")
-    return {name: columns.index(column) for name, column in wanted.items()}
+    places = {column: place for place, column in enumerate(columns)}
+    return {name: places[column] for name, column in wanted.items()}
 
 
 def _numbered(source: str, found: Iterator[tuple[str, Mapping[str, Any]]]) -> Iterator[DataRow]:
@@ -526,7 +535,7 @@ class ArrowFiles:
         paths: of the files in order, at least one.
 
     Raises:
-        BadData: one cannot be read, has other columns than the first, or a column nested deeper than `DEEPEST_TYPE`.
+        BadData: one cannot be read, or has other columns than the first, or one of a type that is not read.
         MissingExtra: pyarrow is not installed.
     """
 
@@ -537,11 +546,8 @@ class ArrowFiles:
         for path, schema in zip(paths, schemas, strict=True):
             if len(schema) > MOST_COLUMNS:
                 raise BadData(f"{str(path)!r} has more than {MOST_COLUMNS:,} columns.", hint="Is it the right file?")
-            if any(_depth(kind) > DEEPEST_TYPE for kind in schema.types):
-                raise BadData(
-                    f"{str(path)!r} has a column nested deeper than {DEEPEST_TYPE} levels.",
-                    hint="Write it as plain columns.",
-                )
+            for name, kind in zip(schema.names, schema.types, strict=True):
+                _check_kind(kind, f"{str(path)!r}: the column {name[:80]!r}")
             if {*schema.names} != {*self.columns}:
                 raise BadData(
                     f"{str(path)!r} has other columns than {str(paths[0])!r}.", hint="Keep the files of one table."
@@ -732,54 +738,108 @@ def _arrow_reader(path: Path) -> Any:
 
 
 def _size(cell: Any) -> int:
-    """Bytes of all values of an array: of a text that many of them name, each time."""
-    kind, types, compute = cell.type, _library("pyarrow.types", "arrow"), _library("pyarrow.compute", "arrow")
+    """Bytes that the values of an array take in Python: of a text that many of them name, each time."""
+    return sum(map(_size_of, _chunks(cell)))
+
+
+def _size_of(chunk: Any) -> int:
+    kind, types, own = chunk.type, _library("pyarrow.types", "arrow"), VALUE * len(chunk)
+    if not own:
+        return 0
     if types.is_struct(kind):
-        return sum(_size(part) for chunk in _chunks(cell) for part in chunk.flatten())
-    if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind) or types.is_map(kind):
-        return 8 * len(cell) + sum(_size(chunk.flatten()) for chunk in _chunks(cell))
-    if types.is_dictionary(kind):
-        return sum(_size_of_named(chunk) for chunk in _chunks(cell))
-    texts = (types.is_string, types.is_binary, types.is_large_string, types.is_large_binary)
-    if any(is_text(kind) for is_text in texts):
-        return 8 * len(cell) + (compute.sum(compute.binary_length(cell)).as_py() or 0)
-    return 8 * len(cell)
-
-
-def _size_of_named(named: Any) -> int:
-    """Bytes of the values that an array names by their numbers."""
+        return own + sum(map(_size, chunk.flatten()))
+    if _is_list(kind):
+        return own + _size(_in_lists(chunk))
+    if _is_view(kind):
+        views = memoryview(chunk.buffers()[1]).cast("i")[4 * chunk.offset : 4 * (chunk.offset + len(chunk)) : 4]
+        return own + sum(max(length, 0) for length in views)  # that of an empty value may be anything
     compute = _library("pyarrow.compute", "arrow")
     try:
-        lengths = compute.binary_length(named.dictionary)
-    except _arrow().ArrowException:
-        return 8 * len(named)
-    return 8 * len(named) + (compute.sum(lengths.take(named.indices)).as_py() or 0)
+        lengths = compute.binary_length(chunk.dictionary if types.is_dictionary(kind) else chunk)
+    except _arrow().ArrowException:  # numbers, moments and the like
+        return own
+    named = lengths.take(chunk.indices) if types.is_dictionary(kind) else lengths
+    return own + (compute.sum(named).as_py() or 0)
 
 
 def _items(cell: Any) -> int:
     """Items of all lists in an array of one row."""
-    kind, types = cell.type, _library("pyarrow.types", "arrow")
-    if types.is_struct(kind):
-        return sum(_items(part) for chunk in _chunks(cell) for part in chunk.flatten())
-    if not (types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind) or types.is_map(kind)):
+    return sum(_items_of(chunk) for chunk in _chunks(cell) if len(chunk))
+
+
+def _items_of(chunk: Any) -> int:
+    if _library("pyarrow.types", "arrow").is_struct(chunk.type):
+        return sum(map(_items, chunk.flatten()))
+    if not _is_list(chunk.type):
         return 0
-    found = sum(len(chunk.values if types.is_map(kind) else chunk.flatten()) for chunk in _chunks(cell))
-    if found > MOST_ITEMS or types.is_map(kind):
-        return found
-    return found + sum(_items(chunk.flatten()) for chunk in _chunks(cell))
+    items = _in_lists(chunk)
+    return len(items) if len(items) > MOST_ITEMS else len(items) + _items(items)
 
 
-def _chunks(cell: Any) -> Any:
-    return getattr(cell, "chunks", [cell])
+def _chunks(cell: Any) -> Iterator[Any]:
+    """The parts of an array, each as it is stored: an extension is a name for another type."""
+    for chunk in getattr(cell, "chunks", [cell]):
+        stored = chunk
+        while isinstance(stored.type, _arrow().BaseExtensionType):
+            stored = stored.storage
+        yield stored
 
 
-def _depth(kind: Any) -> int:
-    """How many lists and structs of an Arrow type stand in each other."""
+def _is_list(kind: Any) -> bool:
+    types = _library("pyarrow.types", "arrow")
+    return types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind) or types.is_map(kind)
+
+
+def _in_lists(chunk: Any) -> Any:
+    """The items of all lists (or maps) in an array."""
+    if _library("pyarrow.types", "arrow").is_fixed_size_list(chunk.type):
+        return chunk.flatten()
+    start, end = chunk.offsets[0].as_py(), chunk.offsets[-1].as_py()
+    return chunk.values.slice(start, end - start)
+
+
+def _check_kind(kind: Any, where: str) -> None:
+    """Checks the type of a column and those within it.
+
+    Args:
+        kind: the type.
+        where: the column, for messages.
+
+    Raises:
+        BadData: they are nested deeper than `DEEPEST_TYPE`, or one is of those by which a small file can hold much.
+    """
     level, depth = [kind], 0
-    while level and depth <= DEEPEST_TYPE:
-        level = [each.field(number).type for each in level for number in range(each.num_fields)]
+    while level:
+        if depth > DEEPEST_TYPE:
+            raise BadData(f"{where} is nested deeper than {DEEPEST_TYPE} levels.", hint="Write it as plain columns.")
+        strange = next(filter(_is_strange, level), None)
+        if strange is not None:
+            raise BadData(
+                f"{where} is of the type {str(strange)[:80]!r}, which is not read.", hint="Write it as a plain column."
+            )
+        level = [each for outer in level for each in _kinds_in(outer)]
         depth += 1
-    return depth
+
+
+def _is_strange(kind: Any) -> bool:
+    """Whether a type is of those in which one value can stand for many, beyond texts that are named by numbers."""
+    types = _library("pyarrow.types", "arrow")
+    if types.is_dictionary(kind):
+        return bool(_kinds_in(kind.value_type)) or _is_view(kind.value_type)
+    strange = types.is_run_end_encoded, types.is_union, types.is_list_view, types.is_large_list_view
+    return any(is_such(kind) for is_such in strange)
+
+
+def _is_view(kind: Any) -> bool:
+    types = _library("pyarrow.types", "arrow")
+    return types.is_string_view(kind) or types.is_binary_view(kind)
+
+
+def _kinds_in(kind: Any) -> list[Any]:
+    """The types that a type is made of."""
+    if isinstance(kind, _arrow().BaseExtensionType):
+        return [kind.storage_type]
+    return [kind.field(number).type for number in range(kind.num_fields)]
 
 
 def _plain(value: Any) -> Any:
@@ -1034,6 +1094,8 @@ def _of_hub(source: str, *, offline: bool, stream: bool) -> DataTable:
     if stream and not offline and not folder.is_dir() and _can_stream(library, builder, split):
         rows = _loading(source, lambda: builder.as_streaming_dataset(split=split).with_format("arrow"))
         return _ArrowTable(source, None, _StreamedRows(source, parts / str(builder.hash), rows))
+    if not Path(builder.cache_dir).is_dir():  # else it was loaded before
+        _loading(source, lambda: _check_unpacked(library, builder, source))
     _loading(source, builder.download_and_prepare)
     loaded = _loading(source, lambda: builder.as_dataset(split=split))
     if len(loaded) > MOST_ROWS:
@@ -1050,51 +1112,97 @@ def _builder(library: Any, asked: _HubName, source: str) -> Any:
     Raises:
         BadData: it leads elsewhere, is read by another builder than `_BUILDERS`, or cannot be loaded.
     """
-    folder = Path(asked.name).resolve() if Path(asked.name).is_dir() else None
+    folder, revision = Path(asked.name).resolve() if Path(asked.name).is_dir() else None, asked.revision
     if folder is not None:
         _check_card(folder, source)
-    builder = _loading(source, lambda: library.load_dataset_builder(asked.path, asked.config, revision=asked.revision))
+    elif not library.config.HF_HUB_OFFLINE:  # the data set may change between two looks at it, its commit cannot
+        card = _loading(source, lambda: _card_of_hub(asked))
+        _check_card(card, source)
+        revision = card.name
+    builder = _loading(source, lambda: library.load_dataset_builder(asked.path, asked.config, revision=revision))
     package, name = (type(builder).__module__.split(".") + [""] * 3)[1:3]
     if package != "packaged_modules" or name not in _BUILDERS:
         raise BadData(
             f"{source!r} is read by the builder {name!r}, which is not used.",
             hint=f"Used are {', '.join(sorted(_BUILDERS))}. Save the data as Parquet, CSV or JSON lines.",
         )
-    files: Mapping[str, Iterable[str]] = builder.config.data_files or {}
-    for file in chain.from_iterable(files.values()):
-        if not (_below(folder, str(file)) if folder else str(file).startswith(f"hf://datasets/{asked.name}@")):
-            raise _leads_out(source, str(file))
+    for file in _files_of(builder):
+        if not (is_below(Path(file), folder) if folder else file.startswith(f"hf://datasets/{asked.name}@")):
+            raise _leads_out(source, file)
     return builder
 
 
+def _files_of(builder: Any) -> list[str]:
+    """Paths or addresses of the files that a builder reads."""
+    files: Mapping[str, Iterable[Any]] = builder.config.data_files or {}
+    return [str(file) for file in chain.from_iterable(files.values())]
+
+
+def _check_unpacked(library: Any, builder: Any, source: str) -> None:
+    """Checks what the files of a data set unpack to, since `datasets` unpacks all of them.
+
+    Raises:
+        BadData: it is too much.
+    """
+    named = _files_of(builder)
+    fetched: list[str] = library.DownloadManager(record_checksums=False).download(named)
+    files = [Path(file) for file in fetched]
+    left = most = max(MOST_UNPACKED, MOST_RATIO * sum(file.stat().st_size for file in files))
+    for file, name in zip(files, named, strict=True):
+        if Path(name).suffix.lower() in ARROW_SUFFIXES:
+            table = ArrowFiles([file])
+            left -= sum(sum(map(_size, batch.columns)) for batch in table.batches(table.columns))
+        else:
+            left -= packed_size(file, most=left)
+        if left < 0:
+            raise BadData(
+                f"{source!r} unpacks to more than {most:,} bytes, with {name!r}.",
+                hint="Save its rows in several data sets, or its pictures as files beside it.",
+            )
+
+
+def _card_of_hub(asked: _HubName) -> Path:
+    """A folder with the card of a data set of the hub; it is called by the commit that the card is of."""
+    download = _library("huggingface_hub", "hf").snapshot_download
+    patterns = [_CARD, _SETTINGS]
+    return Path(download(asked.name, repo_type="dataset", revision=asked.revision, allow_patterns=patterns))
+
+
 def _check_card(folder: Path, source: str) -> None:
-    """Checks that the card of a folder names files below it alone, before any file that it names is looked for.
+    """Checks that the card in a folder names files of the data set alone, before any file that it names is looked for.
 
     Raises:
         BadData: it names an address or a place elsewhere, or cannot be read.
     """
-    for config in _loading(source, lambda: [*_configurations(folder)]):
-        for named in _texts([config.get("data_files"), config.get("data_dir")]):
-            if _ELSEWHERE.search(named.strip()):
-                raise _leads_out(source, named)
+    # By aliases of YAML a short card can name files without end.
+    found = _loading(source, lambda: [*islice(_named_in_card(folder), MOST_FILES + 1)])
+    if len(found) > MOST_FILES:
+        raise BadData(f"The card of {source!r} names more than {MOST_FILES:,} files.", hint="Name them by a pattern.")
+    for named in found:
+        if _ELSEWHERE.search(named.strip()):
+            raise _leads_out(source, named)
 
 
 _ELSEWHERE = re.compile(r"://|::|^[/~\\]|^[A-Za-z]:|(?:^|[/\\])\.\.(?:[/\\]|$)")
 """What leads out of a folder: an address, a chain of them, a full path, a home, a way up."""
 
 
-def _configurations(folder: Path) -> Iterator[Mapping[str, Any]]:
-    """The configurations that the card and the file of settings in a folder name, as `datasets` reads them."""
-    card, settings = folder / "README.md", folder / ".huggingface.yaml"
+_CARD, _SETTINGS = "README.md", ".huggingface.yaml"
+
+
+def _named_in_card(folder: Path) -> Iterator[str]:
+    """The files and folders that the configurations in a card and in a file of settings name."""
+    card, settings, forms = folder / _CARD, folder / _SETTINGS, dict[Path, Any]()
     if card.is_file():
-        yield from _library("huggingface_hub", "hf").DatasetCard.load(card).data.to_dict().get("configs") or ()
+        forms[card] = _library("huggingface_hub", "hf").DatasetCard.load(card).data.to_dict()
     if settings.is_file():
-        content, faults = parse_yaml(settings.read_text(encoding="utf-8"), max_depth=DEEPEST_TYPE)
-        if faults:
-            line, message = faults[0]
-            raise BadData(f"{str(settings)!r}, line {line}: {message}.", hint="Mend the file, or take it out.")
-        form: Mapping[str, Any] = content or {}
-        yield from form.get("configs") or ()
+        forms[settings] = read_yaml(settings, what="settings of a data set")
+    for file, form in forms.items():
+        configs: Any = form.get("configs") or []
+        if not isinstance(configs, list) or not all(isinstance(each, Mapping) for each in cast("list[Any]", configs)):
+            raise BadData(f"{str(file)!r}: `configs` is no list of maps.", hint="Mend the file, or take it out.")
+        for config in cast("list[Mapping[str, Any]]", configs):
+            yield from _texts([config.get("data_files"), config.get("data_dir")])
 
 
 def _texts(value: Any) -> Iterator[str]:
@@ -1106,10 +1214,6 @@ def _texts(value: Any) -> Iterator[str]:
             yield from _texts(each)
     elif value is not None:
         yield str(value)
-
-
-def _below(folder: Path, file: str) -> bool:
-    return Path(file).resolve().is_relative_to(folder)
 
 
 def _leads_out(source: str, named: str) -> BadData:
@@ -1149,7 +1253,7 @@ def _only_split(library: Any | None, builder: Any, asked: _HubName) -> str:
 def _loading(source: str, load: Callable[[], Any]) -> Any:
     try:
         return load()
-    except BadData:
+    except UsageError:
         raise
     except Exception as error:  # the library and those below it raise whatever they like
         reason = " ".join(str(error).split())[:300] or type(error).__name__
@@ -1170,5 +1274,6 @@ def _datasets(*, offline: bool) -> Any:
     library = _library("datasets", "hf")
     library.config.HF_HUB_OFFLINE = offline or library.config.HF_HUB_OFFLINE
     if not sys.stderr.isatty():
-        library.disable_progress_bars()
+        for shows_bars in (library, _library("huggingface_hub.utils", "hf")):
+            shows_bars.disable_progress_bars()
     return library

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import json
+import lzma
 import sys
+import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -14,7 +18,7 @@ import pytest
 
 from askance import data_table
 from askance.data_table import ArrowFiles, as_list, names_data_table, open_data_table, picture_in
-from askance.errors import BadData, MissingExtra
+from askance.errors import BadData, MissingExtra, UsageError
 
 PICTURE = b"\x89PNG and so on"
 ROWS: Sequence[Mapping[str, Any]] = (
@@ -208,7 +212,7 @@ def test_columns_nested_without_end_are_refused(write: Callable[[Path, Any], Pat
     value: Any = 1
     for _ in range(30):
         value = [value]
-    with pytest.raises(BadData, match="has a column nested deeper than 20 levels"):
+    with pytest.raises(BadData, match="the column 'a' is nested deeper than 20 levels"):
         open_data_table(write(tmp_path / ("t.parquet" if write is _parquet else "t.arrow"), [{"a": value}]))
 
 
@@ -374,9 +378,23 @@ class Hub(SimpleNamespace):
     def __init__(self, cache: Path) -> None:
         config = SimpleNamespace(HF_HUB_OFFLINE=False, HF_DATASETS_CACHE=str(cache))
         super().__init__(config=config, asked=[], builder="parquet", files={}, rows=[*ROWS], ArrowBasedBuilder=object)
+        self.card, self.cards, self.cache_dir = "", cache / "cards", ""
 
     def disable_progress_bars(self) -> None:
         pass
+
+    def snapshot_download(self, name: str, *, revision: str | None, **_: object) -> str:
+        """The folder of a commit, with its settings."""
+        folder = self.cards / f"commit of {revision or 'main'}"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / ".huggingface.yaml").write_text(self.card or "a: b", encoding="utf-8")
+        return str(folder)
+
+    def DownloadManager(self, **_: object) -> Any:  # noqa: N802  # as the library calls it
+        def download(named: Sequence[str]) -> list[str]:
+            return [name.rpartition("@1/")[2] for name in named]
+
+        return SimpleNamespace(download=download)
 
     def get_dataset_split_names(self, path: str, config: str | None, *, revision: str | None) -> list[str]:
         return ["test"] if path == "a/one" else ["train", "test"]
@@ -400,7 +418,7 @@ class Hub(SimpleNamespace):
         builder.download_and_prepare = lambda: self.asked.append("prepared")
         builder.as_dataset = load
         builder.as_streaming_dataset = self.stream
-        builder.cache_dir, builder.hash = f"{self.config.HF_DATASETS_CACHE}/{path}", "1"
+        builder.cache_dir, builder.hash = self.cache_dir or f"{self.config.HF_DATASETS_CACHE}/{path}", "1"
         return builder
 
 
@@ -445,14 +463,15 @@ class Streamed(Loaded):
 @pytest.fixture
 def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Hub:
     hub = Hub(tmp_path / "cache")
-    monkeypatch.setitem(sys.modules, "datasets", hub)
+    for name in ("datasets", "huggingface_hub", "huggingface_hub.utils"):
+        monkeypatch.setitem(sys.modules, name, hub)
     monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
     return hub
 
 
 def test_a_data_set_of_the_hub(hub: Hub) -> None:
     table = open_data_table("hf:a/two?split=test&config=en&revision=abc")
-    assert hub.asked == ["prepared", ("a/two", "en", "test", "abc")]
+    assert hub.asked == ["prepared", ("a/two", "en", "test", "commit of abc")]
     assert table.home is None
     assert [dict(row) for row in table.rows({"image": "path"})] == [{"image": "a.jpg"}, {"image": "b.jpg"}]
     assert next(table.rows()).where == "'hf:a/two?split=test&config=en&revision=abc', row 1"
@@ -461,7 +480,7 @@ def test_a_data_set_of_the_hub(hub: Hub) -> None:
 
 def test_the_only_split_needs_no_name_and_one_of_several_does(hub: Hub) -> None:
     open_data_table("hf:a/one")
-    assert hub.asked == ["prepared", ("a/one", None, "test", None)]
+    assert hub.asked == ["prepared", ("a/one", None, "test", "commit of main")]
     with pytest.raises(BadData, match=r"has the splits train, test. Name one: hf:a/two\?split=test"):
         open_data_table("hf:a/two")
 
@@ -532,7 +551,7 @@ def test_a_saved_data_set_does_not_lead_out_of_its_folder(own_place: Path) -> No
 
 def test_a_row_with_endless_items_is_refused_before_it_is_made(own_place: Path) -> None:
     arrow = _arrow()
-    values = arrow.ListArray.from_arrays(arrow.array([0, 20_000_000], arrow.int32()), arrow.nulls(20_000_000))
+    values = arrow.ListArray.from_arrays(arrow.array([0, 2_000_000], arrow.int32()), arrow.nulls(2_000_000))
     arrow.parquet.write_table(arrow.table({"choices": values}), own_place / "bomb.parquet", compression="zstd")
     assert (own_place / "bomb.parquet").stat().st_size < 10_000
 
@@ -565,6 +584,69 @@ def test_a_data_set_of_the_hub_loads_its_own_files_alone(file: str, hub: Hub) ->
     with pytest.raises(BadData, match="leads out of the data set"):
         open_data_table("hf:a/two?split=test")
     assert hub.asked == []
+
+
+def test_a_card_of_the_hub_is_read_before_the_files_that_it_names_are_looked_for(hub: Hub) -> None:
+    hub.card = "configs:\n- config_name: default\n  data_files: http://127.0.0.1:9/x.csv\n"
+
+    def looking(*_: object, **__: object) -> None:
+        pytest.fail("this looks for the files")
+
+    hub.load_dataset_builder = looking
+    with pytest.raises(BadData, match="'hf:a/two' leads out of the data set: 'http:"):
+        open_data_table("hf:a/two")
+
+
+@pytest.mark.parametrize(
+    ("card", "message"),
+    [
+        ("configs: default", "huggingface.yaml': `configs` is no list of maps. Mend the file"),
+        ("configs: [default]", "huggingface.yaml': `configs` is no list of maps. Mend the file"),
+        (f"configs: [{{data_files: [{'a, ' * 10_001}]}}]", "names more than 10,000 files. Name them by a pattern"),
+        ("configs: [", "huggingface.yaml', line 2: this is not YAML"),
+    ],
+    ids=["text", "texts", "many", "broken"],
+)
+def test_a_card_of_another_form_is_refused_in_words(card: str, message: str, hub: Hub) -> None:
+    hub.card = card
+    with pytest.raises(UsageError, match=message):
+        open_data_table("hf:a/two?split=test")
+
+
+def _packed_text(path: Path, kind: str) -> Path:
+    text = b"image\n" + b"x" * 2_000_000
+    match kind:
+        case "gzip":
+            path.write_bytes(gzip.compress(text))
+        case "bzip2":
+            path.write_bytes(bz2.compress(text))
+        case "xz":
+            path.write_bytes(lzma.compress(text))
+        case "zip":
+            with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+                archive.writestr("train.csv", text)
+        case "parquet":
+            path = path.with_suffix(".parquet")
+            _arrow().parquet.write_table(_arrow().table({"a": [TEXT] * 200}), path, compression="zstd")
+        case _:
+            path.write_bytes(_arrow().Codec(kind).compress(text, asbytes=True))
+    return path
+
+
+@pytest.mark.parametrize("kind", ["gzip", "bzip2", "xz", "zip", "zstd", "lz4", "parquet"])
+def test_files_of_a_data_set_that_unpack_to_much_are_refused(
+    kind: str, hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = _packed_text(tmp_path / "train.csv", kind)
+    hub.files = {"test": [f"hf://datasets/a/two@1/{file}"]}
+    open_data_table("hf:a/two?split=test")
+    monkeypatch.setattr(data_table, "MOST_UNPACKED", 1_000_000)
+    with pytest.raises(BadData, match="unpacks to more than 1,000,000 bytes"):
+        open_data_table("hf:a/two?split=test")
+    assert hub.asked.count("prepared") == 1
+
+    hub.cache_dir = str(tmp_path)  # it was loaded before
+    open_data_table("hf:a/two?split=test")
 
 
 CARDS = {
@@ -656,6 +738,73 @@ def test_the_cells_of_a_repeated_value_are_held_once(kind: str, tmp_path: Path) 
     file = _packed(tmp_path / "table", _arrow().table({"a": [TEXT] * 200}), kind)
 
     assert ArrowFiles([file]).cell("a", 150) == TEXT
+
+
+def _forged(kind: str) -> Any:
+    """A column of 500 rows that each have the same text, or the same list, which is there once."""
+    pa, rows = _arrow(), 500
+    once, zeros = pa.array([TEXT]), pa.array([0] * rows, pa.int32())
+    if kind == "fixed":
+        return pa.array([TEXT.encode()] * rows, pa.binary(len(TEXT)))
+    if kind == "view":
+        _, view, text = pa.array([TEXT], pa.string_view()).buffers()
+        return pa.Array.from_buffers(pa.string_view(), rows, [None, pa.py_buffer(view.to_pybytes()[:16] * rows), text])
+    if kind == "extension":
+        return pa.ExtensionArray.from_storage(pa.json_(pa.utf8()), pa.array([TEXT] * rows))
+    if kind == "map":
+        return pa.array([[("a", TEXT)]] * rows, pa.map_(pa.string(), pa.string()))
+    if kind == "runs":
+        return pa.RunEndEncodedArray.from_arrays(pa.array([rows], pa.int32()), once)
+    if kind == "union":
+        return pa.UnionArray.from_dense(pa.array([0] * rows, pa.int8()), zeros, [once])
+    if kind == "list view":
+        return pa.ListViewArray.from_arrays(zeros, pa.array([1] * rows, pa.int32()), once)
+    return pa.DictionaryArray.from_arrays(zeros, pa.array([[TEXT]]))
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        ("fixed", "unpacks to more than 1,000,000 bytes"),
+        ("view", "unpacks to more than 1,000,000 bytes"),
+        ("extension", "unpacks to more than 1,000,000 bytes"),
+        ("map", "unpacks to more than 1,000,000 bytes"),
+        ("runs", "the column 'a' is of the type 'run_end_encoded<.*', which is not read. Write it as a plain column"),
+        ("union", "the column 'a' is of the type 'dense_union<.*', which is not read"),
+        ("list view", "the column 'a' is of the type 'list_view<.*', which is not read"),
+        ("named lists", "the column 'a' is of the type 'dictionary<values=list<.*', which is not read"),
+    ],
+)
+def test_no_type_of_a_column_passes_the_limit(
+    kind: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(data_table, "MOST_UNPACKED", 1_000_000)
+    monkeypatch.setattr(data_table, "MOST_RATIO", 0)
+    with pytest.raises(BadData, match=message):
+        list(open_data_table(_packed(tmp_path / "bomb", _arrow().table({"a": _forged(kind)}), "file")).rows())
+
+
+def test_maps_and_views_are_read(tmp_path: Path) -> None:
+    pa = _arrow()
+    columns = {
+        "map": pa.array([[("a", 1)], [("b", 2)]], pa.map_(pa.string(), pa.int8())),
+        "view": pa.array(["yes", None], pa.string_view()),
+        "json": pa.ExtensionArray.from_storage(pa.json_(pa.utf8()), pa.array(["{}", "[]"])),
+    }
+    file = _packed(tmp_path / "table", pa.table(columns), "file")
+
+    assert [dict(row) for row in open_data_table(file).rows()] == [
+        {"map": [["a", 1]], "view": "yes", "json": "{}"},
+        {"map": [["b", 2]], "json": "[]"},
+    ]
+
+
+def test_columns_of_text_without_end_are_refused(tmp_path: Path) -> None:
+    file = tmp_path / "table.csv"
+    file.write_text(f"{','.join(f'c{number}' for number in range(20_000))}\n1\n", encoding="utf-8")
+
+    with pytest.raises(BadData, match=r"table\.csv' has more than 10,000 columns"):
+        list(open_data_table(file).rows())
 
 
 def test_columns_without_end_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

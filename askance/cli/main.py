@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib import import_module
+from types import TracebackType
 from typing import Annotated, Any
 
 import typer
@@ -97,6 +98,8 @@ def main(arguments: list[str] | None = None) -> None:
             stream.reconfigure(errors="backslashreplace")
     process = Process(own=arguments is None)
     process.begin()
+    if process.own:
+        sys.excepthook = print_bug
     try:
         code = _run_command(arguments, process)
         sys.stdout.flush()
@@ -141,6 +144,13 @@ def _usage(error: Exception) -> int:
     show(file=words)
     echo(words.getvalue(), err=True, end="")
     return getattr(error, "exit_code", USAGE)
+
+
+def print_bug(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """Prints the traceback of a bug, safe for a terminal: its message may quote text from outside."""
+    from traceback import format_exception
+
+    echo("".join(format_exception(kind, error, trace)), err=True, end="")
 
 
 def _system_error(error: OSError) -> AskanceError:

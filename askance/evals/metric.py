@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -207,10 +207,14 @@ class Figure:
 
     @classmethod
     def from_form(cls, form: dict[str, Any]) -> Figure:
-        """The figure in `form`."""
-        interval: dict[str, Any] | None = form["interval"]
-        fields: dict[str, Any] = {**form, "interval": None if interval is None else Interval(**interval)}
-        return cls(**fields)
+        """The figure in `form`; entries of other names are left out, since a run folder may have some."""
+        found, interval = _fields_of(cls, form), form["interval"]
+        found["interval"] = None if interval is None else Interval(**_fields_of(Interval, interval))
+        return cls(**found)
+
+
+def _fields_of(kind: type[Figure | Interval], form: Mapping[str, Any]) -> dict[str, Any]:
+    return {each.name: form[each.name] for each in fields(kind) if each.name in form}
 
 
 def with_older_interval(now: Figure, was: Figure | None) -> Figure:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from functools import reduce
 from pathlib import Path
@@ -102,6 +104,17 @@ def places(form: Any, *before: str | int) -> Iterator[tuple[str | int, ...]]:
             yield from places(value, *before, number)
 
 
+def names(form: Any, *before: str | int) -> Iterator[tuple[str | int, ...]]:
+    """The way to every name of a map in a JSON form."""
+    if isinstance(form, dict):
+        for name, value in cast("dict[str, Any]", form).items():
+            yield (*before, name)
+            yield from names(value, *before, name)
+    elif isinstance(form, list):
+        for number, value in enumerate(cast("list[Any]", form)):
+            yield from names(value, *before, number)
+
+
 def steered(form: Any, place: tuple[str | int, ...]) -> None:
     *way, last = place
     inner = reduce(lambda there, name: there[name], way, form)
@@ -125,6 +138,38 @@ def test_no_run_folder_steers_the_terminal(field: str, own_place: Path, capsys: 
                 main([*command.split()])
             shown = "".join(capsys.readouterr())
             assert [mark for mark in STEERING if mark in shown] == [], (place, command)
+
+
+def test_no_name_in_a_run_folder_steers_the_terminal(own_place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("out", "sound"):
+        shutil.copytree(GOLDEN / "run", own_place / name)
+    for *way, last in names(json.loads(RUN)):
+        form = json.loads(RUN)
+        holder = reduce(lambda there, name: there[name], way, form)
+        holder[f"{last}{STEER}"] = holder.pop(last)
+        (own_place / "out" / "run.json").write_text(json.dumps(form), encoding="utf-8")
+        for command in ("watch out --once", "compare out sound", "blame out --plan", "eval score out"):
+            with log_kept(), pytest.raises(SystemExit):
+                main([*command.split()])
+            shown = "".join(capsys.readouterr())
+            assert [mark for mark in STEERING if mark in shown] == [], (way, last, command)
+
+
+def test_no_traceback_steers_the_terminal(own_place: Path) -> None:
+    code = (
+        "import importlib\n"
+        "line = importlib.import_module('askance.cli.main')\n"
+        f"def fail(*_): raise KeyError({STEER!r}) from ValueError({STEER!r})\n"
+        "line._run_command = fail\n"
+        "line.main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, cwd=own_place, check=False)
+    shown = done.stderr.decode()
+
+    assert done.returncode == 1
+    assert "ValueError" in shown
+    assert "PWNED" in shown
+    assert [mark for mark in STEERING if mark in shown] == []
 
 
 @pytest.mark.parametrize("file", ["samples.jsonl", "scores.jsonl", "calls.jsonl"])

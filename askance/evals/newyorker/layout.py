@@ -15,7 +15,6 @@ several of these.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +22,7 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal, TypeAlias, cast, get_args
 
-from askance.data_table import ArrowFiles
+from askance.data_table import ArrowFiles, is_below
 from askance.documents import UnreadableDocument, parse_json
 from askance.errors import BadData
 from askance.evals.newyorker.annotations import MEND, list_in, mapping_in
@@ -243,12 +242,9 @@ def _is_beside(file: DataFile, name: str) -> bool:
     """Whether a name is that of a file beside `file`, and no link that leads elsewhere."""
     if name in {"", ".."} or PurePosixPath(name).name != name or "\\" in name or "\0" in name:
         return False
-    try:
-        if len(os.fsencode(name)) > _LONGEST_NAME:
-            return False
-    except UnicodeEncodeError:  # half of a surrogate pair
+    if len(name.encode("utf-8", "replace")) > _LONGEST_NAME:
         return False
-    return bool(file.member) or file.path.with_name(name).resolve().parent == file.path.parent.resolve()
+    return bool(file.member) or is_below(file.path.with_name(name), file.path.parent)
 
 
 _LONGEST_NAME = 255

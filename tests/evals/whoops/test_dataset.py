@@ -111,7 +111,7 @@ BROKEN: dict[str, tuple[str, str]] = {
     "short row": ("image_id,selected_caption\na\n", "line 2: 1 fields, and the first line names 2"),
     "same image": ("image_id\na\na\n", "the image 'a' stands there twice"),
     "empty": ("image_id\n", "no row that can be used"),
-    "open quote": ('image_id,selected_caption\na,"b\n', "no CSV"),
+    "open quote": ('image_id,selected_caption\na,"b\n', "ends within a quoted field"),
     "no name": ("image_id,selected_caption\n,b\n", "nothing says which image it is about"),
     "bad list": ("image_id,crowd_captions\na,[b\n", r"line 2, 'crowd_captions': '\[b' is a list neither"),
 }
@@ -266,11 +266,15 @@ def listed(weird: str, normal: str) -> Callable[[Path], object]:
         (copied("a_normal.jpg"), "no other half, such as 'a'"),
         (listed("../x", "y"), "no file of the folder"),
         (listed("", ""), "'' is no file"),
+        (listed("a\0b.png", "y"), "line 2: .* is no file of the folder"),
+        (listed("x" * 5000, "y"), "line 2: .* is no file of the folder"),
+        (listed("loop/x.png", "y"), "line 2: .* is no file of the folder"),
     ],
-    ids=["empty", "no normal", "no weird", "outside", "blank"],
+    ids=["empty", "no normal", "no weird", "outside", "blank", "no name", "long", "loop"],
 )
 def test_what_is_no_pair_is_said(make: Callable[[Path], Any], message: str, tmp_path: Path) -> None:
     make(tmp_path)
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
 
     with pytest.raises(BadData, match=message):
         read_pairs(tmp_path)
