@@ -106,7 +106,7 @@ VENDORS: dict[str, tuple[str, ...]] = {
     "sentence_transformers": ("askance.models.encoders.sentence",),
     "sklearn": ("askance.evals.negatives*",),
     "statsmodels": (),
-    "tenacity": ("askance.models*",),
+    "tenacity": ("askance.models*", "askance.replay.sqlite_ledger"),
     "torch": ("askance.models.local.*",),
     "transformers": ("askance.models.local.*",),
     "typer": ("askance.cli*",),

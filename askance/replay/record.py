@@ -12,16 +12,22 @@ from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, cast, get_args, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, cast, get_args, runtime_checkable
 
 from askance.chat import ChatResponse, JsonObject, Outcome, key_of
 from askance.documents import decoder, schema_violation
-from askance.errors import DamagedRecord, StoreError
+from askance.errors import DamagedRecord, StoreError, UsageError
 from askance.terminal import printable
 
 if TYPE_CHECKING:
+    from types import TracebackType
+
+    from askance.chat import ModelId
     from askance.replay.leases import Leases
+    from askance.replay.ledger import Budget, Ledger
+    from askance.replay.pace import Pace
 
 RecordKind = Literal["chat", "ocr", "endpoint", "embed", "score", "search"]
 KINDS: frozenset[str] = frozenset(get_args(RecordKind))
@@ -174,7 +180,11 @@ def recorded_response(text: str, *, key: str, asked: str) -> JsonObject | None:
 
 @runtime_checkable
 class Records(Protocol):
-    """What holds records. A class that inherits this is open for reading only, unless it overrides `put_all`."""
+    """What holds records, and what goes with them: leases, ledgers, a pace, a folder.
+
+    A class that inherits this is open for reading only, unless it overrides `writable`, `put_all` and `remove`.
+    `askance.testing.check_records` holds a store of one's own against what every store does.
+    """
 
     @property
     @abstractmethod
@@ -189,8 +199,19 @@ class Records(Protocol):
 
     @property
     def folder(self) -> Path | None:
-        """The folder for files that belong to the records, such as leases; None where there is none."""
+        """The local folder for files that belong to the records, such as pictures; None where there is none."""
         return None
+
+    def beside(self, name: str, /) -> Path:
+        """The file or folder `name` beside the records, which need not exist.
+
+        Raises:
+            StoreError: the records are in no folder.
+        """
+        if self.folder is None:
+            msg = f"The records of {self.name!r} are in no folder that could keep {name!r} as well."
+            raise StoreError(msg, hint="Use the records of a folder (--store, ASKANCE_STORE).")
+        return self.folder / name
 
     @abstractmethod
     def get(self, key: str, /) -> Record | None:
@@ -201,6 +222,15 @@ class Records(Protocol):
             DamagedRecord: what is stored under the key is no record.
         """
         ...
+
+    def get_all(self, keys: Iterable[str], /) -> dict[str, Record]:
+        """By key, in the order of `keys`: the records that are there.
+
+        Raises:
+            StoreError: the records cannot be read.
+            DamagedRecord: what is stored under one of the keys is no record.
+        """
+        return {key: record for key in keys if (record := self.get(key)) is not None}
 
     def answer(self, key: str, asked: str, /) -> JsonObject | None:  # noqa: ARG002  # a store compares the request
         """The response to a chat request, by its key and its canonical JSON; None where it is not on record."""
@@ -221,10 +251,15 @@ class Records(Protocol):
         Raises:
             StoreError: the records are open for reading only, or a key is not that of the request.
         """
-        raise StoreError(
-            f"The records of {self.name!r} are open for reading only.",
-            hint="Import the cassette into a store, or replay what it holds.",
-        )
+        raise _read_only(self)
+
+    def remove(self, keys: Iterable[str], /) -> None:  # noqa: ARG002  # nothing is removed
+        """Deletes the records with these keys, where there are any.
+
+        Raises:
+            StoreError: the records are open for reading only.
+        """
+        raise _read_only(self)
 
     def leases(self) -> Leases | None:
         """The leases of calls that are not on record; None where no other process can use the records.
@@ -232,6 +267,43 @@ class Records(Protocol):
         Each call makes new ones, which the caller closes.
         """
         return None
+
+    def ledger(self, name: str, budget: Budget, /) -> Ledger:  # noqa: ARG002  # there is none
+        """The ledger of a budget, by its name, which all processes share that use the records; the caller closes it.
+
+        Raises:
+            StoreError: no ledger can be kept with the records.
+        """
+        msg = f"No budget can be kept with the records of {self.name!r}."
+        raise StoreError(msg, hint="Keep its ledger in a file: `SqliteLedger(FILE, budget)`.")
+
+    def pace(
+        self,
+        endpoint: ModelId,  # noqa: ARG002  # none is shared
+        /,
+        *,
+        rpm: float | None,  # noqa: ARG002
+        tpm: float | None,  # noqa: ARG002
+    ) -> Pace | None:
+        """The pace of a model's endpoint that all share who use the records; None where each process learns its own.
+
+        Args:
+            endpoint: a model of it.
+            rpm: calls per minute that are never exceeded; None learns the rate.
+            tpm: tokens per minute, likewise.
+        """
+        return None
+
+    def close(self) -> None:
+        """Closes what was opened; a later use opens it again."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
 
     @abstractmethod
     def keys(self) -> Iterator[str]:
@@ -266,6 +338,11 @@ class Records(Protocol):
         return iter(())
 
 
+def _read_only(records: Records) -> StoreError:
+    msg = f"The records of {records.name!r} are open for reading only."
+    return StoreError(msg, hint="Import the cassette into a store, or replay what it holds.")
+
+
 class MemoryStore(Records):
     """Records in memory, which end with the process."""
 
@@ -276,6 +353,17 @@ class MemoryStore(Records):
 
     def __repr__(self) -> str:
         return f"MemoryStore({self._name!r}, {len(self)} records)"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A pickle holds records that nobody adds to.
+
+        Raises:
+            UsageError: records can be added, which another process would not see.
+        """
+        if self._writable:
+            msg = f"The records ({self._name}) cannot be pickled: they are in the memory of this process."
+            raise UsageError(msg, hint="Use the records of a folder: `Engine(records=open_records(FOLDER))`.")
+        return partial(MemoryStore, name=self._name, writable=False), ([*self._records.values()],)
 
     @property
     def name(self) -> str:
@@ -303,6 +391,17 @@ class MemoryStore(Records):
         for record in new.values():
             check_key(record)
         self._records |= new
+
+    def remove(self, keys: Iterable[str], /) -> None:
+        """Deletes the records with these keys, where there are any.
+
+        Raises:
+            StoreError: they are open for reading only.
+        """
+        if not self._writable:
+            super().remove(keys)
+        for key in keys:
+            self._records.pop(key, None)
 
     def keys(self) -> Iterator[str]:
         """The keys, sorted."""

@@ -542,7 +542,7 @@ async def test_a_digest_alone_can_be_replayed_and_not_asked() -> None:
 REPLAYED = """\
 import asyncio, sys
 from askance.models import Engine, get_embedder
-from askance.replay import Cassette
+from askance.replay import Cassette, Records
 async def main():
     engine = Engine(mode="replay", records=Cassette("calls.jsonl"))
     print(await get_embedder("st:org/name", engine=engine).embed(["a cup"]))
