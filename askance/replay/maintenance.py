@@ -13,7 +13,7 @@ from typing import Literal
 
 from askance.chat import Usage
 from askance.errors import DamagedRecord, StoreError, UsageError
-from askance.replay.record import Record, RecordKind, Records, check_record, record_time, refuse_damaged
+from askance.replay.record import Record, RecordKind, Records, check_record, in_blocks, record_time, refuse_damaged
 
 
 def select(
@@ -84,8 +84,7 @@ def _candidates(records: Iterable[Record], keys: Collection[str] | None) -> Iter
     if keys is None:
         return iter(records)
     if isinstance(records, Records):
-        found = (records.get(key) for key in sorted(set(keys)))
-        return (record for record in found if record is not None)
+        return (record for block in in_blocks(sorted(set(keys))) for record in records.get_all(block).values())
     wanted = frozenset(keys)
     return (record for record in records if record.key in wanted)
 

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, cast, get_args, runtime_checkable
 
@@ -39,6 +40,9 @@ DAMAGED_HINT = (
     "`askance cache verify` finds all such records; `askance cache prune --damaged` takes them out, and they are asked "
     "anew."
 )
+
+BLOCK = 256
+"""Most records that are read at once by their keys."""
 
 MAX_DEPTH = 100
 """Deepest nesting of a request or a response, in levels."""
@@ -413,6 +417,13 @@ class MemoryStore(Records):
     def of_kind(self, kind: RecordKind, /) -> Iterator[Record]:
         """The records of one kind, in the order in which they were added."""
         return iter([record for record in self._records.values() if record.kind == kind])
+
+
+def in_blocks(keys: Iterable[str]) -> Iterator[list[str]]:
+    """The keys, in blocks of `BLOCK`."""
+    rest = iter(keys)
+    while block := list(islice(rest, BLOCK)):
+        yield block
 
 
 def record_time(time: datetime | None = None) -> str:

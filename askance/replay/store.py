@@ -33,7 +33,16 @@ from askance.replay.database import (
 from askance.replay.held_file import WAY_OUT, HeldFile, Patience
 from askance.replay.leases import StoreLeases
 from askance.replay.reader import StoreReader, StoreRow
-from askance.replay.record import DAMAGED_HINT, MAX_DIGITS, Record, RecordKind, Records, check_key, recorded_response
+from askance.replay.record import (
+    DAMAGED_HINT,
+    MAX_DIGITS,
+    Record,
+    RecordKind,
+    Records,
+    check_key,
+    in_blocks,
+    recorded_response,
+)
 from askance.replay.sqlite_ledger import SqliteLedger
 from askance.trust import warn_world_writable
 
@@ -43,9 +52,6 @@ if TYPE_CHECKING:
 
 BUDGETS = "budgets"
 """Folder beside the records, of ledgers."""
-
-BLOCK = 500
-"""Most records that one query reads by their keys."""
 
 _ROW_OVERHEAD = 4096
 """Most bytes of the other columns of a row."""
@@ -146,10 +152,11 @@ class Store(Records):
             StoreError: the store cannot be read.
             DamagedRecord: a row is no record.
         """
-        wanted = list(dict.fromkeys(keys))
-        blocks = (wanted[start : start + BLOCK] for start in range(0, len(wanted), BLOCK))
-        rows = {row[0]: row for block in blocks for row in self._reader.all(_GET_ALL, (json.dumps(block),))}
-        return {key: _record(rows[key]) for key in wanted if key in rows}
+        found: dict[str, Record] = {}
+        for block in in_blocks(dict.fromkeys(keys)):
+            rows = {row[0]: row for row in self._reader.all(_GET_ALL, (json.dumps(block),))}
+            found |= {key: _record(rows[key]) for key in block if key in rows}
+        return found
 
     def answer(self, key: str, asked: str, /) -> JsonObject | None:
         """The response to a chat request, by its key and its canonical JSON; None where it is not on record.

@@ -18,7 +18,9 @@ import pytest
 
 from askance.chat import canonical_json
 from askance.errors import StoreError
-from askance.replay import Record, find_address, open_records
+from askance.replay import Record, find_address, open_records, select
+from askance.replay.reader import StoreReader, StoreRow
+from askance.replay.record import BLOCK
 from askance.replay.store import Store
 from tests.replay.samples import record
 
@@ -67,6 +69,24 @@ def test_an_answer_is_got_by_what_is_asked(store: Store) -> None:
 
     assert store.answer(kept.key, asked) == store.answer(kept.key, otherwise) == kept.response
     assert store.answer(other.key, canonical_json(other.request)) is None
+
+
+def test_one_query_reads_a_block_of_keys(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    records = [record(f"{number}") for number in range(BLOCK + 1)]
+    store.put_all(records)
+    queries, ask = list[str](), StoreReader.all
+
+    def noted(self: StoreReader, query: str, values: StoreRow = ()) -> list[StoreRow]:
+        queries.append(query)
+        return ask(self, query, values)
+
+    monkeypatch.setattr(StoreReader, "all", noted)
+    monkeypatch.setattr(StoreReader, "one", None)
+    keys = [each.key for each in records]
+
+    assert [*store.get_all(keys[::-1]).items()] == [*zip(keys[::-1], records[::-1], strict=True)]
+    assert [each.key for each in select(store, keys=keys)] == sorted(keys)
+    assert len(queries) == 4
 
 
 def test_the_last_record_with_a_key_stays(store: Store) -> None:
