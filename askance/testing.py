@@ -24,6 +24,7 @@ import time
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from reprlib import Repr
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar, get_args
 
 from askance.chat import (
@@ -405,9 +406,13 @@ def _of_records(name: str, run: Callable[[RecordsFactory, str], Awaitable[None]]
     return Check(name, named)
 
 
+_SHORT = Repr()
+_SHORT.maxstring = _SHORT.maxother = 120
+
+
 def _expect(what: str, found: object, wanted: object) -> None:
     if found != wanted:
-        raise NotConforming(f"{what} should be {wanted!r} and is {found!r}.")
+        raise NotConforming(f"{what} should be {_SHORT.repr(wanted)} and is {_SHORT.repr(found)}.")
 
 
 def _refuses(what: str, error: type[Exception], act: Callable[[], object]) -> None:
@@ -415,7 +420,7 @@ def _refuses(what: str, error: type[Exception], act: Callable[[], object]) -> No
         found = act()
     except error:
         return
-    raise NotConforming(f"{what} should raise {error.__name__} and gave {found!r}.")
+    raise NotConforming(f"{what} should raise {error.__name__} and gave {_SHORT.repr(found)}.")
 
 
 def _made(number: int = 0, *, kind: RecordKind = "chat", text: str = "a cup") -> Record:
