@@ -329,6 +329,15 @@ def crossing(arrows: Iterable[Arrow]) -> list[str]:
     ]
 
 
+def bypassing(arrows: Iterable[Arrow]) -> list[str]:
+    """Imports of the store on disk past `open_records`, which alone knows the store of an address."""
+    return [
+        f"{arrow}, which `open_records` opens"
+        for arrow in arrows
+        if _within(arrow.target, f"{PACKAGE}.replay.store") and not _within(arrow.source, f"{PACKAGE}.replay")
+    ]
+
+
 def _within(module: str, package: str) -> bool:
     return module == package or module.startswith(f"{package}.")
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, cast
 
+from askance import replay
 from askance.amounts import many
 from askance.documents import UnreadableDocument, parse_json
 from askance.errors import DamagedRecord, StoreError
@@ -43,12 +44,12 @@ from askance.replay.record import (
     in_blocks,
     recorded_response,
 )
-from askance.replay.sqlite_ledger import SqliteLedger
 from askance.trust import warn_world_writable
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
     from askance.replay.ledger import Budget
+    from askance.replay.sqlite_ledger import SqliteLedger
 
 BUDGETS = "budgets"
 """Folder beside the records, of ledgers."""
@@ -133,7 +134,7 @@ class Store(Records):
         Raises:
             ConfigError: this system has no POSIX locks, by which it is known that a process has ended.
         """
-        return SqliteLedger(self.folder / BUDGETS / f"{name}.db", budget)
+        return replay.SqliteLedger(self.folder / BUDGETS / f"{name}.db", budget)
 
     def get(self, key: str, /) -> Record | None:
         """The record with this key, or None.
