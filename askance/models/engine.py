@@ -163,7 +163,13 @@ class Engine:
         Raises:
             UsageError: records that are in the memory of this process.
         """
-        address = None if self.records is not None else self._own_address()
+        records = self.records
+        if records is not None and records.writable and records.leases() is None:
+            raise UsageError(
+                f"The engine cannot be pickled: its records ({records.name}) are in the memory of this process.",
+                hint="Give it the records of a folder: `Engine(records=open_records(FOLDER))`.",
+            )
+        address = None if records is not None else self._own_address()
         given = {each.name: getattr(self, each.name) for each in fields(self) if each.init}
         del given["observers"]
         _pickled[self._token] = self

@@ -12,14 +12,13 @@ from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, cast, get_args, runtime_checkable
 
 from askance.chat import ChatResponse, JsonObject, Outcome, key_of
 from askance.documents import decoder, schema_violation
-from askance.errors import DamagedRecord, StoreError, UsageError
+from askance.errors import DamagedRecord, StoreError
 from askance.terminal import printable
 
 if TYPE_CHECKING:
@@ -357,17 +356,6 @@ class MemoryStore(Records):
 
     def __repr__(self) -> str:
         return f"MemoryStore({self._name!r}, {len(self)} records)"
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """A pickle holds records that nobody adds to.
-
-        Raises:
-            UsageError: records can be added, which another process would not see.
-        """
-        if self._writable:
-            msg = f"The records ({self._name}) cannot be pickled: they are in the memory of this process."
-            raise UsageError(msg, hint="Use the records of a folder: `Engine(records=open_records(FOLDER))`.")
-        return partial(MemoryStore, name=self._name, writable=False), ([*self._records.values()],)
 
     @property
     def name(self) -> str:
