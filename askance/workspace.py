@@ -15,14 +15,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
-from askance import models
 from askance.errors import ConfigError, UsageError
 from askance.images import image_policy
-from askance.models import Budget, BudgetGuard, Config, Engine, get_model
+from askance.models import BudgetGuard, Config, Engine, get_model
 from askance.models.spec import Spec
 from askance.prompts import PromptLibrary
 from askance.python_file import is_python, load_object
-from askance.replay import STORE_VARIABLE, Mode, Store
+from askance.replay import STORE_VARIABLE, Address, Budget, Ledger, Mode, Records, SqliteLedger, open_records
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -53,7 +52,7 @@ class Workspace:
     name: str = "work"
     """Name of the work; works of one name share a budget."""
     ledger: Path | None = None
-    """File of what was spent of the budget; by default `budgets/NAME.db` beside the records."""
+    """File of what was spent of the budget; by default it is kept with the records, by the name."""
     concurrency: int | None = None
     """Most calls to one endpoint at a time; None adapts to the endpoint."""
     rpm: float | None = None
@@ -64,8 +63,8 @@ class Workspace:
     """Form in which answers are asked for."""
     image_policy: str | None = None
     """How pictures are prepared: `clean` or `original`."""
-    store: Path | None = None
-    """Folder of the records; by default that of `ASKANCE_STORE`, of the settings file, or of the project."""
+    store: Address | None = None
+    """Address of the records; by default that of `ASKANCE_STORE`, of the settings file, or of the project."""
     prompts: Path | None = None
     """Folder with prompts of one's own; by default that of the settings file, or `./prompts`."""
     settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
@@ -92,14 +91,14 @@ class Workspace:
         return Config.find(asks=self.asks)
 
     @cached_property
-    def records(self) -> Store:
+    def records(self) -> Records:
         """The records.
 
         Raises:
-            StoreError: what is there is not a store, or one of another version.
+            StoreError: the address is of no known kind, or what is there is not a store, or one of another version.
         """
         configured = None if os.environ.get(STORE_VARIABLE) else self.config.store
-        return Store.open(self.store or configured, read_only=not self.asks)
+        return open_records(self.store or configured, read_only=not self.asks)
 
     @cached_property
     def library(self) -> PromptLibrary:
@@ -127,8 +126,7 @@ class Workspace:
         """
         guard, budget = None, None if self.budget is None else Budget.parse(self.budget)
         if budget is not None and not self.plan:
-            ledger = self.ledger or self.records.folder / "budgets" / f"{self.name}.db"
-            guard = BudgetGuard(models.SqliteLedger(ledger, budget))
+            guard = BudgetGuard(self._ledger(budget))
         return Engine(
             mode=self.mode,
             records=self.records,
@@ -142,10 +140,14 @@ class Workspace:
             observers=self.observers,
         )
 
-    def use_ledger(self, file: Path) -> None:
-        """Keeps the ledger of the budget in `file`; to be called before the first call of a model."""
+    def use_ledger(self, *, name: str | None = None, file: Path | None = None) -> None:
+        """Keeps the ledger of the budget in `file`, or with the records by `name`, from before the first call on."""
+        self.name, self.ledger = name or self.name, file
         if self.engine.budget is not None:
-            self.engine.budget.ledger = models.SqliteLedger(file, self.engine.budget.ledger.budget)
+            self.engine.budget.ledger = self._ledger(self.engine.budget.ledger.budget)
+
+    def _ledger(self, budget: Budget) -> Ledger:
+        return self.records.ledger(self.name, budget) if self.ledger is None else SqliteLedger(self.ledger, budget)
 
     def model(self, name: str) -> Model:
         """The model of a name; a name that is given twice is one model.

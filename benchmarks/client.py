@@ -16,14 +16,14 @@ from pathlib import Path
 
 from askance.chains import action_reason
 from askance.models import Engine, get_model
-from askance.replay import Store
+from askance.replay import open_records
 
 
 async def main(given: argparse.Namespace) -> None:
     """Reads pictures of FOLDER/images once."""
     options = (given.folder / "options.txt").read_text(encoding="utf-8").splitlines()
     paths = sorted((given.folder / "images").iterdir())[: given.images]
-    with Store.open(given.folder / given.records, read_only=given.replay) as records:
+    with open_records(given.folder / given.records, read_only=given.replay) as records:
         engine = Engine(
             records=records,
             mode="replay" if given.replay else "auto",

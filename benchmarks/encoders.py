@@ -24,7 +24,7 @@ from askance.images import Image
 from askance.models import Engine, get_scorer
 from askance.models.encoders.search import Nearest
 from askance.models.encoders.vectors import half
-from askance.replay import Store
+from askance.replay import open_records
 
 WORDS = ("a cup of bricks", "a horse on a coin", "feathers", "drink tea and sleep well", "tonight", "red or blue")
 
@@ -53,14 +53,14 @@ async def encoding(folder: str, images: list[Image], said: list[str]) -> None:
     seconds: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as place:
         for name, batch in (("one by one", 1), ("batched", 32)):
-            with Store.open(Path(place) / name) as store:
+            with open_records(Path(place) / name) as store:
                 scorer = get_scorer(f"clip:{folder}?batch={batch}", engine=Engine(records=store))
                 await scorer.score(images[0], ["warm up"])
                 seconds[f"texts, {name}"] = await timed(lambda scorer=scorer: scorer.score(images[0], said))
                 seconds[f"pictures, {name}"] = await timed(
                     lambda scorer=scorer: asyncio.gather(*(scorer.score(image, said[:1]) for image in images))
                 )
-        with Store.open(Path(place) / "batched") as store:
+        with open_records(Path(place) / "batched") as store:
             # Another scale: none of these scores is on record, and all vectors are kept.
             again = get_scorer(f"clip:{folder}?batch=32&long=max", engine=Engine(records=store))
             seconds["texts, kept"] = await timed(lambda: again.score(images[0], said))

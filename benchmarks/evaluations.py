@@ -113,7 +113,7 @@ def make(folder: str, samples: int, contexts: tuple[str, ...], *, own_options: b
     """Fills the empty `folder` with pictures, the task, its data, and a store with the answers of a scripted model."""
     from askance.evals import evaluate, find_task
     from askance.models import Engine, ScriptedModel, get_model
-    from askance.replay import Store
+    from askance.replay import open_records
 
     place = Path(folder)
     shared = make_pictures(place, images=samples)
@@ -121,7 +121,7 @@ def make(folder: str, samples: int, contexts: tuple[str, ...], *, own_options: b
     (place / "samples.jsonl").write_text("".join(rows), encoding="utf-8")
     (place / "claims.yaml").write_text(f"{TASK}options: {json.dumps(shared)}\n", encoding="utf-8")
     (place / "askance.toml").write_text(SETTINGS, encoding="utf-8")
-    with Store.open(place / ".askance") as store:
+    with open_records(place / ".askance") as store:
         model = get_model(ScriptedModel(reply, identity=MODEL), engine=Engine(records=store))
         for context in contexts:
             with tempfile.TemporaryDirectory() as runs:

@@ -24,7 +24,7 @@ from askance.chains import Chain, Reading, action_reason
 from askance.chains.output_line import line_of
 from askance.images import Image
 from askance.models import Engine, Model, ScriptedModel, get_model
-from askance.replay import MemoryStore, Store
+from askance.replay import MemoryStore, Records, open_records
 from askance.terminal import json_text
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ async def least(work: Work, subjects: Sequence[Any], *, rounds: int) -> float:
     return sum(best) / len(best) * 1e6
 
 
-def parts(chain: Chain, store: Store, readings: Sequence[Reading]) -> Iterator[Row]:
+def parts(chain: Chain, store: Records, readings: Sequence[Reading]) -> Iterator[Row]:
     """A replayed call taken apart, for the question after objects and for the one with up to 80 options."""
     paths = [reading.image.path for reading in readings if reading.image and reading.image.path]
     yield "picture: read the file and take its digest", lambda path: Image.from_path(path).sha256, paths
@@ -108,7 +108,7 @@ async def measure(folder: Path, *, rounds: int) -> None:
     """Print a row for each layer."""
     options = (folder / "options.txt").read_text(encoding="utf-8").splitlines()
     pictures = [Image.from_path(path) for path in sorted((folder / "images").iterdir())]
-    with Store.open(folder / ".askance", read_only=True) as store:
+    with open_records(folder / ".askance", read_only=True) as store:
         model: Model = get_model(ScriptedModel(reply, identity=MODEL), engine=Engine(mode="replay", records=store))
         chain = action_reason(model)
         readings = [await chain.read({"image": picture, "options": options}) for picture in pictures]

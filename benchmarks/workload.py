@@ -17,7 +17,7 @@ from PIL import Image as Pillow
 from askance.chains import action_reason
 from askance.chat import ChatRequest, canonical_json
 from askance.models import Engine, ScriptedModel, get_model
-from askance.replay import Store
+from askance.replay import open_records
 
 MODEL = "bench"
 SETTINGS = f"""\
@@ -58,7 +58,7 @@ def picture(number: int) -> bytes:
 async def _record(folder: Path, options: list[str]) -> None:
     """Run the chain over all pictures with a scripted model, recording."""
     paths = sorted((folder / "images").iterdir())
-    with Store.open(folder / ".askance") as store:
+    with open_records(folder / ".askance") as store:
         model = get_model(ScriptedModel(reply, identity=MODEL), engine=Engine(records=store))
         chain = action_reason(model)
         async for _ in chain.read_all({"image": path, "options": options} for path in paths):

@@ -18,10 +18,10 @@ from askance.chains import Chain, Reading, action_reason
 from askance.chains.batch import read_in_batches
 from askance.chains.output_line import line_of
 from askance.images import prepare
-from askance.models import Budget, BudgetGuard, Engine, SqliteLedger, get_model
+from askance.models import BudgetGuard, Engine, get_model
 from askance.models.batch.batches import BatchPolicy, BatchProgress
 from askance.models.batch.job import Job
-from askance.replay import Store
+from askance.replay import Budget, Records, SqliteLedger, open_records
 from tests.processes import begin
 from tests.scripted import ANSWERS, OPTIONS
 from tests.servers import default_text
@@ -68,7 +68,7 @@ class Run:
     folder: str = "batches"
 
     def chain(self, *, store: str = "store", observers: Sequence[Callable[..., None]] = ()) -> tuple[Chain, Engine]:
-        records = Store.open(self.place / store)
+        records = open_records(self.place / store)
         guard = None if self.budget is None else BudgetGuard(self.ledger)
         engine = Engine(records=records, observers=list(observers), budget=guard, **self.engine)
         model = get_model(f"openai:gpt-4o@{self.url}", engine=engine, **self.settings)
@@ -120,7 +120,7 @@ async def lines_of(chain: Chain, engine: Engine, readings: AsyncIterable[Reading
         for node in chain.nodes:
             await node.model.aclose()
         await engine.aclose()
-        if isinstance(engine.records, Store):
+        if engine.records is not None:
             engine.records.close()
 
 
@@ -154,7 +154,7 @@ def _plant(count: int, where: str) -> None:
     def die() -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
-    note, put = Job.note, Store.put
+    note, put = Job.note, Records.put
 
     def noted(self: Job, event: str, *args: Any, **facts: Any) -> None:
         dies = due()
@@ -167,12 +167,12 @@ def _plant(count: int, where: str) -> None:
         if dies:
             die()
 
-    def recorded(self: Store, record: Any, /) -> None:
+    def recorded(self: Records, record: Any, /) -> None:
         if record.kind == "chat" and due():
             die()
         put(self, record)
 
     if where == "put":
-        Store.put = recorded  # type: ignore[method-assign]
+        Records.put = recorded  # type: ignore[method-assign]
     else:
         Job.note = noted  # type: ignore[method-assign]

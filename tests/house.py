@@ -107,7 +107,7 @@ VENDORS: dict[str, tuple[str, ...]] = {
     "sentence_transformers": ("askance.models.encoders.sentence",),
     "sklearn": ("askance.evals.negatives*",),
     "statsmodels": (),
-    "tenacity": ("askance.models*",),
+    "tenacity": ("askance.models*", "askance.replay.sqlite_ledger"),
     "torch": ("askance.models.local.*",),
     "transformers": ("askance.models.local.*",),
     "typer": ("askance.cli*",),
@@ -327,6 +327,15 @@ def crossing(arrows: Iterable[Arrow]) -> list[str]:
         if _within(arrow.source, f"{PACKAGE}.evals")
         for suite in SUITES
         if _within(arrow.target, suite) and not _within(arrow.source, suite)
+    ]
+
+
+def bypassing(arrows: Iterable[Arrow]) -> list[str]:
+    """Imports of the store on disk past `open_records`, which alone knows the store of an address."""
+    return [
+        f"{arrow}, which `open_records` opens"
+        for arrow in arrows
+        if _within(arrow.target, f"{PACKAGE}.replay.store") and not _within(arrow.source, f"{PACKAGE}.replay")
     ]
 
 

@@ -31,7 +31,7 @@ from askance.chat import (
 from askance.images import CLEAN_POLICY, ORIGINAL_POLICY, Image
 from askance.models import Engine, Model, ModelSettings, Price, RetryPolicy, ScriptedModel
 from askance.models.backend import Backend
-from askance.replay import MemoryStore, Record, Store
+from askance.replay import MemoryStore, Record, open_records
 from tests.scripted import PICTURES
 
 # Requests -------------------------------------------------------------------------------------------------------------
@@ -459,11 +459,11 @@ def test_not_as_lmms_eval_another_image_under_the_same_name_is_another_request(t
 
 
 async def test_not_as_inspect_an_answer_does_not_grow_too_old(tmp_path: Path) -> None:
-    with Store.open(tmp_path / "store") as records:
+    with open_records(tmp_path / "store") as records:
         first = await answers((PLAIN, Engine(records=records)))
     with closing(sqlite3.connect(tmp_path / "store" / "cache.db")) as connection, connection:
         changed = connection.execute("UPDATE Cache SET store_time = 0.5, access_time = 0.5, expire_time = 1.0").rowcount
-    with Store.open(tmp_path / "store") as records:
+    with open_records(tmp_path / "store") as records:
         replayed = await answers((PLAIN, Engine(records=records, mode="replay")))
         # The other model is asked and takes the first of the answers: one that was asked again would have the second.
         again = await answers((TELLING["model"], Engine(records=records)), (PLAIN, Engine(records=records)))

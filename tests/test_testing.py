@@ -7,7 +7,7 @@ import pytest
 from askance.chat import ChatRequest, ChatResponse, Usage
 from askance.errors import ServerFault, UsageError
 from askance.models import ChatModel, ScriptedModel
-from askance.testing import CHECKS, Check, NotConforming, ScriptedReply, check_backend, checks
+from askance.testing import CHECKS, Check, ModelFactory, NotConforming, ScriptedReply, check_backend, checks
 
 
 class Silent(ScriptedModel):
@@ -21,7 +21,7 @@ def scripted(reply: ScriptedReply) -> ChatModel:
 
 
 @pytest.mark.parametrize("check", checks(), ids=str)
-async def test_the_scripted_model_conforms(check: Check) -> None:
+async def test_the_scripted_model_conforms(check: Check[ModelFactory]) -> None:
     await check(scripted)
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from askance.errors import ConfigError, StoreError, UsageError
-from askance.models import Config, SqliteLedger
+from askance.models import Config
+from askance.replay import SqliteLedger
 from askance.workspace import Workspace
 
 SETTINGS = """
@@ -54,8 +55,8 @@ def test_a_budget_is_kept_where_it_is_said_and_a_plan_has_none(own_place: Path) 
         guard = work.engine.budget
         assert guard is not None
         assert isinstance(guard.ledger, SqliteLedger)
-        assert guard.ledger.path == work.records.folder / "budgets" / "here.db"
-        work.use_ledger(own_place / "there.db")
+        assert guard.ledger.path == work.records.beside("budgets") / "here.db"
+        work.use_ledger(file=own_place / "there.db")
         assert isinstance(guard.ledger, SqliteLedger)
         assert guard.ledger.path == own_place / "there.db"
 
@@ -69,15 +70,15 @@ def test_the_store_of_the_environment_goes_before_that_of_the_settings(
 ) -> None:
     (own_place / "askance.toml").write_text('store = "settings"\n')
     monkeypatch.delenv("ASKANCE_STORE")
-    folders: list[Path] = []
+    folders: list[str] = []
     for store in (None, own_place / "given"):
         with Workspace(store=store) as work:
-            folders.append(work.records.folder)
+            folders.append(work.records.beside("").name)
     monkeypatch.setenv("ASKANCE_STORE", str(own_place / "environment"))
     with Workspace() as work:
-        folders.append(work.records.folder)
+        folders.append(work.records.beside("").name)
 
-    assert [folder.name for folder in folders] == ["settings", "given", "environment"]
+    assert folders == ["settings", "given", "environment"]
 
 
 def test_what_is_not_there_is_said(own_place: Path) -> None:

@@ -46,7 +46,7 @@ app = typer.Typer(
 )
 
 
-def _open(path: Path | None, *, read_only: bool = True) -> Any:
+def _open(path: str | None, *, read_only: bool = True) -> Any:
     """The store of `--store`, or the default one."""
     from askance.workspace import Workspace
 
@@ -72,7 +72,7 @@ def stats(store: Records = None) -> None:
         for name, number in getattr(found, title).items():
             dollars = f"{f'${saved.models[name]:,.4f}':>16}" if title == "models" and name in saved.models else ""
             echo(f"  {title:<10}{name or 'no date':<{names}}{number:>10,}{dollars}")
-    pictures = [*_kept_pictures(records).kept()]
+    pictures = [] if records.folder is None else [*_kept_pictures(records).kept()]
     if pictures:
         size = sum(each.size for each in pictures) / 1e6
         echo(f"  {'pictures':<10}{f'from the web and from tables, {size:.1f} MB':<{names}}{len(pictures):>10,}")
@@ -83,15 +83,9 @@ def stats(store: Records = None) -> None:
 
 def _kept_pictures(records: Any) -> PictureFolder:
     """The folder of pictures beside the records."""
-    return _pictures_in(records.folder)
+    from askance.images.folder import PICTURES, PictureFolder
 
-
-def _pictures_in(store: Path) -> PictureFolder:
-    """The folder of pictures in that of a store."""
-    from askance.images.folder import PictureFolder
-    from askance.replay.store import PICTURES
-
-    return PictureFolder(store / PICTURES)
+    return PictureFolder(records.beside(PICTURES))
 
 
 def _besides(saved: Any) -> str:
@@ -236,7 +230,7 @@ def verify_(store: Records = None) -> None:
         for problem in verify(records):
             echo(f"{problem.key[:12] or 'store'}: {problem.message}")
             count += not problem.usable
-        for line in verify_files(records.folder):
+        for line in () if records.folder is None else verify_files(records.folder):
             echo(line)
             count += 1
         echo(f"{many(len(records), 'record')}, {many(count, 'problem')}.")
@@ -283,11 +277,11 @@ def merge(
     with _records(other) as theirs, _open(store, read_only=False) as records:
         counts = take_in(theirs, records, overwrite=overwrite, skip_damaged=skip_damaged)
         echo(_import_counts(counts))
-        pictures = _kept_pictures(records).take(_pictures_in(other))
-    if any(pictures):
+        pictures = None if theirs.folder is None else _kept_pictures(records).take(_kept_pictures(theirs))
+    if pictures is not None and any(pictures):
         left = f", {pictures.left:,} left where it is: no picture is in the file" if pictures.left else ""
         echo(f"{many(pictures.new, 'picture')} new, {pictures.known:,} known{left}.")
-    raise typer.Exit(SOME if counts.damaged or pictures.left else OK)
+    raise typer.Exit(SOME if counts.damaged or (pictures is not None and pictures.left) else OK)
 
 
 @app.command("prune")
@@ -354,13 +348,11 @@ def _prune_pictures(folder: PictureFolder, older_than: str, *, dry_run: bool) ->
 
 
 def _records(path: Path) -> Any:
-    from contextlib import nullcontext
-
     from askance.errors import UsageError
-    from askance.replay import Cassette, Store
+    from askance.replay import Cassette, open_records
 
     if path.is_file():
-        return nullcontext(Cassette(path))
+        return Cassette(path)
     if not path.is_dir():
         raise UsageError(f"There is no store {str(path)!r}.", hint="Name the folder of a store, such as .askance.")
-    return Store.open(path, read_only=True)
+    return open_records(path, read_only=True)

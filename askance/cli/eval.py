@@ -364,7 +364,7 @@ class _EvaluationRun:
         self._engine = work.engine
         self._tally = work.tally
         self._place = asked.out or place_of(configuration_of(task, epochs=asked.epochs))
-        work.use_ledger(self._place / LEDGER)  # nothing is written there before the run has its folder
+        work.use_ledger(file=self._place / LEDGER)  # nothing is written there before the run has its folder
 
     def run(self) -> int:
         """Runs it; returns the exit code."""

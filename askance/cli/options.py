@@ -136,7 +136,8 @@ Tpm = Annotated[float | None, typer.Option(help="Tokens per minute, in and out, 
 Prompts = Annotated[Path | None, typer.Option(help="Folder with prompts of your own; by default ./prompts.")]
 InProtocol = Annotated[Protocol, typer.Option("--protocol", help="paper asks in the text form of the paper.")]
 Records = Annotated[
-    Path | None, typer.Option("--store", help="Folder of the records; by default .askance of the project.")
+    str | None,
+    typer.Option("--store", metavar="<path>", help="Folder of the records; by default .askance of the project."),
 ]
 
 AllowFolder = Annotated[

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from askance.evals import RunFolder
     from askance.evals.picture_run import PictureOptions
     from askance.images.folder import Fetch
-    from askance.replay import Records, Store
+    from askance.replay import Records
     from askance.workspace import Workspace
 
 
@@ -223,6 +223,7 @@ def _run(asked: RunOptions, chosen: ChosenChain, calls: Calls, *, ready: Callabl
     from askance.cli.output import print_plan, say_budget
     from askance.cli.progress import BatchStatus
     from askance.evals.picture_run import PictureRun, inputs_of, name_of, open_folder
+    from askance.evals.run_format import LEDGER
     from askance.evals.runner import BatchOptions
     from askance.models import run_sync
 
@@ -241,7 +242,8 @@ def _run(asked: RunOptions, chosen: ChosenChain, calls: Calls, *, ready: Callabl
             return SOME if found.unusable else OK
         configuration = _configuration(asked, chosen, chain, samples, drawn=finder.drawn)
         folder = open_folder(asked.out, configuration, samples) if asked.out else None
-        work.use_ledger(_ledger(folder, work.records, configuration))
+        name = _name(configuration)
+        work.use_ledger(name=name, file=None if folder is None else folder.path / LEDGER)
         show = ReadingDisplay(
             len(samples),
             as_json=asked.as_json,
@@ -251,7 +253,7 @@ def _run(asked: RunOptions, chosen: ChosenChain, calls: Calls, *, ready: Callabl
             keep=asked.html is not None,
         )
         batches = (
-            BatchOptions(folder=_batches(folder, work.records, configuration), on_progress=BatchStatus())
+            BatchOptions(folder=_batches(folder, work.records, name), on_progress=BatchStatus())
             if asked.batch
             else None
         )
@@ -288,8 +290,7 @@ def _run(asked: RunOptions, chosen: ChosenChain, calls: Calls, *, ready: Callabl
 def _finder(asked: RunOptions, calls: Calls, work: Workspace) -> PictureFinder:
     """What finds the pictures; those that are fetched, or stand in a table, are kept beside the records."""
     from askance.cli.inputs import PictureFinder, columns_named
-    from askance.images.folder import PictureFolder
-    from askance.replay.store import PICTURES
+    from askance.images.folder import PICTURES, PictureFolder
 
     modes: Mapping[str, Fetch] = {"replay": "never", "live": "always", "refresh": "always"}
     return PictureFinder(
@@ -299,7 +300,7 @@ def _finder(asked: RunOptions, calls: Calls, work: Workspace) -> PictureFinder:
         limit=asked.limit,
         sample=asked.sample,
         seed=asked.sample_seed or 0,
-        folder=PictureFolder(work.records.folder / PICTURES),
+        folder=PictureFolder(work.records.beside(PICTURES)),
         fetch=modes.get(calls.record_mode, "missing"),
         quiet=asked.quiet,
     )
@@ -409,24 +410,18 @@ def _left(count: int, *, interrupted: bool) -> str:
     return f"{count:,} more {pictures} had no budget left."
 
 
-def _ledger(folder: RunFolder | None, records: Store, configuration: JsonObject) -> Path:
-    """Where the run's budget is kept: in its folder, else with the records."""
+def _name(configuration: JsonObject) -> str:
+    """The name of a run's ledger and batches that are kept with the records, where the run has no folder."""
     from askance.chat import key_of
-    from askance.evals.run_format import LEDGER
 
-    if folder is not None:
-        return folder.path / LEDGER
-    return records.folder / "budgets" / f"{key_of('run', configuration)[:16]}.db"
+    return key_of("run", configuration)[:16]
 
 
-def _batches(folder: RunFolder | None, records: Store, configuration: JsonObject) -> Path:
+def _batches(folder: RunFolder | None, records: Records, name: str) -> Path:
     """Where the run's batches are kept while they are under way: in its folder, else with the records."""
-    from askance.chat import key_of
     from askance.evals.run_format import BATCHES
 
-    if folder is not None:
-        return folder.path / BATCHES
-    return records.folder / "batches" / key_of("run", configuration)[:16]
+    return records.beside("batches") / name if folder is None else folder.path / BATCHES
 
 
 def _build(asked: RunOptions, chosen: ChosenChain, work: Workspace) -> Chain:

@@ -18,6 +18,9 @@ from typing import Literal, NamedTuple
 from askance.errors import BadImage, UsageError
 from askance.images.image import Image
 
+PICTURES = "pictures"
+"""Name of such a folder beside the records."""
+
 Fetch = Literal["missing", "always", "never"]
 """Which pictures are fetched from the web: those that are not kept yet, all, or none."""
 

@@ -1,7 +1,5 @@
 from .backend import ChatModel as ChatModel
-from .budget import Budget as Budget
 from .budget import BudgetGuard as BudgetGuard
-from .budget import Cost as Cost
 from .call_scope import collect_keys as collect_keys
 from .call_scope import use_draw as use_draw
 from .capabilities import Capabilities as Capabilities
@@ -27,8 +25,6 @@ from .factory import ModelLike as ModelLike
 from .factory import get_model as get_model
 from .langchain.chat_model import as_langchain as as_langchain
 from .langchain.langchain_model import LangChainModel as LangChainModel
-from .ledger import Ledger as Ledger
-from .ledger import SqliteLedger as SqliteLedger
 from .loop import run_sync as run_sync
 from .model import Model as Model
 from .openai.openai_model import OpenAIModel as OpenAIModel

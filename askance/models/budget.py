@@ -1,4 +1,4 @@
-"""The budget of a run, in US dollars, tokens or calls, and the guard that holds its calls to it.
+"""The guard that holds the calls of a run to its budget.
 
 Each try is reserved at its worst case before it starts, and settled when it has ended.
 """
@@ -8,15 +8,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import re
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
 from math import ceil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from askance.amounts import money
 from askance.errors import (
     AskanceError,
     AuthError,
@@ -32,11 +29,13 @@ from askance.errors import (
 from askance.models.loop import PerLoop
 from askance.models.prices import price_of
 from askance.models.token_estimate import worst_case
+from askance.replay import NOTHING, Cost
+from askance.replay.ledger import NANO
 
 if TYPE_CHECKING:
     from askance.chat import ChatRequest, Usage
-    from askance.models.ledger import Balance, Ledger
     from askance.models.settings import ModelSettings, Price
+    from askance.replay import Balance, Ledger
 
 _log = logging.getLogger("askance")
 
@@ -46,115 +45,6 @@ _UNCONNECTED = {"ConnectError", "ConnectTimeout", "ConnectionRefusedError", "Poo
 """Names of errors that come before the first byte is sent."""
 _WAIT = 0.5
 """Seconds after which a call that waits for budget asks the ledger again, since another process may have settled."""
-_NANO = 10**9
-_BUDGET = re.compile(r"\$?\s*(\d[\d_,]*(?:\.\d+)?)\s*([kM]?)\s*(dollars?|usd|\$|tokens?|calls?|)", re.IGNORECASE)
-_EXAMPLES = "Write 5.00 for US dollars, 20000tokens, or 100calls."
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cost:
-    """What calls cost: whole numbers, so that sums are exact over any number of processes."""
-
-    nanodollars: int = 0
-    """Billionths of a US dollar, rounded up."""
-    tokens: int = 0
-    """Input and output."""
-    calls: int = 0
-    """Tries that were answered, or may have been."""
-
-    @classmethod
-    def of(cls, usage: Usage, price: Price | None, *, share: float = 1.0) -> Cost | None:
-        """The most that one call with `usage` can cost; without a price it counts no dollars.
-
-        `share` is the part of the price that is charged, as in a batch. None where the endpoint did not count, or the
-        price does not hold for so much.
-        """
-        if usage.input is None or usage.output is None:
-            return None
-        dollars = 0.0 if price is None else price.most(usage)
-        if dollars is None:
-            return None
-        return cls(nanodollars=ceil(round(dollars * share * _NANO, 3)), tokens=usage.input + usage.output, calls=1)
-
-    @property
-    def dollars(self) -> float:
-        """US dollars."""
-        return self.nanodollars / _NANO
-
-    def __add__(self, other: Cost) -> Cost:
-        return Cost(
-            nanodollars=self.nanodollars + other.nanodollars,
-            tokens=self.tokens + other.tokens,
-            calls=self.calls + other.calls,
-        )
-
-    def __mul__(self, times: int) -> Cost:
-        return Cost(nanodollars=self.nanodollars * times, tokens=self.tokens * times, calls=self.calls * times)
-
-    def __sub__(self, other: Cost) -> Cost:
-        return Cost(
-            nanodollars=self.nanodollars - other.nanodollars,
-            tokens=self.tokens - other.tokens,
-            calls=self.calls - other.calls,
-        )
-
-
-NOTHING = Cost()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Budget:
-    """The most that a run may spend; what is None is not limited.
-
-    Raises:
-        UsageError: nothing is limited, or to less than nothing.
-    """
-
-    dollars: float | None = None
-    tokens: int | None = None
-    calls: int | None = None
-
-    def __post_init__(self) -> None:
-        limits = [limit for limit in (self.dollars, self.tokens, self.calls) if limit is not None]
-        if not limits or not all(0 <= limit < float("inf") for limit in limits):
-            raise UsageError("A budget limits dollars, tokens or calls, each to 0 or more.", hint=_EXAMPLES)
-
-    @classmethod
-    def parse(cls, text: str) -> Budget:
-        """The budget in `text`: `5`, `$5.00`, `20000tokens`, `2M tokens`, `100calls`.
-
-        Raises:
-            UsageError: it is not a budget.
-        """
-        found = _BUDGET.fullmatch(text.strip())
-        if found is None:
-            raise UsageError(f"{text!r} is not a budget.", hint=_EXAMPLES)
-        number = float(re.sub(r"[_,]", "", found[1])) * {"": 1, "k": 1_000, "m": 1_000_000}[found[2].lower()]
-        unit = found[3].lower()
-        if unit.startswith(("token", "call")):
-            return cls(tokens=int(number)) if unit.startswith("token") else cls(calls=int(number))
-        return cls(dollars=number)
-
-    def allows(self, amount: Cost) -> bool:
-        """Whether `amount` is within every limit."""
-        return (
-            (self.dollars is None or amount.nanodollars <= round(self.dollars * _NANO))
-            and (self.tokens is None or amount.tokens <= self.tokens)
-            and (self.calls is None or amount.calls <= self.calls)
-        )
-
-    def words(self, amount: Cost) -> str:
-        """`amount` in the units that this budget limits."""
-        parts = {
-            money(amount.dollars): self.dollars,
-            f"{amount.tokens:,} tokens": self.tokens,
-            f"{amount.calls:,} call{'s' * (amount.calls != 1)}": self.calls,
-        }
-        return " and ".join(part for part, limit in parts.items() if limit is not None)
-
-    def __str__(self) -> str:
-        nano = round((self.dollars or 0) * _NANO)
-        return self.words(Cost(nanodollars=nano, tokens=self.tokens or 0, calls=self.calls or 0))
 
 
 class BudgetGuard:
@@ -174,6 +64,10 @@ class BudgetGuard:
         self._line = PerLoop(asyncio.Lock)
         self._settled = PerLoop(asyncio.Event)
         self._writer: tuple[int, ThreadPoolExecutor] | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # All processes spend of one budget: a pickle holds where the ledger lies.
+        return BudgetGuard, (self.ledger,)
 
     async def reserve(self, worst: Callable[[], Cost], *, what: str) -> tuple[int, Cost]:
         """Reserves the worst case of a call; where it may fit once calls under way have ended, waits for them.
@@ -254,6 +148,20 @@ class BudgetGuard:
         return self._writer[1]
 
 
+def cost_of(usage: Usage, price: Price | None, *, share: float = 1.0) -> Cost | None:
+    """The most that one call with `usage` can cost; without a price it counts no dollars.
+
+    `share` is the part of the price that is charged, as in a batch. None where the endpoint did not count, or the
+    price does not hold for so much.
+    """
+    if usage.input is None or usage.output is None:
+        return None
+    dollars = 0.0 if price is None else price.most(usage)
+    if dollars is None:
+        return None
+    return Cost(nanodollars=ceil(round(dollars * share * NANO, 3)), tokens=usage.input + usage.output, calls=1)
+
+
 def worst_of(request: ChatRequest, price: Price | None, *, share: float = 1.0) -> Cost:
     """The most that `request` can cost; `share` is the part of the price that is charged.
 
@@ -262,7 +170,7 @@ def worst_of(request: ChatRequest, price: Price | None, *, share: float = 1.0) -
         BadImage: a picture that cannot be used.
     """
     usage = worst_case(request)
-    worst = Cost.of(usage, price, share=share)
+    worst = cost_of(usage, price, share=share)
     if worst is None:
         raise OverBudget(
             f"What a call of {request.model} with up to {usage.input:,} tokens of input costs is not known, so the "

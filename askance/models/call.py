@@ -24,12 +24,13 @@ from typing import TYPE_CHECKING, TypeVar
 
 from askance.chat import CallMeta, Try, Usage
 from askance.errors import CallError, CallTimeout, ModelError, RateLimited
-from askance.models.budget import NOTHING, Cost, check_price, may_be_billed, worst_of
+from askance.models.budget import check_price, cost_of, may_be_billed, worst_of
 from askance.models.call_scope import current_scope
 from askance.models.events import CallEvent, notify
 from askance.models.loop import SingleFlight, live
 from askance.models.prices import price_of
 from askance.models.settings import DEFAULT_TIMEOUT
+from askance.replay import NOTHING
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -252,7 +253,7 @@ class CallPath:
         actual = worst
         try:
             response = await self._placed(call)
-            actual = Cost.of(response.usage, price) or worst
+            actual = cost_of(response.usage, price) or worst
         except BaseException as error:
             if not may_be_billed(error, under_way=call.under_way):
                 actual = NOTHING

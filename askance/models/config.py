@@ -28,12 +28,13 @@ from typing import Any, cast, get_args
 
 from askance.chat import Detail, ModelId
 from askance.documents import UnreadableDocument, parse_toml
-from askance.errors import ConfigError
+from askance.errors import ConfigError, StoreError
 from askance.images import ImagePolicy, image_policy
 from askance.models.backend import load
 from askance.models.settings import DTYPES, OUTPUT_MODES, TOKEN_FIELDS, Azure, Local, ModelSettings, Price, Vllm
 from askance.models.spec import BUILT_IN, PROVIDERS, Spec, checked_endpoint, nearest
 from askance.python_file import is_python
+from askance.replay.address import folder_at
 from askance.trust import Consent, check_owner, effects_of
 
 TOP_KEYS = ("llm", "local", "models", "prompts", "store", "vlm")
@@ -167,7 +168,7 @@ def _checked(table: Mapping[str, Any], path: Path) -> Config:
         llm=_role(table, "llm", where),
         local=_model_folder(table, path),
         prompts=_folder(table, "prompts", path),
-        store=_folder(table, "store", path),
+        store=_store(table, path),
         models=_models(table.get("models", {}), where),
     )
 
@@ -216,6 +217,15 @@ def _folder(table: Mapping[str, Any], name: str, path: Path) -> Path | None:
     """A folder, relative to the file's own."""
     text = _text(table, name, f"{path.name!r}")
     return None if text is None else path.parent / Path(text).expanduser()
+
+
+def _store(table: Mapping[str, Any], path: Path) -> Path | None:
+    """The address of the records, a folder relative to the file's own."""
+    text = _text(table, "store", f"{path.name!r}")
+    try:
+        return None if text is None else path.parent / folder_at(text)
+    except StoreError as error:
+        raise ConfigError(f"'store' in {path.name!r}: {error.message}", hint=error.hint) from error
 
 
 Check = Callable[[Any], bool]

@@ -5,9 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 from weakref import WeakValueDictionary
@@ -17,20 +15,19 @@ from askance.models.capabilities import Capabilities
 from askance.models.config import Config
 from askance.models.events import Observer
 from askance.models.langchain.tracing import settle_tracing
+from askance.models.learnt_pace import LearntPace
 from askance.models.limits import DEFAULT_CONCURRENCY, ConcurrencyLimit, EndpointLimits
 from askance.models.loop import PerLoop, SingleFlight
-from askance.models.pace import LearntPace
 from askance.models.recorder import Recorder
 from askance.models.retry import RetryPolicy
 from askance.models.settings import DEFAULT_TIMEOUT, ModelSettings, OutputMode
-from askance.replay import STORE_VARIABLE, Mode, Records, Store, find_store
+from askance.replay import STORE_VARIABLE, Address, Mode, Records, find_address, open_records
 
 if TYPE_CHECKING:
     from askance.chat import ModelId, Outcome, Usage
     from askance.images import ImagePolicy
     from askance.models.backend import Backend
     from askance.models.budget import BudgetGuard
-    from askance.models.pace import Pace
 
 _log = logging.getLogger("askance")
 
@@ -48,7 +45,7 @@ class Engine:
     mode: Mode = "auto"
     """`auto` reads the records and asks for what is missing; `replay` only reads; `live` and `refresh` only ask."""
     records: Records | None = None
-    """None is the store of the project, opened when it is first needed."""
+    """They bring the leases of calls and the pace of endpoints. None is those of the project, opened when needed."""
     retry: frozenset[Outcome] = frozenset()
     """Recorded outcomes that are asked again, each request once: `invalid`, `refused`, `filtered`, `truncated`."""
     policy: RetryPolicy = field(default_factory=RetryPolicy)
@@ -59,8 +56,6 @@ class Engine:
     """Calls to one endpoint per minute; None learns what it lets through."""
     tpm: float | None = None
     """Tokens per minute, in and out; None goes by what the endpoint says."""
-    pace: Callable[[ModelId], Pace] | None = None
-    """Makes the pace of a model's endpoint, such as one that several machines share; None learns it in this process."""
     image_policy: ImagePolicy | None = None
     """Goes before what each model's settings say, as do `timeout` and `protocol`."""
     timeout: float | None = None
@@ -83,9 +78,9 @@ class Engine:
     _concurrency: list[ConcurrencyLimit] = field(init=False, repr=False, default_factory=list[ConcurrencyLimit])
     _miscounting: set[ModelId] = field(init=False, repr=False, default_factory=set["ModelId"])
     """Models of which it has been said that their endpoint miscounts."""
-    _opened: Store | None = field(init=False, repr=False, default=None)
-    _folder: Path | None = field(init=False, repr=False, default=None)
-    """Of the store that is opened where no records are given; None is the project's."""
+    _opened: Records | None = field(init=False, repr=False, default=None)
+    _address: Address | None = field(init=False, repr=False, default=None)
+    """Of the records that are opened where none are given; None is the project's."""
     _token: str = field(init=False, repr=False, default_factory=lambda: uuid4().hex)
     """Tells engines apart in pickles."""
 
@@ -105,10 +100,6 @@ class Engine:
         for name, most in (("rpm", self.rpm), ("tpm", self.tpm)):
             if most is not None and most <= 0:
                 raise UsageError(f"A limit of {most:g} ({name}) lets no call through.", hint="Give more than 0.")
-        if self.pace is not None and (self.rpm is not None or self.tpm is not None):
-            raise UsageError(
-                "`pace` has limits of its own, so no other limit can be set.", hint="Leave out `rpm` and `tpm`."
-            )
         settle_tracing(self.mode)
         self.recorder = Recorder(self._open, mode=self.mode, retry=self.retry)
 
@@ -152,7 +143,7 @@ class Engine:
             )
 
     def _endpoint(self, model: ModelId) -> EndpointLimits:
-        pace = LearntPace(rpm=self.rpm, tpm=self.tpm) if self.pace is None else self.pace(model)
+        pace = self.recorder.records.pace(model, rpm=self.rpm, tpm=self.tpm) or LearntPace(rpm=self.rpm, tpm=self.tpm)
         endpoint = EndpointLimits(pace, self.concurrency)
         self._concurrency.append(endpoint.concurrency)
         return endpoint
@@ -165,36 +156,31 @@ class Engine:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A pickle holds the settings and where the records lie; observers stay behind.
+        """A pickle holds the settings, and where the records and the budget's ledger lie; observers stay behind.
 
         In the process that made it, the pickle gives this engine; in another, one engine for all of its pickles.
 
         Raises:
-            UsageError: a budget, or records that are in no file.
+            UsageError: records that are in the memory of this process.
         """
-        if self.budget is not None:
-            raise UsageError(
-                "The engine cannot be pickled: each process would have its budget for itself.",
-                hint="Make an engine in each process; a ledger that they share keeps one budget.",
-            )
         records = self.records
-        if records is not None and records.writable and records.folder is None:
+        if records is not None and records.writable and records.leases() is None:
             raise UsageError(
                 f"The engine cannot be pickled: its records ({records.name}) are in the memory of this process.",
-                hint="Give it the records of a folder: `Engine(records=Store.open(…))`.",
+                hint="Give it the records of a folder: `Engine(records=open_records(FOLDER))`.",
             )
-        folder = None if records is not None else self._opened.folder if self._opened else self._project_store()
+        address = None if records is not None else self._own_address()
         given = {each.name: getattr(self, each.name) for each in fields(self) if each.init}
-        del given["budget"], given["observers"]
+        del given["observers"]
         _pickled[self._token] = self
-        return Engine._from_pickle, (self._token, folder, given)
+        return Engine._from_pickle, (self._token, address, given)
 
     @classmethod
-    def _from_pickle(cls, token: str, folder: Path | None, given: dict[str, Any]) -> Engine:
+    def _from_pickle(cls, token: str, address: Address | None, given: dict[str, Any]) -> Engine:
         engine = _pickled.get(token)
         if engine is None:
             engine = _pickled[token] = cls(**given)
-            engine._token, engine._folder = token, folder
+            engine._token, engine._address = token, address
         return engine
 
     async def aclose(self) -> None:
@@ -210,24 +196,27 @@ class Engine:
     def _open(self) -> Records:
         if self.records is not None:
             return self.records
-        self._opened = Store.open(self._project_store(), read_only=self.mode == "replay")
+        self._opened = open_records(self._own_address(), read_only=self.mode == "replay")
         return self._opened
 
-    def _project_store(self) -> Path:
-        return self._folder or project_store().absolute()
+    def _own_address(self) -> Address:
+        """Where the records lie that this engine opens by itself: the same from the first use on."""
+        if self._address is None:
+            self._address = project_address()
+        return self._address
 
 
 _pickled: WeakValueDictionary[str, Engine] = WeakValueDictionary()
 """By token, the engines of this process that were pickled, here or elsewhere."""
 
-_defaults: dict[Path, Engine] = {}
+_defaults: dict[Address, Engine] = {}
 
 
 def default_engine() -> Engine:
     """The engine of models that are given none: one for each store, so that they share limits and calls."""
-    return _defaults.setdefault(project_store(), Engine())
+    return _defaults.setdefault(project_address(), Engine())
 
 
-def project_store() -> Path:
-    """The folder of the records: what the environment says, else the settings file, else found from here upwards."""
-    return find_store(None if STORE_VARIABLE in os.environ else Config.find().store)
+def project_address() -> Address:
+    """Where the records lie: what the environment says, else the settings file, else found from here upwards."""
+    return find_address(None if os.environ.get(STORE_VARIABLE) else Config.find().store)

@@ -14,9 +14,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
+
+from askance.replay import Allowance, Quota
 
 LONGEST_PAUSE = 30.0
 """Most seconds of a wait that is counted by this machine's clock, since the endpoint did not send its own."""
@@ -54,30 +55,6 @@ _NAMES = (
 )
 _DURATION = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+(?:\.\d+)?)s)?(?:(\d+(?:\.\d+)?)ms)?")
 _SECONDS = (86400.0, 3600.0, 60.0, 1.0, 0.001)
-
-
-@dataclass(frozen=True, slots=True)
-class Quota:
-    """One limit: of calls, or of tokens."""
-
-    limit: float
-    remaining: float
-    reset: float
-    """Seconds until `limit` is there again."""
-
-    @property
-    def refill(self) -> float | None:
-        """What is there again each second; None where that is not known."""
-        used = self.limit - self.remaining
-        return used / self.reset if used > 0 and self.reset > 0 else None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Allowance:
-    """What an endpoint still allows; None is not known."""
-
-    calls: Quota | None = None
-    tokens: Quota | None = None
 
 
 def limit_headers(headers: Mapping[str, str]) -> dict[str, str]:

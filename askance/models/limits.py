@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from askance.chat import ChatResponse
     from askance.models.call import LiveCall
-    from askance.models.pace import Pace
+    from askance.replay import Pace
 
 DEFAULT_CONCURRENCY = 16
 """Calls to one endpoint at a time, to begin with."""

@@ -20,7 +20,7 @@ import asyncio
 import logging
 import os
 from collections import defaultdict, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import dataclass
@@ -131,6 +131,18 @@ class Recorder:
         """
         try:
             return self.records.get(key)
+        except DamagedRecord as error:
+            raise BadRecord(error.message, hint=error.hint) from error
+
+    def look_up_all(self, keys: Iterable[str]) -> dict[str, Record]:
+        """By key, the records with these keys that are there.
+
+        Raises:
+            StoreError: the records cannot be read.
+            BadRecord: one of them is damaged.
+        """
+        try:
+            return self.records.get_all(keys)
         except DamagedRecord as error:
             raise BadRecord(error.message, hint=error.hint) from error
 

@@ -1,7 +1,8 @@
 """Recorded answers, so that any run can be replayed without a network.
 
-`Record` is one request and its answer; a `Store` keeps records on disk, a `MemoryStore` in memory. Cassettes carry them
-from machine to machine. `explain_miss` says why a request is not on record.
+`Record` is one request and its answer. `open_records` opens the records at an address, with their leases, ledgers and
+pace; a `MemoryStore` keeps some in memory. Cassettes carry them from machine to machine. `explain_miss` says why a
+request is not on record.
 """
 
 from __future__ import annotations

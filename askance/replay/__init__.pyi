@@ -1,3 +1,7 @@
+from .address import STORE_VARIABLE as STORE_VARIABLE
+from .address import Address as Address
+from .address import find_address as find_address
+from .address import open_records as open_records
 from .cassette import Cassette as Cassette
 from .cassette import RecordedPicture as RecordedPicture
 from .cassette import export_cassette as export_cassette
@@ -9,7 +13,11 @@ from .explain import differences as differences
 from .explain import explain_difference as explain_difference
 from .explain import explain_miss as explain_miss
 from .leases import Leases as Leases
-from .leases import StoreLeases as StoreLeases
+from .ledger import NOTHING as NOTHING
+from .ledger import Balance as Balance
+from .ledger import Budget as Budget
+from .ledger import Cost as Cost
+from .ledger import Ledger as Ledger
 from .maintenance import ImportCounts as ImportCounts
 from .maintenance import PruneCounts as PruneCounts
 from .maintenance import RecordDifference as RecordDifference
@@ -24,6 +32,9 @@ from .maintenance import savings as savings
 from .maintenance import select as select
 from .maintenance import stats as stats
 from .maintenance import verify as verify
+from .pace import Allowance as Allowance
+from .pace import Pace as Pace
+from .pace import Quota as Quota
 from .record import DAMAGED_HINT as DAMAGED_HINT
 from .record import KINDS as KINDS
 from .record import MemoryStore as MemoryStore
@@ -31,6 +42,4 @@ from .record import Mode as Mode
 from .record import Record as Record
 from .record import RecordKind as RecordKind
 from .record import Records as Records
-from .store import STORE_VARIABLE as STORE_VARIABLE
-from .store import Store as Store
-from .store import find_store as find_store
+from .sqlite_ledger import SqliteLedger as SqliteLedger

@@ -9,14 +9,11 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from fnmatch import fnmatchcase
 from itertools import groupby
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from askance.chat import Usage
 from askance.errors import DamagedRecord, StoreError, UsageError
-from askance.replay.record import Record, RecordKind, Records, check_record, record_time, refuse_damaged
-
-if TYPE_CHECKING:
-    from askance.replay.store import Store
+from askance.replay.record import Record, RecordKind, Records, check_record, in_blocks, record_time, refuse_damaged
 
 
 def select(
@@ -87,8 +84,7 @@ def _candidates(records: Iterable[Record], keys: Collection[str] | None) -> Iter
     if keys is None:
         return iter(records)
     if isinstance(records, Records):
-        found = (records.get(key) for key in sorted(set(keys)))
-        return (record for record in found if record is not None)
+        return (record for block in in_blocks(sorted(set(keys))) for record in records.get_all(block).values())
     wanted = frozenset(keys)
     return (record for record in records if record.key in wanted)
 
@@ -315,7 +311,7 @@ class PruneCounts:
 
 
 def prune(
-    store: Store,
+    store: Records,
     *,
     older_than: str | None = None,
     model: str | None = None,
@@ -357,11 +353,11 @@ def prune(
     return _remove(store, keys, size, try_only=try_only)
 
 
-def _damaged(store: Store) -> list[str]:
+def _damaged(store: Records) -> list[str]:
     return [problem.key for problem in verify(store) if problem.key and not problem.usable]
 
 
-def _remove(store: Store, keys: list[str], size: int, *, try_only: bool) -> PruneCounts:
+def _remove(store: Records, keys: list[str], size: int, *, try_only: bool) -> PruneCounts:
     if not try_only:
         store.remove(keys)
     return PruneCounts(len(keys), size)

@@ -12,8 +12,9 @@ from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, cast, get_args, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, cast, get_args, runtime_checkable
 
 from askance.chat import ChatResponse, JsonObject, Outcome, key_of
 from askance.documents import decoder, schema_violation
@@ -21,7 +22,12 @@ from askance.errors import DamagedRecord, StoreError
 from askance.terminal import printable
 
 if TYPE_CHECKING:
+    from types import TracebackType
+
+    from askance.chat import ModelId
     from askance.replay.leases import Leases
+    from askance.replay.ledger import Budget, Ledger
+    from askance.replay.pace import Pace
 
 RecordKind = Literal["chat", "ocr", "endpoint", "embed", "score", "search"]
 KINDS: frozenset[str] = frozenset(get_args(RecordKind))
@@ -33,6 +39,9 @@ DAMAGED_HINT = (
     "`askance cache verify` finds all such records; `askance cache prune --damaged` takes them out, and they are asked "
     "anew."
 )
+
+BLOCK = 256
+"""Most records that are read at once by their keys."""
 
 MAX_DEPTH = 100
 """Deepest nesting of a request or a response, in levels."""
@@ -174,7 +183,11 @@ def recorded_response(text: str, *, key: str, asked: str) -> JsonObject | None:
 
 @runtime_checkable
 class Records(Protocol):
-    """What holds records. A class that inherits this is open for reading only, unless it overrides `put_all`."""
+    """What holds records, and what goes with them: leases, ledgers, a pace, a folder.
+
+    A class that inherits this is open for reading only, unless it overrides `writable`, `put_all` and `remove`.
+    `askance.testing.check_records` holds a store of one's own against what every store does.
+    """
 
     @property
     @abstractmethod
@@ -189,8 +202,19 @@ class Records(Protocol):
 
     @property
     def folder(self) -> Path | None:
-        """The folder for files that belong to the records, such as leases; None where there is none."""
+        """The local folder for files that belong to the records, such as pictures; None where there is none."""
         return None
+
+    def beside(self, name: str, /) -> Path:
+        """The file or folder `name` beside the records, which need not exist.
+
+        Raises:
+            StoreError: the records are in no folder.
+        """
+        if self.folder is None:
+            msg = f"The records of {self.name!r} are in no folder that could keep {name!r} as well."
+            raise StoreError(msg, hint="Use the records of a folder (--store, ASKANCE_STORE).")
+        return self.folder / name
 
     @abstractmethod
     def get(self, key: str, /) -> Record | None:
@@ -201,6 +225,15 @@ class Records(Protocol):
             DamagedRecord: what is stored under the key is no record.
         """
         ...
+
+    def get_all(self, keys: Iterable[str], /) -> dict[str, Record]:
+        """By key, in the order of `keys`: the records that are there.
+
+        Raises:
+            StoreError: the records cannot be read.
+            DamagedRecord: what is stored under one of the keys is no record.
+        """
+        return {key: record for key in keys if (record := self.get(key)) is not None}
 
     def answer(self, key: str, asked: str, /) -> JsonObject | None:  # noqa: ARG002  # a store compares the request
         """The response to a chat request, by its key and its canonical JSON; None where it is not on record."""
@@ -221,10 +254,15 @@ class Records(Protocol):
         Raises:
             StoreError: the records are open for reading only, or a key is not that of the request.
         """
-        raise StoreError(
-            f"The records of {self.name!r} are open for reading only.",
-            hint="Import the cassette into a store, or replay what it holds.",
-        )
+        raise _read_only(self)
+
+    def remove(self, keys: Iterable[str], /) -> None:  # noqa: ARG002  # nothing is removed
+        """Deletes the records with these keys, where there are any.
+
+        Raises:
+            StoreError: the records are open for reading only.
+        """
+        raise _read_only(self)
 
     def leases(self) -> Leases | None:
         """The leases of calls that are not on record; None where no other process can use the records.
@@ -232,6 +270,43 @@ class Records(Protocol):
         Each call makes new ones, which the caller closes.
         """
         return None
+
+    def ledger(self, name: str, budget: Budget, /) -> Ledger:  # noqa: ARG002  # there is none
+        """The ledger of a budget, by its name, which all processes share that use the records; the caller closes it.
+
+        Raises:
+            StoreError: no ledger can be kept with the records.
+        """
+        msg = f"No budget can be kept with the records of {self.name!r}."
+        raise StoreError(msg, hint="Keep its ledger in a file: `SqliteLedger(FILE, budget)`.")
+
+    def pace(
+        self,
+        endpoint: ModelId,  # noqa: ARG002  # none is shared
+        /,
+        *,
+        rpm: float | None,  # noqa: ARG002
+        tpm: float | None,  # noqa: ARG002
+    ) -> Pace | None:
+        """The pace of a model's endpoint that all share who use the records; None where each process learns its own.
+
+        Args:
+            endpoint: a model of it.
+            rpm: calls per minute that are never exceeded; None learns the rate.
+            tpm: tokens per minute, likewise.
+        """
+        return None
+
+    def close(self) -> None:
+        """Closes what was opened; a later use opens it again."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
 
     @abstractmethod
     def keys(self) -> Iterator[str]:
@@ -264,6 +339,11 @@ class Records(Protocol):
     def damages(self) -> Iterator[str]:
         """What is wrong with the file that holds the records, in words."""
         return iter(())
+
+
+def _read_only(records: Records) -> StoreError:
+    msg = f"The records of {records.name!r} are open for reading only."
+    return StoreError(msg, hint="Import the cassette into a store, or replay what it holds.")
 
 
 class MemoryStore(Records):
@@ -304,6 +384,17 @@ class MemoryStore(Records):
             check_key(record)
         self._records |= new
 
+    def remove(self, keys: Iterable[str], /) -> None:
+        """Deletes the records with these keys, where there are any.
+
+        Raises:
+            StoreError: they are open for reading only.
+        """
+        if not self._writable:
+            super().remove(keys)
+        for key in keys:
+            self._records.pop(key, None)
+
     def keys(self) -> Iterator[str]:
         """The keys, sorted."""
         return iter(sorted(self._records))
@@ -314,6 +405,13 @@ class MemoryStore(Records):
     def of_kind(self, kind: RecordKind, /) -> Iterator[Record]:
         """The records of one kind, in the order in which they were added."""
         return iter([record for record in self._records.values() if record.kind == kind])
+
+
+def in_blocks(keys: Iterable[str]) -> Iterator[list[str]]:
+    """The keys, in blocks of `BLOCK`."""
+    rest = iter(keys)
+    while block := list(islice(rest, BLOCK)):
+        yield block
 
 
 def record_time(time: datetime | None = None) -> str:

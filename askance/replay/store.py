@@ -6,15 +6,16 @@ and a replay does not need.
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from threading import Lock
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, cast
 
+from askance import replay
 from askance.amounts import many
 from askance.documents import UnreadableDocument, parse_json
 from askance.errors import DamagedRecord, StoreError
@@ -33,19 +34,25 @@ from askance.replay.database import (
 from askance.replay.held_file import WAY_OUT, HeldFile, Patience
 from askance.replay.leases import StoreLeases
 from askance.replay.reader import StoreReader, StoreRow
-from askance.replay.record import DAMAGED_HINT, MAX_DIGITS, Record, RecordKind, Records, check_key, recorded_response
-from askance.trust import check_owner, warn_world_writable
+from askance.replay.record import (
+    DAMAGED_HINT,
+    MAX_DIGITS,
+    Record,
+    RecordKind,
+    Records,
+    check_key,
+    in_blocks,
+    recorded_response,
+)
+from askance.trust import warn_world_writable
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
+    from askance.replay.ledger import Budget
+    from askance.replay.sqlite_ledger import SqliteLedger
 
-STORE_VARIABLE = "ASKANCE_STORE"
-STORE_FOLDER = ".askance"
-PROJECT_MARKS = (".git", "pyproject.toml", "askance.toml")
-"""The root folder of a project holds one of these."""
-
-PICTURES = "pictures"
-"""Folder beside the records, of pictures from the web and from tables."""
+BUDGETS = "budgets"
+"""Folder beside the records, of ledgers."""
 
 _ROW_OVERHEAD = 4096
 """Most bytes of the other columns of a row."""
@@ -53,6 +60,7 @@ _ROW_OVERHEAD = 4096
 _TEXT_KEY = "raw = 1 AND typeof(key) = 'text'"
 _ROW = "SELECT key, mode, filename, value, rowid FROM Cache"
 _GET = f"{_ROW} WHERE key = ? AND raw = 1"
+_GET_ALL = f"{_ROW} WHERE key IN (SELECT value FROM json_each(?)) AND raw = 1"
 _VALUE = "SELECT mode, filename, value FROM Cache WHERE key = ? AND raw = 1"
 _ALL = f"{_ROW} WHERE key > ? AND {_TEXT_KEY} ORDER BY key LIMIT 64"
 _KIND = f"{_ROW} WHERE rowid > ? AND tag = ? AND {_TEXT_KEY} ORDER BY rowid LIMIT 64"
@@ -64,8 +72,7 @@ _COUNT_FOREIGN = f"SELECT count(*) FROM Cache WHERE NOT ({_TEXT_KEY})"
 class Store(Records):
     """Records on disk, safe with several threads and processes.
 
-    A store that does not exist is empty; folder and file are made by the first `put`. Use one of the constructors
-    `Store.open` and `Store.find`, and close it, or use it as a context manager.
+    A store that does not exist is empty; folder and file are made by the first `put`. `open_records` opens it.
     """
 
     def __init__(self, folder: Path, *, read_only: bool = False) -> None:
@@ -77,14 +84,14 @@ class Store(Records):
         self._patience = Patience(folder / DATABASE)
 
     @classmethod
-    def open(cls, path: Path | str | None = None, *, read_only: bool = False) -> Store:
-        """The store in the folder `path`, or the one that `find_store` finds.
+    def open(cls, folder: Path, *, read_only: bool = False) -> Store:
+        """The store in the folder, whose file is looked at if there is one.
 
         Raises:
             StoreError: what is there is not a store, or one of another version; or it would be written and is on a
                 network file system.
         """
-        store = cls(find_store(path), read_only=read_only)
+        store = cls(folder, read_only=read_only)
         if not read_only:
             refuse_network(store.folder)
         store._reader.check()
@@ -92,28 +99,11 @@ class Store(Records):
             warn_world_writable(place)
         return store
 
-    @classmethod
-    def find(cls, start: Path | None = None, *, read_only: bool = False) -> Store:
-        """The store of the project that the folder `start` is in; without a folder, the one that `find_store` finds.
-
-        Raises:
-            StoreError: what is there is not a store, or one of another version.
-        """
-        return cls.open(None if start is None else store_from(start), read_only=read_only)
-
     def __reduce__(self) -> tuple[Any, ...]:
         return partial(Store.open, read_only=self._read_only), (self._folder.absolute(),)
 
     def __repr__(self) -> str:
         return f"Store({self.name!r})"
-
-    def __enter__(self) -> Store:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     @property
     def name(self) -> str:
@@ -138,6 +128,14 @@ class Store(Records):
         """The leases of calls that are not on record, among all processes; None where the store cannot be written."""
         return StoreLeases(self.folder) if self.writable else None
 
+    def ledger(self, name: str, budget: Budget, /) -> SqliteLedger:
+        """The ledger of a budget, by its name, in a file beside the records.
+
+        Raises:
+            ConfigError: this system has no POSIX locks, by which it is known that a process has ended.
+        """
+        return replay.SqliteLedger(self.folder / BUDGETS / f"{name}.db", budget)
+
     def get(self, key: str, /) -> Record | None:
         """The record with this key, or None.
 
@@ -147,6 +145,19 @@ class Store(Records):
         """
         row = self._reader.one(_GET, (key,))
         return None if row is None else _record(row)
+
+    def get_all(self, keys: Iterable[str], /) -> dict[str, Record]:
+        """By key, in the order of `keys`: the records that are there; one query reads a block of them.
+
+        Raises:
+            StoreError: the store cannot be read.
+            DamagedRecord: a row is no record.
+        """
+        found: dict[str, Record] = {}
+        for block in in_blocks(dict.fromkeys(keys)):
+            rows = {row[0]: row for row in self._reader.all(_GET_ALL, (json.dumps(block),))}
+            found |= {key: _record(rows[key]) for key in block if key in rows}
+        return found
 
     def answer(self, key: str, asked: str, /) -> JsonObject | None:
         """The response to a chat request, by its key and its canonical JSON; None where it is not on record.
@@ -181,7 +192,7 @@ class Store(Records):
         except (OSError, sqlite3.Error) as error:
             raise self._write_error(error) from error
 
-    def remove(self, keys: Iterable[str]) -> None:
+    def remove(self, keys: Iterable[str], /) -> None:
         """Deletes the records with these keys, where there are any, and shrinks the file.
 
         Raises:
@@ -302,37 +313,6 @@ class Store(Records):
         if isinstance(error, HeldFile):
             return StoreError(msg, hint=f"{WAY_OUT} name another folder with ASKANCE_STORE.")
         return StoreError(msg, hint="Name a folder that can be written with ASKANCE_STORE, or replay with --replay.")
-
-
-def find_store(path: Path | str | None = None) -> Path:
-    """The folder of the store, which need not exist yet: `path`, else `ASKANCE_STORE`, else that of the project.
-
-    That of the project is the nearest `.askance/` from the current folder upwards, else `.askance/` in the project's
-    root folder, else in the current folder.
-
-    Raises:
-        StoreError: the store of the project is another user's.
-    """
-    if path is not None:
-        return Path(path).expanduser().absolute()
-    if named := os.environ.get(STORE_VARIABLE):
-        return Path(named).expanduser().absolute()
-    found = store_from(Path.cwd())
-    for place in (found, found / DATABASE):
-        check_owner(place, "The record store", kind=StoreError)
-    return found
-
-
-def store_from(start: Path) -> Path:
-    """The store of the project that the folder `start` is in; the environment is not read."""
-    folders = (start.absolute(), *start.absolute().parents)
-    home = _first(folder for folder in folders if (folder / STORE_FOLDER).is_dir())
-    root = _first(folder for folder in folders if any((folder / mark).exists() for mark in PROJECT_MARKS))
-    return (home or root or folders[0]) / STORE_FOLDER
-
-
-def _first(folders: Iterable[Path]) -> Path | None:
-    return next(iter(folders), None)
 
 
 def _text(record: Record) -> str:

@@ -13,8 +13,8 @@ import pytest
 from PIL import Image
 
 from askance.errors import UsageError
-from askance.models import Budget, Cost, Price
-from askance.models.ledger import Balance
+from askance.models import Price
+from askance.replay import Balance, Budget, Cost
 from tests import replies
 from tests.batch_client import JsonObject, Run, answer
 from tests.batch_server import BatchServer

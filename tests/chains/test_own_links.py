@@ -39,7 +39,7 @@ from askance.evals.exports.rows import columns_of
 from askance.evals.report import build_report, report_page
 from askance.evals.report.samples import detail_of
 from askance.models import Engine, Model, get_model
-from askance.replay import MemoryStore, Store
+from askance.replay import MemoryStore, open_records
 from askance.tools import caption, narration, unusual
 from tests.batch_client import QUICK, answer, lines_of
 from tests.batch_server import BatchServer
@@ -233,7 +233,7 @@ async def test_batches_give_the_lines_of_an_online_run(tmp_path: Path) -> None:
     with BatchServer(tmp_path / "endpoint", answer=answer) as server:
         found: list[Any] = []
         for place in ("online", "batched"):
-            engine = Engine(records=Store.open(tmp_path / place))
+            engine = Engine(records=open_records(tmp_path / place))
             chain = surprise(get_model(f"openai:gpt-4o@{server.url}", engine=engine))
             readings = (
                 chain.read_all([PICTURE])

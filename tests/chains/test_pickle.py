@@ -7,6 +7,7 @@ import pickle
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -27,12 +28,11 @@ from askance.chains import (
 )
 from askance.chains.output_line import line_of
 from askance.chat import canonical_json
-from askance.errors import PromptError, UsageError
-from askance.models import Budget, Engine, Model, get_model
+from askance.errors import OverBudget, PromptError, UsageError
+from askance.models import Engine, Model, get_model
 from askance.models.budget import BudgetGuard
-from askance.models.ledger import SqliteLedger
 from askance.prompts import PromptLibrary
-from askance.replay import MemoryStore, Store
+from askance.replay import Budget, Cost, MemoryStore, SqliteLedger, open_records
 from askance.tools import ocr
 from tests.scripted import OPTIONS, PICTURE, model_of, scripted
 
@@ -50,7 +50,7 @@ def one(image: object) -> int:
 
 
 def test_a_chain_that_was_pickled_replays_the_same_in_another_process(own_place: Path) -> None:
-    with Store.open(own_place / "records") as store:
+    with open_records(own_place / "records") as store:
         action_reason(model_of(scripted(), records=store)).invoke(INPUT)
         chain = action_reason(model_of(scripted(), records=store, mode="replay"))
         reading = chain.invoke(INPUT)
@@ -72,6 +72,31 @@ print(canonical_json({{**line_of(second.invoke({INPUT!r})), "meta": None}}))
     )
 
     assert (done.stderr, done.stdout.strip()) == ("", canonical_json({**line_of(reading), "meta": None}))
+
+
+def test_all_processes_that_an_engine_travels_to_spend_of_one_budget(own_place: Path) -> None:
+    with closing(SqliteLedger(Path("ledger.db"), Budget(calls=5))) as ledger:
+        engine = Engine(records=open_records("records"), budget=BudgetGuard(ledger))
+        (own_place / "engine.pickle").write_bytes(pickle.dumps(engine))
+        (own_place / "elsewhere").mkdir()
+        code = f"""
+import pickle
+from askance.replay import Cost
+engine = pickle.load(open({str(own_place / "engine.pickle")!r}, "rb"))
+ledger = engine.budget.ledger
+ledger.settle(ledger.reserve(Cost(calls=3)), Cost(calls=3))
+engine.budget.close()
+print(engine.recorder.records.name)
+"""
+        done = subprocess.run(
+            [sys.executable, "-c", code], cwd=own_place / "elsewhere", capture_output=True, text=True, check=False
+        )
+
+        assert (done.stderr, done.stdout.strip()) == ("", str(own_place / "records"))
+        assert ledger.balance().spent == Cost(calls=3)
+        with pytest.raises(OverBudget, match=r"The budget of 5 calls is used up: 3 calls spent"):
+            ledger.reserve(Cost(calls=3))
+        assert pickle.loads(pickle.dumps(engine)) is engine
 
 
 @pytest.mark.parametrize("way", [copy.copy, copy.deepcopy, again], ids=["copy", "deepcopy", "pickle"])
@@ -159,11 +184,10 @@ REFUSED: dict[str, tuple[Callable[[Path], Any], str]] = {
         lambda place: get_model("openai:gpt-4o", headers={"X-Tenant": "mine"}),
         r"'openai:gpt-4o' cannot be pickled: its header 'X-Tenant' .* `env:NAME`",
     ),
-    "budget": (
-        lambda place: model_of_engine(budget=BudgetGuard(SqliteLedger(place / "ledger", Budget(calls=1)))),
-        "budget",
+    "memory": (
+        lambda place: model_of_engine(records=MemoryStore()),
+        r"memory of this process\. .*open_records",
     ),
-    "memory": (lambda place: model_of_engine(records=MemoryStore()), r"memory of this process\. .*Store\.open"),
     "node": (lambda place: local_chain(node=LAMBDA), r"node of the step 'number' .*`def`"),
     "subject": (lambda place: local_chain(subject=LAMBDA), "subject of the step 'number'"),
     "link": (lambda place: local_chain(link=Link("own", int, write=LAMBDA)), "`write` of the link 'own'"),

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from askance.replay import Record, Store, database
+from askance.replay import Record, database, open_records
 from tests import replies
 from tests.cli.command import Command, Done, link_of
 from tests.servers import Answer, FakeEndpoint, Seen
@@ -531,7 +531,7 @@ def test_a_replay_with_nothing_on_record(askance: Command, picture: str) -> None
 
 
 def test_a_key_that_is_not_on_record(askance: Command) -> None:
-    with Store.open() as store:
+    with open_records() as store:
         store.put(Record.make("chat", {"model": {"provider": "x", "model": "y"}}, {"text": "z"}))
         name = store.name
     done = askance("cache", "why", "ffff")

@@ -13,7 +13,7 @@ import pytest
 
 from askance import __version__
 from askance.models.encoders.vectors import VectorFile, half
-from askance.replay import Store
+from askance.replay import find_address, open_records
 from tests.cli.command import Command, draw, link_of
 from tests.cli.test_run import problems
 from tests.replies import NO_SCHEMA
@@ -69,10 +69,18 @@ def test_the_demo_can_be_copied_and_run(askance: Command) -> None:
     assert stats.out.rstrip().endswith("Each replay of all of it saves $0.0000.")
 
 
+def test_an_address_of_an_unknown_kind_is_refused_and_its_password_not_shown(askance: Command) -> None:
+    done = askance("cache", "stats", "--store", "postgres://me:secret@db/askance")
+
+    assert (done.code, done.out) == (3, "")
+    assert done.err.startswith("askance: Records cannot be kept at an address of the kind 'postgres': the only kind")
+    assert "secret" not in done.err
+
+
 def test_models_check_says_what_an_endpoint_can_do(askance: Command, endpoint: FakeEndpoint, vlm: str) -> None:
     done = askance("models", "check", vlm)
     as_json = askance("models", "check", vlm, "--json")
-    with Store.open() as store:
+    with open_records() as store:
         [record] = store
 
     assert done.out.splitlines()[:-1] == [
@@ -95,7 +103,7 @@ def test_models_check_shows_what_is_on_record_and_asks_anew_when_told(
 ) -> None:
     first = askance("models", "check", vlm)
     asked = len(endpoint.requests)
-    with Store.open() as store:
+    with open_records() as store:
         [old] = store
         store.put(replace(old, at="2026-01-02T03:04:05Z"))
     shown = askance("models", "check", vlm)
@@ -113,7 +121,7 @@ def test_models_check_shows_what_is_on_record_and_asks_anew_when_told(
 
 def test_models_check_asks_anew_where_the_record_is_damaged(askance: Command, vlm: str) -> None:
     askance("models", "check", vlm)
-    with Store.open() as store, closing(sqlite3.connect(store.folder / "cache.db", isolation_level=None)) as file:
+    with open_records() as store, closing(sqlite3.connect(store.beside("cache.db"), isolation_level=None)) as file:
         file.execute("UPDATE Cache SET value = '{}'")
     damaged = askance("models", "check", vlm)
     anew = askance("models", "check", vlm, "--refresh", "--json")
@@ -233,8 +241,8 @@ def test_cache_travels_as_a_cassette(filled: str, askance: Command, ads: list[st
 
 def test_cache_verifies(filled: str, askance: Command) -> None:
     sound = askance("cache", "verify")
-    with Store.open() as store:
-        place = store.folder / "cache.db"
+    with open_records() as store:
+        place = store.beside("cache.db")
     with closing(sqlite3.connect(place, isolation_level=None)) as file:
         file.execute("UPDATE Cache SET value = '{}' WHERE key = ?", (filled,))
     broken = askance("cache", "verify")
@@ -246,8 +254,7 @@ def test_cache_verifies(filled: str, askance: Command) -> None:
 
 @pytest.mark.usefixtures("filled")
 def test_cache_verifies_the_vectors_beside_the_records(askance: Command) -> None:
-    with Store.open() as store:
-        vectors = VectorFile(store.folder, {"model": "encoder"})
+    vectors = VectorFile(find_address(), {"model": "encoder"})
     vectors.keep({"ab" * 32: half([1.0, 2.0])})
     sound = askance("cache", "verify")
     vectors.path.write_bytes(vectors.path.read_bytes()[:-1] + b"!")

@@ -11,7 +11,7 @@ from askance.agents import judge_equivalence
 from askance.evals import Evaluation, Sample, evaluate
 from askance.evals.judges import judged_scoring, read_card
 from askance.models import Engine, get_model
-from askance.replay import Store
+from askance.replay import open_records
 from askance.statistics import resampling
 from tests.cli.command import Command
 from tests.evals.report.runs import Parsed
@@ -160,7 +160,7 @@ def test_a_judge_that_answers_in_prose_is_unscored(askance: Command, endpoint: F
 
 def test_a_runs_rate_is_corrected(askance: Command, endpoint: FakeEndpoint, labels: str, own_place: Path) -> None:
     askance("judge", "card", "--labels", labels, "--judge", spec(endpoint), "--form", "short")  # makes the records
-    with Store.open(own_place.parent / "store", read_only=False) as records:
+    with open_records(own_place.parent / "store", read_only=False) as records:
         engine = Engine(records=records)
         judge = judge_equivalence(get_model(spec(endpoint), engine=engine), form="short")
         samples = [Sample(id=f"s{number}", target="Fishes live under water.") for number in range(4)]

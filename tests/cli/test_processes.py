@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from askance.replay import Store, verify
+from askance.replay import open_records, verify
 from tests.cli.command import Command, draw, finish, link_of, picture_of, start, telling
 from tests.replies import SILENT
 from tests.servers import Answer, FakeEndpoint, Seen
@@ -102,7 +102,7 @@ def test_two_processes_share_a_store(vlm: str, endpoint: FakeEndpoint, own_place
 
     assert (first.code, second.code) == (0, 0)
     assert first.stable == second.stable
-    with Store.open() as store:
+    with open_records() as store:
         assert (len(store), list(verify(store))) == (1 + 8 * 5, [])
 
 

@@ -15,7 +15,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from askance.chains import output_line
-from askance.replay import Store
+from askance.replay import open_records
 from tests.cli.command import Command, draw, link_of, picture_of, telling
 from tests.replies import SLOW_DOWN
 from tests.servers import Answer, FakeEndpoint, Seen, chat_body
@@ -476,7 +476,7 @@ def test_a_damaged_record_ends_its_picture_and_no_other(
 ) -> None:
     command = ["run", "verbalize", "ads", "--vlm", vlm, "--context", "IN"]
     key = askance(*command, "--json").lines[1]["links"]["narration"]["calls"][0]
-    with Store.open() as store, closing(sqlite3.connect(store.folder / "cache.db", isolation_level=None)) as file:
+    with open_records() as store, closing(sqlite3.connect(store.beside("cache.db"), isolation_level=None)) as file:
         file.execute("UPDATE Cache SET value = '{' WHERE key = ?", (key,))
     asked = len(endpoint.requests)
     planned = askance(*command, "--plan")

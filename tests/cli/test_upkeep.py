@@ -10,7 +10,7 @@ import pytest
 
 from askance.chat import ChatResponse, Usage
 from askance.images.folder import PictureFolder
-from askance.replay import Cassette, Record, Store, database, export_cassette
+from askance.replay import Cassette, Record, database, export_cassette, open_records
 from tests.cli.command import Command, draw
 from tests.replay.samples import record, request
 
@@ -21,7 +21,7 @@ PRICED = Record.make("chat", request("priced"), ChatResponse(text="x", usage=MIL
 @pytest.fixture
 def other(own_place: Path) -> Path:
     """A store with one record more and one that answers otherwise than the project's."""
-    with Store.open() as mine, Store.open(own_place / "other") as theirs:
+    with open_records() as mine, open_records(own_place / "other") as theirs:
         for store, answer in ((mine, "a cup"), (theirs, "a mug")):
             store.put(record("both"))
             store.put(record("asked twice", answer))
@@ -39,7 +39,7 @@ def test_two_stores_are_compared(askance: Command, other: Path, tmp_path: Path) 
 
 
 def test_a_store_and_a_cassette_are_compared(askance: Command, other: Path, own_place: Path) -> None:
-    with Store.open(other, read_only=True) as store:
+    with open_records(other, read_only=True) as store:
         export_cassette(store, own_place / "all.jsonl")
 
     done = askance("cache", "diff", str(other), "all.jsonl")
@@ -75,7 +75,7 @@ def test_records_are_taken_out(askance: Command, other: Path) -> None:
 def test_what_a_run_needs_stays(askance: Command, vlm: str, ads: list[str]) -> None:
     command = ["run", "verbalize", *ads, "--vlm", vlm, "--out", "run", "--json"]
     first = askance(*command)
-    with Store.open() as store:
+    with open_records() as store:
         store.put(record("of no run"))
 
     gone = askance("cache", "prune", "--unused-by", "run")
@@ -112,7 +112,7 @@ def damaged(other: Path) -> Path:
 
 
 def test_sound_records_take_the_place_of_damaged_ones(askance: Command, damaged: Path, tmp_path: Path) -> None:
-    Store.open(tmp_path / "store").close()
+    open_records(tmp_path / "store").close()
 
     done = askance("cache", "merge", str(tmp_path / "store"), "--store", str(damaged))
     checked = askance("cache", "verify", "--store", str(damaged))
@@ -126,7 +126,7 @@ def test_sound_records_take_the_place_of_damaged_ones(askance: Command, damaged:
 
 def test_impossible_counts_of_tokens_are_said_and_no_problem(askance: Command, tmp_path: Path) -> None:
     counted = replace(record("counted"), response={"text": "a cup", "finish": "stop", "usage": {"output": -7}})
-    with Store.open(tmp_path / "store") as store:
+    with open_records(tmp_path / "store") as store:
         store.put(counted)
 
     checked = askance("cache", "verify", "--store", str(tmp_path / "store"))
@@ -195,9 +195,9 @@ def test_a_damaged_store_is_taken_in_without_what_is_damaged(
 
 
 def test_pictures_from_the_web_are_counted_and_taken_out_by_age(askance: Command, own_place: Path) -> None:
-    with Store.open() as store:
+    with open_records() as store:
         store.put(record("one"))
-        folder = PictureFolder(store.folder / "pictures")
+        folder = PictureFolder(store.beside("pictures"))
     for number in range(3):
         folder.of_bytes(f"picture {number}".encode())
     for file in sorted(folder.path.glob("[!.]*"))[:2]:
@@ -216,9 +216,9 @@ def test_pictures_from_the_web_are_counted_and_taken_out_by_age(askance: Command
 
 
 def test_pictures_are_merged_with_their_records(askance: Command, own_place: Path) -> None:
-    with Store.open() as store, Store.open("other") as other:
+    with open_records() as store, open_records("other") as other:
         other.put(record("one"))
-        here, there = (PictureFolder(each.folder / "pictures") for each in (store, other))
+        here, there = (PictureFolder(each.beside("pictures")) for each in (store, other))
     both, new = (Path(each).read_bytes() for each in draw(own_place, "a.png", "b.png"))
     here.of_bytes(both)
     there.of_bytes(both)
@@ -249,7 +249,7 @@ def test_pictures_are_merged_with_their_records(askance: Command, own_place: Pat
     ids=["no age", "a model", "no date"],
 )
 def test_pictures_are_taken_out_by_age_alone(askance: Command, words: tuple[str, ...], message: str) -> None:
-    with Store.open() as store:
+    with open_records() as store:
         store.put(record("one"))
 
     done = askance("cache", "prune", "--pictures", *words)

@@ -21,7 +21,7 @@ from askance.chains.output_line import line_of
 from askance.chat import OUTCOMES
 from askance.images import Image
 from askance.models import Engine, RetryPolicy, get_model
-from askance.replay import Mode, Store
+from askance.replay import Mode, open_records
 from tests.processes import begin
 from tests.scripted import ANSWERS, OPTIONS
 from tests.servers import FakeEndpoint, JsonObject, default_text
@@ -51,7 +51,7 @@ class Run:
 
     async def lines(self) -> list[JsonObject]:
         """The line of each picture."""
-        with Store.open(self.store, read_only=self.mode == "replay") as records:
+        with open_records(self.store, read_only=self.mode == "replay") as records:
             engine = Engine(
                 records=records,
                 mode=self.mode,
@@ -103,7 +103,7 @@ def outcomes(lines: Sequence[JsonObject]) -> list[str]:
 def invented(store: Path, endpoint: FakeEndpoint) -> set[str]:
     """Texts on record that the endpoint never said."""
     said = {answer(body) for body in endpoint.bodies}
-    with Store.open(store, read_only=True) as records:
+    with open_records(store, read_only=True) as records:
         kept = {record.response["text"] for record in records.of_kind("chat")}
     return kept - said
 

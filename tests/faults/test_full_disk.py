@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from askance.replay import Store
+from askance.replay import open_records
 from tests.faults.run import CALLS, Run, answer, asked_twice, ended_well, room
 from tests.servers import FakeEndpoint
 
@@ -41,7 +41,7 @@ async def loses_nothing(
             lines = await run.lines()
         await ended_well(run, endpoint, lines, twice=0, kept=False)
         assert caplog.text.count("Answers are not recorded") == 1
-        with Store.open(store, read_only=True) as records:
+        with open_records(store, read_only=True) as records:
             kept = sum(1 for _ in records.of_kind("chat"))
         assert 0 < kept < 30 * CALLS
         made = len(endpoint.requests)

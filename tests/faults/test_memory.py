@@ -17,7 +17,7 @@ from PIL import Image as Pillow
 
 from askance.chains import Given, action_reason
 from askance.models import Engine, get_model
-from askance.replay import Store
+from askance.replay import open_records
 from tests.faults.run import answer
 from tests.scripted import OPTIONS
 from tests.servers import FakeEndpoint, Seen
@@ -41,7 +41,7 @@ def sources(folder: Path, count: int) -> Iterator[Given]:
 
 async def read(folder: Path, url: str) -> dict[str, float]:
     """Megabytes resident after a few pictures and after many."""
-    with Store.open(folder / "store") as records:
+    with open_records(folder / "store") as records:
         engine = Engine(records=records)
         model = get_model(f"openai:fake-model@{url}", identity="fake", engine=engine)
         place, after_few = 0, 0.0

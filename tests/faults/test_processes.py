@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from askance.replay import Store
+from askance.replay import open_records
 from askance.replay.leases import EXPIRY
 from tests.conftest import SERIAL
 from tests.faults.run import CALLS, Run, alone, answer, asked_twice, ended_well, stable
@@ -50,7 +50,7 @@ def lines_of(process: multiprocessing.Process, out: Path) -> list[JsonObject]:
 
 
 def on_record(store: Path) -> set[str]:
-    with Store.open(store, read_only=True) as records:
+    with open_records(store, read_only=True) as records:
         return {record.key for record in records}
 
 

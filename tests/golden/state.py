@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from askance.images import Image
-from askance.models import Budget, Engine, ScriptedEmbedder, ScriptedScorer, get_embedder, get_scorer, run_sync
-from askance.replay import Record, Store
+from askance.models import Engine, ScriptedEmbedder, ScriptedScorer, get_embedder, get_scorer, run_sync
+from askance.replay import Budget, Record, open_records
 from tests.batch_client import Run, answer
 from tests.batch_server import BatchServer, Made, Step, When
 from tests.cli.command import Done, link_of, picture_of, start, telling
@@ -96,7 +96,7 @@ def _done(done: Done, *, code: int = 0) -> None:
 
 def _add_records() -> None:
     """Records of the kinds that no command above has made."""
-    with Store.open("store") as store:
+    with open_records("store") as store:
         engine = Engine(records=store)
         embedder = get_embedder(ScriptedEmbedder(vector, identity="golden-embedder"), engine=engine)
         scorer = get_scorer(ScriptedScorer(worth, identity="golden-scorer"), engine=engine)

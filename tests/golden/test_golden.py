@@ -19,13 +19,12 @@ from askance.models import (
     Engine,
     ScriptedEmbedder,
     ScriptedScorer,
-    SqliteLedger,
     get_embedder,
     get_model,
     get_scorer,
     run_sync,
 )
-from askance.replay import Store
+from askance.replay import SqliteLedger, open_records
 from askance.tools import ocr
 from tests.golden import commands, keys, state
 from tests.golden.commands import askance_over, lay_out
@@ -127,7 +126,7 @@ def test_answers_that_were_recorded_without_a_limit_are_replayed() -> None:
 def test_records_of_every_other_kind_are_replayed() -> None:
     lay_out()
     take("store")
-    with over("store"), Store.open("store", read_only=True) as store:
+    with over("store"), open_records("store", read_only=True) as store:
         engine = Engine(records=store, mode="replay")
         embedder = get_embedder(ScriptedEmbedder(refuse, identity="golden-embedder"), engine=engine)
         scorer = get_scorer(ScriptedScorer(refuse, identity="golden-scorer"), engine=engine)

@@ -19,10 +19,10 @@ from askance.chat import ChatRequest, ChatResponse, Message, ModelId, Sampling, 
 from askance.errors import CallError, CallTimeout, MalformedReply, OverBudget, RateLimited
 from askance.models import Engine, ModelSettings, Price, RetryPolicy
 from askance.models.backend import Backend
-from askance.models.budget import Budget, BudgetGuard, Cost
+from askance.models.budget import BudgetGuard, cost_of
 from askance.models.call import CallPath
-from askance.models.ledger import SqliteLedger
 from askance.models.token_estimate import worst_case
+from askance.replay import Budget, SqliteLedger
 
 MODEL = ModelId("openai", "mine", "http://localhost:1/v1")
 LONGEST = 60
@@ -37,7 +37,7 @@ def request(size: int, answer: int) -> ChatRequest:
 
 def most(asked: ChatRequest, price: Price) -> int:
     """What a call can cost at most, in nanodollars."""
-    worst = Cost.of(worst_case(asked), price)
+    worst = cost_of(worst_case(asked), price)
     assert worst is not None
     return worst.nanodollars
 
@@ -82,7 +82,7 @@ class Server:
         cached = draw.choice([0, draw.randint(0, total)])
         usage = Usage(input=total, output=draw.randint(0, worst.output or 0), cached=cached)
         billed = bill(usage, draw.randint(0, total - cached), self._price)
-        kept = Cost.of(usage, self._price) if counted else None
+        kept = cost_of(usage, self._price) if counted else None
         os.write(self._invoice, f"{billed} {kept.nanodollars if kept else most(request, self._price)}\n".encode())
         return usage
 

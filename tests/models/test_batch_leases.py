@@ -11,8 +11,9 @@ import pytest
 from askance.models.batch.job import BatchPart, Job
 from askance.models.batch.reservations import JobLeases
 from askance.models.recorder import Recorder
-from askance.replay import Leases, Store, StoreLeases
+from askance.replay import Leases, open_records
 from askance.replay import leases as table
+from askance.replay.leases import StoreLeases
 
 KEYS = ["ab" * 32, "cd" * 32]
 
@@ -25,7 +26,7 @@ def job(tmp_path: Path) -> Iterator[Job]:
 
 @pytest.fixture
 def recorder(tmp_path: Path) -> Iterator[Recorder]:
-    recorder = Recorder(lambda: Store.open(tmp_path / "store"), mode="auto", retry=frozenset())
+    recorder = Recorder(lambda: open_records(tmp_path / "store"), mode="auto", retry=frozenset())
     yield recorder
     recorder.flush()
 

@@ -24,9 +24,9 @@ from askance.errors import (
 )
 from askance.models import Engine, ModelSettings, Price, RetryPolicy
 from askance.models.backend import Backend
-from askance.models.budget import Budget, BudgetGuard, Cost
+from askance.models.budget import BudgetGuard, cost_of
 from askance.models.call import CallPath
-from askance.models.ledger import Balance, SqliteLedger
+from askance.replay import Balance, Budget, Cost, SqliteLedger
 
 
 @pytest.mark.parametrize(
@@ -73,9 +73,9 @@ def test_every_limit_holds() -> None:
 def test_an_amount_is_rounded_up_and_needs_a_count() -> None:
     price = Price(input=1, output=1e-4)
 
-    assert Cost.of(Usage(input=1, output=1), price) == Cost(nanodollars=1001, tokens=2, calls=1)
-    assert Cost.of(Usage(input=1, output=1), None) == Cost(nanodollars=0, tokens=2, calls=1)
-    assert Cost.of(Usage(input=1), price) is None
+    assert cost_of(Usage(input=1, output=1), price) == Cost(nanodollars=1001, tokens=2, calls=1)
+    assert cost_of(Usage(input=1, output=1), None) == Cost(nanodollars=0, tokens=2, calls=1)
+    assert cost_of(Usage(input=1), price) is None
 
 
 @pytest.mark.parametrize(

@@ -7,15 +7,8 @@ from email.utils import format_datetime
 
 import pytest
 
-from askance.models.headers import (
-    LONGEST_PAUSE,
-    LONGEST_WAIT,
-    Allowance,
-    Quota,
-    allowance_of,
-    retry_after,
-    seconds_until,
-)
+from askance.models.headers import LONGEST_PAUSE, LONGEST_WAIT, allowance_of, retry_after, seconds_until
+from askance.replay import Allowance, Quota
 
 CLOCKS = {"as ours": 0, "ahead": 3600, "behind": -3600, "of another year": -4e8}
 """By name: how many seconds the endpoint's clock is ahead."""

@@ -10,9 +10,7 @@ from pathlib import Path
 import pytest
 
 from askance.errors import OverBudget, StoreError
-from askance.models.budget import Budget, Cost
-from askance.models.ledger import Balance, SqliteLedger
-from askance.replay import database
+from askance.replay import Balance, Budget, Cost, SqliteLedger, database
 
 NOTHING = Cost()
 

@@ -14,8 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from askance.models import Price
-from askance.models.budget import Budget, Cost
-from askance.models.ledger import Balance, SqliteLedger
+from askance.replay import Balance, Budget, Cost, SqliteLedger
 from tests.conftest import SERIAL
 from tests.models import spender
 from tests.models.spender import LONGEST, most, request

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from askance.chat import ChatRequest, ChatResponse, Message, ModelId, ResponseFormat, Sampling, TextPart
 from askance.errors import BadRequest, MalformedReply, OverBudget, ReplayMiss, ServerFault
-from askance.models import Budget, BudgetGuard, Engine, Model, RetryPolicy, ScriptedModel, SqliteLedger, get_model
+from askance.models import BudgetGuard, Engine, Model, RetryPolicy, ScriptedModel, get_model
 from askance.models.likelihood import TextLikelihood, end_of_prompt, likelihood_of
 from askance.models.openai.chat import prompt_logprobs
 from askance.models.token_estimate import worst_case
-from askance.replay import MemoryStore, Record
+from askance.replay import Budget, MemoryStore, Record, SqliteLedger
 from askance.replay.record import check_record
 from tests.servers import FakeEndpoint, Reply, Seen, chat_body, error
 

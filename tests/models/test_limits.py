@@ -10,8 +10,9 @@ import pytest
 from askance.chat import CallMeta, ChatRequest, ChatResponse, ModelId, Usage
 from askance.errors import RateLimited, ServerFault, Unreachable, UsageError
 from askance.models import Engine, RetryPolicy, ScriptedModel, call, get_model, limits
+from askance.models.learnt_pace import LearntPace
 from askance.models.limits import DEFAULT_CONCURRENCY, MOST, ConcurrencyLimit
-from askance.models.pace import LearntPace, Pace
+from askance.replay import MemoryStore
 
 Ask = Callable[..., ChatRequest]
 Engines = Callable[..., Engine]
@@ -93,10 +94,10 @@ def test_limits_that_let_nothing_through_are_refused(engine: Engines, settings: 
 
 
 class NotingPace(LearntPace):
-    """A pace of one's own, which notes what it is told."""
+    """A pace that notes what it is told."""
 
-    def __init__(self) -> None:
-        super().__init__(rpm=60_000)
+    def __init__(self, *, rpm: float | None, tpm: float | None) -> None:
+        super().__init__(rpm=rpm, tpm=tpm)
         self.seen: list[str] = []
 
     def started(self, now: float, /) -> None:
@@ -108,25 +109,26 @@ class NotingPace(LearntPace):
         super().answered(now, tokens)
 
 
-async def test_a_pace_of_ones_own_goes_by_the_endpoint(engine: Engines, ask: Ask) -> None:
+class SharedRecords(MemoryStore):
+    """Records of which each endpoint has a pace that all share who use them."""
+
+    def __init__(self, paces: dict[str, NotingPace]) -> None:
+        super().__init__()
+        self.paces = paces
+
+    def pace(self, endpoint: ModelId, /, *, rpm: float | None, tpm: float | None) -> NotingPace:
+        return self.paces.setdefault(endpoint.provider, NotingPace(rpm=rpm, tpm=tpm))
+
+
+async def test_the_pace_of_an_endpoint_comes_with_the_records(engine: Engines, ask: Ask) -> None:
     paces: dict[str, NotingPace] = {}
 
-    def pace(model: ModelId) -> Pace:
-        return paces.setdefault(model.provider, NotingPace())
-
-    run = engine(pace=pace)
+    run = engine(records=SharedRecords(paces), rpm=60_000)
     models = [get_model(ScriptedModel(["a cup"], identity=name), engine=run) for name in ("one", "two")]
     for draw, model in enumerate(models):
         await model.generate(ask(draw=draw))
     assert {name: made.seen for name, made in paces.items()} == {"scripted": ["started", "answered"] * 2}
-
-
-def test_a_pace_of_ones_own_leaves_no_room_for_limits(engine: Engines) -> None:
-    def no_pace(model: ModelId) -> Pace:
-        raise AssertionError(model)
-
-    with pytest.raises(UsageError, match=r"Leave out `rpm` and `tpm`\.$"):
-        engine(pace=no_pace, rpm=60)
+    assert paces["scripted"].rate(0.0) == 1000
 
 
 class Bucket:

@@ -6,8 +6,9 @@ import heapq
 
 import pytest
 
-from askance.models.headers import LONGEST_PAUSE, Allowance, Quota
-from askance.models.pace import LearntPace
+from askance.models.headers import LONGEST_PAUSE
+from askance.models.learnt_pace import LearntPace
+from askance.replay import Allowance, Quota
 
 
 def spread(pace: LearntPace, calls: int, *, now: float = 0.0) -> float:

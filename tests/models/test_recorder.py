@@ -16,7 +16,8 @@ from askance.chat import ChatRequest, ChatResponse, Outcome, Usage
 from askance.errors import AuthError, BadRecord, ReplayMiss, StoreError, UsageError
 from askance.models import CallEvent, Capabilities, Engine, ScriptedModel, get_model, recorder
 from askance.models.recorder import TOGETHER, WriteQueue
-from askance.replay import Leases, MemoryStore, Mode, Record, Store, StoreLeases, verify
+from askance.replay import Leases, MemoryStore, Mode, Record, open_records, verify
+from askance.replay.leases import StoreLeases
 
 Ask = Callable[..., ChatRequest]
 Engines = Callable[..., Engine]
@@ -182,7 +183,7 @@ async def test_an_answer_that_cannot_be_recorded_is_not_lost(
 
 async def test_the_store_of_the_project_is_used_by_default(ask: Ask, tmp_path: Path) -> None:
     await get_model(ScriptedModel(["a cup"], identity="scripted")).generate(ask())
-    with Store.open(tmp_path / "store", read_only=True) as store:
+    with open_records(tmp_path / "store", read_only=True) as store:
         assert [record.key for record in store] == [ask().key]
 
 
@@ -245,7 +246,7 @@ async def test_a_closed_engine_has_written_everything_and_opens_again(ask: Ask, 
     await model.generate(ask(draw=1))
     model.notice("it ignores the schema", schema="ignored")
     await engine.aclose()
-    with Store.open(tmp_path / "store", read_only=True) as store:
+    with open_records(tmp_path / "store", read_only=True) as store:
         assert sorted(record.kind for record in store) == ["chat", "endpoint"]
     assert (await model.generate(ask(draw=1))).meta.replayed
     assert (await model.generate(ask(draw=2))).meta.stored
@@ -265,7 +266,7 @@ async def test_the_settings_file_may_say_where_the_records_are(
 
 async def test_what_a_batch_has_asked_for_is_not_asked_again(ask: Ask, tmp_path: Path) -> None:
     script = ScriptedModel(["one", "two"], identity="scripted")
-    with Store.open(tmp_path) as records:
+    with open_records(tmp_path) as records:
         engines = [Engine(records=records) for _ in range(2)]
         leases = engines[0].recorder.leases
         assert leases is not None
@@ -317,7 +318,7 @@ async def test_what_another_process_has_asked_anew_is_not_asked_again(
     ask: Ask, mode: Mode, when: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Both processes were told `--retry refused`, or to refresh."""
-    with Store.open() as store, Store.open() as others:
+    with open_records() as store, open_records() as others:
         await _answer(Engine(records=store), ask(), ANSWERS["refused"])
         (old,) = store
         store.put(replace(old, at="2026-01-02T03:04:05Z"))
@@ -344,10 +345,10 @@ async def test_what_another_process_has_asked_anew_is_not_asked_again(
 
 
 async def test_a_damaged_record_is_this_call_s_failure_alone(ask: Ask) -> None:
-    with Store.open() as store:
+    with open_records() as store:
         for text in ("one", "two"):
             await _answer(Engine(records=store), ask(text))
-        with closing(sqlite3.connect(store.folder / "cache.db", isolation_level=None)) as file:
+        with closing(sqlite3.connect(store.beside("cache.db"), isolation_level=None)) as file:
             file.execute("UPDATE Cache SET value = '{' WHERE key = ?", (ask("one").key,))
         model = get_model(ScriptedModel([], identity="scripted"), engine=Engine(records=store, mode="replay"))
         with pytest.raises(
@@ -364,7 +365,7 @@ async def test_a_damaged_record_is_this_call_s_failure_alone(ask: Ask) -> None:
 
 async def test_one_that_cannot_be_written_keeps_no_other_from_it(ask: Ask, caplog: pytest.LogCaptureFixture) -> None:
     texts = [f"question {number}" for number in range(8)]
-    with Store.open() as store:
+    with open_records() as store:
         engine = Engine(records=store)
         model = get_model(ScriptedModel(lambda _: "a cup", identity="scripted"), engine=engine)
         bad = [ChatResponse(text="x", logprobs=({"token": "x", "logprob": float("nan")},))]

@@ -13,12 +13,11 @@ from langchain_core.messages import AIMessage
 from askance.chat import MOST_TOKENS, ChatResponse, Message, TextPart, Usage
 from askance.errors import OverBudget
 from askance.models import Engine, RetryPolicy, get_model
-from askance.models.budget import Budget, BudgetGuard
+from askance.models.budget import BudgetGuard
 from askance.models.langchain.messages import to_response
-from askance.models.ledger import SqliteLedger
 from askance.models.openai.chat import from_chat
 from askance.models.openai.responses import from_responses
-from askance.replay import MemoryStore
+from askance.replay import Budget, MemoryStore, SqliteLedger
 from tests.servers import FakeEndpoint, chat_body, responses_body
 
 IMPOSSIBLE: dict[str, Any] = {

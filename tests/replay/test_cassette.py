@@ -17,9 +17,9 @@ from askance.replay import (
     Record,
     RecordedPicture,
     Records,
-    Store,
     export_cassette,
     import_cassette,
+    open_records,
     read_cassette,
     read_pictures,
 )
@@ -59,7 +59,7 @@ def test_what_is_exported_is_read_again(cassette: Path) -> None:
 
 def test_equal_records_make_equal_files(cassette: Path, tmp_path: Path) -> None:
     made = [record(f"question {number}") for number in range(100)]
-    with Store.open() as store:
+    with open_records() as store:
         for one in made:
             store.put(one)
         export_cassette(store, cassette)
@@ -121,7 +121,7 @@ def test_an_export_to_nowhere_says_so(tmp_path: Path) -> None:
 
 def test_an_import_counts_what_it_did(cassette: Path) -> None:
     export_cassette([record("new"), record("same"), record("other")], cassette)
-    with Store.open() as store:
+    with open_records() as store:
         store.put(record("same", at="2020-01-01T00:00:00Z"))
         store.put(record("other", "a brick"))
         counts = import_cassette(cassette, store)
@@ -140,10 +140,10 @@ def test_an_import_replaces_where_told_to(cassette: Path) -> None:
 
 def test_a_broken_cassette_changes_nothing(cassette: Path) -> None:
     write(cassette, record().to_json(), "{")
-    with Store.open() as store:
+    with open_records() as store:
         with pytest.raises(CassetteError):
             import_cassette(cassette, store)
-        assert not store.folder.exists()
+        assert not store.beside("").exists()
 
 
 def test_lines_that_repeat_count_once(cassette: Path) -> None:
@@ -182,7 +182,7 @@ def image(**fields: Any) -> JsonObject:
 
 def test_searches_are_exchanged(tmp_path: Path) -> None:
     export_cassette(MemoryStore([search(), record()]), tmp_path / "one.jsonl")
-    with Store.open(tmp_path / "store") as store:
+    with open_records(tmp_path / "store") as store:
         import_cassette(tmp_path / "one.jsonl", store)
         assert [*store] == by_key(search(), record())
         assert [*store.of_kind("search")] == [search()]

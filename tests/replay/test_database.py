@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 
 from askance.errors import DamagedRecord, StoreError
-from askance.replay import ImportCounts, Store, database, merge
+from askance.replay import ImportCounts, database, find_address, merge, open_records
 from askance.replay.database import DATABASE, MIGRATION_HINT, NETWORK_FILE_SYSTEMS, json_disk, network_mount
+from askance.replay.store import Store
 from tests.replay.samples import record
 
 KEY = record().key
@@ -33,9 +34,9 @@ class Bomb:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    with Store.open() as store:
+    with open_records() as store:
         store.put(record())
-        return store.folder
+        return find_address()
 
 
 @pytest.fixture
@@ -64,7 +65,7 @@ def cache(folder: Path) -> Iterator[Any]:
 def test_a_pickle_in_a_row_is_never_run(folder: Path, tmp_path: Path, cache: Any) -> None:
     bomb = pickle.dumps(Bomb(tmp_path / "touched"))
     tamper(folder, "UPDATE Cache SET mode = 4, value = ?", values=(bomb,))
-    with Store.open() as store, pytest.raises(StoreError) as caught:
+    with open_records() as store, pytest.raises(StoreError) as caught:
         store.get(KEY)
     assert str(caught.value) == (
         f"The row {KEY[:12]!r} of the store is damaged: It does not hold JSON text (mode 4); it was not read."
@@ -79,7 +80,7 @@ def test_a_pickle_in_a_row_is_never_run(folder: Path, tmp_path: Path, cache: Any
 def test_a_pickle_as_a_key_is_never_run(folder: Path, tmp_path: Path, cache: Any) -> None:
     bomb = pickle.dumps(Bomb(tmp_path / "touched"))
     tamper(folder, "INSERT INTO Cache (key, raw, mode, tag, value) VALUES (?, 0, 1, 'chat', 'x')", values=(bomb,))
-    with Store.open() as store:
+    with open_records() as store:
         assert list(store) == [record()]
         assert list(store.of_kind("chat")) == [record()]
         assert list(store.damages()) == ["1 row has a key that is no text; it is never read"]
@@ -91,7 +92,7 @@ def test_a_pickle_as_a_key_is_never_run(folder: Path, tmp_path: Path, cache: Any
 @pytest.mark.parametrize("mode", [1, 2, 3, 4])
 def test_a_file_named_in_a_row_is_not_read(folder: Path, treasure: Path, cache: Any, mode: int) -> None:
     tamper(folder, "UPDATE Cache SET mode = ?, filename = '../treasure', value = NULL", values=(mode,))
-    with Store.open() as store, pytest.raises(StoreError, match=r"It does not hold JSON text"):
+    with open_records() as store, pytest.raises(StoreError, match=r"It does not hold JSON text"):
         store.get(KEY)
     with pytest.raises(StoreError):
         cache.get(KEY)
@@ -99,7 +100,7 @@ def test_a_file_named_in_a_row_is_not_read(folder: Path, treasure: Path, cache: 
 
 def test_a_file_named_in_a_row_is_not_deleted(folder: Path, treasure: Path, cache: Any) -> None:
     tamper(folder, "UPDATE Cache SET filename = '../treasure'")
-    with Store.open() as store:
+    with open_records() as store:
         store.put(record(answer="a brick"))
         assert store.get(KEY) == record(answer="a brick")
     tamper(folder, "UPDATE Cache SET filename = ?", values=(str(treasure),))
@@ -122,7 +123,7 @@ def test_a_file_named_in_a_row_is_not_deleted(folder: Path, treasure: Path, cach
 )
 def test_a_row_that_is_no_record_is_refused(folder: Path, text: object, message: str) -> None:
     tamper(folder, "UPDATE Cache SET value = ?", values=(text,))
-    with Store.open() as store, pytest.raises(DamagedRecord) as caught:
+    with open_records() as store, pytest.raises(DamagedRecord) as caught:
         store.get(KEY)
     assert str(caught.value).startswith(message)
 
@@ -130,7 +131,7 @@ def test_a_row_that_is_no_record_is_refused(folder: Path, text: object, message:
 def test_text_that_is_no_utf8_is_refused(folder: Path) -> None:
     tamper(folder, "UPDATE Cache SET value = CAST(x'ff' AS TEXT)")
     with (
-        Store.open() as store,
+        open_records() as store,
         pytest.raises(StoreError, match=r"^The record store '.*' cannot be read: Could not decode"),
     ):
         store.get(KEY)
@@ -144,7 +145,7 @@ def test_text_that_is_no_utf8_is_refused(folder: Path) -> None:
 def test_settings_of_somebody_elses_are_not_applied(folder: Path, setting: tuple[str, str]) -> None:
     tamper(folder, "INSERT OR REPLACE INTO Settings VALUES (?, ?)", values=setting)
     with pytest.raises(StoreError) as caught:
-        Store.open()
+        open_records()
     assert str(caught.value) == (
         f"The record store {str(folder)!r} carries settings that askance did not write."
         " Do not trust the file; name another folder with ASKANCE_STORE."
@@ -159,7 +160,7 @@ def test_a_setting_that_evicts_is_overruled(folder: Path) -> None:
         "UPDATE Settings SET value = 1 WHERE key = 'size_limit'",
         "UPDATE Cache SET expire_time = 1.0",
     )
-    with Store.open() as store:
+    with open_records() as store:
         for number in range(20):
             store.put(record(f"question {number}"))
         assert len(list(store)) == 21
@@ -171,7 +172,7 @@ def test_a_store_of_another_version_is_refused(folder: Path, version: int, hint:
     before = (folder / DATABASE).read_bytes()
     for read_only in (False, True):
         with pytest.raises(StoreError) as caught:
-            Store.open(read_only=read_only)
+            open_records(read_only=read_only)
         assert str(caught.value) == (
             f"The record store {str(folder)!r} has format {version}, and this askance reads format 1. "
             f"{hint}{MIGRATION_HINT}"
@@ -187,7 +188,7 @@ def test_a_foreign_diskcache_is_not_opened(tmp_path: Path) -> None:
     before = (tmp_path / "store" / DATABASE).read_bytes()
     message = rf"^'{tmp_path / 'store' / DATABASE}' is no record store of askance's\. Name another folder"
     with pytest.raises(StoreError, match=message):
-        Store.open()
+        open_records()
     with pytest.raises(StoreError, match=message):
         Store(tmp_path / "store").put(record())
     assert (tmp_path / "store" / DATABASE).read_bytes() == before
@@ -197,20 +198,20 @@ def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
     (tmp_path / "store").mkdir()
     (tmp_path / "store" / DATABASE).write_bytes(b"no database" * 100)
     with pytest.raises(StoreError, match=r"^The record store '.*' cannot be read: file is not a database\."):
-        Store.open()
+        open_records()
 
 
 def test_a_torn_database_is_refused(folder: Path) -> None:
     file = folder / DATABASE
     file.write_bytes(file.read_bytes()[:9000])
     with pytest.raises(StoreError, match=r"^The record store '.*' cannot be read: .*malformed"):
-        Store.open()
+        open_records()
 
 
 def test_a_store_that_is_being_made_is_empty(tmp_path: Path) -> None:
     (tmp_path / "store").mkdir()
     (tmp_path / "store" / DATABASE).touch()
-    with Store.open() as store:
+    with open_records() as store:
         assert list(store) == []
         store.put(record())
         assert list(store) == [record()]
@@ -250,7 +251,7 @@ def test_what_else_a_file_holds_is_never_run(folder: Path, statements: list[str]
         f"The record store {str(folder)!r} holds {found} that askance did not make."
         " Do not trust the file; name another folder with ASKANCE_STORE."
     )
-    for use in (Store.open, lambda: Store(folder).put(record("another"))):
+    for use in (open_records, lambda: Store(folder).put(record("another"))):
         with pytest.raises(StoreError) as caught:
             use()
         assert str(caught.value) == message
@@ -259,7 +260,7 @@ def test_what_else_a_file_holds_is_never_run(folder: Path, statements: list[str]
 def test_a_value_beyond_the_limit_is_not_read(folder: Path) -> None:
     tamper(folder, "UPDATE Cache SET value = CAST(zeroblob(70000000) AS TEXT)")
     with (
-        Store.open() as store,
+        open_records() as store,
         pytest.raises(StoreError, match=r"^The record store '.*' cannot be read: string or blob"),
     ):
         store.get(KEY)
@@ -267,7 +268,7 @@ def test_a_value_beyond_the_limit_is_not_read(folder: Path) -> None:
 
 def test_a_record_beyond_the_limit_is_not_kept(folder: Path) -> None:
     huge = record(answer="x" * (64 << 20))
-    with Store.open() as store, pytest.raises(StoreError, match=r"^The record '.*' is longer than 67108864 bytes\. "):
+    with open_records() as store, pytest.raises(StoreError, match=r"^The record '.*' is longer than 67108864 bytes\. "):
         store.put(huge)
 
 
@@ -276,7 +277,7 @@ def test_a_link_in_the_place_of_the_file_is_not_followed(tmp_path: Path) -> None
     elsewhere.touch()
     (tmp_path / "store").mkdir()
     (tmp_path / "store" / DATABASE).symlink_to(elsewhere)
-    for use in (Store.open, lambda: Store(tmp_path / "store").put(record())):
+    for use in (open_records, lambda: Store(tmp_path / "store").put(record())):
         with pytest.raises(StoreError, match=r"^'.*' is a link to another file; it is not followed\. Link the folder"):
             use()
     assert elsewhere.read_bytes() == b""
@@ -330,7 +331,7 @@ def test_network_file_systems_are_known(kind: str) -> None:
 def far(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with a closed store that the system says is on a server."""
     folder = tmp_path / "far"
-    with Store.open(folder) as store:
+    with open_records(folder) as store:
         store.put(record())
     table = tmp_path / "mountinfo"
     table.write_text(f"27 1 254:0 / / rw - ext4 /dev/vda rw\n31 27 0:41 / {folder} rw - nfs4 server:/x rw\n", "utf-8")
@@ -340,7 +341,7 @@ def far(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_store_on_a_network_is_not_written(far: Path) -> None:
     with pytest.raises(StoreError) as caught:
-        Store.open(far)
+        open_records(far)
     assert str(caught.value) == (
         f"The record store {str(far)!r} is on a network file system (nfs4): two writers would spoil it."
         " Name a folder on a local disk with ASKANCE_STORE, and take what is here into it with"
@@ -349,7 +350,7 @@ def test_a_store_on_a_network_is_not_written(far: Path) -> None:
 
 
 def test_the_way_out_of_a_network_works(far: Path) -> None:
-    with Store.open() as near, Store.open(far, read_only=True) as other:
+    with open_records() as near, open_records(far, read_only=True) as other:
         merge(other, near)
         assert list(near) == [record()]
     assert (
@@ -364,7 +365,7 @@ def test_what_is_sound_in_a_damaged_store_on_a_network_comes_out(far: Path) -> N
                 "INSERT INTO Cache (key, raw, store_time, size, mode, value, tag) VALUES (?, 1, 0, 0, 1, ?, 'chat')",
                 (key, "[]" if key[0] == "1" else record("other").to_json().replace(record("other").key, key)),
             )
-    with Store.open() as near, Store.open(far, read_only=True) as other:
+    with open_records() as near, open_records(far, read_only=True) as other:
         with pytest.raises(DamagedRecord, match=r"`askance cache merge --skip-damaged` takes the others in"):
             merge(other, near)
         assert len(near) == 0
@@ -375,12 +376,12 @@ def test_what_is_sound_in_a_damaged_store_on_a_network_comes_out(far: Path) -> N
 def test_a_store_on_a_network_that_was_not_closed_is_not_guessed_at(far: Path) -> None:
     (far / "cache.db-wal").write_bytes(b"something")
     with pytest.raises(StoreError, match=r"^The record store '.*' is on a network file system and was not closed\."):
-        Store.open(far, read_only=True)
+        open_records(far, read_only=True)
 
 
 def test_where_nothing_is_known_of_mounts_nothing_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(database, "MOUNTS", tmp_path / "nothing")
-    with Store.open() as store:
+    with open_records() as store:
         store.put(record())
         assert len(store) == 1
 
@@ -402,7 +403,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can mount a file system")
 def test_a_disk_that_is_full_leaves_the_store_readable(small_disk: Path) -> None:
     kept = 0
-    with Store.open(small_disk / "store") as store:
+    with open_records(small_disk / "store") as store:
         try:
             for kept in range(1000):
                 store.put(record(f"question {kept}", "x" * 20_000))
@@ -411,7 +412,7 @@ def test_a_disk_that_is_full_leaves_the_store_readable(small_disk: Path) -> None
         assert 5 < kept < 60
         assert len(list(store)) == kept
         assert list(store.damages()) == []
-    with Store.open(small_disk / "store", read_only=True) as again:
+    with open_records(small_disk / "store", read_only=True) as again:
         assert len(list(again)) == kept
 
 
@@ -422,7 +423,7 @@ def test_a_file_that_another_process_holds_is_waited_for_once(
     """Each write would wait as long, and a run would not end; as soon as the file is free all is as before."""
     monkeypatch.setattr(database, "BUSY_TIMEOUT", 0.1)
     seconds, errors = list[float](), set[str]()
-    with Store.open(folder) as store, closing(sqlite3.connect(folder / DATABASE, isolation_level=None)) as other:
+    with open_records(folder) as store, closing(sqlite3.connect(folder / DATABASE, isolation_level=None)) as other:
         if opened:
             store.put(record("before"))
         other.execute("BEGIN IMMEDIATE")

@@ -6,7 +6,7 @@ import pytest
 
 from askance.chat import JsonObject, key_of
 from askance.errors import ReplayMiss
-from askance.replay import MemoryStore, Record, Store, differences, explain_miss
+from askance.replay import MemoryStore, Record, differences, explain_miss, open_records
 from askance.replay import explain as explain_module
 from askance.replay.explain import nearest_key
 from tests.replay.samples import DIGEST, picture_request, record, request, search, search_request
@@ -179,7 +179,7 @@ def test_any_request_can_be_missed(asked: dict[str, Any]) -> None:
 
 
 def test_a_store_explains_its_misses() -> None:
-    with Store.open() as store:
+    with open_records() as store:
         store.put(record())
         error = explain_miss(request("Name the things."), "chat", store)
     assert error.nearest == record().key

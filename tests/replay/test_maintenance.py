@@ -20,18 +20,20 @@ from askance.replay import (
     RecordProblem,
     Savings,
     Stats,
-    Store,
     ValidRecords,
     diff,
     export_cassette,
+    find_address,
     import_cassette,
     merge,
+    open_records,
     prune,
     savings,
     select,
     stats,
     verify,
 )
+from askance.replay.store import Store
 from tests.replay.samples import AT, record, request
 
 OLD = record("old", model="llava-1.5", at="2025-12-31T23:59:59Z")
@@ -82,7 +84,7 @@ def test_stats_count_each_way() -> None:
 
 
 def test_a_sound_store_has_no_problems() -> None:
-    with Store.open() as store:
+    with open_records() as store:
         for number in range(3):
             store.put(record(f"question {number}"))
         assert list(verify(store)) == []
@@ -90,10 +92,10 @@ def test_a_sound_store_has_no_problems() -> None:
 
 def test_each_damaged_row_is_a_problem() -> None:
     made = sorted((record(f"question {number}") for number in range(3)), key=lambda one: one.key)
-    with Store.open() as store:
+    with open_records() as store:
         for one in made:
             store.put(one)
-        with closing(sqlite3.connect(store.folder / "cache.db", isolation_level=None)) as connection:
+        with closing(sqlite3.connect(store.beside("cache.db"), isolation_level=None)) as connection:
             connection.execute("UPDATE Cache SET mode = 4 WHERE key = ?", (made[0].key,))
             forged = made[1].to_json().replace("question", "answer")
             connection.execute("UPDATE Cache SET value = ? WHERE key = ?", (forged, made[1].key))
@@ -114,7 +116,7 @@ def test_an_answer_with_impossible_counts_of_tokens_is_kept_and_named(tmp_path: 
     """A server's arithmetic takes no paid answer away: the counts are unknown, the answer goes everywhere."""
     answer = {"text": "a cup", "finish": "stop", "usage": {"input": -1000, "output": 7}}
     counted = Record.make("chat", request(), answer, at=AT)
-    with Store.open() as store:
+    with open_records() as store:
         store.put(counted)
         problems, pruned = list(verify(store)), prune(store, damaged=True)
         written = export_cassette(ValidRecords(store, check=True), tmp_path / "all.jsonl")
@@ -145,7 +147,7 @@ RECORDS = [
 
 @pytest.fixture
 def store() -> Iterator[Store]:
-    with Store.open() as store:
+    with Store.open(find_address()) as store:
         for each in RECORDS:
             store.put(each)
         yield store
@@ -199,7 +201,7 @@ def test_a_merge_with_a_broken_store_changes_nothing(store: Store) -> None:
     "odd", ["mode = 4, value = NULL, filename = '../x'", "value = '[]'"], ids=["pickle", "no record"]
 )
 def test_a_merge_takes_the_place_of_what_is_damaged(store: Store, odd: str) -> None:
-    with closing(sqlite3.connect(store.folder / "cache.db", isolation_level=None)) as file:
+    with closing(sqlite3.connect(store.beside("cache.db"), isolation_level=None)) as file:
         file.execute(f"UPDATE Cache SET {odd} WHERE key = ?", (RECORDS[0].key,))
 
     counts = merge(MemoryStore(RECORDS), store)
@@ -234,7 +236,7 @@ def test_a_prune_takes_out_what_is_described(store: Store, which: dict[str, Any]
 
 
 def test_damaged_records_are_taken_out_by_themselves(store: Store) -> None:
-    with closing(sqlite3.connect(store.folder / "cache.db", isolation_level=None)) as file:
+    with closing(sqlite3.connect(store.beside("cache.db"), isolation_level=None)) as file:
         file.execute("UPDATE Cache SET value = '[]' WHERE key = ?", (RECORDS[0].key,))
         forged = RECORDS[1].to_json().replace("two", "another")
         file.execute("UPDATE Cache SET value = ? WHERE key = ?", (forged, RECORDS[1].key))
@@ -254,7 +256,7 @@ def test_a_prune_gives_room_back(store: Store) -> None:
     for number in range(40):
         store.put(record(f"long {number}", "x" * 50_000, at=LONG_AGO))
     store.close()
-    file = store.folder / "cache.db"
+    file = store.beside("cache.db")
     before = file.stat().st_size
 
     prune(store, older_than="30d")
@@ -284,7 +286,7 @@ def test_a_prune_without_a_description_is_refused(store: Store, which: dict[str,
 
 
 def test_a_store_opened_for_reading_is_not_pruned(store: Store) -> None:
-    with Store.open(read_only=True) as sealed, pytest.raises(StoreError, match="is open for reading only"):
+    with open_records(read_only=True) as sealed, pytest.raises(StoreError, match="is open for reading only"):
         prune(sealed, model="*")
 
 

@@ -28,7 +28,7 @@ from askance.chat import (
     key_of,
 )
 from askance.errors import StoreError
-from askance.replay import KINDS, Cassette, MemoryStore, Record, Records, Store, ValidRecords, export_cassette
+from askance.replay import KINDS, Cassette, MemoryStore, Record, Records, ValidRecords, export_cassette, open_records
 from askance.replay.record import SCHEMA, check_key, check_schema, model_name, recorded_response
 from tests.replay.samples import AT, picture_request, record, request
 
@@ -200,7 +200,7 @@ def test_a_chat_record_knows_its_outcome(response: ChatResponse, outcome: str) -
     assert Record.make("chat", request(), response.canonical()).outcome == outcome
 
 
-HOLDERS: dict[str, Callable[[], Records]] = {"store": Store.open, "memory": MemoryStore}
+HOLDERS: dict[str, Callable[[], Records]] = {"store": open_records, "memory": MemoryStore}
 
 
 @pytest.mark.parametrize("holder", HOLDERS.values(), ids=HOLDERS)
@@ -217,7 +217,7 @@ def test_both_stores_are_holders_of_records(holder: Callable[[], Records]) -> No
 
 
 def test_what_other_processes_see_has_leases_and_a_folder(tmp_path: Path) -> None:
-    with Store.open(tmp_path) as store, Store.open(tmp_path, read_only=True) as other:
+    with open_records(tmp_path) as store, open_records(tmp_path, read_only=True) as other:
         leases = store.leases()
         assert leases is not None
         assert (leases.take("ab" * 32), other.leases(), other.folder) == (True, None, tmp_path)

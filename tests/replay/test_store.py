@@ -18,7 +18,10 @@ import pytest
 
 from askance.chat import canonical_json
 from askance.errors import StoreError
-from askance.replay import Record, Store, find_store
+from askance.replay import Record, find_address, open_records, select
+from askance.replay.reader import StoreReader, StoreRow
+from askance.replay.record import BLOCK
+from askance.replay.store import Store
 from tests.replay.samples import record
 
 ROOT = Path(__file__).parents[2]
@@ -26,8 +29,8 @@ NOBODY = 65534
 
 WRITE = """
 import sys
-from askance.replay import Record, Store
-with Store.open(sys.argv[1]) as store:
+from askance.replay import Record, open_records
+with open_records(sys.argv[1]) as store:
     for number in range(int(sys.argv[3])):
         store.put(Record.make("score", {"by": sys.argv[2], "number": number}, {"text": "x" * 20_000}))
         print(number, flush=True)
@@ -41,7 +44,7 @@ def writer(folder: Path, name: str, count: int) -> subprocess.Popen[str]:
 
 @pytest.fixture
 def store() -> Iterator[Store]:
-    with Store.open() as store:
+    with Store.open(find_address()) as store:
         yield store
 
 
@@ -68,6 +71,24 @@ def test_an_answer_is_got_by_what_is_asked(store: Store) -> None:
     assert store.answer(other.key, canonical_json(other.request)) is None
 
 
+def test_one_query_reads_a_block_of_keys(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    records = [record(f"{number}") for number in range(BLOCK + 1)]
+    store.put_all(records)
+    queries, ask = list[str](), StoreReader.all
+
+    def noted(self: StoreReader, query: str, values: StoreRow = ()) -> list[StoreRow]:
+        queries.append(query)
+        return ask(self, query, values)
+
+    monkeypatch.setattr(StoreReader, "all", noted)
+    monkeypatch.setattr(StoreReader, "one", None)
+    keys = [each.key for each in records]
+
+    assert [*store.get_all(keys[::-1]).items()] == [*zip(keys[::-1], records[::-1], strict=True)]
+    assert [each.key for each in select(store, keys=keys)] == sorted(keys)
+    assert len(queries) == 4
+
+
 def test_the_last_record_with_a_key_stays(store: Store) -> None:
     store.put(record(answer="a cup"))
     store.put(record(answer="a brick"))
@@ -77,7 +98,7 @@ def test_the_last_record_with_a_key_stays(store: Store) -> None:
 def test_records_last_longer_than_the_store_object(store: Store) -> None:
     store.put(record())
     store.close()
-    with Store.open() as again:
+    with open_records() as again:
         assert list(again) == [record()]
 
 
@@ -116,7 +137,7 @@ def test_the_folder_hides_itself_from_git(store: Store) -> None:
 
 def test_a_folder_that_was_there_keeps_its_own_rules(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
-    with Store.open(tmp_path / "mine") as store:
+    with open_records(tmp_path / "mine") as store:
         store.put(record())
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["cache.db"]
 
@@ -126,12 +147,6 @@ def test_a_closed_store_is_one_file(store: Store) -> None:
     threading.Thread(target=store.get, args=(record().key,)).start()
     store.close()
     assert sorted(path.name for path in store.folder.iterdir()) == [".gitignore", "cache.db"]
-
-
-def test_find_looks_from_the_folder_given(tmp_path: Path) -> None:
-    (tmp_path / "project" / ".git").mkdir(parents=True)
-    assert Store.find(tmp_path / "project").folder == tmp_path / "project" / ".askance"
-    assert Store.find().folder == find_store()
 
 
 def test_threads_share_a_store(store: Store) -> None:
@@ -202,7 +217,7 @@ def test_a_record_under_a_false_key_is_not_kept(store: Store) -> None:
 
 def test_a_store_opened_for_reading_is_not_written(store: Store) -> None:
     store.put(record())
-    with Store.open(read_only=True) as reading:
+    with open_records(read_only=True) as reading:
         assert list(reading) == [record()]
         assert not reading.writable
         with pytest.raises(StoreError) as caught:
@@ -217,7 +232,7 @@ def sealed() -> Iterator[Path]:
     """A folder with a store that this process, whoever runs the tests, may read and not write."""
     with TemporaryDirectory() as name:
         folder = Path(name) / "store"
-        with Store.open(folder) as store:
+        with open_records(folder) as store:
             store.put(record())
         Path(name).chmod(0o755)
         (folder / "cache.db").chmod(0o444)
@@ -231,7 +246,7 @@ def sealed() -> Iterator[Path]:
 
 
 def test_a_store_on_a_read_only_disk_is_read(sealed: Path) -> None:
-    with Store.open(sealed) as store:
+    with open_records(sealed) as store:
         assert list(store) == [record()]
         assert not store.writable
         with pytest.raises(StoreError) as caught:
@@ -243,7 +258,7 @@ def test_a_store_on_a_read_only_disk_is_read(sealed: Path) -> None:
 
 
 def test_a_store_that_cannot_be_made_says_so(sealed: Path) -> None:
-    store = Store.open(sealed / "new")
+    store = open_records(sealed / "new")
     assert not store.writable
     with pytest.raises(StoreError, match=r"^The record store '.*new' cannot be written: .*Permission denied"):
         store.put(record())
@@ -256,7 +271,7 @@ def test_a_new_store_is_writable_before_it_exists(store: Store) -> None:
 
 def test_a_file_in_the_place_of_the_folder_is_no_store(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
-    store = Store.open(tmp_path / "file")
+    store = open_records(tmp_path / "file")
     assert not store.writable
     with pytest.raises(StoreError, match=r"^The record store '.*file' cannot be written: .*File exists"):
         store.put(record())
@@ -286,8 +301,8 @@ def test_a_full_disk_leaves_the_store_readable(store: Store, no_room: None) -> N
 
 LEAN = """
 import sys
-from askance.replay import Store
-with Store.open(sys.argv[1]) as store:
+from askance.replay import open_records
+with open_records(sys.argv[1]) as store:
     vendors = {"PIL", "diskcache", "jsonschema", "langchain_core", "openai"}
     print(len(list(store)), *(vendors & sys.modules.keys()))
 """
@@ -302,56 +317,9 @@ def test_reading_loads_no_vendor(store: Store) -> None:
 def test_several_are_kept_together_or_not_at_all() -> None:
     good, other = record("one"), record("two")
     bad = Record(kind="chat", key=good.key, request=other.request, response=good.response)
-    with Store.open() as store:
+    with open_records() as store:
         with pytest.raises(StoreError, match=r"^The key '.*' is not that of the request beside it"):
             store.put_all([other, bad])
         assert list(store) == []
         store.put_all([good, other, record("one", "another answer")])
         assert {each.key: each.response["text"] for each in store} == {good.key: "another answer", other.key: "a cup"}
-
-
-@pytest.fixture
-def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.delenv("ASKANCE_STORE")
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-@pytest.mark.parametrize(
-    ("made", "expected"),
-    [
-        ([], "a/b/.askance"),
-        (["a/.git/"], "a/.askance"),
-        (["a/pyproject.toml"], "a/.askance"),
-        (["a/askance.toml"], "a/.askance"),
-        ([".git/", "a/b/pyproject.toml"], "a/b/.askance"),
-        ([".askance/", "a/.git/"], ".askance"),
-        ([".askance/", "a/.askance/"], "a/.askance"),
-        (["a/.askance"], "a/b/.askance"),
-    ],
-    ids=["here", "git", "pyproject", "askance-toml", "nearest-root", "store-first", "nearest-store", "file-no-store"],
-)
-def test_the_store_is_found_upwards(
-    nowhere: Path, monkeypatch: pytest.MonkeyPatch, made: list[str], expected: str
-) -> None:
-    here = nowhere / "a" / "b"
-    here.mkdir(parents=True)
-    for name in made:
-        (nowhere / name).mkdir() if name.endswith("/") else (nowhere / name).write_text("", encoding="utf-8")
-    monkeypatch.chdir(here)
-    assert find_store() == nowhere / expected
-
-
-def test_the_environment_wins_over_what_is_found(nowhere: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (nowhere / ".askance").mkdir()
-    monkeypatch.setenv("ASKANCE_STORE", "elsewhere")
-    assert find_store() == nowhere / "elsewhere"
-
-
-def test_an_empty_variable_says_nothing(nowhere: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ASKANCE_STORE", "")
-    assert find_store() == nowhere / ".askance"
-
-
-def test_a_path_wins_over_the_environment(tmp_path: Path) -> None:
-    assert find_store(tmp_path / "named") == tmp_path / "named"

@@ -23,7 +23,7 @@ import pytest
 from askance.cli import main
 from askance.evals import Run, evaluate
 from askance.evals.analysis.pack import MANIFEST, SIGNATURE, write_pack
-from askance.replay import Store, import_cassette
+from askance.replay import import_cassette, open_records
 from tests.evals.odd import Odd, chooser, write_pictures
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -123,7 +123,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("sound")
     run = evaluate(Odd(data=write_pictures(place / "pictures", 2), vlm=chooser(2), count=2), out=place / "run")
     write_pack([Run.open(run.path)], place / "run.pack")
-    with Store.open(place / "store") as store:
+    with open_records(place / "store") as store:
         import_cassette(run.path / "calls.jsonl", store)
     return place
 

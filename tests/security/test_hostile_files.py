@@ -24,7 +24,8 @@ from askance.images import Image
 from askance.models import Capabilities, Engine, ScriptedModel, get_model
 from askance.models.capabilities import endpoint_form
 from askance.prompts import PromptLibrary
-from askance.replay import Cassette, MemoryStore, Record, Store, StoreLeases, import_cassette, merge
+from askance.replay import Cassette, MemoryStore, Record, Records, find_address, import_cassette, merge, open_records
+from askance.replay.leases import StoreLeases
 from askance.tools import narration
 from tests.replay.samples import record
 from tests.scripted import PICTURE, model_of, scripted
@@ -75,7 +76,7 @@ def test_a_huge_cassette_is_refused_in_little_memory(
     write: Callable[[Path], None], message: str, tmp_path: Path, memory: Callable[[], int]
 ) -> None:
     write(tmp_path / "huge.jsonl")
-    with Store.open() as store, pytest.raises(CassetteError, match=rf"line 1: {message}\."):
+    with open_records() as store, pytest.raises(CassetteError, match=rf"line 1: {message}\."):
         import_cassette(tmp_path / "huge.jsonl", store)
     assert memory() < 300 * MB
 
@@ -87,7 +88,7 @@ def test_nothing_of_a_cassette_names_a_file(tmp_path: Path) -> None:
     named = Record.make("ocr", {"path": path, "image": str(outside), "filename": path}, {"text": path, "file": path})
     (tmp_path / "paths.jsonl").write_text(named.to_json() + "\n", encoding="utf-8")
 
-    with Store.open() as store:
+    with open_records() as store:
         import_cassette(tmp_path / "paths.jsonl", store)
         assert list(store) == [named]
 
@@ -123,7 +124,7 @@ async def test_a_record_that_holds_no_answer_is_no_answer(response: dict[str, An
     assert re.match(
         r"The record '.*' of 'memory' holds no answer: .*askance cache verify", objects.reason or "", re.DOTALL
     )
-    with Store.open() as store, pytest.raises(StoreError, match=r"is damaged: (response|logprobs)"):
+    with open_records() as store, pytest.raises(StoreError, match=r"is damaged: (response|logprobs)"):
         merge(records, store)
 
 
@@ -161,9 +162,9 @@ ROWS: dict[str, str] = {
 
 @pytest.mark.parametrize("value", ROWS.values(), ids=ROWS)
 def test_a_row_of_any_kind_is_read_or_refused(value: str) -> None:
-    with Store.open() as store:
+    with open_records() as store:
         store.put(record())
-        tampered(store.folder, value)
+        tampered(find_address(), value)
         with pytest.raises(StoreError):
             store.get(record().key)
         with pytest.raises(StoreError):
@@ -187,12 +188,12 @@ def test_a_number_that_is_none_damages_its_record_alone(
     requests: list[dict[str, Any]] = [
         {"model": model, "messages": [], "sampling": {"max_tokens": tokens}} for tokens in (7, 8)
     ]
-    with Store.open() as store:
+    with open_records() as store:
         for each in requests:
             store.put(Record.make("chat", each, {"text": "", "finish": "stop", "usage": {"input": 3, "output": 4}}))
         text = next(iter(store)).to_json()
         spoilt = Record.make("chat", requests[0], {})
-    with closing(sqlite3.connect(store.folder / "cache.db", isolation_level=None)) as connection:
+    with closing(sqlite3.connect(store.beside("cache.db"), isolation_level=None)) as connection:
         ((text,),) = connection.execute("SELECT value FROM Cache WHERE key = ?", (spoilt.key,)).fetchall()
         assert change(text) != text
         connection.execute("UPDATE Cache SET value = ? WHERE key = ?", (change(text), spoilt.key))
@@ -206,7 +207,7 @@ def test_a_number_that_is_none_damages_its_record_alone(
 
 def test_what_would_steer_a_terminal_is_escaped_on_stdout(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     steering = "\x9b31m\u202e\u2066\x7f\U000e0041"
-    with Store.open() as store:
+    with open_records() as store:
         store.put(record(steering))
         kept = list(store)
 
@@ -221,21 +222,21 @@ def test_what_would_steer_a_terminal_is_escaped_on_stdout(tmp_path: Path, capsys
 
 async def test_a_batch_of_another_century_holds_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """A stranger's store, or a clock that was wrong: nobody waits for a batch that can never end."""
-    key = (await asked_of(Store.open())).calls[0].key
-    with Store.open() as store:
+    key = (await asked_of(open_records())).calls[0].key
+    with open_records() as store:
         store.remove([key])
-    leases = StoreLeases(store.folder)
+    leases = StoreLeases(find_address())
     with monkeypatch.context() as wrong:
         wrong.setattr(time, "time", lambda: 2**32 - 1e8)
         assert leases.assign_to_batch("0" * 32, [key])
     leases.close()
 
-    again = await asyncio.wait_for(asked_of(Store.open()), 10)
+    again = await asyncio.wait_for(asked_of(open_records()), 10)
 
     assert (again.outcome, again.calls[0].key, again.calls[0].meta.replayed) == ("answered", key, False)
 
 
-async def asked_of(store: Store) -> Any:
+async def asked_of(store: Records) -> Any:
     """What one question to a model comes to, on the records of a store."""
     with store:
         return await narration(get_model(scripted(), engine=Engine(records=store))).ask(PICTURE)

@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from askance.replay import Store
+from askance.replay import open_records
 from tests.slow.environments import HERE
 
 OPTIONS: dict[str, list[str]] = json.loads((HERE / "options.json").read_text(encoding="utf-8"))
@@ -113,7 +113,7 @@ class Place:
 
     def keys(self) -> set[str]:
         """The calls on record."""
-        with Store.open(self.folder / ".askance", read_only=True) as store:
+        with open_records(self.folder / ".askance", read_only=True) as store:
             return {record.key for record in store.of_kind("chat")}
 
 

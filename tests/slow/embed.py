@@ -13,12 +13,12 @@ from typing import Any
 
 from askance.errors import AskanceError
 from askance.models import Engine, get_embedder
-from askance.replay import Store
+from askance.replay import open_records
 
 
 async def embed(spec: str, mode: Any, texts: list[str]) -> dict[str, Any]:
     """What came of it: the vectors, the identity, what was loaded; or the error."""
-    with Store.open("records") as store:
+    with open_records("records") as store:
         embedder = get_embedder(spec, engine=Engine(mode=mode, records=store))
         form = embedder.form()
         early = "torch" in sys.modules

@@ -14,12 +14,12 @@ from typing import Any
 
 from askance.errors import AskanceError
 from askance.models import Engine, get_scorer
-from askance.replay import Store
+from askance.replay import open_records
 
 
 async def score(spec: str, mode: Any, triples: list[dict[str, str]]) -> dict[str, Any]:
     """What came of it: scores, identity, what was loaded; or the error."""
-    with Store.open("records") as store:
+    with open_records("records") as store:
         try:
             scorer = get_scorer(spec, engine=Engine(mode=mode, records=store))
             form, early = scorer.form(), "torch" in sys.modules

@@ -18,7 +18,7 @@ from askance.evals import aevaluate
 from askance.evals.pittads.aor import Aor
 from askance.models import cosine, get_embedder
 from askance.models.encoders.vectors import half
-from askance.replay import Store
+from askance.replay import open_records
 from askance.statistics import linkage_clusters
 from tests.evals.newyorker.raw_files import raw_contests
 from tests.evals.pittads.files import key_of, record, release_b, row, write, write_csv
@@ -142,7 +142,7 @@ async def test_object_recognition_is_scored_with_the_real_encoder(embed: Embed, 
     said, meant = embed(f"st:{minilm}", [filled.text, true.text], str(minilm))["reference"]
     script = scripted(fill_from_picture={"primary": filled.primary, "secondary": filled.secondary})
 
-    with Store.open("records") as store:
+    with open_records("records") as store:
         task = Aor(data=tmp_path / "data", vlm=model_of(script, store), embedder=f"st:{minilm}")
         run = await aevaluate(task, out=tmp_path / "run")
 

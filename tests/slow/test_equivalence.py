@@ -15,7 +15,7 @@ import pytest
 
 from askance.evals import aevaluate
 from askance.evals.whoops import Vqa
-from askance.replay import Store
+from askance.replay import open_records
 from tests.evals.whoops import files
 from tests.scripted import model_of, scripted
 from tests.slow.environments import HERE, ROOT, checked
@@ -115,7 +115,7 @@ async def test_questions_are_scored_by_the_classifier(score: Score, tiny: Make, 
     ]
     scores = score(f"bem:{folder}", asked)["scores"]
 
-    with Store.open("records") as store:
+    with open_records("records") as store:
         scored = Vqa(data=data, vlm=model_of(script, store), limit=1, scorer=f"bem:{folder}")
         run = await aevaluate(scored, out=tmp_path / "run")
 

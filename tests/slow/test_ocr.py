@@ -18,9 +18,9 @@ SLOGAN = ("FRESHLY BREWED", "EVERY MORNING")
 READ = """\
 import json, sys
 from askance.models import Engine
-from askance.replay import Store
+from askance.replay import open_records
 from askance.tools import ocr
-with Store.open("records") as store:
+with open_records("records") as store:
     text = ocr(engine=Engine(mode=sys.argv[1], records=store)).invoke("slogan.png")
 boxes = [box.model_dump() for box in text.boxes]
 print(json.dumps({"lines": text.lines, "boxes": boxes, "loaded": "rapidocr" in sys.modules}))

@@ -141,13 +141,13 @@ def test_the_index_has_every_statement_and_is_sound(built: Built) -> None:
 SEARCHES = """\
 import asyncio, json, sys, time
 from askance.models import Engine
-from askance.replay import Store
+from askance.replay import open_records
 from askance.retrieval import retriever
 folder, encoder, asked = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
 
 async def main():
     found = {}
-    with Store.open("records") as records:
+    with open_records("records") as records:
         for how, queries in asked.items():
             find = retriever(folder, how=how, k=100, embedder=encoder, engine=Engine(records=records))
             hits, seconds, cpu = [], [], []

@@ -26,7 +26,6 @@ from askance.evals.suite.files import read_json
 from askance.models import use_draw
 from askance.models.counters import RunCounters, counts_form
 from askance.nodes import Node
-from askance.replay import Store
 from askance.statistics import confusion
 
 if TYPE_CHECKING:
@@ -316,8 +315,9 @@ async def kept_counts(nodes: Sequence[Node[Any, Any]], key: str) -> AsyncGenerat
         StoreError: the counts cannot be kept.
     """
     counting = await RunCounters.begun([node.model for node in nodes])
-    folders = [each.folder for node in nodes if isinstance(each := node.model.engine.recorder.records, Store)]
-    file = folders[0] / "cards" / f"{key[:16]}.json" if folders else None
+    places = (node.model.engine.recorder.records.folder for node in nodes)
+    folder = next((place for place in places if place is not None), None)
+    file = None if folder is None else folder / "cards" / f"{key[:16]}.json"
     counts: JsonObject = {}
     try:
         yield counts

@@ -246,8 +246,7 @@ def _verbalization(prediction: Prediction) -> JsonObject:
 
 def calls_of(part: RunPart, answer: SampleResult) -> Mapping[str, JsonObject]:
     """The calls that an answer and its score rest on, by key; what is not in the folder is left out."""
-    records = {key: part.run.records.get(key) for key in answer.keys}
-    return {key: call_of(record) for key, record in records.items() if record is not None}
+    return {key: call_of(record) for key, record in part.run.records.get_all(answer.keys).items()}
 
 
 def call_of(record: Record) -> JsonObject:

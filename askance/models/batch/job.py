@@ -29,7 +29,7 @@ from uuid import uuid4
 
 from askance import errors
 from askance.errors import CallError, StoreError
-from askance.models.budget import Cost
+from askance.replay import Cost
 
 if TYPE_CHECKING:
     from filelock import FileLock

@@ -25,9 +25,9 @@ from askance.models.recorder import sent_images
 if TYPE_CHECKING:
     from askance.chat import ChatRequest, JsonObject
     from askance.models.batch.reservations import BatchBudget, JobLeases
-    from askance.models.budget import Cost
     from askance.models.openai.dialect import Dialect
     from askance.models.settings import ModelSettings
+    from askance.replay import Cost
 
 MAX_CALLS = 50_000
 """Calls that a batch may hold."""

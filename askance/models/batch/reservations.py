@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from askance.errors import BadRecord, OverBudget
-from askance.models.budget import NOTHING, Cost
+from askance.replay import NOTHING, Cost
 
 if TYPE_CHECKING:
     from askance.models.batch.job import BatchPart, Job

@@ -11,11 +11,11 @@ from typing import IO, TYPE_CHECKING, Any
 from askance.chat import ChatResponse
 from askance.errors import BadRequest, CallError, Filtered, MalformedReply, ModelError, ServerFault, StoreError
 from askance.models.batch.job import CallFailure, cost_in
-from askance.models.budget import NOTHING, Cost, may_be_billed
+from askance.models.budget import may_be_billed
 from askance.models.openai.dialect import from_body
 from askance.models.replies import clean_text, mapping, parse_reply, part_of
 from askance.models.vendor_errors import ErrorDetails, body_error, error_details, error_of, one_line
-from askance.replay import Record
+from askance.replay import NOTHING, Cost, Record
 
 if TYPE_CHECKING:
     from askance.chat import Usage

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from askance.errors import UsageError
-from askance.models.budget import Cost
+from askance.models.budget import cost_of
 from askance.models.capabilities import Capabilities
 from askance.models.events import CallEvent, notify
 from askance.models.image_data import encode
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from askance.models.model import Model
     from askance.models.settings import ModelSettings, TokenField
     from askance.models.vendor_errors import ErrorDetails
-    from askance.replay import Record
+    from askance.replay import Cost, Record
 
 
 def target_of(settings: ModelSettings) -> str:
@@ -109,7 +109,7 @@ class BatchTarget:
 
     def cost(self, usage: Usage) -> Cost | None:
         """What a call that took `usage` has cost; None where the endpoint did not count."""
-        return Cost.of(usage, self.model.price, share=self.share)
+        return cost_of(usage, self.model.price, share=self.share)
 
     def put(self, record: Record, usage: Usage) -> None:
         """Records an answer and tells the engine's observers; runs in a thread."""

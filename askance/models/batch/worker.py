@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, TypeVar
 from askance.errors import BadRequest, CallError, ModelError, UsageError
 from askance.models.batch.job import CallFailure, form_of
 from askance.models.batch.results import PartResults
-from askance.models.budget import NOTHING
 from askance.models.openai.dialect import PATHS
+from askance.replay import NOTHING
 
 if TYPE_CHECKING:
     from askance.errors import AskanceError

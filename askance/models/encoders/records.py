@@ -122,8 +122,7 @@ class RecordedResponses:
         """Of `keys`, what is on record and may be used."""
         mode = self._engine.mode
         usable = keys if mode in {"auto", "replay"} else [key for key in keys if key in self._renewed]
-        records = {key: self._engine.recorder.look_up(key) for key in usable}
-        return {key: record.response for key, record in records.items() if record is not None}
+        return {key: record.response for key, record in self._engine.recorder.look_up_all(usable).items()}
 
     async def _made(self, forms: Sequence[JsonObject], places: Mapping[str, int], make: Make) -> dict[str, JsonObject]:
         found = self._found(places)
@@ -132,7 +131,7 @@ class RecordedResponses:
         if missing and recorder.mode == "replay":
             raise explain_miss(forms[min(missing.values())], self.kind, recorder.records)
         made = dict(zip(missing, await make(list(missing.values())), strict=True)) if missing else {}
-        kept = {key for key in made if recorder.mode == "live" and recorder.look_up(key) is not None}
+        kept = recorder.look_up_all(made).keys() if recorder.mode == "live" else frozenset[str]()
         fresh = [key for key in made if key not in kept]
         makers = [partial(Record.make, self.kind, forms[places[key]], made[key]) for key in fresh]
         written = await asyncio.gather(*map(recorder.write, makers))

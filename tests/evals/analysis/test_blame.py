@@ -20,9 +20,8 @@ from askance.evals.judges import judged_scoring
 from askance.evals.report.blame_part import blames_of
 from askance.evals.run_folder import RunFolder
 from askance.models import Counters, Engine, Model, ScriptedModel, get_model
-from askance.models.budget import Budget, BudgetGuard
-from askance.models.ledger import SqliteLedger
-from askance.replay import MemoryStore
+from askance.models.budget import BudgetGuard
+from askance.replay import Budget, MemoryStore, SqliteLedger
 from tests.evals.guilty import Guilty, liar, run_of
 from tests.evals.odd import Odd, chooser, scored_by, write_pictures
 from tests.scripted import ENFORCED

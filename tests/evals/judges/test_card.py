@@ -16,7 +16,7 @@ from askance.errors import BadData
 from askance.evals.judges import JudgeCard, JudgedPair, Label, Labels, judge_card, read_card
 from askance.models import Counters, Engine, get_model
 from askance.models.call_scope import current_scope
-from askance.replay import MemoryStore, Mode, Store
+from askance.replay import MemoryStore, Mode, open_records
 from tests.judges import Scripted
 from tests.scripted import ENFORCED
 
@@ -241,7 +241,7 @@ def test_a_card_keeps_what_its_judge_computed() -> None:
 
 def test_a_card_that_is_made_again_has_the_counts_of_all_its_starts(tmp_path: Path) -> None:
     def counted(truths: Sequence[bool], *, mode: Mode = "auto", **options: Any) -> int | None:
-        with Store.open(tmp_path / "store") as store:
+        with open_records(tmp_path / "store") as store:
             judge = judge_equivalence(get_model(Counting(), engine=Engine(records=store, mode=mode)), form="short")
             card = card_of(judge, labelled(truths), draws=1, swaps=False, **options)
         return card.counters["counting"]["answers"] if card.counters else None

@@ -25,7 +25,7 @@ from askance.evals.suite import ModelTask, SuiteContext, chain_of
 from askance.evals.suite.context import NOTHING, VERBALIZED
 from askance.images import Image
 from askance.models import Model, ScriptedModel
-from askance.replay import Store
+from askance.replay import open_records
 from tests.scripted import PICTURE, model_of, name_of, scripted
 
 DESCRIBED = re.compile(r"<<description (\w+)\n(.*?)\n\1>>", re.DOTALL)
@@ -144,7 +144,7 @@ async def test_blame_and_reports_know_the_links_of_a_cartoon(tmp_path: Path) -> 
     def misled(request: ChatRequest) -> dict[str, str]:
         return {"explanation": "a typo" if "do not drink" in request.messages[-1].text else "a pun"}
 
-    store = Store.open(tmp_path / "store")
+    store = open_records(tmp_path / "store")
     vlm, llm = model_of(scripted(**SEEN), store), model_of(scripted(explain_joke=misled), store)
     run = await aevaluate(Cartoons(vlm=vlm, llm=llm, context="socratic"), out=tmp_path / "run")
 

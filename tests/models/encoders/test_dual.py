@@ -20,7 +20,7 @@ from askance.models import Engine, RecordedScorer, best_texts, get_embedder, get
 from askance.models.encoders.dual import DualEncoder
 from askance.models.encoders.towers import Towers, parts_of
 from askance.models.encoders.vectors import cosine_of, half
-from askance.replay import MemoryStore, Store
+from askance.replay import MemoryStore, open_records
 from tests.models.encoders.conftest import Folders
 from tests.models.encoders.test_sentence import spoil
 from tests.scripted import PICTURES
@@ -96,7 +96,7 @@ def encoded(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 async def test_each_picture_and_text_is_encoded_once_and_found_by_the_next_process(
     duals: Folders, tmp_path: Path, encoded: Counter[str]
 ) -> None:
-    with Store.open(tmp_path) as store:
+    with open_records(tmp_path) as store:
         first = scorer_of(duals("clip"), records=store)
         one = [await first.score(image, TEXTS) for image in IMAGES]
         assert encoded == {"pictures": 2, "texts": 3}
@@ -109,7 +109,7 @@ async def test_each_picture_and_text_is_encoded_once_and_found_by_the_next_proce
 
 
 async def test_scores_do_not_depend_on_whether_vectors_were_kept(duals: Folders, tmp_path: Path) -> None:
-    with Store.open(tmp_path) as store:
+    with open_records(tmp_path) as store:
         kept = scorer_of(duals("siglip"), records=store)
         await kept.score(IMAGES[0], TEXTS[:1])
         again = await kept.score(IMAGES[0], [TEXTS[1], TEXTS[0]])
@@ -223,7 +223,7 @@ async def test_pictures_asked_about_at_once_share_a_batch_and_one_that_is_none_h
 
 async def test_a_search_among_many_texts(duals: Folders, tmp_path: Path) -> None:
     texts = [f"a {noun} number {number}" for number in range(40) for noun in ("cup", "coin", "horse")]
-    with Store.open(tmp_path) as store:
+    with open_records(tmp_path) as store:
         engine = Engine(records=store)
         scores = await scorer_of(duals("clip"), records=MemoryStore()).score(IMAGES[0], texts)
         hits = await best_texts(IMAGES[0], texts, scorer=f"clip:{duals('clip')}", k=5, block=16, engine=engine)
@@ -271,14 +271,14 @@ async def test_numbers_that_are_none_are_no_scores(duals: Folders, tmp_path: Pat
     folder = tmp_path / "clip"
     import_module("shutil").copytree(duals("clip"), folder)
     spoil(folder, "token_embedding")
-    with Store.open(tmp_path / "store") as store:
+    with open_records(tmp_path / "store") as store:
         with pytest.raises(ModelError, match=r"gave numbers that are none for texts\. In float16 numbers may run over"):
             await scorer_of(folder, records=store).score(IMAGES[0], TEXTS)
         assert len(store) == 0
 
 
 async def test_a_damaged_file_of_vectors_gives_no_score(duals: Folders, tmp_path: Path) -> None:
-    with Store.open(tmp_path) as store:
+    with open_records(tmp_path) as store:
         await scorer_of(duals("clip"), records=store).score(IMAGES[0], TEXTS)
         (file,) = (tmp_path / "vectors").glob("*.rows")
         data = bytearray(file.read_bytes())

@@ -9,7 +9,7 @@ import re
 import struct
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -115,6 +115,21 @@ async def test_a_replay_asks_nobody_and_says_what_is_missing() -> None:
     assert "differs in 'text'." in str(caught.value)
     assert str(caught.value).splitlines()[-2:] == ["-a cup", "+a mug"]
     assert script.asked == []
+
+
+async def test_texts_that_are_embedded_together_are_read_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    records, reads = MemoryStore(), list[int]()
+    await get_embedder(scripted(), engine=over(records)).embed(["a cup", "a mug"])
+
+    def noted(keys: Iterable[str], /) -> dict[str, Record]:
+        wanted = list(keys)
+        reads.append(len(wanted))
+        return Records.get_all(records, wanted)
+
+    monkeypatch.setattr(records, "get_all", noted)
+    await get_embedder(scripted(), engine=over(records, "replay")).embed(["a cup", "a mug"])
+
+    assert reads == [2]
 
 
 async def test_the_keys_are_those_of_the_records_and_are_noted() -> None:
@@ -542,7 +557,7 @@ async def test_a_digest_alone_can_be_replayed_and_not_asked() -> None:
 REPLAYED = """\
 import asyncio, sys
 from askance.models import Engine, get_embedder
-from askance.replay import Cassette
+from askance.replay import Cassette, Records
 async def main():
     engine = Engine(mode="replay", records=Cassette("calls.jsonl"))
     print(await get_embedder("st:org/name", engine=engine).embed(["a cup"]))

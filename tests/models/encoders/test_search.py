@@ -13,7 +13,7 @@ from askance.images import Image
 from askance.models import Engine, Hit, ScriptedEmbedder, ScriptedScorer, best_texts, nearest_texts
 from askance.models.encoders.search import Nearest
 from askance.models.encoders.vectors import half
-from askance.replay import MemoryStore, Record, Store
+from askance.replay import MemoryStore, Record, open_records
 from tests.scripted import PICTURE
 
 CUP = Image.load(PICTURE)
@@ -72,7 +72,7 @@ def scripted() -> ScriptedEmbedder:
 
 async def test_a_search_is_one_record_and_replays_without_vectors(tmp_path: Path) -> None:
     script = scripted()
-    with Store.open(tmp_path / "store") as store:
+    with open_records(tmp_path / "store") as store:
         engine = Engine(records=store)
         first = await nearest_texts(["text 7", "x"], TEXTS, embedder=script, k=3, block=64, engine=engine)
         again = await nearest_texts(["x"], TEXTS, embedder=script, k=3, block=1000, engine=engine)

@@ -35,5 +35,5 @@ def make_model() -> Iterator[ModelFactory]:
 
 
 @pytest.mark.parametrize("check", checks(cannot=CANNOT), ids=str)
-async def test_conforms(check: Check, make_model: ModelFactory) -> None:
+async def test_conforms(check: Check[ModelFactory], make_model: ModelFactory) -> None:
     await check(make_model)

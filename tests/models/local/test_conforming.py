@@ -13,7 +13,7 @@ import pytest
 from askance.chat import ChatResponse
 from askance.errors import BadRequest, ContextExceeded, ImagesRejected
 from askance.models.local import HFModel
-from askance.testing import Check, ScriptedReply, checks
+from askance.testing import Check, ModelFactory, ScriptedReply, checks
 
 torch = pytest.importorskip("torch", reason="torch is not installed; tests/slow/test_hf.py runs this where it is")
 pytest.importorskip("transformers")
@@ -38,7 +38,7 @@ def warm(tiny: Callable[[str], Path]) -> None:
 
 
 @pytest.mark.parametrize("check", checks(cannot=CANNOT), ids=str)
-async def test_conforms(check: Check, tiny: Callable[[str], Path]) -> None:
+async def test_conforms(check: Check[ModelFactory], tiny: Callable[[str], Path]) -> None:
     await check(lambda reply: far_side(reply, tiny))
 
 

@@ -39,12 +39,12 @@ async def make_model(request: pytest.FixtureRequest) -> AsyncIterator[ModelFacto
 
 @pytest.mark.parametrize("make_model", ["chat"], indirect=True)
 @pytest.mark.parametrize("check", checks(), ids=str)
-async def test_chat_completions_conform(check: Check, make_model: ModelFactory) -> None:
+async def test_chat_completions_conform(check: Check[ModelFactory], make_model: ModelFactory) -> None:
     await check(make_model)
 
 
 @pytest.mark.parametrize("make_model", ["responses"], indirect=True)
 # The responses API takes no stops and no seed, and says so.
 @pytest.mark.parametrize("check", checks(cannot={"sampling", "stop", "seed"}), ids=str)
-async def test_responses_conform(check: Check, make_model: ModelFactory) -> None:
+async def test_responses_conform(check: Check[ModelFactory], make_model: ModelFactory) -> None:
     await check(make_model)

@@ -29,5 +29,5 @@ async def make_model() -> AsyncIterator[ModelFactory]:
 
 # The time limit stands around the backend: the client below has none.
 @pytest.mark.parametrize("check", checks(cannot={"raises CallTimeout"}), ids=str)
-async def test_conforms(check: Check, make_model: ModelFactory) -> None:
+async def test_conforms(check: Check[ModelFactory], make_model: ModelFactory) -> None:
     await check(make_model)

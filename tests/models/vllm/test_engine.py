@@ -25,7 +25,7 @@ from askance.models.capabilities import RED_SQUARE
 from askance.models.loop import live
 from askance.models.settings import Vllm
 from askance.models.vllm import VLLMModel
-from askance.testing import Check, ScriptedReply, checks
+from askance.testing import Check, ModelFactory, ScriptedReply, checks
 
 pytest.importorskip("vllm", reason="vLLM is not installed; tests/slow/test_vllm_models.py runs this where it is")
 # What vLLM and torch warn of as they are loaded into this process is theirs, of many kinds and modules.
@@ -133,7 +133,7 @@ CASES = [(way, check) for way in ("server", "in process") for check in checks(ca
 
 
 @pytest.mark.parametrize(("way", "check"), CASES, ids=lambda each: str(each).replace(" ", "-"))
-def test_conforms(way: str, check: Check, models: dict[str, VLLMModel], tell: Callable[..., Any]) -> None:
+def test_conforms(way: str, check: Check[ModelFactory], models: dict[str, VLLMModel], tell: Callable[..., Any]) -> None:
     tell(way, asked("Ready?"))
     run_sync(check(lambda reply: OnProgress(models[way], reply, closes=False)))
 

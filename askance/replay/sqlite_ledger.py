@@ -1,11 +1,8 @@
-"""The ledger of a budget: what is spent and reserved, shared by all processes of a run.
+"""The ledger of a budget in a small SQLite file, which all processes of a machine share.
 
-The most that a call can cost is reserved before it starts and settled when it has ended. A process that is killed
-leaves its reservations behind. They keep counting. When another process lacks budget, they are settled at their worst
-case, since what those calls cost is not known. Each process holds a lock on a file of its own; the operating system
-frees it when the process ends, however it ends.
-
-What a batch can cost is held for the batch and not for a process: it stays until the batch's answers are recorded.
+A process that is killed leaves its reservations behind. They keep counting. When another process lacks budget, they are
+settled at their worst case, since what those calls cost is not known. Each process holds a lock on a file of its own;
+the operating system frees it when the process ends, however it ends.
 """
 
 from __future__ import annotations
@@ -14,20 +11,17 @@ import contextlib
 import os
 import sqlite3
 from collections.abc import Generator
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from threading import RLock
-from typing import Protocol
+from typing import Any
 from uuid import uuid4
 
-from tenacity import retry, retry_if_exception, stop_after_delay, wait_random
-
 from askance.errors import ConfigError, OverBudget, StoreError
-from askance.models.budget import NOTHING, Budget, Cost
 from askance.process_lock import ProcessLock, has_ended, has_locks
 from askance.replay import database
 from askance.replay.held_file import WAY_OUT, HeldFile, Patience
+from askance.replay.ledger import NOTHING, Balance, Budget, Cost
 
 VERSION = 1
 _TABLES = """
@@ -50,87 +44,6 @@ _LOSE = (
 
 _OF_BATCH = "batch:"
 """What the owner of a batch's reservation begins with."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Balance:
-    """Where a ledger stands."""
-
-    spent: Cost
-    """The cost of the calls that have ended."""
-    lost: Cost
-    """Of `spent`: the worst cases of calls whose process was killed."""
-    reserved: Cost
-    """Worst cases of calls under way."""
-
-
-class Ledger(Protocol):
-    """What a run has spent of its budget, and what its calls under way may yet cost; from any thread.
-
-    All processes of a run share it. `SqliteLedger` keeps it in a file; another can keep it in a database that several
-    machines reach. Each method raises a `StoreError` where the ledger cannot be read or written; then no call is made.
-    """
-
-    budget: Budget
-    """The most that may be spent, as this process was told; what is spent counts for all processes."""
-
-    def reserve(self, worst: Cost, /, *, what: str = "the next call") -> int | None:
-        """Reserves `worst`; None where that has to wait until calls under way have ended.
-
-        Args:
-            worst: the most that a call can cost.
-            what: the call, in words.
-
-        Returns:
-            The reservation, for `settle`.
-
-        Raises:
-            OverBudget: `worst` does not fit, even if everything under way but batches turned out to cost nothing.
-        """
-        ...
-
-    def settle(self, reservation: int, actual: Cost, /) -> None:
-        """Replaces a reservation by what the call cost; settling twice changes nothing."""
-        ...
-
-    def place_of(self, folder: Path, /) -> str:
-        """The name under which costs of the batches in `folder` are held: `PLACE` below, without a colon."""
-        ...
-
-    def hold(self, batch: str, worst: Cost, /, *, what: str = "the next call") -> bool:
-        """Adds `worst` to what is held for a batch; False where that has to wait for calls under way.
-
-        What is held for a batch outlives the process: it stays until the batch's answers are in.
-
-        Args:
-            batch: `PLACE:JOB:PART`.
-            worst: the most that more calls of the batch can cost.
-            what: the calls, in words.
-
-        Raises:
-            OverBudget: `worst` does not fit, even if all that is under way, but batches of other places, cost nothing.
-        """
-        ...
-
-    def trim(self, batch: str, worst: Cost, /) -> None:
-        """Lowers what is held for a batch to `worst`; nothing where none is held."""
-        ...
-
-    def held(self, place: str, /) -> list[str]:
-        """The batches of a place, each as `PLACE:JOB:PART`, that something is held for."""
-        ...
-
-    def settle_batch(self, batch: str, actual: Cost | None, /) -> None:
-        """Replaces what was held for a batch by what it cost; None counts the worst case, for a batch that is lost."""
-        ...
-
-    def balance(self) -> Balance:
-        """Where the ledger stands, with what killed processes left behind settled."""
-        ...
-
-    def close(self) -> None:
-        """Closes the ledger; what this process has not settled counts at its worst case."""
-        ...
 
 
 class SqliteLedger:
@@ -158,6 +71,9 @@ class SqliteLedger:
         self._owner = ""
         self._alive: ProcessLock | None = None
         self._patience = Patience(path)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return SqliteLedger, (self.path.absolute(), self.budget)
 
     def reserve(self, worst: Cost, /, *, what: str = "the next call") -> int | None:
         with self._changing() as ledger:
@@ -304,14 +220,24 @@ class SqliteLedger:
         )
 
 
-@retry(
-    retry=retry_if_exception(lambda error: isinstance(error, sqlite3.OperationalError) and "locked" in str(error)),
-    wait=wait_random(0.01, 0.1),
-    stop=stop_after_delay(database.BUSY_TIMEOUT),
-    reraise=True,
-)
 def _connected(path: Path) -> sqlite3.Connection:
     """The file, open; SQLite waits for others by itself, but not where a journal begins or ends."""
+    import tenacity  # only a run with a budget needs it
+
+    waits = tenacity.Retrying(
+        retry=tenacity.retry_if_exception(_is_locked),
+        wait=tenacity.wait_random(0.01, 0.1),
+        stop=tenacity.stop_after_delay(database.BUSY_TIMEOUT),
+        reraise=True,
+    )
+    return waits(_open_file, path)
+
+
+def _is_locked(error: BaseException) -> bool:
+    return isinstance(error, sqlite3.OperationalError) and "locked" in str(error)
+
+
+def _open_file(path: Path) -> sqlite3.Connection:
     ledger = sqlite3.connect(path, timeout=database.BUSY_TIMEOUT, isolation_level=None, check_same_thread=False)
     try:
         (version,) = ledger.execute("PRAGMA user_version").fetchone()

@@ -12,13 +12,13 @@ from __future__ import annotations
 import math
 from collections import deque
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from askance.chat import MOST_TOKENS
 from askance.models.headers import LONGEST_PAUSE
 
 if TYPE_CHECKING:
-    from askance.models.headers import Allowance
+    from askance.replay import Allowance
 
 LAG = 0.05
 """Seconds by which the loop's timer may be late; later calls make up for that much."""
@@ -61,43 +61,6 @@ class RateLimit:
         """Lets `amount` through now; a negative amount gives back."""
         if self.rate is not None:
             self.opens = min(max(self.opens, now - LAG) + amount / self.rate, now + self.longest)
-
-
-class Pace(Protocol):
-    """When the next call to one endpoint may start.
-
-    It is used on the live loop, which none of its methods may hold up. `now` and `sent` are seconds of
-    `time.monotonic()`. `LearntPace` knows what this process has learnt. A pace that several machines share can give
-    each of them a part of the rate, fetched beside the loop.
-    """
-
-    def wait(self, now: float, /) -> float:
-        """Seconds until a call may start; 0 and less is now."""
-        ...
-
-    def reason(self, now: float, /) -> str:
-        """What the next call waits for, in words: `the endpoint's token limit`."""
-        ...
-
-    def started(self, now: float, /) -> None:
-        """Notes that a call starts."""
-        ...
-
-    def answered(self, now: float, tokens: int | None, /) -> None:
-        """Notes how many tokens an answered call took; a count that no call can have is ignored, as is None."""
-        ...
-
-    def pause(self, now: float, retry_after: float | None, /) -> float:
-        """Seconds that a 429 asks for: longer with each in a row, also where the endpoint says 0."""
-        ...
-
-    def rejected(self, now: float, sent: float, retry_after: float | None, /) -> None:
-        """Notes a 429 to a call that started at `sent`."""
-        ...
-
-    def learn(self, now: float, allowance: Allowance, /, *, under_way: int) -> None:
-        """Notes what the endpoint says it still allows, while `under_way` calls are."""
-        ...
 
 
 class LearntPace:
