@@ -23,6 +23,7 @@ from askance.chat import (
     Usage,
 )
 from askance.errors import UsageError
+from askance.images import WHOLE_IMAGE, RegionView, Shown
 from askance.models.backend import Backend
 from askance.models.call import CallPath
 from askance.models.call_scope import current_scope
@@ -136,11 +137,14 @@ class Model:
             **declared,
         }
 
-    def image(self, image: Image) -> ImagePart:
-        """`image` as it is sent to this model; questions about one picture in turn get one object, written once."""
+    def image(self, image: Image, view: RegionView = WHOLE_IMAGE) -> ImagePart:
+        """`image`, or a view of it, as this model is shown it.
+
+        Questions in turn about one picture in one view get one object, which is written once.
+        """
         part = self._part
-        if part is None or part.image is not image:
-            part = self._part = ImagePart(image, self.settings.image_policy, self.settings.detail)
+        if part is None or part.shown.image is not image or part.shown.view != view:
+            part = self._part = ImagePart(Shown(image, self.settings.image_policy, view), self.settings.detail)
         return part
 
     def request(

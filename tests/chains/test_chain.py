@@ -424,7 +424,7 @@ async def test_atypicality_without_two_objects_is_an_outcome(names: Sequence[str
 
 async def test_many_requests_at_once_are_told_apart() -> None:
     def reply(request: ChatRequest) -> dict[str, str]:
-        return {"unusual": request.images[0].image.sha256}
+        return {"unusual": request.images[0].shown.image.sha256}
 
     pictures = sorted(PICTURES.glob("*.jpg"))
     readings = await verbalize(model_of(scripted(unusual=reply)), context="UH").abatch([*pictures])
