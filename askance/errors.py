@@ -35,7 +35,8 @@ AskanceError
     ├── Truncated             cut off at the token limit (outcome `truncated`)
     ├── InvalidOutput         a reply that cannot be read as what was asked (outcome `invalid`)
     └── Skipped               a link that it needs has no answer (outcome `skipped`)
-        └── OverBudget        the budget has less left than the call may cost
+        ├── OverBudget        the budget has less left than the call may cost
+        └── OverLimit         the limit of calls is reached
 ```
 
 A `UsageError` is for the caller to correct, a `StoreError` is a matter of the machine, and a `CallError` is the outcome
@@ -270,6 +271,10 @@ class Skipped(CallError):
 
 class OverBudget(Skipped):
     """The budget has less left than the call may cost, so it was not made."""
+
+
+class OverLimit(Skipped):
+    """The limit of calls that its caller set is reached, so it was not made."""
 
 
 FATAL: Mapping[str, type[ModelError]] = {

@@ -208,17 +208,7 @@ class Model:
             CallError: the call ended without an answer.
             ReplayMiss: the mode is `replay` and the answer is not on record.
         """
-        keys = current_scope().keys
-        if keys is None:
-            return self._calls.answer(request, again=again)
-        return self._noted(request, keys, again=again)
-
-    async def _noted(self, request: ChatRequest, keys: list[str], *, again: bool) -> ChatResponse:
-        place = len(keys)
-        keys.append(request.key)
-        response = await self._calls.answer(request, again=again)
-        keys[place] = response.meta.key or request.key
-        return response
+        return self._calls.answer(request, again=again)
 
     def asks_again(self, outcome: Outcome) -> bool:
         """Whether the run asks recorded answers of this outcome again."""
