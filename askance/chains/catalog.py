@@ -26,7 +26,7 @@ from askance.chains.chain import Chain, Step
 from askance.chains.context import Context, SeenContext, description_steps, statement_steps, text_of
 from askance.chains.link import ANSWERS, DESCRIPTION, REPLY, STATEMENT
 from askance.chains.reading import Reading, picture
-from askance.errors import UsageError
+from askance.errors import UsageError, boundary
 from askance.models import get_model
 
 if TYPE_CHECKING:
@@ -273,11 +273,13 @@ def installed_chain(name: str) -> Callable[..., Chain] | None:
     from importlib.metadata import entry_points  # most chains are the package's own
 
     for found in entry_points(group=GROUP, name=name):
-        try:
+        with boundary(partial(_unloadable, name, found.value), passes=()):
             return found.load()
-        except (ImportError, AttributeError) as error:
-            raise UsageError(
-                f"The chain {name!r} cannot be loaded from {found.value!r}: {error}.",
-                hint="Mend the package that brings it, or take it out.",
-            ) from error
     return None
+
+
+def _unloadable(name: str, place: str, words: str) -> UsageError:
+    return UsageError(
+        f"The chain {name!r} cannot be loaded from {place!r}: {words}.",
+        hint="Mend the package that brings it, or take it out.",
+    )
