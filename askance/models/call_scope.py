@@ -69,7 +69,7 @@ class CallScope:
     draw: int = 0
     """Draw of requests that are made without one."""
     observers: tuple[RequestObserver, ...] = ()
-    """Hear of requests, those of the innermost block first."""
+    """Hear of requests: first those that may refuse them, the innermost block's before others; then who collects keys."""
     on_miss: MissPolicy | None = None
     """What is done with calls that are not on record; None makes them."""
 
@@ -107,7 +107,7 @@ def use_draw(index: int) -> Generator[None]:
 
 @contextmanager
 def observe(observer: RequestObserver) -> Generator[None]:
-    """Has `observer` hear of every request inside the block, before those of the blocks around it."""
+    """Has `observer` hear of every request inside the block, before the observers of the blocks around it."""
     scope = current_scope()
     with _within(replace(scope, observers=(observer, *scope.observers))):
         yield
@@ -134,10 +134,10 @@ class _KeyCollector(RequestObserver):
 def collect_keys() -> Generator[list[str]]:
     """Gives a list that takes the keys of the requests made inside the block, in their order.
 
-    A block around this one that collects keys gets them too.
+    A block around this one that collects keys gets them too. A request that was refused has none.
     """
-    collector = _KeyCollector()
-    with observe(collector):
+    scope, collector = current_scope(), _KeyCollector()
+    with _within(replace(scope, observers=(*scope.observers, collector))):
         yield collector.keys
 
 
