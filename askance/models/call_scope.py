@@ -69,7 +69,7 @@ class CallScope:
     draw: int = 0
     """Draw of requests that are made without one."""
     observers: tuple[RequestObserver, ...] = ()
-    """Hear of requests: first those that may refuse them, the innermost block's before others; then who collects keys."""
+    """Hear of requests: first those that may refuse, the innermost block's before others; then collectors of keys."""
     on_miss: MissPolicy | None = None
     """What is done with calls that are not on record; None makes them."""
 
