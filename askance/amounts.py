@@ -1,6 +1,8 @@
-"""Amounts as text for people: a count with its noun, a duration, US dollars."""
+"""What people are told in few words: a count with its noun, a duration, US dollars, a long text, many names."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 
 def many(count: int, one: str, more: str = "") -> str:
@@ -22,3 +24,13 @@ def money(dollars: float) -> str:
     if dollars >= 1 or not dollars:
         return f"${dollars:,.2f}"
     return f"${dollars:.4f}" if dollars >= 0.0001 else "less than $0.0001"
+
+
+def shortened(text: str, most: int = 200) -> str:
+    """A text of at most `most` characters; one that is longer is cut and ends with `…`."""
+    return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
+
+
+def first_few(names: Sequence[str], most: int = 3) -> str:
+    """The first names with commas between, and `…` where there are more."""
+    return ", ".join(names[:most]) + (" …" if len(names) > most else "")

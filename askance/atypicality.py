@@ -15,6 +15,7 @@ from itertools import permutations
 from types import MappingProxyType
 from typing import Literal, get_args
 
+from askance.amounts import shortened
 from askance.errors import UsageError
 
 Relation = Literal["TR1", "TR2", "OIO", "OR"]
@@ -125,11 +126,11 @@ class Statement:
         if readings:
             ways = " or ".join(f"{s.primary!r} and {s.secondary!r}" for s in readings[:3])
             raise UsageError(
-                f"{_short(text)!r} can be read in {len(readings)} ways: as {ways}.",
+                f"{shortened(text)!r} can be read in {len(readings)} ways: as {ways}.",
                 hint="Say which objects there are, or rename one whose name holds words of the template.",
             )
         raise UsageError(
-            f"{_short(text)!r} is no statement of atypicality.",
+            f"{shortened(text)!r} is no statement of atypicality.",
             hint=f"A statement reads like: {Statement('OIO', 'cat', 'cup').text}",
         )
 
@@ -145,7 +146,9 @@ def all_statements(objects: Sequence[str]) -> tuple[Statement, ...]:
         UsageError: `objects` is one text and not a list of names.
     """
     if isinstance(objects, str):
-        raise UsageError(f"{_short(objects)!r} is one text, not a list of objects.", hint="Put the names into a list.")
+        raise UsageError(
+            f"{shortened(objects)!r} is one text, not a list of objects.", hint="Put the names into a list."
+        )
     pairs = permutations(distinct(objects), 2)
     return tuple(Statement(relation, primary, secondary) for primary, secondary in pairs for relation in RELATIONS)
 
@@ -186,10 +189,6 @@ def _normalized(name: str) -> str:
     """`name` in the form in which names are compared."""
     words = unicodedata.normalize("NFC", name).casefold().split()
     return " ".join(words[1:] if len(words) > 1 and words[0] in {"a", "an", "the"} else words)
-
-
-def _short(text: str, limit: int = 200) -> str:
-    return text if len(text) <= limit else f"{text[:limit]}…"
 
 
 def _lenient_pattern(words: str) -> str:

@@ -14,8 +14,8 @@ for row in table.rows({"image": "path", "options": "choices"}):
 | a folder | that `datasets` saved, with one split; read by pyarrow |
 | `hf:owner/name` | a data set of the hub or a folder that `datasets` loads (extra `hf`) |
 
-`hf:owner/name?split=test&config=en&revision=abc` says which split, configuration and revision. What is downloaded lies
-in the cache of Hugging Face. No code of a data set is run.
+`hf:owner/name?split=test&config=en&revision=abc` says which split, configuration and revision. What is downloaded, or
+streamed where only the first rows are wanted, lies in the cache of Hugging Face. No code of a data set is run.
 
 Whoever wrote a table is a stranger: rows are read one after the other, within limits of lines, rows, depth and memory.
 """
@@ -34,13 +34,16 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import date, time
-from functools import cached_property
+from functools import cached_property, partial
+from hashlib import sha256
 from importlib import import_module
 from itertools import chain
+from itertools import count as counted
 from pathlib import Path
 from typing import Any, Protocol, TextIO, cast
 from urllib.parse import parse_qsl
 
+from askance.amounts import first_few
 from askance.arrow_sizes import unpacked_sizes
 from askance.documents import UnreadableDocument, parse_json, parse_yaml
 from askance.errors import BadData, MissingExtra
@@ -137,12 +140,13 @@ def names_data_table(source: str) -> bool:
     )
 
 
-def open_data_table(source: str | Path, *, offline: bool = False) -> DataTable:
+def open_data_table(source: str | Path, *, offline: bool = False, stream: bool = False) -> DataTable:
     """The table that a file, a folder or `hf:NAME` holds.
 
     Args:
         source: see the table of this module.
         offline: whether a data set of the hub is taken from this machine alone.
+        stream: whether only its first rows are wanted, so that rows are fetched as they are asked for, not all at once.
 
     Raises:
         BadData: it is not there, is no table, or cannot be read.
@@ -150,7 +154,7 @@ def open_data_table(source: str | Path, *, offline: bool = False) -> DataTable:
     """
     named = str(source)
     if named.startswith(HUB):
-        return _of_hub(named, offline=offline)
+        return _of_hub(named, offline=offline, stream=stream)
     path = Path(source)
     if path.is_dir():
         return _of_folder(named, path)
@@ -400,9 +404,10 @@ def csv_fields(
             if cells:
                 yield reader.line_num, cells
     except csv.Error as error:
-        raise BadData(
-            f"The file {source!r}, line {reader.line_num}: no CSV ({error}).", hint="Save it as CSV again."
-        ) from error
+        if not at_end:
+            raise BadData(
+                f"The file {source!r}, line {reader.line_num}: no CSV ({error}).", hint="Save it as CSV again."
+            ) from error
     raise BadData(
         f"The file {source!r} ends within a quoted field.", hint="It is cut off, or a quotation mark is missing."
     )
@@ -420,8 +425,7 @@ def _places(source: str, columns: Sequence[str], wanted: Mapping[str, str] | Non
         count = columns.count(column)
         if count != 1:
             has = f"has no column {column!r}" if not count else f"has the column {column!r} {count} times"
-            shown = ", ".join(map(repr, columns[:20]))
-            raise BadData(f"{source!r} {has}.", hint=f"It has {shown}{' …' if len(columns) > 20 else ''}.")
+            raise BadData(f"{source!r} {has}.", hint=f"It has {first_few([*map(repr, columns)], 20)}.")
     return {name: columns.index(column) for name, column in wanted.items()}
 
 
@@ -921,7 +925,93 @@ class _HubRows:
         return self.loaded.select_columns(list(columns)).with_format("arrow").iter(batch_size=BATCH)
 
 
-def _of_hub(source: str, *, offline: bool) -> DataTable:
+@dataclass(frozen=True)
+class _StreamedRows:
+    """Rows of a data set of the hub, fetched as they are asked for; what was fetched is kept, and read by a replay.
+
+    They are kept in files of `BATCH` rows. One with fewer is the last.
+    """
+
+    source: str
+    folder: Path
+    rows: Any
+    """The data set, streamed by `datasets`; None offline."""
+
+    @staticmethod
+    def folder_of(library: Any, asked: _HubName) -> Path:
+        """The folder with one folder of files for each state of a data set, in the cache of `datasets`."""
+        return Path(library.config.HF_DATASETS_CACHE) / "askance" / sha256(repr(asked).encode()).hexdigest()[:32]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return next((file.columns for file in self._files()), ())
+
+    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
+        for file in self._files():
+            yield from file.batches(columns)
+
+    def _files(self) -> Iterator[ArrowFiles]:
+        """The files in order; one that is not there is fetched.
+
+        Raises:
+            BadData: it cannot be fetched.
+        """
+        fetched: Iterator[Any] | None = None
+        for number in counted():
+            path = self._path(number)
+            if not path.is_file():
+                fetched = self._fetched(number) if fetched is None else fetched
+                table = _loading(self.source, partial(next, fetched, None))
+                if table is None:
+                    if not number:
+                        return
+                    table = _arrow_reader(self._path(number - 1)).schema.empty_table()
+                _write_arrow(path, table)
+            yield ArrowFiles([path])
+            if _arrow_reader(path).read_all().num_rows < BATCH:
+                return
+
+    def _path(self, number: int) -> Path:
+        return self.folder / f"{number}.arrow"
+
+    def _fetched(self, number: int) -> Iterator[Any]:
+        """Tables of `BATCH` rows from that of a number on.
+
+        Raises:
+            BadData: nothing may be fetched.
+        """
+        if self.rows is None:
+            raise BadData(
+                f"Of {self.source!r} only {number * BATCH:,} rows are kept, and a replay fetches none.",
+                hint="Run it once without `--replay`.",
+            )
+        yield from self.rows.skip(number * BATCH).iter(batch_size=BATCH)
+
+
+def _write_arrow(path: Path, table: Any) -> None:
+    """Writes a file of Arrow whole, or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_suffix(f".{os.getpid()}.part")
+    with _arrow().ipc.new_stream(str(part), table.schema) as file:
+        file.write_table(table)
+    part.replace(path)
+
+
+def _newest_in(folder: Path) -> Path | None:
+    return max(folder.glob("*"), key=lambda each: each.stat().st_mtime, default=None)
+
+
+def _can_stream(library: Any, builder: Any, split: str) -> bool:
+    """Whether rows can be fetched one after the other: as tables, of a whole split, which was not loaded whole yet."""
+    loaded = (Path(builder.cache_dir) / "dataset_info.json").is_file()
+    return not loaded and isinstance(builder, library.ArrowBasedBuilder) and _SPLIT.fullmatch(split) is not None
+
+
+_SPLIT = re.compile(r"\w+(?:\.\w+)*", re.ASCII)
+"""The name of a split; `train[:100]` is none."""
+
+
+def _of_hub(source: str, *, offline: bool, stream: bool) -> DataTable:
     """A data set by `datasets`: of the hub, or of a folder.
 
     Raises:
@@ -933,8 +1023,17 @@ def _of_hub(source: str, *, offline: bool) -> DataTable:
     if any((folder / name).is_file() for name in (_STATE, _SPLITS)):
         return _of_folder(str(folder), folder / asked.split if asked.split else folder)
     library = _datasets(offline=offline)
-    builder = _builder(library, asked, source)
+    parts = _StreamedRows.folder_of(library, asked)
+    try:
+        builder = _builder(library, asked, source)
+    except BadData:
+        if offline and stream and (kept := _newest_in(parts)) is not None:
+            return _ArrowTable(source, None, _StreamedRows(source, kept, None))
+        raise
     split = asked.split or _only_split(None if offline else library, builder, asked)
+    if stream and not offline and not folder.is_dir() and _can_stream(library, builder, split):
+        rows = _loading(source, lambda: builder.as_streaming_dataset(split=split).with_format("arrow"))
+        return _ArrowTable(source, None, _StreamedRows(source, parts / str(builder.hash), rows))
     _loading(source, builder.download_and_prepare)
     loaded = _loading(source, lambda: builder.as_dataset(split=split))
     if len(loaded) > MOST_ROWS:

@@ -115,17 +115,34 @@ def parse_toml(text: str) -> dict[str, Any]:
     """The value of a TOML text.
 
     Raises:
-        UnreadableDocument: it is no TOML text, or is nested deeper than `MAX_DEPTH` levels.
+        UnreadableDocument: it is no TOML text, is nested deeper than `MAX_DEPTH` levels, or holds a whole number of
+            more than 64 bits.
     """
     try:
         found = tomllib.loads(text)
-    except ValueError as error:
+    except tomllib.TOMLDecodeError as error:
         raise UnreadableDocument(f"is not TOML: {error}") from error
+    except ValueError as error:  # Python converts no more than some thousand digits
+        raise UnreadableDocument(_TOO_LARGE) from error
     except RecursionError as error:
         raise UnreadableDocument(_TOO_DEEP) from error
     if not _within_depth(found):
         raise UnreadableDocument(_TOO_DEEP)
+    if any(isinstance(each, int) and each.bit_length() > 64 for each in _leaves(found)):
+        raise UnreadableDocument(_TOO_LARGE)
     return found
+
+
+_TOO_LARGE = "holds a whole number of more than 64 bits"
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    """The values in a document that are neither lists nor maps."""
+    if isinstance(value, (dict, list)):
+        for each in _children(value):
+            yield from _leaves(each)
+    else:
+        yield value
 
 
 def parse_yaml(text: str, *, max_depth: int) -> tuple[Any, list[tuple[int, str]]]:

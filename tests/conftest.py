@@ -17,6 +17,8 @@ import hypothesis
 import pytest
 from hypothesis.database import DirectoryBasedExampleDatabase
 
+from tests.draws import few_draws
+
 ROOT = Path(__file__).resolve().parent.parent
 
 MARKS = {
@@ -198,24 +200,8 @@ def seeded() -> Iterator[None]:
     random.setstate(state)
 
 
-FEW_DRAWS = 200
-
-
-@pytest.fixture(scope="module")
-def few_draws() -> Iterator[None]:
-    """Intervals of 200 draws instead of 2,000, where nobody says how many; for tests of what is done with intervals."""
-    from askance import statistics
-
-    drawing = [found for name in dir(statistics) if (found := _defaults(getattr(statistics, name))).get("draws")]
-    whole = [defaults["draws"] for defaults in drawing]
-    for defaults in drawing:
-        defaults["draws"] = FEW_DRAWS
-    yield
-    for defaults, draws in zip(drawing, whole, strict=True):
-        defaults["draws"] = draws
-
-
-def _defaults(thing: Any) -> dict[str, Any]:
-    """Defaults of the keywords of a function, or of what makes an object of a class."""
-    function = thing.__init__ if isinstance(thing, type) else thing
-    return getattr(function, "__kwdefaults__", None) or {}
+@pytest.fixture(scope="module", name="few_draws")
+def draws_of_a_module() -> Iterator[None]:
+    """Few draws for the tests of a module; see `few_draws`."""
+    with few_draws():
+        yield

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -370,8 +371,9 @@ def test_a_name_of_the_hub_that_cannot_be_read(name: str) -> None:
 class Hub(SimpleNamespace):
     """Stands for the library `datasets`: what is asked of it, and data sets of one or two splits."""
 
-    def __init__(self) -> None:
-        super().__init__(config=SimpleNamespace(HF_HUB_OFFLINE=False), asked=[], builder="parquet", files={})
+    def __init__(self, cache: Path) -> None:
+        config = SimpleNamespace(HF_HUB_OFFLINE=False, HF_DATASETS_CACHE=str(cache))
+        super().__init__(config=config, asked=[], builder="parquet", files={}, rows=[*ROWS], ArrowBasedBuilder=object)
 
     def disable_progress_bars(self) -> None:
         pass
@@ -379,8 +381,12 @@ class Hub(SimpleNamespace):
     def get_dataset_split_names(self, path: str, config: str | None, *, revision: str | None) -> list[str]:
         return ["test"] if path == "a/one" else ["train", "test"]
 
+    def stream(self, *, split: str) -> Streamed:
+        assert split == "test"
+        return Streamed(self.rows, self.asked)
+
     def load_dataset_builder(self, path: str, config: str | None, *, revision: str | None) -> Any:
-        if path == "nobody/none":
+        if path == "nobody/none" or (self.config.HF_HUB_OFFLINE and path == "a/large"):
             raise FileNotFoundError("Dataset 'nobody/none' doesn't exist on the Hub.\nOr not.")
 
         def load(*, split: str) -> Loaded:
@@ -393,6 +399,8 @@ class Hub(SimpleNamespace):
         builder.info = SimpleNamespace(splits=["test"])
         builder.download_and_prepare = lambda: self.asked.append("prepared")
         builder.as_dataset = load
+        builder.as_streaming_dataset = self.stream
+        builder.cache_dir, builder.hash = f"{self.config.HF_DATASETS_CACHE}/{path}", "1"
         return builder
 
 
@@ -418,9 +426,25 @@ class Loaded:
             yield _arrow().Table.from_pylist([*self.rows[start : start + batch_size]])
 
 
+class Streamed(Loaded):
+    """A data set that is fetched as it is gone through."""
+
+    def __init__(self, rows: Sequence[Mapping[str, Any]], asked: list[Any]) -> None:
+        super().__init__(rows or [{"path": ""}])
+        self.rows, self.asked = rows, asked
+
+    def skip(self, count: int) -> Streamed:
+        return Streamed(self.rows[count:], self.asked)
+
+    def iter(self, *, batch_size: int) -> Any:
+        for table in super().iter(batch_size=batch_size):
+            self.asked.append(table.num_rows)
+            yield table
+
+
 @pytest.fixture
-def hub(monkeypatch: pytest.MonkeyPatch) -> Hub:
-    hub = Hub()
+def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Hub:
+    hub = Hub(tmp_path / "cache")
     monkeypatch.setitem(sys.modules, "datasets", hub)
     monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
     return hub
@@ -456,6 +480,44 @@ def test_offline_no_server_is_asked(hub: Hub, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(hub, "get_dataset_split_names", asking)
     open_data_table("hf:a/one", offline=True)
     assert hub.config.HF_HUB_OFFLINE
+
+
+def test_of_a_data_set_whose_first_rows_are_wanted_no_more_is_fetched(hub: Hub) -> None:
+    hub.rows = [{"path": f"{number}.jpg"} for number in range(200)]
+
+    def first(count: int, *, offline: bool = False) -> list[str]:
+        hub.config.HF_HUB_OFFLINE = False
+        table = open_data_table("hf:a/large?split=test", offline=offline, stream=True)
+        return [row["path"] for row in islice(table.rows(), count)]
+
+    assert first(20) == [row["path"] for row in hub.rows[:20]]
+    assert hub.asked == [64]
+    assert first(100) == [row["path"] for row in hub.rows[:100]]
+    assert hub.asked == [64, 64], "what was fetched is kept"
+    assert first(100, offline=True) == first(100)
+    with pytest.raises(
+        BadData, match=r"^Of 'hf:a/large\?split=test' only 128 rows are kept, and a replay fetches none"
+    ):
+        first(129, offline=True)
+    assert len(first(300)) == 200
+    assert len(first(300, offline=True)) == 200
+
+
+@pytest.mark.parametrize("rows", [64, 128])
+def test_a_data_set_that_ends_with_its_file_ends(rows: int, hub: Hub) -> None:
+    hub.rows = [{"path": f"{number}.jpg"} for number in range(rows)]
+    for _ in range(2):
+        table = open_data_table("hf:a/large?split=test", stream=True)
+        assert len([*table.rows()]) == rows
+    assert len([*open_data_table("hf:a/large?split=test", offline=True, stream=True).rows()]) == rows
+
+
+def test_a_data_set_that_was_loaded_or_a_part_of_one_is_not_streamed(hub: Hub, tmp_path: Path) -> None:
+    open_data_table("hf:a/large?split=test[:10]", stream=True)
+    (tmp_path / "cache" / "a" / "large").mkdir(parents=True)
+    (tmp_path / "cache" / "a" / "large" / "dataset_info.json").write_text("{}")
+    open_data_table("hf:a/large?split=test", stream=True)
+    assert hub.asked[::2] == ["prepared", "prepared"]
 
 
 def test_a_saved_data_set_does_not_lead_out_of_its_folder(own_place: Path) -> None:

@@ -34,10 +34,12 @@ def test_a_value_that_is_none_of_its_tag_is_a_fault(text: str) -> None:
     {
         "x = " + "[" * 5000 + "]" * 5000: "is nested deeper than 100 levels",
         ".".join("a" * 500) + " = 1": "is nested deeper than 100 levels",
-        "x = " + "1" * 5000: "is not TOML: ",
+        "x = " + "1" * 5000: "holds a whole number of more than 64 bits",
+        "x = [{y = 0x" + "f" * 5000 + "}]": "holds a whole number of more than 64 bits",
+        "x = -1" + "0" * 20: "holds a whole number of more than 64 bits",
         "x =": "is not TOML: Invalid value",
     }.items(),
-    ids=["lists", "tables", "digits", "value"],
+    ids=["lists", "tables", "digits", "hexadecimal", "below zero", "value"],
 )
 def test_toml_that_cannot_be_read_says_why(text: str, why: str) -> None:
     with pytest.raises(UnreadableDocument) as caught:

@@ -11,7 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Field
 
 from askance.agents import CandidateCaption, Joke, Subject, brainstorm_caption
 from askance.chains.chain import Chain, Step
@@ -101,8 +103,11 @@ def candidate_link(number: int) -> Link[CandidateCaption]:
     )
 
 
+Draws = Annotated[int, Field(ge=1, description="How many candidate captions there are to be; a model writes them.")]
+
+
 def brainstorm(
-    vlm: ModelLike, llm: ModelLike | None = None, *, draws: int = 1, prompts: PromptLibrary | None = None
+    vlm: ModelLike, llm: ModelLike | None = None, *, draws: Draws = 1, prompts: PromptLibrary | None = None
 ) -> Chain:
     """A cartoon to candidate captions that a model writes (*Do Androids Laugh at Electric Sheep?*, appendix G).
 

@@ -10,7 +10,9 @@ from what the VLM says of it: a caption, as in the pipelines of *WHOOPS!* (secti
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Annotated, get_args
+
+from pydantic import Field
 
 from askance.agents import (
     ChoiceMode,
@@ -26,25 +28,27 @@ from askance.chains.chain import Chain, Step
 from askance.chains.context import Context, SeenContext, description_steps, statement_steps, text_of
 from askance.chains.link import ANSWERS, DESCRIPTION, REPLY, STATEMENT
 from askance.chains.reading import Reading, picture
-from askance.errors import UsageError, boundary
+from askance.errors import UsageError
 from askance.models import get_model
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from askance.agents.explain import Replier
     from askance.models import Model, ModelLike
     from askance.prompts import PromptLibrary
 
-GROUP = "askance.chains"
-"""Group of the entry points by which installed packages bring chains of their own."""
+Mode = Annotated[
+    ChoiceMode, Field(alias="choose", description="multi: the best options in order; single: the one best.")
+]
+Count = Annotated[int, Field(ge=1, description="How many options `multi` asks for.")]
 
 
 def verbalize(
     vlm: ModelLike,
     llm: ModelLike | None = None,
     *,
-    context: Context = "T_V",
+    context: Annotated[Context, Field(description="What the description is made of.")] = "T_V",
     prompts: PromptLibrary | None = None,
 ) -> Chain:
     """A picture to one description: the tools side by side, then `combine` (section 3.2, step i).
@@ -71,10 +75,12 @@ def action_reason(
     vlm: ModelLike,
     llm: ModelLike | None = None,
     *,
-    context: Context = "T_V",
-    statement: bool = True,
-    mode: ChoiceMode = "multi",
-    count: int = COUNT,
+    context: Annotated[Context, Field(description="What the description is made of.")] = "T_V",
+    statement: Annotated[
+        bool, Field(description="Whether the atypicality statement stands beside the description.")
+    ] = True,
+    mode: Mode = "multi",
+    count: Count = COUNT,
     prompts: PromptLibrary | None = None,
 ) -> Chain:
     """A picture and options to the action-reasons that it argues for (section 3.2).
@@ -100,11 +106,13 @@ def end_to_end(
     vlm: ModelLike,
     llm: ModelLike | None = None,
     *,
-    context: Context | None = None,
-    statement: bool = False,
-    mode: ChoiceMode = "multi",
-    count: int = COUNT,
-    step_by_step: bool = False,
+    context: Annotated[
+        Context | None, Field(description="What a description beside the image is made of; by default there is none.")
+    ] = None,
+    statement: Annotated[bool, Field(description="Whether the atypicality statement stands beside the image.")] = False,
+    mode: Mode = "multi",
+    count: Count = COUNT,
+    step_by_step: Annotated[bool, Field(description="Whether the model is asked to reason before it answers.")] = False,
     prompts: PromptLibrary | None = None,
 ) -> Chain:
     """A picture and options to an answer in one call of the VLM: the baseline that the other chains are held against.
@@ -193,7 +201,9 @@ def explain(
     vlm: ModelLike,
     llm: ModelLike | None = None,
     *,
-    context: SeenContext = "I",
+    context: Annotated[
+        SeenContext, Field(description="What the answering model gets: the image itself (I), a caption, a description.")
+    ] = "I",
     prompts: PromptLibrary | None = None,
 ) -> Chain:
     """A picture to one sentence that says what is unusual about it, and why (*WHOOPS!*, section 4.1).
@@ -214,7 +224,9 @@ def identify(
     vlm: ModelLike,
     llm: ModelLike | None = None,
     *,
-    context: SeenContext = "I",
+    context: Annotated[
+        SeenContext, Field(description="What the answering model gets: the image itself (I), a caption, a description.")
+    ] = "I",
     prompts: PromptLibrary | None = None,
 ) -> Chain:
     """A picture to `weird` or `normal` (*WHOOPS!*, section 4.1).
@@ -260,26 +272,3 @@ def visual_question(reading: Reading, *, sees: bool) -> VisualQuestion:
     shown = picture(reading) if sees else None
     described = None if sees else reading.require(DESCRIPTION).text
     return VisualQuestion(image=shown, description=described, question=reading.question, examples=reading.examples)
-
-
-def installed_chain(name: str) -> Callable[..., Chain] | None:
-    """What makes the chain that an installed package brings under `name`; None where no package does.
-
-    It is called with the VLM, the LLM or None, and `prompts`, a library or None.
-
-    Raises:
-        UsageError: it cannot be loaded.
-    """
-    from importlib.metadata import entry_points  # most chains are the package's own
-
-    for found in entry_points(group=GROUP, name=name):
-        with boundary(partial(_unloadable, name, found.value), passes=()):
-            return found.load()
-    return None
-
-
-def _unloadable(name: str, place: str, words: str) -> UsageError:
-    return UsageError(
-        f"The chain {name!r} cannot be loaded from {place!r}: {words}.",
-        hint="Mend the package that brings it, or take it out.",
-    )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from askance.amounts import many
+from askance.amounts import many, shortened
 from askance.cli.options import AsJson, ConventionOption, TaskPlace
 from askance.cli.report import BesideOption, ImagesOption, MegabytesOption, pictures_of, print_page, warn_of_many
 from askance.terminal import echo, json_text, printable
@@ -193,7 +193,10 @@ def _differing(found: RunsComparison) -> Iterator[str]:
         return
     yield "What differs:" if len(found.runs) == 2 else "What differs, from A on:"
     for each in rows[:SHOWN]:
-        yield from _changed(each) if each.changes else (f"  {each.place}: {' → '.join(map(_short, each.values))}",)
+        if each.changes:
+            yield from _changed(each)
+        else:
+            yield f"  {each.place}: {' → '.join(shortened(value, 60) for value in each.values)}"
     if len(rows) > SHOWN:
         yield f"  … and {len(rows) - SHOWN:,} more; `--json` has them all"
 
@@ -208,7 +211,3 @@ def _changed(each: DifferenceRow) -> Iterator[str]:
     for place, stretches in enumerate(each.changes):
         if stretches:
             yield f"    {f'{letter(place)}  ' if several else ''}{marked(stretches)}"
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= 60 else f"{text[:59]}…"

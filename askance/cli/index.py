@@ -514,9 +514,9 @@ def _picture(query: str) -> Image | None:
 
     Raises:
         BadImage: the file is no picture.
-        UsageError: it has the ending of a picture, or nearly the name of one, and no such file is there.
+        UsageError: no such file is there, and it has the ending of a picture, or nearly the name of one beside it.
     """
-    from askance.images import SUFFIXES, Image
+    from askance.images import Image
 
     path = Path(query)
     if not path.suffix or any(blank in path.suffix for blank in " \n"):
@@ -526,15 +526,27 @@ def _picture(query: str) -> Image | None:
         _ = image.info  # it may be no picture
         return image
     near = _pictures_near(path)
-    if path.suffix.lower() in SUFFIXES:
-        hint = f"Nearest: {near}." if near else "Check the name of the file."
-        raise UsageError(f"There is no picture {query[:80]!r}.", hint=hint)
-    if near:
+    if near or _names_picture(query):
+        way_out = f"Nearest: {near}." if near else "Check the name of the file."
         raise UsageError(
-            f"There is no picture {query!r}.",
-            hint=f"Nearest: {near}. A blank behind it searches for the words: '{query} '.",
+            f"There is no picture {query[:80]!r}.", hint=f"{way_out} A blank behind the name searches for the words."
         )
     return None
+
+
+def _names_picture(query: str) -> bool:
+    """Whether a query has the ending of a picture; or nearly has it, or that of one in another format, in one word."""
+    from difflib import get_close_matches
+    from mimetypes import guess_type
+
+    from askance.images import SUFFIXES
+
+    suffix = Path(query).suffix.lower()
+    if suffix in SUFFIXES:
+        return True
+    in_words = any(map(str.isspace, query))
+    of_picture = (guess_type(f"a{suffix}")[0] or "").startswith("image/")
+    return not in_words and (of_picture or bool(get_close_matches(suffix, SUFFIXES, cutoff=0.75)))
 
 
 def _pictures_near(path: Path) -> str:
@@ -544,10 +556,10 @@ def _pictures_near(path: Path) -> str:
     from askance.images import SUFFIXES
 
     try:
-        names = [each.name for each in path.parent.iterdir() if each.suffix.lower() in SUFFIXES]
-    except OSError:  # no such folder, or too long a text for one
+        names = {each.name.lower(): each for each in path.parent.iterdir() if each.suffix.lower() in SUFFIXES}
+    except (OSError, ValueError):  # no such folder, or no text for the name of one
         return ""
-    return ", ".join(repr(str(path.parent / name)) for name in get_close_matches(path.name, names, cutoff=0.8))
+    return ", ".join(repr(str(names[name])) for name in get_close_matches(path.name.lower(), names, cutoff=0.8))
 
 
 # --- stats ---

@@ -13,6 +13,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from askance.amounts import first_few
 from askance.data_table import DataTable, as_list, names_data_table, open_data_table, picture_file, picture_in
 from askance.documents import parse_yaml
 from askance.errors import BadData, BadImage, BadOptions, UsageError
@@ -178,12 +179,13 @@ class PictureFinder:
     def _tables(self) -> Mapping[str, DataTable]:
         """The tables among what is named."""
         named = [name for name in self.named if not _is_address(name) and names_data_table(name)]
-        return {name: open_data_table(name, offline=self.fetch == "never") for name in named}
+        offline, stream = self.fetch == "never", self.limit is not None
+        return {name: open_data_table(name, offline=offline, stream=stream) for name in named}
 
     def _rows(self, table: DataTable) -> Iterator[_Found]:
         columns = {"image": "image", **self.columns}
         if "image" not in self.columns and "image" not in table.columns:
-            shown = ", ".join(map(repr, table.columns[:20]))
+            shown = first_few([*map(repr, table.columns)], 20)
             raise BadData(
                 f"The table {table.source!r} has no column 'image'.",
                 hint=f"Say which column has the pictures: --column image=NAME. It has {shown}.",
@@ -394,7 +396,7 @@ def _of_picture(options: Mapping[str, Any], picture: str, path: Path) -> Any:
     for name in (picture, Path(picture).name, Path(picture).stem):
         if name in options:
             return options[name]
-    names = f"It names {', '.join(map(repr, list(options)[:3]))}{' …' if len(options) > 3 else ''}."
+    names = f"It names {first_few([*map(repr, options)])}."
     raise BadOptions(
         f"The options file {str(path)!r} has none for {Path(picture).name!r}.",
         hint=names if options else "Map each image's name to its list.",

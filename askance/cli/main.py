@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from askance import __version__
+from askance.cli.chain_command import ChainCommand
 from askance.cli.log import print_warnings
 from askance.cli.process import CANNOT_START, HELP, INTERRUPTED, OK, TERMINATED, USAGE, Process, code_of, complain
 from askance.errors import AskanceError
@@ -82,8 +83,10 @@ def _command_line(names: tuple[str, ...]) -> Callable[..., Any]:
         command: Any = getattr(import_module(f"askance.cli.{module}"), shown)
         if isinstance(command, typer.Typer):
             app.add_typer(command, name=name)
+        elif name == "run":
+            app.command(name, cls=ChainCommand, epilog=HELP)(command)
         else:
-            app.command(name, epilog=HELP if name == "run" else None)(command)
+            app.command(name)(command)
     return typer.main.get_command(app)
 
 

@@ -305,18 +305,17 @@ def write_new(folder: Path, files: Mapping[str, bytes]) -> None:
         files: content by name; a name may lead into a folder below.
 
     Raises:
-        UsageError: a file of a name is there with another content, or a folder below is a link; then none is written.
+        UsageError: a file of a name is there with another content, or a folder below is a link or no folder; then
+            none is written.
         OSError: a file cannot be written.
     """
+    for below in sorted({folder / part for name in files for part in Path(name).parents if part != Path()}):
+        if below.is_symlink() or (below.exists() and not below.is_dir()):
+            what = "a link, and nothing is written through it" if below.is_symlink() else "no folder"
+            raise UsageError(f"{str(below)!r} is {what}.", hint="Take it away, or name another folder.")
     missing: list[str] = []
     for name, content in files.items():
         target = folder / name
-        below = (folder / part for part in Path(name).parents if part != Path())
-        if (link := next(filter(Path.is_symlink, below), None)) is not None:
-            raise UsageError(
-                f"{str(link)!r} is a link, and nothing is written through it.",
-                hint="Take it away, or name another folder.",
-            )
         if not os.path.lexists(target):
             missing.append(name)
         elif not target.is_file() or target.read_bytes() != content:

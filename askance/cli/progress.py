@@ -7,7 +7,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
-from askance.amounts import many
+from askance.amounts import first_few, many
 from askance.terminal import echo, printable
 
 if TYPE_CHECKING:
@@ -223,7 +223,7 @@ class BatchStatus:
         if news.phase == "trouble":
             self._say(f"Waiting: {news.words}")
         elif news.phase in {"sent", "waiting", "settled"} and news.queued:
-            batches = ", ".join(map(printable, news.batches[:3])) + (" …" if len(news.batches) > 3 else "")
+            batches = first_few([*map(printable, news.batches)])
             where = f" ({batches})" if batches else ""
             self._say(
                 f"Round {news.round}: {many(news.queued, 'call')} queued, {news.sent:,} sent in batches, "

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from askance.chains.named_chain import CHAINS, CHOOSING, chain_names
+from askance.cli.chain_command import chosen_chain
 from askance.cli.options import AllowFolder, Batch, Calls, Extract, Llm, PromptCalls, Vlm, spelled_out
 from askance.cli.process import INTERRUPTED, OK, SOME, Process, complain
 from askance.errors import AskanceError, ConfigError, UsageError
@@ -18,27 +20,15 @@ from askance.terminal import echo
 
 if TYPE_CHECKING:
     from askance.chains import Chain
+    from askance.chains.named_chain import ChosenChain
     from askance.chat import JsonObject
     from askance.cli.display import ReadingDisplay
     from askance.cli.inputs import Drawn, PictureFinder
     from askance.evals import RunFolder
     from askance.evals.picture_run import PictureOptions
     from askance.images.folder import Fetch
-    from askance.models import Model
-    from askance.prompts import PromptLibrary
     from askance.replay import Records, Store
     from askance.workspace import Workspace
-
-
-CHAINS = ("verbalize", "atypicality", "action-reason", "end-to-end", "explain", "identify", "ask", "brainstorm")
-"""The chains that ship."""
-
-
-class Choose(StrEnum):
-    """How many options are chosen."""
-
-    multi = "multi"
-    single = "single"
 
 
 class PolicyName(StrEnum):
@@ -56,7 +46,7 @@ class RunOptions:
         str,
         typer.Argument(
             help=f"What to find out of each image: {', '.join(CHAINS)}, or a chain that an installed package brings.",
-            autocompletion=lambda: list(CHAINS),
+            autocompletion=chain_names,
         ),
     ]
     images: Annotated[
@@ -93,30 +83,6 @@ class RunOptions:
     ] = None
     seed: Annotated[int | None, typer.Option(help="Seed of every model, likewise; for endpoints that take one.")] = None
     max_tokens: Annotated[int | None, typer.Option(min=1, help="Most tokens of an answer, likewise.")] = None
-    context: Annotated[
-        str | None,
-        typer.Option(
-            help="What the description is made of: T_V, T_V-UH, V+T, IN, UH, V+T+IN, V+T+IN+UH. "
-            "For explain and identify also caption, or I (the default): the image itself."
-        ),
-    ] = None
-    statement: Annotated[
-        bool | None,
-        typer.Option(
-            "--statement/--no-statement", help="Whether the atypicality statement stands beside the description."
-        ),
-    ] = None
-    choose: Annotated[
-        Choose | None, typer.Option(help="multi (the default): the best options in order; single: the one best.")
-    ] = None
-    count: Annotated[int | None, typer.Option(min=1, help="How many options `multi` asks for; by default 3.")] = None
-    step_by_step: Annotated[
-        bool | None, typer.Option("--step-by-step", help="End to end: reason before the answer.")
-    ] = None
-    draws: Annotated[
-        int | None,
-        typer.Option(min=1, help="Brainstorm: how many candidate captions, by default 1; a model writes them."),
-    ] = None
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line for each image.")] = False
     quiet: Annotated[
         bool, typer.Option("--quiet", help="Print no cards, no progress and no counts: only what went wrong.")
@@ -156,51 +122,28 @@ class RunOptions:
         return self.images[1:] if self.chain == "ask" else self.images
 
 
-DEFAULT_COUNT = 3
-"""Options that `multi` asks for."""
-
-_TAKES: Mapping[str, frozenset[str]] = {
-    "verbalize": frozenset({"context"}),
-    "atypicality": frozenset(),
-    "action-reason": frozenset({"context", "statement", "choose", "count", "options"}),
-    "end-to-end": frozenset({"context", "statement", "choose", "count", "options", "step_by_step"}),
-    "explain": frozenset({"context"}),
-    "identify": frozenset({"context"}),
-    "ask": frozenset(),
-    "brainstorm": frozenset({"draws"}),
-}
-"""Options by chain, of those that do not go for all."""
-_FLAGS = {"statement": "--statement or --no-statement", "step_by_step": "--step-by-step"}
-
-
 @spelled_out
 def run(context_: typer.Context, asked: RunOptions, calls: PromptCalls) -> None:
     """Read images: what is in them, what they say, what is odd, and which of the options they argue for."""
-    process = Process.of(context_)
-    if asked.chain in CHAINS:  # a chain of somebody's own may be made of LangChain's runnables
-        process.without_langchain()
-    _check(asked, calls)
-    raise typer.Exit(_run(asked, calls, ready=process.settled))
+    chosen = chosen_chain(context_, asked.chain)
+    _check(asked, chosen, calls)
+    raise typer.Exit(_run(asked, chosen, calls, ready=Process.of(context_).settled))
 
 
-def _check(asked: RunOptions, calls: Calls) -> None:
+def _check(asked: RunOptions, chosen: ChosenChain, calls: Calls) -> None:
     """Refuses options that would change nothing, rather than let someone believe that they did."""
-    if asked.chain not in CHAINS:
-        _installed(asked.chain)
-    _check_pictures(asked)
-    taken = _TAKES.get(asked.chain, frozenset({"options"}))
-    for name in ("context", "statement", "choose", "count", "options", "step_by_step", "draws"):
-        if getattr(asked, name) is not None and name not in taken:
-            flag = _FLAGS.get(name, f"--{name}")
-            raise UsageError(
-                f"`askance run {asked.chain}` takes no {flag}.", hint=f"Leave it out, or {_instead(name)}."
-            )
-    if "options" in _TAKES.get(asked.chain, ()) and asked.options is None and not asked.options_of_table:
+    _check_pictures(asked, chosen)
+    if asked.options is not None and not chosen.named.may_choose:
+        raise UsageError(
+            f"`askance run {asked.chain}` takes no --options.",
+            hint=f"Leave it out, or run {' or '.join(f'`{name}`' for name in CHAINS if name in CHOOSING)}.",
+        )
+    if asked.chain in CHOOSING and asked.options is None and not asked.options_of_table:
         raise UsageError(
             f"`askance run {asked.chain}` chooses among options, and none are given.",
             hint="Give --options FILE: one option a line, a JSON list, or a JSON map by image name.",
         )
-    if asked.choose == "single" and asked.count is not None:
+    if chosen.kept.get("choose") == "single" and "count" in chosen.kept:
         raise UsageError("`--choose single` chooses one option, so it takes no --count.", hint="Leave one out.")
     if asked.batch and calls.record_mode != "auto":
         raise UsageError(
@@ -216,11 +159,11 @@ def _check(asked: RunOptions, calls: Calls) -> None:
         _check_page(asked.html, calls)
 
 
-def _check_pictures(asked: RunOptions) -> None:
+def _check_pictures(asked: RunOptions, chosen: ChosenChain) -> None:
     """Refuses options that name pictures, or choose among them, and go with no others."""
     if asked.question is not None:
         _check_question(asked.question, asked.named)
-    if asked.options_of_table and "options" not in _TAKES.get(asked.chain, frozenset({"options"})):
+    if asked.options_of_table and not chosen.named.may_choose:
         raise UsageError(f"`askance run {asked.chain}` takes no options.", hint="Leave `--column options=…` out.")
     if asked.options_of_table and asked.options is not None:
         raise UsageError("`--options` and `--column options=…` both bring the options.", hint="Leave one out.")
@@ -247,11 +190,6 @@ def _check_question(question: str, images: Sequence[str]) -> None:
         )
 
 
-def _instead(name: str) -> str:
-    takers = [f"`{chain}`" for chain, names in _TAKES.items() if name in names]
-    return f"run {' or '.join(takers)}"
-
-
 def _check_page(out: Path, calls: Calls) -> None:
     """Refuses a page that could not be written, before anything is asked."""
     if calls.plan:
@@ -265,11 +203,12 @@ def _check_page(out: Path, calls: Calls) -> None:
         raise UsageError(f"{str(out)!r} is a folder, and the page is one file.", hint="Name a file: --html page.html")
 
 
-def _run(asked: RunOptions, calls: Calls, *, ready: Callable[[], None]) -> int:
+def _run(asked: RunOptions, chosen: ChosenChain, calls: Calls, *, ready: Callable[[], None]) -> int:
     """Reads the pictures, or plans that; returns the exit code.
 
     Args:
         asked: what to do.
+        chosen: the chain that reads the pictures.
         calls: how models are asked.
         ready: called when everything that reading takes is made and loaded.
 
@@ -294,13 +233,13 @@ def _run(asked: RunOptions, calls: Calls, *, ready: Callable[[], None]) -> int:
         if asked.options is not None:
             options = read_options(asked.options, [name_of(picture) for picture in samples])
             samples = dict(zip(samples, options, strict=True))
-        chain = _build(asked, work)
+        chain = _build(asked, chosen, work)
         _say_pictures(samples, finder.drawn, quiet=asked.quiet)
         if calls.plan:
             found = run_sync(plan(chain, inputs_of(samples)))
             print_plan(found, work.engine, as_json=asked.as_json)
             return SOME if found.unusable else OK
-        configuration = _configuration(asked, chain, samples, finder.drawn)
+        configuration = _configuration(asked, chosen, chain, samples, drawn=finder.drawn)
         folder = open_folder(asked.out, configuration, samples) if asked.out else None
         work.use_ledger(_ledger(folder, work.records, configuration))
         show = ReadingDisplay(
@@ -490,12 +429,14 @@ def _batches(folder: RunFolder | None, records: Store, configuration: JsonObject
     return records.folder / "batches" / key_of("run", configuration)[:16]
 
 
-def _build(asked: RunOptions, work: Workspace) -> Chain:
+def _build(asked: RunOptions, chosen: ChosenChain, work: Workspace) -> Chain:
     """The chain that the command line names.
 
     Raises:
         ConfigError: no model is named, or none has the name.
     """
+    from askance.chains import ask
+
     vlm_name = asked.vlm or work.default_model("vlm")
     if vlm_name is None:
         raise ConfigError(
@@ -507,80 +448,30 @@ def _build(asked: RunOptions, work: Workspace) -> Chain:
     vlm = work.model(vlm_name)
     llm_name = asked.llm or work.default_model("llm")
     llm = vlm if llm_name is None else work.model(llm_name)
-    chain = _chain(asked, vlm, llm, work.library)
+    if asked.question is None:
+        chain = chosen.make(vlm, llm, prompts=work.library)
+    else:
+        chain = ask(vlm, asked.question, prompts=work.library)
     return chain if asked.extract is None else chain.with_extractor(work.model(asked.extract), prompts=work.library)
 
 
-def _chain(asked: RunOptions, vlm: Model, llm: Model, prompts: PromptLibrary) -> Chain:
-    from askance import chains
-
-    context: Any = asked.context
-    mode: Any = asked.choose or "multi"
-    count = DEFAULT_COUNT if asked.count is None else asked.count
-    match asked.chain:
-        case "verbalize":
-            return chains.verbalize(vlm, llm, context=context or "T_V", prompts=prompts)
-        case "atypicality":
-            return chains.atypicality(vlm, llm, prompts=prompts)
-        case "explain" | "identify":
-            make = chains.explain if asked.chain == "explain" else chains.identify
-            return make(vlm, llm, context=context or "I", prompts=prompts)
-        case "action-reason":
-            return chains.action_reason(
-                vlm,
-                llm,
-                context=context or "T_V",
-                statement=asked.statement is not False,
-                mode=mode,
-                count=count,
-                prompts=prompts,
-            )
-        case "end-to-end":
-            return chains.end_to_end(
-                vlm,
-                llm,
-                context=context,
-                statement=bool(asked.statement),
-                mode=mode,
-                count=count,
-                step_by_step=bool(asked.step_by_step),
-                prompts=prompts,
-            )
-        case "ask":
-            return chains.ask(vlm, asked.question, prompts=prompts)
-        case "brainstorm":
-            return chains.brainstorm(vlm, llm, draws=asked.draws or 1, prompts=prompts)
-        case _:
-            return _installed(asked.chain)(vlm, llm, prompts=prompts)
+_ALWAYS_KEPT = ("context", "statement", "choose", "count", "step_by_step")
+"""Options that every run folder names, null where they are not given or are none of its chain."""
 
 
-def _installed(name: str) -> Callable[..., Chain]:
-    from askance.chains.catalog import installed_chain
-
-    make = installed_chain(name)
-    if make is None:
-        raise UsageError(
-            f"There is no chain {name!r}.",
-            hint=f"Choose one of {', '.join(CHAINS)}, or install the package that brings the chain.",
-        )
-    return make
-
-
-def _configuration(asked: RunOptions, chain: Chain, samples: PictureOptions, drawn: Drawn | None) -> JsonObject:
+def _configuration(
+    asked: RunOptions, chosen: ChosenChain, chain: Chain, samples: PictureOptions, *, drawn: Drawn | None
+) -> JsonObject:
     """Everything that decides the lines of a run folder, and how its pictures were drawn."""
     from askance.evals.picture_run import samples_form
 
     return {
         "chain": asked.chain,
-        "context": asked.context,
-        "statement": asked.statement,
-        "choose": None if asked.choose is None else asked.choose.value,
-        "count": asked.count,
-        "step_by_step": asked.step_by_step,
+        **dict.fromkeys(_ALWAYS_KEPT),
+        **chosen.kept,
         "models": [model.form() for model in chain.models],
         "prompts": {prompt.path.name: prompt.digest for node in chain.nodes for prompt in node.prompts_in_use},
         **({} if asked.question is None else {"question": asked.question}),
-        **({} if asked.draws is None else {"draws": asked.draws}),
         **({} if drawn is None else {"drawn": asdict(drawn)}),
         "samples": samples_form(samples),
     }

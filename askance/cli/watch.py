@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from askance.amounts import many
+from askance.amounts import many, shortened
 from askance.cli.options import AsJson, TaskPlace
 from askance.cli.process import SOME, Process
 from askance.cli.report import ImagesOption
@@ -221,5 +221,4 @@ def _state(status: RunStatus) -> str:
 
 def _line(text: str) -> str:
     """The first line of a text, as far as there is room for it."""
-    first = " ".join(text.split())
-    return first if len(first) <= 120 else f"{first[:119]}…"
+    return shortened(" ".join(text.split()), 120)

@@ -321,13 +321,14 @@ SpreadsheetValue: TypeAlias = "str | int | float | bool | None"
 
 _UNSEEN = (
     r"\s\x00-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
-    r"\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e01ef"
+    r"\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U00013430-\U0001343f\U00016fe4\U0001bca0-\U0001bca3\U0001d159"
+    r"\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
 """Blanks, controls and characters without a shape, some of which a spreadsheet takes away before it reads a cell."""
 _FORMULA = r"[=+\-@|%\uff1d\uff0b\uff0d\uff20]"
 _BEGINNING = re.compile(rf"[{_UNSEEN}]*{_FORMULA}|[\t\r\n]")
-"""The beginning of a text that some spreadsheet takes for a formula or a command, also after what
-nobody sees and in full-width characters."""
+"""The beginning of a text that some spreadsheet takes for a formula or a command, also after what nobody sees and in
+full-width characters."""
 _INSIDE = re.compile(rf"([;\t\r\n][{_UNSEEN}\"]*)(?={_FORMULA})")
 """Where a formula begins inside a text, if a spreadsheet separates cells at other characters than commas and ignores
 quotation marks."""

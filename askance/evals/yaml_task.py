@@ -14,13 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias, cast, get_args
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias, cast
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 from typing_extensions import override
 
-from askance.chains import Chain, Context, action_reason, ask, end_to_end, verbalize
-from askance.chains.catalog import installed_chain
+from askance.chains import Chain, Context, ask
+from askance.chains.named_chain import CHAINS, CHOOSING, NamedChain, find_chain
 from askance.data_table import HUB
 from askance.documents import read_yaml
 from askance.errors import UsageError
@@ -39,21 +39,26 @@ if TYPE_CHECKING:
 else:
     PromptLibrary = Any  # pydantic would look into it
 
-ChainName: TypeAlias = Literal["verbalize", "action-reason", "end-to-end", "ask"]
-CHAINS: tuple[ChainName, ...] = get_args(ChainName)
-
-TAKES: Mapping[ChainName, frozenset[str]] = {
-    "verbalize": frozenset({"context"}),
-    "action-reason": frozenset({"context", "statement", "choose", "count", "options", "first_option"}),
-    "end-to-end": frozenset({"context", "statement", "choose", "count", "options", "first_option", "step_by_step"}),
-    "ask": frozenset({"question", "labels", "several", "prompt"}),
-}
-"""By chain, the keys that a file may have beside those that are allowed for all chains."""
+TASK_CHAINS = ("verbalize", "action-reason", "end-to-end", "ask")
+"""The chains that ship of which a file can make a task."""
 
 
 def takes(chain: str) -> frozenset[str]:
-    """The keys that a file may have for a chain, beside those that are allowed for all chains."""
-    return TAKES.get(cast("ChainName", chain), frozenset({"options", "first_option"}))
+    """The keys that a file may have for a chain, beside those that are allowed for all chains.
+
+    Raises:
+        UsageError: an installed package brings the chain, and it cannot be loaded.
+    """
+    if chain == "ask":
+        return frozenset({"question", "labels", "several", "prompt"})
+    named = _find(chain)
+    own = () if named is None else named.option_names
+    return frozenset({*own, "options", "first_option"} if named is None or named.may_choose else own)
+
+
+def _find(chain: str) -> NamedChain | None:
+    """The chain of a name, if a file can make a task of it."""
+    return find_chain(chain) if chain in TASK_CHAINS or chain not in CHAINS else None
 
 
 _OF_ALL = frozenset({"name", "summary", "data", "columns", "chain", "score", "metrics", "labels"})
@@ -65,7 +70,7 @@ Flag: TypeAlias = Annotated[bool, Field(strict=True)]
 
 
 def _known(chain: str) -> str:
-    if chain not in CHAINS and installed_chain(chain) is None:
+    if _find(chain) is None:
         msg = "there is no such chain"
         raise ValueError(msg)
     return chain
@@ -75,7 +80,7 @@ AnyChain: TypeAlias = Annotated[
     str,
     Field(strict=True),
     AfterValidator(_known),
-    f"one of {', '.join(f'`{name}`' for name in CHAINS)}, or a chain that an installed package brings",
+    f"one of {', '.join(f'`{name}`' for name in TASK_CHAINS)}, or a chain that an installed package brings",
 ]
 
 
@@ -124,8 +129,8 @@ class Declaration(BaseModel):
         chain = content.get("chain")
         others = {*cls.model_fields} - _OF_ALL - (takes(chain) if isinstance(chain, str) else {*cls.model_fields})
         alien = [name for name in content if name in others]
-        if alien and (chain in CHAINS or installed_chain(str(chain)) is not None):
-            takers = ", ".join(f"`{each}`" for each in CHAINS if alien[0] in TAKES[each])
+        if alien and _find(str(chain)) is not None:
+            takers = ", ".join(f"`{each}`" for each in TASK_CHAINS if alien[0] in takes(each))
             raise UsageError(f"{where}: the chain `{chain}` takes no `{alien[0]}`.", hint=f"It goes with {takers}.")
         try:
             made = cls(**{name: value for name, value in content.items() if value is not None})
@@ -151,8 +156,8 @@ class Declaration(BaseModel):
 
     def _check(self, where: str) -> None:
         """Refuses values that do not go together."""
-        if self.chain in CHAINS:
-            self.check_score(chooses="choose" in takes(self.chain), where=where)
+        if self.chain in TASK_CHAINS:
+            self.check_score(chooses=self.chain in CHOOSING, where=where)
         if self.score == "labels" and not self.labels:
             raise UsageError(f"{where}: `labels` are missing.", hint="List the labels that there are.")
         if self.chain == "ask" and self.question is None and self.prompt is None:
@@ -270,37 +275,16 @@ class YamlTask(Task):
 
     def _chain(self) -> Chain:
         """The chain that the file declares."""
-        told, models, prompts = self.declaration, (self.vlm, self.llm), self.prompts
-        context = self.context or told.context
-        match told.chain:
-            case "verbalize":
-                return verbalize(*models, context=context or "T_V", prompts=prompts)
-            case "action-reason":
-                return action_reason(
-                    *models,
-                    context=context or "T_V",
-                    statement=told.statement is not False,
-                    mode=told.choose,
-                    count=told.count,
-                    prompts=prompts,
-                )
-            case "end-to-end":
-                return end_to_end(
-                    *models,
-                    context=context,
-                    statement=bool(told.statement),
-                    mode=told.choose,
-                    count=told.count,
-                    step_by_step=told.step_by_step,
-                    prompts=prompts,
-                )
-            case "ask":
-                return self._asking()
-            case _:
-                make = installed_chain(told.chain)
-                if make is None:
-                    raise UsageError(f"There is no chain {told.chain!r}.", hint="Install the package that brings it.")
-                return make(*models, prompts=prompts)
+        told = self.declaration
+        if told.chain == "ask":
+            return self._asking()
+        named = _find(told.chain)
+        if named is None:
+            raise UsageError(f"There is no chain {told.chain!r}.", hint="Install the package that brings it.")
+        given = {name: getattr(told, name) for name in named.option_names if name in told.model_fields_set}
+        if self.context is not None:
+            given["context"] = self.context
+        return named.with_options(given).make(self.vlm, self.llm, prompts=self.prompts)
 
     def _asking(self) -> Chain:
         told = self.declaration

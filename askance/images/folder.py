@@ -89,7 +89,7 @@ class PictureFolder:
         for file in sorted(self.path.glob("[!.]*")):
             with suppress(OSError):  # somebody else may take it out just now
                 found = file.lstat()
-                if S_ISREG(found.st_mode):
+                if _NAME.fullmatch(file.stem) and S_ISREG(found.st_mode):
                     yield KeptPicture(file, found.st_size, datetime.fromtimestamp(found.st_mtime, UTC))
 
     def take(self, other: PictureFolder) -> TakenPictures:
@@ -101,8 +101,6 @@ class PictureFolder:
         counts = Counter[str]()
         for each in other.kept():
             image = Image.from_path(each.file)
-            if not _NAME.fullmatch(each.file.stem):
-                continue
             if self._kept(each.file.stem) is not None:
                 counts["known"] += 1
             elif _suffix(image):

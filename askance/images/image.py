@@ -14,6 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import unquote, unquote_to_bytes, urlsplit
 
+from askance.amounts import shortened
 from askance.errors import BadImage
 from askance.images import fetch, pixels
 from askance.images.header import read_header
@@ -28,8 +29,6 @@ MAX_FILE = 512_000_000
 
 ImageSource: TypeAlias = "Image | Picture | Path | str | bytes | bytearray | memoryview"
 """What a picture is loaded from."""
-
-_LONGEST_LABEL = 200
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True, eq=False, repr=False)
@@ -86,12 +85,12 @@ class Image:
             if allow_urls:
                 return cls.from_url(text, name=name)
             raise BadImage(
-                f"The picture {_short(text)!r} is an address on the web, and those are fetched only when asked for.",
+                f"The picture {shortened(text)!r} is an address on the web, and those are fetched only when asked for.",
                 hint="Allow it with `allow_urls=True`, or save the picture and name the file.",
             )
         if "://" in text:
             raise BadImage(
-                f"The picture {_short(text)!r} has an address of the kind {scheme!r}, which is not fetched.",
+                f"The picture {shortened(text)!r} has an address of the kind {scheme!r}, which is not fetched.",
                 hint="Save the picture and name the file.",
             )
         return cls.from_path(text, name=name)
@@ -126,7 +125,7 @@ class Image:
         Raises:
             BadImage: no data URI, or one that is not well formed.
         """
-        with _errors_named(name or _short(uri, 40)):
+        with _errors_named(name or shortened(uri, 40)):
             return cls.from_bytes(_read_data_uri(uri), name=name)
 
     @classmethod
@@ -171,7 +170,7 @@ class Image:
         Raises:
             BadImage: an address that is refused or does not answer with a picture within the limits.
         """
-        with _errors_named(_short(url)):
+        with _errors_named(shortened(url)):
             data = fetch.fetch(url, max_bytes=max_bytes, timeout=timeout, resolve=resolve)
             read_header(data)
         return cls.from_bytes(data, name=name or PurePosixPath(unquote(urlsplit(url).path)).name or None)
@@ -267,7 +266,7 @@ class Image:
 
     @property
     def _label(self) -> str:
-        return _short(self._file or self.name)
+        return shortened(self._file or self.name)
 
     def __eq__(self, other: object) -> bool:
         return self.sha256 == other.sha256 if isinstance(other, Image) else NotImplemented
@@ -315,10 +314,6 @@ def _is_pillow(source: object) -> bool:
     """Whether `source` is a Pillow image; Pillow is not loaded, since whoever has such an image has loaded it."""
     module = sys.modules.get("PIL.Image")
     return module is not None and isinstance(source, module.Image)
-
-
-def _short(text: str, limit: int = _LONGEST_LABEL) -> str:
-    return text if len(text) <= limit else f"{text[:limit]}…"
 
 
 def _read_file(path: Path) -> bytes:

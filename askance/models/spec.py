@@ -144,7 +144,7 @@ def checked_endpoint(address: str) -> str:
             f"The address of {parts.hostname!r} carries a name, a password or a query.",
             hint="An address is recorded with each answer; put secrets into the environment (`key_variable`).",
         )
-    if not usable or any(mark.isspace() for mark in address):
+    if not usable or not address.isprintable() or any(mark.isspace() for mark in address):
         raise ConfigError(f"{address!r} is no address.", hint="Write it like http://localhost:8000/v1.")
     return address.rstrip("/")
 

@@ -15,6 +15,7 @@ from traceback import TracebackException
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit, urlunsplit
 
+from askance.amounts import shortened
 from askance.errors import (
     AskanceError,
     AuthError,
@@ -231,7 +232,7 @@ def one_line(text: str, *, limit: int = WORDS_LIMIT) -> str:
     """One line of `text` for a message: blanks folded, control characters escaped, cut to `limit` characters."""
     line = " ".join(text.split())
     line = "".join(mark if mark.isprintable() else mark.encode("unicode_escape").decode() for mark in line[: limit + 1])
-    return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
+    return shortened(line, limit)
 
 
 def status_of(cause: BaseException) -> int | None:
@@ -322,7 +323,7 @@ MESSAGES: dict[type[CallError], tuple[str, str | None]] = {
     ),
     Filtered: ("A content filter of {where} stopped the call{said}", None),
     ImagesRejected: ("The model {model!r} takes no images.", "Choose a vision-language model for --vlm."),
-    MalformedReply: ("{where} sent a reply that cannot be read{said}", None),
+    MalformedReply: ("{where} sent a reply that cannot be read{said}", "Check the server, and any proxy before it."),
     ModelError: ("{where} gives no answer{status}{said}", None),
     ModelNotFound: ("{where} does not know the model {model!r}.", "Check the model's name."),
     NotHttp: (
@@ -333,7 +334,7 @@ MESSAGES: dict[type[CallError], tuple[str, str | None]] = {
     Refused: ("The model {model!r} declined to answer{said}", None),
     ServerFault: ("{where} failed{status}{said}", "Try again later; the server's log may say more."),
     Truncated: ("{where} cut the answer off at the token limit.", "Raise the token limit."),
-    UnknownFinish: ("{where} sent a reply that may not be whole{said}", None),
+    UnknownFinish: ("{where} sent a reply that may not be whole{said}", "Check the server, and any proxy before it."),
     Unreachable: ("{where} cannot be reached{said}", "Check the address, the network and any proxy."),
 }
 """For each kind of error, its message and its hint."""

@@ -32,14 +32,15 @@ _THINKING = re.compile(
     r"<\|?(/?)(?:\w{1,20}:)?(?:think|thinking|thoughts?|reasoning|analysis|scratchpad|reflection)\|?>|[◁\[](/?)think[▷\]]",
     re.IGNORECASE,
 )
-_FINAL_CHANNEL = "<|channel|>final<|message|>"
+_CHANNEL = "<|channel|>"
+_FINAL_CHANNEL = f"{_CHANNEL}final<|message|>"
 _END_OF_TURN = re.compile(
     r"</s>|<\|(?:im_end|eot_id|eom_id|endoftext|end_of_text|end|end_of_turn|return|eos)\|>|<(?:end_of_turn|eos)>"
     r"|<\uff5cend\u2581of\u2581sentence\uff5c>|\[/INST\]",
     re.IGNORECASE,
 )
 _START_OF_TURN = re.compile(
-    r"\s*(?:(?:<s>|<bos>|<\|begin_of_text\|>|\[INST\])\s*)*"
+    r"\s*(?:(?:<s>|<bos>|<\|begin_of_text\|>|\[INST\])\s*)*(?:<\|start\|>assistant)?"
     r"(?:<(?:\|im_start\||start_of_turn)>\s*(?:assistant|model)?\s*\n|<\|start_header_id\|>\w*<\|end_header_id\|>)?"
     r"(?:\s*\**assistant\**\s*:\**(?=\s))?",
     re.IGNORECASE,
@@ -76,9 +77,9 @@ _TAG = re.compile(r"</?(?:b|i|u|em|strong|code|pre|span|p|div|ul|ol|li|h[1-6])>"
 def final_text(text: str) -> str:
     """The text of a reply after the model's thinking, up to the first mark that ends its turn.
 
-    It is empty where the thinking never ends.
+    It is empty where the thinking never ends. Any channel of a reply but the final one is thinking.
     """
-    text = text.rpartition(_FINAL_CHANNEL)[2]
+    text = text.rpartition(_FINAL_CHANNEL)[2].partition(_CHANNEL)[0]
     end = 0
     opened: int | None = None
     kept: list[str] = []
@@ -109,7 +110,7 @@ def strip_turn_end(text: str) -> str:
 
 def has_turn_marks(text: str) -> bool:
     """Whether a text holds marks of thinking or of turns: a reply that repeats such a text could be cut wrongly."""
-    return _THINKING.search(text) is not None or _END_OF_TURN.search(text) is not None or _FINAL_CHANNEL in text
+    return _THINKING.search(text) is not None or _END_OF_TURN.search(text) is not None or _CHANNEL in text
 
 
 def plain_text(text: str) -> str:

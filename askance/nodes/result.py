@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar, cast
 
+from askance.amounts import shortened
 from askance.chat import CallMeta, Outcome, Usage
 from askance.errors import CallError, Filtered, InvalidOutput, ModelError, Refused, Skipped, Truncated, UserCodeError
 
@@ -107,7 +108,7 @@ class Result(Generic[T_co]):
         from html import escape  # for notebooks alone: replays do without its tables
 
         said = str(self.value) if self.answered else self.reason or ""
-        shown = said if len(said) <= _SHOWN else f"{said[: _SHOWN - 1]}…"
+        shown = shortened(said, _SHOWN)
         return f"<p><code>{escape(self.outcome)}</code> <bdi>{escape(shown)}</bdi></p>"
 
     def unwrap(self) -> T_co:

@@ -95,13 +95,11 @@ def numbered(texts: Sequence[str]) -> str:
     if not _on_one_line(joined) or sanitize(joined) != joined:
         texts = [sanitize(oneline(text)) for text in texts]
     numbers = _NUMBERS if len(texts) <= len(_NUMBERS) else [f"{number}. " for number in range(1, len(texts) + 1)]
-    return "\n".join(map(add, numbers, map(sanitize, texts)))
+    return "\n".join(map(add, numbers, texts))
 
 
 def lettered(texts: Sequence[str]) -> str:
     """`texts` one to a line, each folded by `oneline`, sanitized and led by its letter from A: `A: …`.
-
-    Marks are broken up by `sanitize`.
 
     Raises:
         PromptError: there are more texts than letters.

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
 
+from askance.amounts import shortened
 from askance.errors import PromptError
 from askance.prompts.fence import replace_invisible, sanitize
 from askance.prompts.frontmatter import FrontMatter, Input, line_of, read_front_matter
@@ -230,7 +231,7 @@ class Prompt:
             if name in self.declared and name not in among
         ]
         wrong = [
-            f"`{name}` takes {_KINDS[declared.kind]}, not {_short_repr(given[name])}"
+            f"`{name}` takes {_KINDS[declared.kind]}, not {shortened(repr(given[name]), 60)}"
             for name, declared in among.items()
             if name in given and not _has_kind(declared.kind, given[name])
         ]
@@ -257,7 +258,7 @@ class Prompt:
             try:
                 values[name] = _parse_value(kind, text)
             except ValueError:
-                wrong.append(f"`{name}` takes {_KINDS[kind]}, not {_short_repr(text)}")
+                wrong.append(f"`{name}` takes {_KINDS[kind]}, not {shortened(repr(text), 60)}")
         if wrong:
             raise PromptError(
                 f"Prompt {self.name!r} cannot be rendered: {'; '.join(wrong)}.",
@@ -320,11 +321,6 @@ def _parse_value(kind: InputKind, text: str) -> InputValue:
         case "list":
             read: Any = json.loads(text) if text.lstrip().startswith("[") else text.splitlines()
             return tuple(str(item) for item in read)
-
-
-def _short_repr(value: object) -> str:
-    shown = repr(value)
-    return shown if len(shown) <= 60 else shown[:57] + "…"
 
 
 def read_prompt(

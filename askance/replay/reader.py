@@ -8,8 +8,8 @@ from pathlib import Path
 from threading import Lock
 
 from askance.errors import StoreError
+from askance.replay import database
 from askance.replay.database import (
-    BUSY_TIMEOUT,
     DATABASE,
     MAX_VALUE,
     check_file,
@@ -17,6 +17,7 @@ from askance.replay.database import (
     network_file_system,
     refuse_link,
 )
+from askance.replay.held_file import WAY_OUT, is_busy
 
 StoreRow = tuple[object, ...]
 
@@ -115,15 +116,24 @@ class StoreReader:
         self._connection, self._process = None, os.getpid()
 
     def _store_error(self, error: Exception) -> StoreError:
-        msg = f"The record store {str(self._folder)!r} cannot be read: {error}."
-        return StoreError(msg, hint="Name another folder with ASKANCE_STORE, or bring the records in from a cassette.")
+        held = isinstance(error, sqlite3.Error) and is_busy(error)
+        why = (
+            f"another process has held the file {str(self._folder / DATABASE)!r} for {database.BUSY_TIMEOUT:g} s"
+            if held
+            else str(error)
+        )
+        way_out = f"{WAY_OUT} name" if held else "Name"
+        return StoreError(
+            f"The record store {str(self._folder)!r} cannot be read: {why}.",
+            hint=f"{way_out} another folder with ASKANCE_STORE, or bring the records in from a cassette.",
+        )
 
 
 def _open(file: Path, how: str) -> sqlite3.Connection:
     connection = sqlite3.connect(
         f"{file.absolute().as_uri()}?{how}",
         uri=True,
-        timeout=BUSY_TIMEOUT,
+        timeout=database.BUSY_TIMEOUT,
         isolation_level=None,
         check_same_thread=False,
     )

@@ -149,7 +149,7 @@ class Index:
         self._store = store
         self._stores: dict[str, VectorStore] = {}
         self._whole = set[str]()
-        """The spaces whose vectors were counted."""
+        """The spaces whose vectors are known to be those of the texts."""
 
     # --- building ---
 
@@ -347,26 +347,36 @@ class Index:
         return self._stores[str(space)]
 
     async def whole_vectors(self, space: Space) -> VectorStore:
-        """As `vectors`, where none are missing: else a search would pass texts over in silence.
+        """As `vectors`, where they are those of the texts: else a search would pass texts over in silence.
 
         Raises:
             UsageError: as for `vectors`.
-            StoreError: as for `vectors`; or some are missing. Those of an own store are not counted: it takes long.
+            StoreError: as for `vectors`; or a text has none, or another text has one. An own store is not asked, since
+                that may take long.
         """
         store = await asyncio.to_thread(self.vectors, space)
         if space.store != "own" and str(space) not in self._whole:
-            wanted = await asyncio.to_thread(self._with_vector)
-            if (there := await store.count()) < wanted:
+            await asyncio.to_thread(lambda: self.entries)
+            lacking, others = await self._mismatch(store)
+            if lacking or others:
                 raise StoreError(
-                    f"The vectors of {space} in the index {self} lack {wanted - there:,} of {wanted:,} texts.",
-                    hint="Run the same build again, which makes what is missing.",
+                    f"The vectors of {space} in the index {self} {lacking or others}.",
+                    hint="Build the index again, in another folder."
+                    if others
+                    else "Run the same build again, which makes what is missing.",
                 )
             self._whole.add(str(space))
         return store
 
-    def _with_vector(self) -> int:
-        """How many entries have a vector: all but the blank ones."""
-        return sum(bool(entry.text.strip()) for entry in self.entries)
+    async def _mismatch(self, store: VectorStore) -> tuple[str, str]:
+        """What the vectors in a store lack, and what they have too much, in words; empty where they fit the texts."""
+        wanted = [entry.id for entry in self.entries if entry.text.strip()]
+        lacking = len(await store.lacking(wanted))
+        others = await store.count() - (len(wanted) - lacking)
+        return (
+            f"lack {lacking:,} of {len(wanted):,} texts" if lacking else "",
+            f"hold {others:,} of other texts" if others else "",
+        )
 
     @cached_property
     def bm25(self) -> Bm25:
@@ -418,9 +428,9 @@ class Index:
 
         Raises:
             UsageError: the vectors are in no file of ours.
-            StoreError: as for `entries` and `vectors`.
+            StoreError: as for `entries` and `whole_vectors`.
         """
-        store = self.vectors(space)
+        store = await self.whole_vectors(space)
         if not isinstance(store, ExactVectors):
             raise UsageError(
                 f"Near-twins are counted in files of vectors, and those of {space} are elsewhere.",
@@ -452,7 +462,6 @@ class Index:
             except StoreError as error:
                 yield str(error)
         try:
-            wanted = [entry.id for entry in self.entries if entry.text.strip()]
             self._open_bm25()
         except StoreError as error:
             yield str(error)
@@ -460,14 +469,11 @@ class Index:
         for space in self.spaces:
             try:
                 store = self.vectors(space)
-                lacking, count = run_sync(store.lacking(wanted)), run_sync(store.count())
+                mismatch = run_sync(self._mismatch(store))
             except (StoreError, UsageError) as error:
                 yield str(error)
                 continue
-            if lacking:
-                yield f"The vectors of {space} lack {len(lacking):,} of {len(wanted):,} texts."
-            if others := count - (len(wanted) - len(lacking)):
-                yield f"Among the vectors of {space} are {others:,} of other texts."
+            yield from (f"The vectors of {space} {each}." for each in mismatch if each)
             yield from getattr(store, "verify", tuple[str])()
 
     @property

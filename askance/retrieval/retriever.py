@@ -454,11 +454,15 @@ class IndexRetriever:
             else:
                 store = await self.index.whole_vectors(self._spaces[way][0])
                 scored = await store.search(await self._vectors(way, some), self.k, among)
-                if among is None and not any(scored):
+                if not any(scored) and self._has_text(among):
                     raise self._nothing(way)
             return await asyncio.to_thread(lambda: [self._named(each) for each in scored])
 
         return await self._records.get(self._forms({way: subjects}, among), make)
+
+    def _has_text(self, among: Collection[str] | None) -> bool:
+        """Whether one of the texts to choose from has a vector, which each search finds then; blank ones have none."""
+        return among is None or any(each.text.strip() for each in map(self.index.by_id.get, among) if each is not None)
 
     def _nothing(self, way: Way) -> StoreError:
         return StoreError(

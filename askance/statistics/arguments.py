@@ -32,25 +32,26 @@ def finite_array(values: Any) -> npt.NDArray[np.float64]:
     return numbers
 
 
-def check_counts(*counts: float) -> None:
+def check_counts(*counts: float, weighted: bool = False) -> None:
     """Refuses what is no count.
 
     Raises:
-        UsageError: one is not a whole number from 0.
+        UsageError: one is not a whole number from 0; of `weighted` samples, not a finite number from 0.
     """
     for count in counts:
-        if not (count >= 0 and count % 1 == 0):  # NaN and infinity fail one of the two
+        if not (0 <= count < math.inf and (weighted or count % 1 == 0)):  # NaN fails every comparison
             msg = f"{count!r} is no count."
-            raise UsageError(msg, hint="A count is a whole number from 0 upwards.")
+            kind = "finite" if weighted else "whole"
+            raise UsageError(msg, hint=f"A count is a {kind} number from 0 upwards.")
 
 
-def check_part(part: float, whole: float) -> None:
+def check_part(part: float, whole: float, *, weighted: bool = False) -> None:
     """Refuses two counts of which the first is not a part of the second.
 
     Raises:
-        UsageError: one is no count, or the first is the larger.
+        UsageError: one is no count, as `check_counts` says, or the first is the larger.
     """
-    check_counts(part, whole)
+    check_counts(part, whole, weighted=weighted)
     if part > whole:
         msg = f"{part!r} of {whole!r} is not a share."
         raise UsageError(msg, hint="Give two counts, the first no larger than the second.")

@@ -25,7 +25,7 @@ from askance.statistics.arguments import check_counts, check_part
 
 
 class LabelCounts(NamedTuple):
-    """How many samples have a label, were given it by the answers, or both."""
+    """How many samples have a label, were given it by the answers, or both; sums of weights where samples have some."""
 
     both: float
     true: float
@@ -41,7 +41,7 @@ def precision(counts: LabelCounts) -> float:
     """Of the samples that were given the label, the share that has it.
 
     Raises:
-        UsageError: the counts are none, or a part is larger than its whole.
+        UsageError: a count is negative, NaN or infinite, or a part is larger than its whole.
     """
     _check(counts)
     return _ratio(counts.both, counts.given)
@@ -51,7 +51,7 @@ def recall(counts: LabelCounts) -> float:
     """Of the samples that have the label, the share that was given it.
 
     Raises:
-        UsageError: the counts are none, or a part is larger than its whole.
+        UsageError: a count is negative, NaN or infinite, or a part is larger than its whole.
     """
     _check(counts)
     return _ratio(counts.both, counts.true)
@@ -61,7 +61,7 @@ def f1(counts: LabelCounts) -> float:
     """Harmonic mean of precision and recall.
 
     Raises:
-        UsageError: the counts are none, or a part is larger than its whole.
+        UsageError: a count is negative, NaN or infinite, or a part is larger than its whole.
     """
     _check(counts)
     return _ratio(2 * counts.both, counts.true + counts.given)
@@ -71,7 +71,7 @@ def roc_area(counts: LabelCounts) -> float:
     """Area under the ROC curve; NaN where all samples or none have the label.
 
     Raises:
-        UsageError: the counts are none, or a part is larger than its whole.
+        UsageError: a count is negative, NaN or infinite, or a part is larger than its whole.
     """
     _check_samples(counts)
     both, true, given, samples = counts
@@ -84,7 +84,7 @@ def average_precision(counts: LabelCounts) -> float:
     """Average precision, where the samples that were given the label rank before all others.
 
     Raises:
-        UsageError: the counts are none, or a part is larger than its whole.
+        UsageError: a count is negative, NaN or infinite, or a part is larger than its whole.
     """
     _check_samples(counts)
     both, true, _, samples = counts
@@ -108,17 +108,17 @@ def _check(counts: LabelCounts) -> None:
     """Refuses counts that are none, or of which a part is larger than its whole."""
     both, true, given, _ = counts
     # Figures are computed for thousands of resamples, so a single line tells sound counts; NaN and infinity fail it.
-    if 0 <= both <= true and both <= given and not (both % 1 or true % 1 or given % 1):
+    if 0 <= both <= true < math.inf and both <= given < math.inf:
         return
-    check_counts(true, given)
-    check_part(both, min(true, given))
+    check_counts(true, given, weighted=True)
+    check_part(both, min(true, given), weighted=True)
 
 
 def _check_samples(counts: LabelCounts) -> None:
     """Refuses counts that are none, or more than all samples."""
     _check(counts)
-    if not (counts.true <= counts.samples and counts.given <= counts.samples) or counts.samples % 1:
-        check_part(max(counts.true, counts.given), counts.samples)
+    if not max(counts.true, counts.given) <= counts.samples < math.inf:
+        check_part(max(counts.true, counts.given), counts.samples, weighted=True)
 
 
 def _ratio(above: float, below: float) -> float:

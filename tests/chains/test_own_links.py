@@ -7,10 +7,11 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import pytest
 from jsonschema import Draft202012Validator
+from pydantic import Field
 
 from askance.agents import Verbalizations, combine
 from askance.chains import (
@@ -39,7 +40,7 @@ from askance.evals.report import build_report, report_page
 from askance.evals.report.samples import detail_of
 from askance.models import Engine, Model, get_model
 from askance.replay import MemoryStore, Store
-from askance.tools import caption, unusual
+from askance.tools import caption, narration, unusual
 from tests.batch_client import QUICK, answer, lines_of
 from tests.batch_server import BatchServer
 from tests.cli.command import draw
@@ -71,15 +72,23 @@ def both(reading: Reading) -> Verbalizations:
     return Verbalizations(narration=reading.require(SCENE), unusual=said)
 
 
-def surprise(vlm: Any, llm: Any = None, *, prompts: Any = None, target: Link[str] = INFERENCE) -> Chain:
+def surprise(
+    vlm: Any,
+    llm: Any = None,
+    *,
+    scene: Annotated[Literal["caption", "narration"], Field(description="Which tool sees the scene.")] = "caption",
+    prompts: Any = None,
+    target: Link[str] = INFERENCE,
+) -> Chain:
     """The steps stand in another order than that in which they are asked."""
     see = get_model(vlm)
+    tool = caption if scene == "caption" else narration
     return Chain(
         "surprise",
         target=target,
         steps=[
             Step(link=target, node=combine(llm or see, prompts=prompts), needs=(SCENE, CLUE), subject=both),
-            Step(link=SCENE, node=caption(see, prompts=prompts), subject=picture),
+            Step(link=SCENE, node=tool(see, prompts=prompts), subject=picture),
             Step(link=CLUE, node=unusual(see, prompts=prompts), subject=picture),
         ],
         mode=see.mode,

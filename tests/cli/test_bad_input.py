@@ -79,7 +79,37 @@ USAGE = {
     ),
     "useless option": (
         ["run", "verbalize", "ads", "--vlm", "openai:gpt-4o", "--count", "2"],
-        said("`askance run verbalize` takes no --count.", "Leave it out, or run `action-reason` or `end-to-end`."),
+        said(
+            "`askance run verbalize` takes no --count.",
+            "Leave it out, or run `action-reason` or `end-to-end`; `verbalize` takes --context.",
+        ),
+    ),
+    "option of other chains, of none of its own": (
+        ["run", "atypicality", "ads", "--vlm", "openai:gpt-4o", "--no-statement"],
+        said(
+            "`askance run atypicality` takes no --no-statement.",
+            "Leave it out, or run `action-reason` or `end-to-end`; `atypicality` has no options of its own.",
+        ),
+    ),
+    "options for a chain that does not choose": (
+        ["run", "explain", "ads", "--vlm", "openai:gpt-4o", "--options", "options.txt"],
+        said("`askance run explain` takes no --options.", "Leave it out, or run `action-reason` or `end-to-end`."),
+    ),
+    "unknown chain": (
+        ["run", "verbalise", "ads", "--context", "IN"],
+        said(
+            "There is no chain 'verbalise'.",
+            "Choose one of verbalize, atypicality, action-reason, end-to-end, explain, identify, ask, brainstorm, or "
+            "install the package that brings the chain.",
+        ),
+    ),
+    "option of a chain without a chain": (
+        ["run", "--draws"],
+        said("No chain is named.", "--draws goes with `brainstorm`."),
+    ),
+    "neither multi nor single": (
+        ["run", "end-to-end", "ads", "--options", "options.txt", "--choose", "all"],
+        said("There is no mode 'all'.", "Choose one of single, multi."),
     ),
     "single and count": (
         ["run", "end-to-end", "ads", "--options", "options.txt", "--choose", "single", "--count", "2"],
@@ -232,7 +262,7 @@ def bomb() -> bytes:
 
 
 PICTURES = {
-    "text file": (b"hello", "The picture 'bad.jpg' holds no picture that is known here: "),
+    "text file": (b"hello", "The picture 'bad.jpg' holds no picture that is known here. Known are PNG, "),
     "zero bytes": (b"", "The picture 'bad.jpg' is empty."),
     "bomb": (bomb(), "The picture 'bad.jpg' has 60000×60000 pixels, more than 50 million."),
 }

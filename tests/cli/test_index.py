@@ -384,9 +384,20 @@ def test_a_mistyped_name_of_a_picture_is_not_searched_for(askance: Command, inde
     assert mistyped.code == 2
     assert mistyped.err == (
         "askance: There is no picture 'photo.jgp'.\n"
-        "  → Nearest: 'photo.jpg'. A blank behind it searches for the words: 'photo.jgp '.\n"
+        "  → Nearest: 'photo.jpg'. A blank behind the name searches for the words.\n"
     )
     assert [done.code for done in words] == [0, 0, 0]
+
+
+@pytest.mark.parametrize("query", ["cup.jgp", "there/cup.jepg", "cup.heic", "PHOTO.JGP"])
+def test_a_name_that_can_only_be_that_of_a_picture_is_not_searched_for(
+    askance: Command, index: str, own_place: Path, query: str
+) -> None:
+    draw(own_place, "photo.jpg")
+    done = askance("index", "search", index, query)
+
+    assert (done.code, done.err.splitlines()[0]) == (2, f"askance: There is no picture {query!r}.")
+    assert ("Nearest: 'photo.jpg'." in done.err) == (query == "PHOTO.JGP")
 
 
 def test_a_file_is_a_picture_whatever_its_ending(askance: Command, index: str, own_place: Path) -> None:

@@ -87,3 +87,15 @@ def test_nothing_is_written_through_a_link(askance: Command, own_place: Path) ->
     )
     assert [*(own_place / "precious").iterdir()] == []
     assert [each.name for each in (own_place / "new").iterdir()] == ["pictures"]
+
+
+def test_where_a_folder_below_is_a_file_nothing_is_written(askance: Command, own_place: Path) -> None:
+    (own_place / "new").mkdir()
+    (own_place / "new" / "pictures").write_text("x")
+    done = askance("init", "new")
+
+    assert (done.code, done.err) == (
+        2,
+        "askance: 'new/pictures' is no folder.\n  → Take it away, or name another folder.\n",
+    )
+    assert [each.name for each in (own_place / "new").iterdir()] == ["pictures"]

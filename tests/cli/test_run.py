@@ -133,6 +133,30 @@ def test_a_chain_of_an_installed_package_is_run(
     assert (refused.code, "`askance run surprise` takes no --context" in refused.err) == (2, True)
 
 
+@pytest.mark.usefixtures("installed")
+def test_a_chain_of_an_installed_package_has_options(
+    askance: Command, endpoint: FakeEndpoint, vlm: str, ads: list[str]
+) -> None:
+    command = ["run", "--scene", "narration", "surprise", ads[0], "--vlm", vlm, "--json"]
+    done = askance(*command, "--out", "run")
+    again = askance(*command, "--replay")
+    resumed = askance(*command, "--out", "run")
+    other = askance("run", "surprise", ads[0], "--vlm", vlm, "--out", "run")
+    unknown = askance(*command[:2], "ocr", *command[3:])
+    alien = askance("run", "verbalize", ads[0], "--vlm", vlm, "--scene", "caption")
+    shown = " ".join(askance("run", "surprise", "--help").out.split())
+    listed = askance("run", "--help").out
+
+    assert sorted(map(link_of, endpoint.requests)) == ["combine", "narration", "probe", "unusual"]
+    assert (done.code, again.stable, resumed.stable) == (0, done.stable, done.stable)
+    assert json.loads(Path("run/run.json").read_text(encoding="utf-8"))["configuration"]["scene"] == "narration"
+    assert (other.code, "'scene' ('narration', now none)" in other.err) == (2, True)
+    assert unknown.err == "askance: There is no scene 'ocr'.\n  → Choose one of caption, narration.\n"
+    assert "run `surprise`; `verbalize` takes --context." in alien.err
+    assert "Options: --scene <caption|narration> Which tool sees the scene. By default caption." in shown
+    assert "\n  surprise       --scene\n" in listed
+
+
 def test_seven_calls_an_image_and_the_probe_once(
     askance: Command, endpoint: FakeEndpoint, vlm: str, ads: list[str], options: str
 ) -> None:
@@ -358,10 +382,10 @@ def test_the_picture_is_sent_as_it_is_by_the_original_policy(
     assert (len(sent), sent[0] == source, sent[1] == source) == (2, True, False)
 
 
-def test_the_protocol_of_the_paper_sends_no_schema(
-    askance: Command, endpoint: FakeEndpoint, vlm: str, ads: list[str]
-) -> None:
-    done = askance("run", "verbalize", ads[0], "--vlm", vlm, "--protocol", "paper", "--json")
+def test_the_protocol_of_the_paper_sends_no_schema(askance: Command, ads: list[str]) -> None:
+    with FakeEndpoint(lambda _: "cup, wall") as endpoint:
+        model = f"openai:fake-model@{endpoint.url}"
+        done = askance("run", "verbalize", ads[0], "--vlm", model, "--protocol", "paper", "--json")
 
     assert (done.code, len(endpoint.requests)) == (0, 5)
     assert {line["rung"] for line in done.lines[0]["links"].values()} == {"paper"}

@@ -194,7 +194,9 @@ def test_no_markup_of_a_label_counts(label: str) -> None:
     ]
 
 
-@pytest.mark.parametrize("blank", ["\ufeff", " \u200b", "\u2060 ", "\u202e", "\x01", "\u00ad", "\ufe0f", "\u2800"])
+@pytest.mark.parametrize(
+    "blank", ["\ufeff", " \u200b", "\u2060 ", "\u202e", "\x01", "\u00ad", "\ufe0f", "\u2800", "\U0001bca0"]
+)
 def test_a_formula_behind_characters_that_nobody_sees_is_dead(blank: str) -> None:
     assert spreadsheet_cell(f"{blank}=1+1") == f"'{blank}=1+1"
     assert spreadsheet_cell(f"a;{blank}=1+1") == f"a;{blank}'=1+1"

@@ -402,6 +402,7 @@ BAD_FILES = {
     ),
     "no chain": ("score: choice\n", "`chain` is missing. It is one of `verbalize`, `action-reason`"),
     "unknown chain": ("chain: guess\nscore: none\n", "`chain` is one of `verbalize`, .*, not 'guess'"),
+    "chain of no task": ("chain: explain\nscore: none\n", "`chain` is one of `verbalize`, .*, not 'explain'"),
     "of another chain": ("chain: verbalize\nscore: none\ncount: 2\n", "the chain `verbalize` takes no `count`"),
     "unfit scoring": ("chain: verbalize\nscore: choice\n", "`choice` does not score what the chain `verbalize` gives"),
     "unfit chain": ("chain: end-to-end\nscore: exact\n", "`exact` does not score what the chain `end-to-end` gives"),

@@ -17,8 +17,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from tests.evals.pittads.test_grid import figures_of, grid_runner
-from tests.golden import commands, keys, state
+from tests.golden import commands, keys, state, tasks
 from tests.golden.comparison import DIGESTS, FILES, digests, text_of
+from tests.golden.task_worlds import WORLDS
 
 
 def grid_figures() -> str:
@@ -38,6 +39,16 @@ TEXTS: Mapping[str, Callable[[], str]] = {
 """By file, what writes it."""
 
 
+def write_tasks() -> None:
+    """Writes what each packaged task is with each set of its options."""
+    for suite, make in WORLDS.items():
+        with TemporaryDirectory() as place:
+            world = make(Path(place))
+            for name in tasks.CASES:
+                if name.startswith(f"{suite}/"):
+                    (FILES / tasks.file_of(name)).write_text(tasks.outcomes(name, world), encoding="utf-8")
+
+
 def write_state() -> None:
     """Writes what users have on their disks."""
     state.write()
@@ -51,11 +62,12 @@ def write_state() -> None:
 
 
 def main(names: list[str]) -> None:
-    """Writes the files of these names, `state` for what is on the disk, and the digests of all."""
-    unknown = {*names} - {*TEXTS, "state"}
+    """Writes the files of these names, `state` for what is on the disk, `tasks` for tasks, and the digests of all."""
+    several = {"state": write_state, "tasks": write_tasks}
+    unknown = {*names} - {*TEXTS, *several}
     if unknown:
-        sys.exit(f"No golden file is called {min(unknown)!r}. There are state, {', '.join(TEXTS)}.")
-    for name, make in {"state": write_state, **TEXTS}.items():
+        sys.exit(f"No golden file is called {min(unknown)!r}. There are {', '.join([*several, *TEXTS])}.")
+    for name, make in {**several, **TEXTS}.items():
         if names and name not in names:
             continue
         with TemporaryDirectory() as place, chdir(place):

@@ -116,3 +116,13 @@ def test_a_file_with_other_bytes_than_its_name_says_is_written_anew(tmp_path: Pa
     folder.of_bytes(b"picture").write_bytes(b"forged!")
 
     assert folder.of_bytes(b"picture").read_bytes() == b"picture"
+
+
+def test_a_file_of_another_name_is_none_of_its_pictures(tmp_path: Path) -> None:
+    folder = PictureFolder(tmp_path)
+    draw(tmp_path, "mine.png")
+    kept = folder.of_bytes(b"picture")
+
+    assert [each.file for each in folder.kept()] == [kept]
+    folder.remove(folder.kept())
+    assert (tmp_path / "mine.png").is_file()

@@ -44,6 +44,7 @@ BAD = {
     "openai:@http://h/v1": f"The spec 'openai:@http://h/v1' names no model. Write {HOW}.",
     "openai:m@http://": "'http://' is no address. Write it like http://localhost:8000/v1.",
     "openai:m@https:///v1": "'https:///v1' is no address. Write it like http://localhost:8000/v1.",
+    "openai:m@http://h\x7f/v1": "'http://h\\x7f/v1' is no address. Write it like http://localhost:8000/v1.",
     "openai:m@http://h:port": "'http://h:port' is no address. Write it like http://localhost:8000/v1.",
     "openai:m@http://user:pass@h/v1": SECRETS,
     "openai:m@http://h/v1?key=marker": SECRETS,

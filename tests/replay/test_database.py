@@ -443,3 +443,18 @@ def test_a_file_that_another_process_holds_is_waited_for_once(
         f"{str(folder / DATABASE)!r} for 0.1 s. End that process (on most systems `fuser FILE` names it), or name "
         "another folder with ASKANCE_STORE."
     )
+
+
+def test_a_file_that_another_process_lets_nobody_read_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(database, "BUSY_TIMEOUT", 0.1)
+    with closing(sqlite3.connect(folder / DATABASE, isolation_level=None)) as other:
+        other.execute("PRAGMA locking_mode = EXCLUSIVE")
+        other.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(StoreError) as caught:
+            Store.open(folder, read_only=True)
+
+    assert str(caught.value) == (
+        f"The record store {str(folder)!r} cannot be read: another process has held the file "
+        f"{str(folder / DATABASE)!r} for 0.1 s. End that process (on most systems `fuser FILE` names it), or name "
+        "another folder with ASKANCE_STORE, or bring the records in from a cassette."
+    )

@@ -7,6 +7,7 @@ import os
 import random
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import time
@@ -14,6 +15,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from zlib import crc32
 
 import pytest
 
@@ -599,8 +601,8 @@ async def test_vectors_of_other_texts_are_refused(folder: Path, tmp_path: Path) 
 
     said = " ".join(Index.open(folder).verify())
     assert "was changed since the index was built" in said
-    assert "lack 1 of 20 texts. Among the vectors of" in said
-    assert "are 1 of other texts" in said
+    assert "lack 1 of 20 texts. The vectors of" in said
+    assert "hold 1 of other texts" in said
     with pytest.raises(StoreError, match="was changed since the index was built"):
         await build(folder)
     (folder / "index.json").unlink()
@@ -614,12 +616,10 @@ async def test_vectors_of_other_texts_are_refused(folder: Path, tmp_path: Path) 
         await build(tmp_path / "own too", store=table)
 
 
-async def test_vectors_of_half_of_the_texts_are_not_searched(folder: Path, tmp_path: Path) -> None:
-    """The size and digest in `index.json` may be those of half a file: a stranger writes both."""
-    await build(folder)
+def _rewrite_vectors(folder: Path, change: Callable[[bytes], bytes]) -> None:
+    """Changes the file of vectors, and writes its size and digest into `index.json`: a stranger writes both."""
     (file,) = (folder / "vectors").glob("*.rows")
-    step = 36 + 2 * SIZE
-    file.write_bytes(file.read_bytes()[: -10 * step])
+    file.write_bytes(change(file.read_bytes()))
     form = json.loads((folder / "index.json").read_bytes())
     form["files"][f"vectors/{file.name}"] = {
         "bytes": file.stat().st_size,
@@ -627,12 +627,34 @@ async def test_vectors_of_half_of_the_texts_are_not_searched(folder: Path, tmp_p
     }
     (folder / "index.json").write_text(json.dumps(form))
 
+
+async def test_vectors_of_half_of_the_texts_are_not_searched(folder: Path) -> None:
+    await build(folder)
+    _rewrite_vectors(folder, lambda content: content[: -10 * (36 + 2 * SIZE)])
+    index = Index.open(folder)
+
+    with pytest.raises(StoreError, match="lack 10 of 20 texts"):
+        await index.near_twins(index.space())
     with pytest.raises(StoreError) as caught:
         await retriever(folder, how="dense", embedder=embedder(), engine=engine()).search("buy")
     assert str(caught.value) == (
         f'The vectors of {{"model": {{"name": "one"}}}} in the index {str(folder)!r} lack 10 of 20 texts. '
         "Run the same build again, which makes what is missing."
     )
+
+
+async def test_vectors_under_other_ids_are_not_counted_as_those_of_the_texts(folder: Path) -> None:
+    def renamed(content: bytes) -> bytes:
+        step = 36 + 2 * SIZE
+        kept, last = content[:-step], content[-step:]
+        key = last[:20] + b"\1" * 12  # the same beginning, by which entries are named
+        return kept + key + struct.pack("<I", crc32(last[36:], crc32(key))) + last[36:]
+
+    await build(folder)
+    _rewrite_vectors(folder, renamed)
+
+    with pytest.raises(StoreError, match=r"lack 1 of 20 texts\. Build the index again, in another folder\."):
+        await retriever(folder, how="dense", embedder=embedder(), engine=engine()).search("buy")
 
 
 async def test_a_table_of_vectors_that_is_gone_is_missed(folder: Path) -> None:
@@ -650,8 +672,11 @@ async def test_an_own_store_that_lost_its_vectors_is_missed(folder: Path) -> Non
     table.rows.clear()
     index = Index.open(folder, store=table)
 
-    with pytest.raises(StoreError, match=r"The store with the vectors of .* found nothing at all among 20 texts\."):
-        await retriever(index, how="dense", embedder=embedder(), engine=engine()).search("buy")
+    found = retriever(index, how="dense", embedder=embedder(), engine=engine())
+
+    for among in (None, [index.entries[3].id]):
+        with pytest.raises(StoreError, match=r"The store with the vectors of .* found nothing at all among 20 texts\."):
+            await found.search("buy", among=among)
 
 
 async def test_changed_words_are_no_words(folder: Path) -> None:

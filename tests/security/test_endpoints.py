@@ -351,7 +351,7 @@ async def test_a_reply_that_fills_a_prompt_is_the_outcome_of_its_own_link() -> N
         return "**" * 480_000 + "a" if of_long else "Answer: 1"
 
     chain = action_reason(model_of(ScriptedModel(reply), protocol="paper"))
-    sources = [{"image": each, "options": OPTIONS} for each in (long, picture(8))]
+    sources = [{"image": each, "options": OPTIONS, "objects": ["bottle"]} for each in (long, picture(8))]
     first, second = [reading async for reading in chain.read_all(sources)]
 
     ended = {name: result.outcome for name, result in first.links.items()}

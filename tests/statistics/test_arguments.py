@@ -58,11 +58,6 @@ COUNTS: dict[str, Callable[[Any], object]] = {
     "draws of swaps": lambda odd: s.swap_test(lambda rows: float(sum(rows)), [0.0, 1.0], [1.0, 1.0], seed=1, draws=odd),
     "draws of groups": lambda odd: s.outcomes_by_group([True, False], [["a"], ["b"]], seed=1, draws=odd),
     "clusters": lambda odd: s.linkage_clusters([np.ones(2, np.float16)] * 3, odd),
-    "labels, both": lambda odd: s.precision(bare((odd, 2, 4, 10))),
-    "labels, true": lambda odd: s.recall(bare((1, odd, 4, 10))),
-    "labels, given": lambda odd: s.f1(bare((1, 2, odd, 10))),
-    "labels, samples": lambda odd: s.roc_area(bare((1, 2, 4, odd))),
-    "labels, all samples": lambda odd: s.average_precision(bare((1, 2, 4, odd))),
 }
 
 
@@ -75,6 +70,28 @@ def _card(odd: Any) -> s.Confusion:
 def test_what_is_no_whole_number_is_no_count(function: Callable[[Any], object], odd: float) -> None:
     with pytest.raises(UsageError, match=rf"^{odd!r}(\.0)? is no count.* whole number"):
         function(odd)
+
+
+WEIGHTED: dict[str, Callable[[Any], object]] = {
+    "both": lambda odd: s.precision(bare((odd, 2, 4, 10))),
+    "true": lambda odd: s.recall(bare((1, odd, 4, 10))),
+    "given": lambda odd: s.f1(bare((1, 2, odd, 10))),
+    "samples": lambda odd: s.roc_area(bare((1, 2, 4, odd))),
+    "all samples": lambda odd: s.average_precision(bare((1, 2, 4, odd))),
+}
+
+
+@pytest.mark.parametrize("odd", [NAN, INF, -1])
+@pytest.mark.parametrize("function", WEIGHTED.values(), ids=WEIGHTED)
+def test_counts_of_a_label_are_finite(function: Callable[[Any], object], odd: float) -> None:
+    with pytest.raises(UsageError, match=rf"^{odd!r} is no count.* finite number"):
+        function(odd)
+
+
+@pytest.mark.parametrize("figure", [s.precision, s.recall, s.f1, s.roc_area, s.average_precision])
+def test_figures_of_labels_do_not_depend_on_the_unit_of_weight(figure: s.LabelFigure) -> None:
+    """Samples may have weights, such as those of an interval where all samples agree."""
+    assert figure(s.LabelCounts(0.25, 0.5, 1, 2.5)) == pytest.approx(figure(TWO))
 
 
 def test_whole_counts_of_any_type_are_taken() -> None:

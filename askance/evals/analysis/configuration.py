@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
+from askance.amounts import shortened
 from askance.evals.run_configuration import ConfigurationDifference, configuration_differences
 from askance.evals.tables import NONE
 from askance.prompts.word_diff import Stretch, excerpt, word_diff
@@ -131,4 +132,4 @@ def _shown(value: Any) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     if _DIGEST.fullmatch(text):
         return text[:12]
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
+    return shortened(text, LONGEST)

@@ -23,6 +23,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Literal
 
 from askance import __version__
+from askance.amounts import shortened
 from askance.documents import Archive, UnreadableDocument, parse_json, schema_violation
 from askance.errors import StoreError, UsageError
 from askance.evals.completeness import check_whole, unused_records
@@ -236,7 +237,7 @@ def _unpacked(file: Archive, folder: Path, path: Path) -> tuple[bytes, bytes | N
         most = MOST_BYTES_OF.get(name.partition("/")[0], MOST_BYTES_OF_TEXT)
         if size > most:
             raise UsageError(
-                f"The pack {str(path)!r} holds {_short(name)!r} with {size / 1e6:,.0f} MB, more than the "
+                f"The pack {str(path)!r} holds {shortened(name, 80)!r} with {size / 1e6:,.0f} MB, more than the "
                 f"{most / 1e6:,.0f} MB that it may have.",
                 hint="No pack of askance's has such a file: get it anew from whoever made it.",
             )
@@ -267,26 +268,22 @@ def _manifest(content: bytes, path: Path) -> Mapping[str, Any]:
     odd = next((name for name in form["files"] if not _SHAPE.fullmatch(name)), None)
     if odd is not None:
         raise UsageError(
-            f"The manifest of the pack {str(path)!r} names files that no pack has, such as {_short(odd)!r}.",
+            f"The manifest of the pack {str(path)!r} names files that no pack has, such as {shortened(odd, 80)!r}.",
             hint="Get it anew from whoever made it.",
         )
     for name, digest in form["files"].items():
         if name.startswith("images/") and name != f"images/{digest}":
             raise UsageError(
-                f"The pack {str(path)!r} was changed: {_short(name)!r} is another picture than its name says.",
+                f"The pack {str(path)!r} was changed: {shortened(name, 80)!r} is another picture than its name says.",
                 hint="Get it anew from whoever made it.",
             )
     for run in form["runs"]:
         if f"runs/{run}/{DESCRIPTION}" not in form["files"]:
             raise UsageError(
-                f"The manifest of the pack {str(path)!r} names the run {_short(run)!r}, which is not in it.",
+                f"The manifest of the pack {str(path)!r} names the run {shortened(run, 80)!r}, which is not in it.",
                 hint="Get it anew from whoever made it.",
             )
     return form
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= 80 else f"{text[:80]}…"
 
 
 def _unpack(file: Archive, digests: Mapping[str, str], *, folder: Path, path: Path) -> None:
@@ -294,7 +291,7 @@ def _unpack(file: Archive, digests: Mapping[str, str], *, folder: Path, path: Pa
     if there != set(digests):
         odd = min(there.symmetric_difference(digests))
         raise UsageError(
-            f"The pack {str(path)!r} was changed: its manifest and its files differ in {_short(odd)!r}.",
+            f"The pack {str(path)!r} was changed: its manifest and its files differ in {shortened(odd, 80)!r}.",
             hint="Get it anew from whoever made it.",
         )
     for name, expected in digests.items():

@@ -5,7 +5,6 @@ Labels say whether a candidate means the same as a reference, votes which of two
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 import re
@@ -15,6 +14,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
+from askance.data_table import csv_fields
 from askance.errors import BadData
 from askance.evals.suite.files import read_bytes, read_json
 
@@ -128,23 +128,17 @@ def _listed_objects(file: Path, hint: str) -> Iterator[_PlacedRow]:
 
 
 def _records(text: str, file: Path) -> Iterator[_PlacedRow]:
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
-    try:
-        names = [name.strip().lower() for name in next(reader, ())]
-        for cells in reader:
-            if not any(cell.strip() for cell in cells):
-                continue
-            if len(cells) != len(names):
-                raise BadData(
-                    f"Line {reader.line_num} of {str(file)!r} has {len(cells)} cells, and the header {len(names)}.",
-                    hint='Put texts that hold commas or line breaks into quotes: "…".',
-                )
-            yield f"line {reader.line_num} of {str(file)!r}", dict(zip(names, cells, strict=True))
-    except csv.Error as error:
-        raise BadData(
-            f"Line {reader.line_num} of {str(file)!r} is no CSV: {error}.",
-            hint="Check its quotes, and those of the lines before.",
-        ) from error
+    fields = csv_fields(io.StringIO(text, newline=""), str(file), strict=True)
+    names = [name.strip().lower() for name in next(fields, (0, list[str]()))[1]]
+    for line, cells in fields:
+        if not any(cell.strip() for cell in cells):
+            continue
+        if len(cells) != len(names):
+            raise BadData(
+                f"Line {line} of {str(file)!r} has {len(cells)} cells, and the header {len(names)}.",
+                hint='Put texts that hold commas or line breaks into quotes: "…".',
+            )
+        yield f"line {line} of {str(file)!r}", dict(zip(names, cells, strict=True))
 
 
 def _label(row: Mapping[str, Any], where: str) -> Label:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from askance import statistics
 from askance.agents import Preference
-from askance.amounts import many
+from askance.amounts import first_few, many
 from askance.chains import Planner
 from askance.chat import key_of
 from askance.concurrency import map_in_order
@@ -334,10 +334,9 @@ def votes_by_pair(
     known = {pair.id: pair for pair in pairs.pairs}
     unknown = [name for name in votes.rows if name not in known and name not in {*pairs.left_out}]
     if unknown:
-        named = ", ".join(map(repr, unknown[:NAMED]))
-        are, more = "is" if len(unknown) == 1 else "are", " …" if len(unknown) > NAMED else ""
+        are, named = "is" if len(unknown) == 1 else "are", first_few([*map(repr, unknown)], NAMED)
         raise BadData(
-            f"{many(len(unknown), 'id')} of the votes in {votes.name!r} {are} of no pair: {named}{more}",
+            f"{many(len(unknown), 'id')} of the votes in {votes.name!r} {are} of no pair: {named}",
             hint=f"Ids are such as {', '.join(repr(pair.id) for pair in pairs.pairs[:3])}; `--json` lists all pairs.",
         )
     for name, row in votes.rows.items():

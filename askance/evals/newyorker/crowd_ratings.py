@@ -27,6 +27,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from askance.agents.negatives import normal
+from askance.amounts import first_few
 from askance.data_table import DataRow, open_data_table
 from askance.errors import BadData
 from askance.evals.suite.files import files_below, read_bytes, read_text
@@ -235,7 +236,7 @@ def _table(path: Path, contest: int) -> Iterator[tuple[str, CrowdVotes | None | 
     if "caption" not in table.columns:
         raise BadData(
             f"The file {str(path)!r} has no column 'caption'.",
-            hint=f"It has {', '.join(map(repr, table.columns[:20]))}. A list without a header is saved as "
+            hint=f"It has {first_few([*map(repr, table.columns)], 20)}. A list without a header is saved as "
             f"{path.with_suffix('.txt').name!r}.",
         )
     schema = next((schema for schema in _COLUMNS if {*schema.values()} <= {*table.columns}), None)

@@ -15,6 +15,7 @@ several of these.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -242,7 +243,16 @@ def _is_beside(file: DataFile, name: str) -> bool:
     """Whether a name is that of a file beside `file`, and no link that leads elsewhere."""
     if name in {"", ".."} or PurePosixPath(name).name != name or "\\" in name or "\0" in name:
         return False
+    try:
+        if len(os.fsencode(name)) > _LONGEST_NAME:
+            return False
+    except UnicodeEncodeError:  # half of a surrogate pair
+        return False
     return bool(file.member) or file.path.with_name(name).resolve().parent == file.path.parent.resolve()
+
+
+_LONGEST_NAME = 255
+"""Most bytes of the name of a file on the usual file systems."""
 
 
 def _beside(file: DataFile, name: str) -> Image | None:

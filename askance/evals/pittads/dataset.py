@@ -9,7 +9,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar, get_args
 
-from askance.amounts import many
+from askance.amounts import first_few, many
 from askance.errors import BadData, UsageError
 from askance.evals.pittads.annotations import (
     Annotations,
@@ -361,7 +361,7 @@ class PittAds:
         """
         found = select(self.contents, self._which, self._listed)
         if found.unknown:
-            shown = ", ".join(map(repr, found.unknown[:SHOWN])) + (" …" if len(found.unknown) > SHOWN else "")
+            shown = first_few([*map(repr, found.unknown)], SHOWN)
             raise BadData(
                 f"{len(found.unknown):,} of the {len(self._listed or ()):,} listed images match nothing in "
                 f"{str(self.folder)!r}: {shown}.",

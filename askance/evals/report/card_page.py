@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from askance.amounts import shortened
 from askance.documents import schema_violation
 from askance.evals.report.elements import SHARES, Dot, Field, Intervals, Plot, Scale, Sortable, interval_field
 from askance.evals.report.html import block, document
@@ -234,13 +235,13 @@ def disagreements(card: JudgeCard, labels: Labels | None = None) -> Sortable | N
 
 
 def _disagreement(place: int, pair: JudgedPair, label: Label | None) -> list[Field]:
-    question = f"{_text(label.question)} · " if label is not None and label.question else ""
+    question = f"{shortened(label.question, _LONGEST)} · " if label is not None and label.question else ""
     return [
         pair.id or str(place + 1),
-        NONE if label is None else f"{question}{_text(label.reference)}",
-        f"sha256 {pair.candidate[:12]}" if label is None else _text(label.candidate),
+        NONE if label is None else f"{question}{shortened(label.reference, _LONGEST)}",
+        f"sha256 {pair.candidate[:12]}" if label is None else shortened(label.candidate, _LONGEST),
         _told(str(pair.truth).lower(), [None if vote is None else str(vote).lower() for vote in pair.votes]),
-        _told(pair.verdict or f"unscored: {_text(pair.reason)}", pair.members or pair.verdicts),
+        _told(pair.verdict or f"unscored: {shortened(pair.reason, _LONGEST)}", pair.members or pair.verdicts),
     ]
 
 
@@ -248,10 +249,6 @@ def _told(verdict: str, votes: Sequence[str | None]) -> str:
     """A verdict, and how many of several votes it has."""
     agreed = sum(vote == verdict for vote in votes)
     return f"{verdict} ({agreed:,} of {len(votes):,})" if len(votes) > 1 else verdict
-
-
-def _text(text: str) -> str:
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 
 def _figures(card: JudgeCard) -> Sortable:

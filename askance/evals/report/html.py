@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import quote, urlencode
 from zlib import compress
 
-from askance.amounts import many
+from askance.amounts import many, shortened
 from askance.errors import UsageError
 from askance.evals.run_folder import writing_to
 from askance.evals.tables import shown_value
@@ -71,10 +71,6 @@ def _plain(value: object) -> str:
     return printable(str(value))
 
 
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[: most - 1]}…"
-
-
 def _value(value: float | None, percent: bool) -> str:  # noqa: FBT001  # a filter takes it by its place
     return shown_value(value, percent=percent)
 
@@ -88,7 +84,7 @@ def address(parts: Mapping[str, str | int]) -> str:
 
 _FILTERS: Mapping[str, Callable[..., Any]] = {
     "address": address,
-    "cut": _cut,
+    "cut": shortened,
     "grouped": "{:,}".format,
     "many": many,
     "plain": _plain,

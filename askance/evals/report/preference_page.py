@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from askance.amounts import many
+from askance.amounts import many, shortened
 from askance.evals.analysis.compare import shown_p
 from askance.evals.judges.rates import NEAR
 from askance.evals.report.elements import SHARES, Bars, Dot, Field, Intervals, Plot, Sortable
@@ -257,6 +257,4 @@ def _said(value: PreferenceValue | None, *, flipped: bool = False) -> str:
 
 
 def _text(text: str | None) -> str:
-    if text is None:
-        return "no answer"
-    return text if len(text) <= MOST_CHARACTERS else f"{text[: MOST_CHARACTERS - 1]}…"
+    return "no answer" if text is None else shortened(text, MOST_CHARACTERS)

@@ -10,6 +10,7 @@ from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, cast
 
+from askance.amounts import shortened
 from askance.evals.metric import pooled_name
 from askance.evals.ranking import texts_of_hits
 from askance.evals.report.published_part import published_beside
@@ -256,7 +257,7 @@ def said_by(answer: SampleResult, options: Sequence[str]) -> str:
     else:
         text = " · ".join(options[place - 1] for place in places)
     line = " ".join(text[: 4 * SNIPPET].split())
-    return line if len(line) <= SNIPPET else f"{line[: SNIPPET - 1]}…"
+    return shortened(line, SNIPPET)
 
 
 def spent_on(answer: SampleResult) -> Spent:

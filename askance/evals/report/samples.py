@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
 
-from askance.amounts import many
+from askance.amounts import many, shortened
 from askance.atypicality import Statement
 from askance.chains import LINKS
 from askance.chains.output_line import link_values
@@ -212,7 +212,7 @@ def _hits(answer: SampleResult) -> JsonObject:
     said = [plain(each) for each in _list(target.get("texts"))]
     hits = [
         {
-            "text": _cut_text(text),
+            "text": shortened(text, _LONGEST),
             "true": name in true,
             **({"verdict": str(verdicts[name])} if name in verdicts else {}),
         }
@@ -226,7 +226,8 @@ def _hits(answer: SampleResult) -> JsonObject:
         "hits": hits,
         "ranked": len(texts) if prediction.ranking is None else prediction.ranking.count,
         "truths": [
-            {"text": _cut_text(text), **({"rank": known[name]} if name in known else {})} for name, text in truths
+            {"text": shortened(text, _LONGEST), **({"rank": known[name]} if name in known else {})}
+            for name, text in truths
         ],
     }
 
@@ -373,11 +374,7 @@ def _text(link: str, value: Any) -> str | None:
         value = _statement(cast("dict[str, Any]", value))
     elif isinstance(value, list):
         value = "\n".join(plain(each) for each in cast("list[Any]", value))
-    return _cut_text(plain(value))
-
-
-def _cut_text(text: str) -> str:
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+    return shortened(plain(value), _LONGEST)
 
 
 def _statement(form: Mapping[str, Any]) -> Any:

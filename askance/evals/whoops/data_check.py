@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from askance.amounts import many
+from askance.amounts import first_few, many
 from askance.errors import BadData
 from askance.evals.suite.files import Counted, Problems, note
 from askance.evals.whoops.dataset import IMAGES, QUESTIONS, TEXTS, Whoops, counted
@@ -152,7 +152,7 @@ def _problems(data: Whoops, report: WhoopsReport, found: Problems) -> Iterator[s
     if absent:
         yield f"Columns that are not there: {', '.join(absent)}."
     if report.pictures_missing:
-        shown = ", ".join(map(repr, report.pictures_missing[:3])) + " …" * (len(report.pictures_missing) > 3)
+        shown = first_few([*map(repr, report.pictures_missing)])
         yield f"{many(len(report.pictures_missing), 'picture is', 'pictures are')} missing, {shown}."
     for column, count in report.uneven.items():
         yield f"{many(count, 'image has', 'images have')} another number of {column} than {EACH}."

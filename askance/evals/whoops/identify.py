@@ -12,8 +12,6 @@ The data set does not have the pairs. They are read from a folder that users mak
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,13 +24,13 @@ from typing_extensions import override
 from askance.agents import IDENTIFICATION_LABELS
 from askance.agents.explain import Identifier
 from askance.amounts import many
+from askance.data_table import open_data_table
 from askance.errors import BadData, UsageError
 from askance.evals.metric import Metric, mean
 from askance.evals.sample import Sample, Score
 from askance.evals.scorer import Scorer
 from askance.evals.solver import ChainSolver
 from askance.evals.suite.context import GOLD
-from askance.evals.suite.files import read_text
 from askance.evals.suite.option_orders import PairMetric, both_right
 from askance.evals.suite.selection import FOLDS, fold_of, read_names
 from askance.evals.suite.shuffle import stable_number
@@ -299,13 +297,12 @@ def _pair_of(name: str, weird: Image, normal: Image, *, entry: WeirdImage | None
 def _in_table(folder: Path, known: Mapping[str, WeirdImage]) -> Iterator[Pair]:
     path = folder / PAIRS_FILE
     seen = set[str]()
-    for number, row in enumerate(csv.DictReader(io.StringIO(read_text(path), newline="")), start=2):
-        cells = {str(name).strip(): (cell or "").strip() for name, cell in row.items() if isinstance(cell, str)}
-        where = f"The file {str(path)!r}, row {number}"
-        weird, normal = (_file_of(folder, cells.get(kind, ""), where) for kind in ("weird", "normal"))
+    for row in open_data_table(path).rows():
+        cells = {name: str(cell).strip() for name, cell in row.items()}
+        weird, normal = (_file_of(folder, cells.get(kind, ""), row.where) for kind in ("weird", "normal"))
         name = cells.get("id") or weird.stem
         if name in seen:
-            raise BadData(f"{where}: the pair {name!r} stands there twice.", hint="Give each its own `id`.")
+            raise BadData(f"{row.where}: the pair {name!r} stands there twice.", hint="Give each its own `id`.")
         seen.add(name)
         told = {key: cells.get(key, "") for key in ("weird_caption", "normal_caption", "category")}
         yield _pair_of(name, Image.from_path(weird), Image.from_path(normal), entry=known.get(name), **told)

@@ -14,13 +14,15 @@ two such vectors add up in 64 bits without rounding, so that results do not depe
 from __future__ import annotations
 
 import binascii
+import errno
 import json
 import logging
 import math
 import os
 import struct
 from base64 import b64decode, b64encode
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from hashlib import sha256
 from operator import mul
 from pathlib import Path
@@ -143,6 +145,8 @@ _LONGEST_HEADER = 100_000
 
 BLOCK = 4096
 """Vectors that are looked at at a time."""
+LONGEST_TURN = 60.0
+"""Seconds for which another process that writes is waited for."""
 _log = logging.getLogger("askance")
 
 
@@ -237,14 +241,12 @@ class VectorFile:
 
         Raises:
             StoreError: the file is none of vectors, or of vectors of another size.
-            OSError: they cannot be written.
+            OSError: they cannot be written, or another process writes for longer than `LONGEST_TURN`.
         """
         if not vectors:
             return
-        from filelock import FileLock
-
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self._lock, FileLock(self.path.parent / "lock"):
+        with self._lock, self._turn():
             size = len(next(iter(vectors.values())))
             if not self.path.exists():
                 _begin(self.path, self.about, size)
@@ -261,6 +263,22 @@ class VectorFile:
                 file.flush()
                 os.fsync(file.fileno())
             self._look()
+
+    @contextmanager
+    def _turn(self) -> Generator[None]:
+        """Keeps other processes from writing. Once keeping has failed, nobody waits for them any more."""
+        from filelock import FileLock, Timeout
+
+        lock = FileLock(self.path.parent / "lock", timeout=0 if self._told else LONGEST_TURN)
+        try:
+            lock.acquire()
+        except Timeout as error:
+            msg = f"another process has held {lock.lock_file!r} for {LONGEST_TURN:g} s"
+            raise TimeoutError(errno.ETIMEDOUT, msg) from error
+        try:
+            yield
+        finally:
+            lock.release()
 
     def _forget(self) -> None:
         self._file = (0, 0)

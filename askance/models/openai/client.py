@@ -134,7 +134,7 @@ def resolved(headers: Mapping[str, str]) -> HiddenValues:
     """The headers, with each `env:NAME` replaced by what the variable holds; no traceback with variables shows them.
 
     Raises:
-        ConfigError: a variable is not set.
+        ConfigError: a variable is not set, or a value holds what no header can.
     """
     found = HiddenValues()
     for name, value in headers.items():
@@ -142,6 +142,11 @@ def resolved(headers: Mapping[str, str]) -> HiddenValues:
         if value.startswith("env:") and not os.environ.get(variable):
             raise ConfigError(f"The header {name!r} is read from {variable}, which is not set.", hint="Set it.")
         found[name] = os.environ[variable] if value.startswith("env:") else value
+        if not (found[name].isascii() and found[name].isprintable()):
+            raise ConfigError(
+                f"The value of the header {name!r} holds a line end or another character that no header can.",
+                hint="Write it in printable ASCII.",
+            )
     return found
 
 

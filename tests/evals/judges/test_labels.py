@@ -100,7 +100,7 @@ BROKEN = {
     ),
     "quote left open": (
         f'{HEAD}\n"a,b,true\n',
-        "Line 2 of 'labels.csv' is no CSV: unexpected end of data. Check its quotes, and those of the lines before.",
+        "The file 'labels.csv' ends within a quoted field. It is cut off, or a quotation mark is missing.",
     ),
     "all tied": (
         "reference,candidate,votes\na,b,true;false\n",

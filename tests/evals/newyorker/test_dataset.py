@@ -413,7 +413,9 @@ def test_items_that_are_not_there_are_refused(
         data.items(task, fold=fold, split=split)
 
 
-@pytest.mark.parametrize("name", ["", ".", "..", "../secret.jpg", "a\\b.jpg", "a\0b", None, "link.jpg"])
+@pytest.mark.parametrize(
+    "name", ["", ".", "..", "../secret.jpg", "a\\b.jpg", "a\0b", "\ud800", "a" * 256, None, "link.jpg"]
+)
 def test_a_picture_of_the_leaderboard_that_is_no_file_beside_it(name: str | None, own_place: Path) -> None:
     folder = cartoons.leaderboard(own_place / "data")
     (own_place / "secret.jpg").write_bytes(cartoons.picture(CONTESTS[0]))

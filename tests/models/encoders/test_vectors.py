@@ -4,11 +4,13 @@ import logging
 import math
 import multiprocessing
 import shutil
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
+from filelock import FileLock
 
 from askance.chat import key_of
 from askance.errors import ModelError, StoreError
@@ -140,6 +142,23 @@ def test_a_file_that_was_taken_away_is_begun_anew(tmp_path: Path) -> None:
     assert read(file, 0.5) == {}
     file.keep({key(2.0): vector(2.0)})
     assert read(file, 0.5, 2.0) == expected(2.0)
+
+
+def test_another_process_that_writes_for_ever_is_waited_for_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = kept(tmp_path, 1)
+    monkeypatch.setattr("askance.models.encoders.vectors.LONGEST_TURN", 0.5)
+    with FileLock(file.path.parent / "lock"):
+        began = time.monotonic()
+        for number in range(2, 12):
+            file.keep({key(number): vector(number)})
+        assert time.monotonic() - began < 2
+    file.keep({key(20): vector(20)})
+
+    assert read(file, 1, 2, 20) == expected(1, 20)
+    (said,) = [record.getMessage() for record in caplog.records]
+    assert f"another process has held {str(file.path.parent / 'lock')!r} for 0.5 s" in said
 
 
 def test_where_nothing_can_be_written_it_is_said_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

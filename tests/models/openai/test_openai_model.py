@@ -138,6 +138,7 @@ UNREADABLE = f"{AT} sent a reply that cannot be read"
 TOO_LONG = "The request is longer than the model 'fake-model' can read"
 SHORTEN = "Shorten the prompt or the options, lower the token limit, or serve the model with a longer context."
 LATER = "Try again later; the server's log may say more."
+CHECK = "Check the server, and any proxy before it."
 
 
 @pytest.mark.parametrize(
@@ -187,16 +188,16 @@ LATER = "Try again later; the server's log may say more."
         pytest.param(
             replies.CUT_JSON,
             MalformedReply,
-            f"{UNREADABLE}: It is no JSON text: " + """'{"id": "chat-1", "choices": [{"index":…'.""",
+            f"{UNREADABLE}: It is no JSON text: " + """'{"id": "chat-1", "choices": [{"index":…'. """ + CHECK,
             id="half a JSON text",
         ),
         pytest.param(
             replies.CUT_BODY,
             MalformedReply,
-            f"{UNREADABLE}: it breaks off (the connection ended before the body was whole).",
+            f"{UNREADABLE}: it breaks off (the connection ended before the body was whole). {CHECK}",
             id="half a body",
         ),
-        pytest.param(Reply(), MalformedReply, f"{UNREADABLE}: It is empty.", id="empty body"),
+        pytest.param(Reply(), MalformedReply, f"{UNREADABLE}: It is empty. {CHECK}", id="empty body"),
         pytest.param(
             replies.RESET,
             Unreachable,
@@ -204,12 +205,15 @@ LATER = "Try again later; the server's log may say more."
             id="reset",
         ),
         pytest.param(
-            Reply(body={"choices": []}), MalformedReply, f"{UNREADABLE}: The reply has no choices.", id="no choices"
+            Reply(body={"choices": []}),
+            MalformedReply,
+            f"{UNREADABLE}: The reply has no choices. {CHECK}",
+            id="no choices",
         ),
         pytest.param(
             Reply(body="[" * 100_000),
             MalformedReply,
-            f"{UNREADABLE}: It is no JSON text: '{'[' * 39}…'.",
+            f"{UNREADABLE}: It is no JSON text: '{'[' * 39}…'. {CHECK}",
             id="deep JSON",
         ),
         pytest.param(
@@ -218,7 +222,7 @@ LATER = "Try again later; the server's log may say more."
             f"{AT} failed (status 502): Provider returned error. {LATER}",
             id="error in a good reply",
         ),
-        pytest.param(Reply(body={"error": "Oh."}), MalformedReply, f"{UNREADABLE}: Oh.", id="vague error"),
+        pytest.param(Reply(body={"error": "Oh."}), MalformedReply, f"{UNREADABLE}: Oh. {CHECK}", id="vague error"),
     ],
 )
 async def test_errors_say_what_happened_and_the_way_out(
@@ -297,7 +301,8 @@ async def test_an_ending_that_nobody_knows_is_a_failure_that_names_it(make: Make
         with pytest.raises(UnknownFinish) as caught:
             await make(endpoint).generate(hello())
         assert str(caught.value) == (
-            f"{endpoint.url} sent a reply that may not be whole: It ended for a reason that is not known: 'tired'."
+            f"{endpoint.url} sent a reply that may not be whole: It ended for a reason that is not known: 'tired'. "
+            f"{CHECK}"
         )
 
 
@@ -434,6 +439,19 @@ def test_a_header_whose_variable_is_not_set() -> None:
     with pytest.raises(ConfigError) as caught:
         from_settings(at("http://localhost:1/v1", headers={"X-Token": "env:MY_TOKEN"}))
     assert str(caught.value) == "The header 'X-Token' is read from MY_TOKEN, which is not set. Set it."
+
+
+@pytest.mark.parametrize("ending", ["€", "\n", "\x01"])
+def test_a_header_that_cannot_be_sent_is_not_shown(ending: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_TOKEN", KEY + ending)
+    with pytest.raises(ConfigError) as caught:
+        from_settings(at("http://localhost:1/v1", headers={"X-Token": "env:MY_TOKEN"}))
+    assert str(caught.value) == (
+        "The value of the header 'X-Token' holds a line end or another character that no header can. "
+        "Write it in printable ASCII."
+    )
+    shown = "".join(traceback.TracebackException.from_exception(caught.value, capture_locals=True).format())
+    assert KEY not in shown
 
 
 async def test_the_key_shows_nowhere(
