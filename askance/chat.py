@@ -11,10 +11,12 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
-from typing import Any, Literal, TypeAlias, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 
 from askance.errors import UsageError
-from askance.images import CLEAN_POLICY, Image, ImagePolicy
+
+if TYPE_CHECKING:
+    from askance.images import Shown
 
 Json: TypeAlias = "None | bool | int | float | str | Sequence[Json] | Mapping[str, Json]"
 JsonObject: TypeAlias = dict[str, Any]
@@ -41,15 +43,21 @@ class TextPart:
 
 @dataclass(frozen=True, slots=True)
 class ImagePart:
-    """A picture in a message, identified by its source bytes and the policy that prepares it."""
+    """A picture in a message, or a view of one.
 
-    image: Image
-    policy: ImagePolicy = CLEAN_POLICY
+    Raises:
+        UsageError: the view is two pictures.
+    """
+
+    shown: Shown
     detail: Detail = "auto"
     """Resolution hint of the provider."""
 
+    def __post_init__(self) -> None:
+        self.shown.check_single()
+
     def canonical(self) -> JsonObject:
-        form: JsonObject = {"type": "image", "sha256": self.image.sha256, "policy": self.policy.canonical()}
+        form: JsonObject = {"type": "image", **self.shown.canonical()}
         if self.detail != "auto":
             form["detail"] = self.detail
         return form

@@ -30,12 +30,14 @@ AskanceError
     │       ├── ContextExceeded   longer than the model can read
     │       └── ImagesRejected    the model takes no images
     ├── BadRecord             what is on record for the call cannot be read (outcome `failed`)
+    ├── UserCodeError         a function or a solver of the user's own raised an error (outcome `failed`)
     ├── Refused               the model declined (outcome `refused`)
     ├── Filtered              a content filter stopped it (outcome `filtered`)
     ├── Truncated             cut off at the token limit (outcome `truncated`)
     ├── InvalidOutput         a reply that cannot be read as what was asked (outcome `invalid`)
     └── Skipped               a link that it needs has no answer (outcome `skipped`)
-        └── OverBudget        the budget has less left than the call may cost
+        ├── OverBudget        the budget has less left than the call may cost
+        └── OverLimit         the limit of calls is reached
 ```
 
 A `UsageError` is for the caller to correct, a `StoreError` is a matter of the machine, and a `CallError` is the outcome
@@ -45,7 +47,8 @@ of one sample and never stops the others.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from typing import Any, ClassVar
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]{6,}")
@@ -238,6 +241,10 @@ class BadRecord(CallError):
     """What is on record for the call cannot be read, so that it ends without an answer."""
 
 
+class UserCodeError(CallError):
+    """A function or a solver of the user's own raised an error that is none of these; that one is its cause."""
+
+
 class Refused(CallError):
     """The model declined to answer."""
 
@@ -270,6 +277,28 @@ class Skipped(CallError):
 
 class OverBudget(Skipped):
     """The budget has less left than the call may cost, so it was not made."""
+
+
+class OverLimit(Skipped):
+    """The limit of calls that its caller set is reached, so it was not made."""
+
+
+@contextmanager
+def boundary(
+    becomes: Callable[[str], AskanceError], *, passes: type[AskanceError] | tuple[()] = AskanceError
+) -> Generator[None]:
+    """Runs code that is not this package's: whatever that raises becomes one of the errors above.
+
+    Args:
+        becomes: makes the error, of the words `ValueError: what it said`.
+        passes: errors that go through as they are.
+    """
+    try:
+        yield
+    except passes:
+        raise
+    except Exception as error:
+        raise becomes(f"{type(error).__name__}: {error}") from error
 
 
 FATAL: Mapping[str, type[ModelError]] = {

@@ -15,7 +15,7 @@ from typing import Any
 
 from typing_extensions import override
 
-from askance.errors import UsageError
+from askance.errors import UsageError, boundary
 from askance.trust import Consent
 
 SUFFIX = ".py"
@@ -49,15 +49,16 @@ def load_file(path: Path, *, named_by: str = "") -> ModuleType:
     assert spec is not None  # a loader of a file makes one
     module = module_from_spec(spec)
     sys.modules[name] = module  # so that its classes and pickles find it
-    try:
-        loader.exec_module(module)
-    except UsageError:
-        raise
-    except Exception as error:
-        del sys.modules[name]
-        raise UsageError(
-            f"The file {str(path)!r} cannot be loaded: {type(error).__name__}: {error}.", hint="Mend it."
-        ) from error
+
+    def unloadable(words: str) -> UsageError:
+        return UsageError(f"The file {str(path)!r} cannot be loaded: {words}.", hint="Mend it.")
+
+    with boundary(unloadable, passes=UsageError):
+        try:
+            loader.exec_module(module)
+        except BaseException:
+            del sys.modules[name]
+            raise
     return module
 
 
@@ -108,10 +109,6 @@ def load_object(place: str) -> Any:
     found = contents[name]
     if not isinstance(found, type):
         return found
-    try:
+    hint = f"Give {name!r} no arguments that must be given, or make one in the file and name that."
+    with boundary(lambda words: UsageError(f"{place!r} cannot be made: {words}.", hint=hint), passes=()):
         return found()
-    except Exception as error:
-        raise UsageError(
-            f"{place!r} cannot be made: {type(error).__name__}: {error}.",
-            hint=f"Give {name!r} no arguments that must be given, or make one in the file and name that.",
-        ) from error

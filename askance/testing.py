@@ -62,7 +62,7 @@ from askance.errors import (
     Unreachable,
     UsageError,
 )
-from askance.images import Image
+from askance.images import Image, Shown
 from askance.models import Engine, get_model
 from askance.models.backend import ChatModel, close
 from askance.models.capabilities import RED_SQUARE
@@ -167,7 +167,7 @@ def ask(text: str = "Which colour?", *parts: Part, role: Role = "user", **fields
 
 
 def _picture() -> ImagePart:
-    return ImagePart(Image.from_bytes(RED_SQUARE, name="red.png"))
+    return ImagePart(Shown(Image.from_bytes(RED_SQUARE, name="red.png")))
 
 
 def _answers(name: str, request: Callable[[], ChatRequest], reply: ChatResponse, *fields: str) -> Check[ModelFactory]:

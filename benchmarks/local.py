@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import median
 
 from askance.chat import ChatRequest, ImagePart, Message, ModelId, Sampling, TextPart
-from askance.images import Image
+from askance.images import Image, Shown
 from askance.models.local import HFModel
 from askance.models.settings import Local
 
@@ -91,7 +91,7 @@ def requests_about(pictures: list[Path], *, tokens: int) -> list[ChatRequest]:
         )
 
     images = [Image.from_path(path) for path in pictures]
-    asked = [request(ImagePart(image), TextPart(question)) for image in images for question in QUESTIONS]
+    asked = [request(ImagePart(Shown(image)), TextPart(question)) for image in images for question in QUESTIONS]
     return [*asked, request(TextPart("Ready?"))]
 
 

@@ -23,7 +23,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from askance.chat import ChatRequest, ImagePart, Message, Sampling, TextPart
-from askance.images import Image
+from askance.images import Image, Shown
 from askance.models import Engine, get_model
 from askance.models.config import Config
 from askance.models.image_data import encode
@@ -49,7 +49,7 @@ _numbers = count()
 
 def requests_about(model: Model, pictures: Sequence[Path], *, times: int, tokens: int) -> list[ChatRequest]:
     """Every question about every picture, `times` over in other words."""
-    images = [ImagePart(Image.from_path(path)) for path in pictures]
+    images = [ImagePart(Shown(Image.from_path(path))) for path in pictures]
     made = [
         model.request([Message("user", (image, TextPart(f"{question} ({turn})")))], max_tokens=tokens)
         for turn in range(times)
@@ -82,9 +82,9 @@ def by_engine(engine: Any) -> Way:
     opened: dict[str, Any] = {}
 
     def picture(part: ImagePart) -> Any:
-        if part.image.sha256 not in opened:
-            opened[part.image.sha256] = pillow.open(BytesIO(part.image.prepare(part.policy).data)).convert("RGB")
-        return opened[part.image.sha256]
+        if part.shown.image.sha256 not in opened:
+            opened[part.shown.image.sha256] = pillow.open(BytesIO(part.shown.prepare().data)).convert("RGB")
+        return opened[part.shown.image.sha256]
 
     async def one(request: ChatRequest) -> int:
         content = [

@@ -25,7 +25,8 @@ class ColourBlindCritic:
     async def generate(self, request: ChatRequest) -> ChatResponse:
         """One answer to one request; raise an error of `askance.errors` where there is none."""
         (part,) = request.images
-        brightness = ImageStat.Stat(part.image.open().convert("L")).mean[0]
+        (picture,) = part.shown.view.render(part.shown.image)
+        brightness = ImageStat.Stat(picture.convert("L")).mean[0]
         words = "bright" if brightness > 128 else "dark"
         return ChatResponse(text=f"A {words} picture.", usage=Usage(input=0, output=4))
 

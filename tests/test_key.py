@@ -17,6 +17,7 @@ from pydantic import create_model
 
 from askance.chat import (
     ChatRequest,
+    Detail,
     ImagePart,
     Message,
     ModelId,
@@ -28,7 +29,7 @@ from askance.chat import (
     canonical_json,
     key_of,
 )
-from askance.images import CLEAN_POLICY, ORIGINAL_POLICY, Image
+from askance.images import CLEAN_POLICY, ORIGINAL_POLICY, WHOLE_IMAGE, Image, RegionView, Shown
 from askance.models import Engine, Model, ModelSettings, Price, RetryPolicy, ScriptedModel
 from askance.models.backend import Backend
 from askance.replay import MemoryStore, Record, open_records
@@ -48,9 +49,17 @@ objects = st.dictionaries(names, json_values, max_size=3)
 policies = st.sampled_from([CLEAN_POLICY, ORIGINAL_POLICY]) | st.integers(1, 9000).map(
     lambda side: replace(CLEAN_POLICY, max_side=side)
 )
-pictures = st.builds(
-    ImagePart, st.binary(max_size=8).map(Image.from_bytes), policies, st.sampled_from(["auto", "low", "high"])
+views = st.sampled_from(
+    [
+        WHOLE_IMAGE,
+        RegionView("crop", ((0, 0, 8, 8),)),
+        RegionView("crop", ((0, 0, 8, 9),)),
+        RegionView("crop", ((0, 0, 8, 8),), "thousandths"),
+        RegionView("highlight", ((0, 0, 8, 8),)),
+    ]
 )
+shown = st.builds(Shown, st.binary(max_size=8).map(Image.from_bytes), policies, views)
+pictures = st.builds(ImagePart, shown, st.sampled_from(["auto", "low", "high"]))
 messages = st.builds(
     Message,
     st.sampled_from(["system", "user", "assistant", "tool"]),
@@ -90,7 +99,9 @@ def sent(request: ChatRequest) -> str:
         [
             turn.role,
             [
-                [part.text] if isinstance(part, TextPart) else [part.image.sha256, repr(part.policy), part.detail]
+                [part.text]
+                if isinstance(part, TextPart)
+                else [part.shown.image.sha256, repr(part.shown.policy), repr(part.shown.view), part.detail]
                 for part in turn.parts
             ],
             [[call.id, call.name, call.arguments] for call in turn.tool_calls],
@@ -146,7 +157,7 @@ CHANGES: dict[str, Callable[[ChatRequest], ChatRequest]] = {
     "white space": lambda it: with_part(it, TextPart(" ")),
     "an empty message": lambda it: replace(it, messages=(*it.messages, Message("user"))),
     "role": lambda it: with_turn(it, role="user" if it.messages[0].role != "user" else "assistant"),
-    "picture": lambda it: with_part(it, ImagePart(Image.from_bytes(b"another"))),
+    "picture": lambda it: with_part(it, ImagePart(Shown(Image.from_bytes(b"another")))),
     "tool": lambda it: replace(it, tools=(*it.tools, ToolSpec("look", "Looks.", {}))),
     "tool call": lambda it: with_turn(it, tool_calls=(*it.messages[0].tool_calls, ToolCall("1", "f", "{}"))),
     "answered tool call": lambda it: with_turn(it, tool_call_id=(it.messages[0].tool_call_id or "") + "x"),
@@ -287,7 +298,7 @@ def test_a_number_counts_by_its_value(number: int) -> None:
     assert canonical_json({"n": float(number)}) == canonical_json({"n": number})
 
 
-@pytest.mark.parametrize("kind", [ChatRequest, Sampling, Message, ModelId, ResponseFormat, ImagePart])
+@pytest.mark.parametrize("kind", [ChatRequest, Sampling, Message, ModelId, ResponseFormat, ImagePart, Shown])
 def test_a_field_at_its_default_leaves_no_trace(kind: Any) -> None:
     optional = {
         field.name for field in fields(kind) if field.default is not MISSING or field.default_factory is not MISSING
@@ -298,7 +309,8 @@ def test_a_field_at_its_default_leaves_no_trace(kind: Any) -> None:
         Message: Message("user"),
         ModelId: ModelId("openai", "m"),
         ResponseFormat: ResponseFormat("json_object"),
-        ImagePart: ImagePart(Image.from_bytes(b"x")),
+        ImagePart: ImagePart(Shown(Image.from_bytes(b"x"))),
+        Shown: Shown(Image.from_bytes(b"x")),
     }[kind]
 
     # Two stand in every form: what a message holds, and how a picture is prepared.
@@ -330,10 +342,10 @@ def asking(text: str = "Look.", *, schema: Mapping[str, Any] | None = None, syst
     return ChatRequest(model=ModelId("openai", "m"), messages=tuple(turns), response=form)
 
 
-def showing(picture: Image, **how: Any) -> ChatRequest:
+def showing(picture: Image, detail: Detail = "auto", **how: Any) -> ChatRequest:
     return ChatRequest(
         model=ModelId("openai", "m"),
-        messages=(Message("user", (ImagePart(picture, **how), TextPart("Look."))),),
+        messages=(Message("user", (ImagePart(Shown(picture, **how), detail), TextPart("Look."))),),
     )
 
 

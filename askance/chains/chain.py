@@ -25,9 +25,9 @@ from askance.chains.notebook import chain_html
 from askance.chains.output_line import SCHEMA
 from askance.chains.reading import Given, Reading, reading_of
 from askance.concurrency import map_in_order
-from askance.errors import BadImage, CallError, Skipped, UsageError
+from askance.errors import AskanceError, BadImage, Skipped, StoreError, UsageError, UserCodeError, boundary
 from askance.models import run_sync
-from askance.nodes import Call, Node, Result, no_answer, skipped
+from askance.nodes import Node, Result, no_answer, skipped
 from askance.nodes.example import EXAMPLE_SCHEMA
 from askance.nodes.runnable import Runnable
 from askance.nodes.tracing import traced_config, traced_run
@@ -103,13 +103,18 @@ class Step:
         return self._typed(await (self._ask_function(subject, config) if ask is None else ask(subject, config)))
 
     async def _ask_function(self, subject: Any, config: RunnableConfig | None) -> Result[Any]:
-        """The result of a caller's own function or runnable; what it raises becomes the outcome of this link alone."""
+        """The result of a caller's own function or runnable; what it raises becomes the outcome of this link alone.
+
+        Raises:
+            StoreError: the records cannot be read or written.
+        """
         try:
-            return Result(outcome="answered", value=await _call(self.node, subject, config))
-        except CallError as error:
+            with boundary(lambda words: UserCodeError(f"{self.name} raised {words}")):
+                return Result(outcome="answered", value=await _call(self.node, subject, config))
+        except StoreError:
+            raise
+        except AskanceError as error:
             return no_answer(error)
-        except Exception as error:  # noqa: BLE001
-            return self._failed(error)
 
     def _typed(self, result: Result[Any]) -> Result[Any]:
         """`result` with its value as the link's type."""
@@ -118,11 +123,8 @@ class Step:
         try:
             return replace(result, value=self.link.value(result.value))
         except UsageError as error:
-            return self._failed(error, result.calls)
-
-    def _failed(self, error: Exception, calls: tuple[Call, ...] = ()) -> Result[Any]:
-        reason = f"{self.name} raised {type(error).__name__}: {error}"
-        return Result(outcome="failed", reason=reason, error=type(error).__name__, calls=calls)
+            reason = f"{self.name} raised {type(error).__name__}: {error}"
+            return Result(outcome="failed", reason=reason, error=type(error).__name__, calls=result.calls)
 
 
 def is_runnable(node: NodeLike) -> TypeIs[Runnable[Any, Any]]:

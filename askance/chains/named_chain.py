@@ -21,11 +21,11 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from askance.errors import UsageError
+from askance.errors import UsageError, boundary
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -189,11 +189,13 @@ def find_chain(name: str) -> NamedChain | None:
 
     installed = [EntryPoint(name, CHAINS[name], GROUP)] if name in CHAINS else entry_points(group=GROUP, name=name)
     for found in installed:
-        try:
+        with boundary(partial(_unloadable, name, found.value), passes=()):
             return NamedChain(name=name, make=found.load())
-        except Exception as error:  # the code of a package may raise anything
-            raise UsageError(
-                f"The chain {name!r} cannot be loaded from {found.value!r}: {error}.",
-                hint="Mend the package that brings it, or take it out.",
-            ) from error
     return None
+
+
+def _unloadable(name: str, place: str, words: str) -> UsageError:
+    return UsageError(
+        f"The chain {name!r} cannot be loaded from {place!r}: {words}.",
+        hint="Mend the package that brings it, or take it out.",
+    )

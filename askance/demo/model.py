@@ -60,7 +60,7 @@ def _table() -> list[DemoAnswers]:
 
 def _about(request: ChatRequest) -> Mapping[str, Any] | None:
     """The answers about the picture in the request, or the one whose description is in it."""
-    digests = {part.image.sha256 for part in request.images}
+    digests = {part.shown.image.sha256 for part in request.images}
     words = "\n".join(message.text for message in request.messages)
     for row in _table():
         answers = row["answers"]

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from askance.errors import ConfigError, UsageError
+from askance.errors import ConfigError, UsageError, boundary
 from askance.evals.registry import suites
 from askance.evals.task import Task, defined
 from askance.evals.yaml_task import YamlTask, read_task, task_from_form
@@ -38,15 +38,15 @@ def tasks_of_suite(suite: str) -> Mapping[str, type[Task]]:
         UsageError: it cannot be loaded.
     """
     entry = suites()[suite]
-    try:
+
+    def unloadable(words: str) -> UsageError:
+        hint = "Install its package again, or uninstall it."
+        return UsageError(f"The suite {suite!r} ({entry.value}) cannot be loaded: {words}.", hint=hint)
+
+    with boundary(unloadable, passes=()):
         module = entry.load()
         names: list[str] = getattr(module, "__all__", [*vars(module)])
         tasks = _tasks_among({name: getattr(module, name) for name in names})
-    except Exception as error:
-        raise UsageError(
-            f"The suite {suite!r} ({entry.value}) cannot be loaded: {type(error).__name__}: {error}.",
-            hint="Install its package again, or uninstall it.",
-        ) from error
     return {name: task for name, task in sorted(tasks.items()) if name.startswith(f"{suite}/")}
 
 

@@ -8,7 +8,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from askance.amounts import many
-from askance.errors import AskanceError, CallError, UsageError
+from askance.errors import CallError, UsageError, boundary
 from askance.evals.metric import Figure, MissingAnswerPolicy, Scored, StratifiedMetric, figure, mean
 from askance.evals.run_folder import write_lines
 from askance.evals.sample import Sample, Score
@@ -98,20 +98,20 @@ async def scored(answer: SampleResult, scorer: Scorer) -> SampleResult:
     if not answer.prediction.answered:
         return replace(answer, score=None, unscored=None)
     keys: list[str] = []
+
+    def broken(words: str) -> UsageError:
+        return UsageError(
+            f"The scoring of the sample {answer.sample.id!r} raised {words}.",
+            hint="Mend it; what was answered is kept, and the same command goes on.",
+        )
+
     try:
-        with collect_keys() as keys:
+        with boundary(broken), collect_keys() as keys:
             prediction = answer.prediction
             found = scorer.score(answer.sample, prediction if scorer.takes == "prediction" else prediction.value)
             return replace(answer, score=found if isinstance(found, Score) else await found, unscored=None)
     except CallError as error:
         return replace(answer, score=None, unscored=str(error), tried=tuple(keys))
-    except AskanceError:
-        raise
-    except Exception as error:
-        raise UsageError(
-            f"The scoring of the sample {answer.sample.id!r} raised {type(error).__name__}: {error}.",
-            hint="Mend it; what was answered is kept, and the same command goes on.",
-        ) from error
 
 
 def notes_on(
@@ -183,16 +183,15 @@ def bounds_of(sample: Sample, scorer: Scorer) -> tuple[Score, Score]:
     Raises:
         UsageError: the scorer has an error, or the sample's target is not of its kind.
     """
-    try:
-        return scorer.if_wrong(sample), scorer.if_right(sample)
-    except AskanceError:
-        raise
-    except Exception as error:
-        raise UsageError(
-            f"What the sample {sample.id!r} is worth if it is wrong or right cannot be told: "
-            f"{type(error).__name__}: {error}.",
+
+    def broken(words: str) -> UsageError:
+        return UsageError(
+            f"What the sample {sample.id!r} is worth if it is wrong or right cannot be told: {words}.",
             hint="Mend the scoring, or the sample's target.",
-        ) from error
+        )
+
+    with boundary(broken):
+        return scorer.if_wrong(sample), scorer.if_right(sample)
 
 
 def write_scores(path: Path, answers: Iterable[SampleResult]) -> None:

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
 from askance.chains import Reading
 from askance.chains.output_line import line_of
-from askance.errors import AskanceError, CallError, StoreError, UsageError
+from askance.errors import AskanceError, StoreError, UsageError, UserCodeError, boundary
 from askance.evals.sample import Prediction
 from askance.models import collect_keys
+from askance.nodes import Result, no_answer
 
 if TYPE_CHECKING:
     from askance.chains import Chain
-    from askance.chat import Json, JsonObject, Outcome
+    from askance.chat import Json, JsonObject
     from askance.evals.sample import Sample
     from askance.models import Model
     from askance.nodes import Node, Rung
@@ -153,23 +154,20 @@ async def solved(solver: Solver, sample: Sample) -> Prediction:
 
 async def _ended(solver: Solver, sample: Sample) -> Prediction:
     try:
-        found: Any = await _called(solver, sample)
+        with boundary(lambda words: UserCodeError(f"the solver raised {words}")):
+            found: Any = await _called(solver, sample)
     except StoreError:
         raise
-    except CallError as error:
-        return _unanswered(cast("Outcome", error.outcome), str(error), error)
     except AskanceError as error:
-        return _unanswered("failed", str(error), error)
-    except Exception as error:  # noqa: BLE001  # an error in a user's own solver
-        return _unanswered("failed", f"the solver raised {type(error).__name__}: {error}", error)
+        return _unanswered(no_answer(error))
     if isinstance(found, Reading):
         return _of_reading(found, lambda: target_value(found, sample))
     return found if isinstance(found, Prediction) else Prediction(outcome="answered", value=found)
 
 
-def _unanswered(outcome: Outcome, reason: str, error: Exception) -> Prediction:
-    link: JsonObject = {"outcome": outcome, "calls": [], "error": type(error).__name__}
-    return Prediction(outcome=outcome, reason=reason, links={_LINK: link})
+def _unanswered(result: Result[Any]) -> Prediction:
+    link: JsonObject = {"outcome": result.outcome, "calls": [], "error": result.error}
+    return Prediction(outcome=result.outcome, reason=result.reason, links={_LINK: link})
 
 
 def plain(prediction: Prediction) -> Prediction:
@@ -177,7 +175,8 @@ def plain(prediction: Prediction) -> Prediction:
     try:
         value, trace = json.loads(json.dumps([prediction.value, dict(prediction.trace)], allow_nan=False))
     except (TypeError, ValueError, RecursionError) as error:
-        return _unanswered("failed", f"the solver gave what is no JSON: {error}", error)
+        reason = f"the solver gave what is no JSON: {error}"
+        return _unanswered(Result(outcome="failed", reason=reason, error=type(error).__name__))
     return replace(prediction, value=value, trace=trace)
 
 

@@ -8,3 +8,4 @@ from .prepare import PreparedImage as PreparedImage
 from .prepare import image_policy as image_policy
 from .regions import WHOLE_IMAGE as WHOLE_IMAGE
 from .regions import RegionView as RegionView
+from .shown import Shown as Shown

@@ -19,7 +19,6 @@ from askance.errors import BadImage
 from askance.images import fetch, pixels
 from askance.images.header import read_header
 from askance.images.info import ImageInfo, UnusableImage
-from askance.images.prepare import CLEAN_POLICY, PREPARED_IMAGES, ImagePolicy, PreparedImage, prepare
 from askance.images.strip import strip_metadata
 
 if TYPE_CHECKING:
@@ -37,8 +36,8 @@ class Image:
     """A picture, known by the digest of its bytes.
 
     Make one with `load` or one of the `from_…` methods. A file is read when it is needed, and its bytes are not kept.
-    Pixels are decoded by `prepare`, `open` and `thumbnail` alone. Two images are equal when their bytes are equal. A
-    picture that cannot be used raises `BadImage`, which names it and the reason.
+    Pixels are decoded by `open` and `thumbnail`, and by `Shown.prepare`, which makes what is sent. Two images are equal
+    when their bytes are equal. A picture that cannot be used raises `BadImage`, which names it and the reason.
     """
 
     name: str
@@ -236,29 +235,9 @@ class Image:
             BadImage: no picture, an unknown format, a broken header, no pixels or more than 50 million.
         """
         if self._info is None:
-            with self._errors_named():
+            with self.errors_named():
                 object.__setattr__(self, "_info", read_header(self.data))
         return self._info or read_header(self.data)
-
-    def prepare(self, policy: ImagePolicy = CLEAN_POLICY) -> PreparedImage:
-        """The picture as `policy` sends it, prepared once per content and policy while this object is in use.
-
-        It may take milliseconds to decode and encode, and waits for another thread that prepares the same picture. On
-        an event loop call it with `asyncio.to_thread`.
-
-        Raises:
-            BadImage: a picture that cannot be sent.
-        """
-        with self._errors_named():
-            return PREPARED_IMAGES.get((self.sha256, policy), lambda: prepare(self.data, policy), holder=self)
-
-    def check(self, policy: ImagePolicy = CLEAN_POLICY) -> None:
-        """Raise now what `prepare` would raise.
-
-        Raises:
-            BadImage: a picture that cannot be sent.
-        """
-        self.prepare(policy)
 
     def open(self) -> Picture:
         """The first frame, decoded and upright, as a Pillow image of mode `RGB`, or `RGBA` where it has transparency.
@@ -267,7 +246,7 @@ class Image:
             BadImage: a picture that cannot be decoded.
         """
         picture = self._decoded()
-        return picture if picture.mode == "RGBA" else picture.convert("RGB")
+        return picture if picture.mode == "RGBA" else pixels.to_rgb(picture)
 
     def thumbnail(self, side: int = 256) -> bytes:
         """A small JPEG on white, with no side longer than `side` pixels.
@@ -278,10 +257,11 @@ class Image:
         return pixels.encode(pixels.scale_down(self._decoded(), side), "jpeg", quality=80)
 
     def _decoded(self) -> Picture:
-        with self._errors_named():
+        with self.errors_named():
             return pixels.decode(strip_metadata(self.data, self.info.format), self.info)
 
-    def _errors_named(self) -> AbstractContextManager[None]:
+    def errors_named(self) -> AbstractContextManager[None]:
+        """Within it an `UnusableImage` becomes a `BadImage` that names this picture."""
         return _errors_named(self._label)
 
     @property

@@ -50,6 +50,11 @@ class ImageInfo:
     """As in EXIF: 1 is upright, 2 to 8 are mirrored or rotated."""
 
     @property
+    def upright_size(self) -> tuple[int, int]:
+        """Width and height after the orientation is applied."""
+        return (self.height, self.width) if self.orientation > 4 else (self.width, self.height)
+
+    @property
     def media_type(self) -> str:
         """Such as `image/png`."""
         return MEDIA_TYPES[self.format]

@@ -114,8 +114,11 @@ def flatten(picture: Picture) -> Picture:
 
 
 def to_rgb(picture: Picture) -> Picture:
-    """The picture in `RGB` on a white background."""
-    return flatten(picture).convert("RGB")
+    """The picture in `RGB` on a white background; the colour profile of a grey picture goes, since it fits no other."""
+    rgb = flatten(picture).convert("RGB")
+    if picture.mode == "L":
+        rgb.info.pop("icc_profile", None)
+    return rgb
 
 
 PADDING_COLOUR = (123, 117, 104)
@@ -155,7 +158,7 @@ def encode(picture: Picture, form: OutputFormat, *, quality: int = QUALITY) -> b
     return stream.getvalue()
 
 
-def encode_within(picture: Picture, form: OutputFormat, *, max_bytes: int) -> tuple[bytes, Picture, OutputFormat]:
+def encode_within(picture: Picture, form: OutputFormat, *, max_bytes: float) -> tuple[bytes, Picture, OutputFormat]:
     """The picture as a file of at most `max_bytes`: in the format given, else as JPEG, else as ever smaller JPEG.
 
     Returns:

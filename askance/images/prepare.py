@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from base64 import b64encode
 from collections import OrderedDict, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from hashlib import sha256
 from threading import Lock
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 from weakref import ref
 
 from askance.errors import UsageError
 from askance.images import pixels
 from askance.images.header import read_header
-from askance.images.info import MEDIA_TYPES, ImageInfo, UnusableImage
+from askance.images.info import MEDIA_TYPES, Format, ImageInfo, UnusableImage
 from askance.images.strip import is_uncompressed_png, strip_metadata
+
+if TYPE_CHECKING:
+    from PIL.Image import Image as Picture
 
 FORMATS: tuple[str, ...] = ("gif", "jpeg", "png", "webp")
 """Formats that endpoints take; any other is re-encoded."""
@@ -69,6 +73,13 @@ class ImagePolicy:
         """Name, version and the settings that are not at their default, as JSON values."""
         return {"name": self.name, "version": self.version, **self.params}
 
+    def sent_size(self, size: tuple[int, int]) -> tuple[int, int]:
+        """Width and height in which a picture of this size is sent, unless `max_bytes` makes it smaller."""
+        scale = self.max_side / max(size)
+        if self.name == "original" or scale >= 1:
+            return size
+        return max(1, round(size[0] * scale)), max(1, round(size[1] * scale))
+
 
 _DEFAULTS: Mapping[str, Any] = {setting.name: setting.default for setting in fields(ImagePolicy)[2:]}
 
@@ -93,7 +104,7 @@ def image_policy(name: str) -> ImagePolicy:
     return POLICIES[name] if name in POLICIES else ImagePolicy(name)
 
 
-_CacheKey: TypeAlias = "tuple[str, ImagePolicy]"
+_CacheKey: TypeAlias = Hashable
 
 
 @dataclass(frozen=True)
@@ -137,6 +148,21 @@ def prepare(data: bytes, policy: ImagePolicy) -> PreparedImage:
     return _prepared(stripped, info.media_type, (info.width, info.height))
 
 
+def prepare_drawn(picture: Picture, source: Format, policy: ImagePolicy) -> PreparedImage:
+    """What was drawn of a picture, as `policy` sends it: as PNG where its file is PNG or GIF, else as JPEG.
+
+    Under `original` no limit holds.
+
+    Raises:
+        UnusableImage: it does not fit into the policy's limits.
+    """
+    unlimited = policy.name == "original"
+    scaled = picture if unlimited else pixels.scale_down(picture, policy.max_side)
+    most = math.inf if unlimited else policy.max_bytes
+    data, sent, form = pixels.encode_within(scaled, "png" if source in {"gif", "png"} else "jpeg", max_bytes=most)
+    return _prepared(data, MEDIA_TYPES[form], sent.size)
+
+
 def _prepared(data: bytes, media_type: str, size: tuple[int, int]) -> PreparedImage:
     return PreparedImage(data, media_type, *size, sha256(data).hexdigest())
 
@@ -166,7 +192,7 @@ def _reencode(stripped: bytes, info: ImageInfo, policy: ImagePolicy) -> Prepared
 
 @dataclass(slots=True)
 class _CacheEntry:
-    """One picture under one policy: not prepared yet, prepared, or found to be unusable."""
+    """One picture, prepared in one way: not yet, done, or found to be unusable."""
 
     lock: Lock = field(default_factory=Lock)
     made: PreparedImage | UnusableImage | None = None
@@ -213,7 +239,7 @@ class PreparedImageCache:
         """The prepared picture of `key`, made by `make` at the first call and taken from the cache afterwards.
 
         Args:
-            key: digest of the source bytes, and the policy.
+            key: what is prepared, and how.
             make: prepares the picture.
             holder: the picture is kept while this object exists; None where no other call is expected.
 

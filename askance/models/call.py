@@ -1,10 +1,11 @@
 """A call, from its request to its answer.
 
-Two functions, each read from top to bottom. `CallPath.answer` runs on the caller's loop: it looks the request up in
-the records. On a miss it refuses the call (`replay`), gives it to the scope's policy (a plan, a batch), or makes it.
-`CallPath._shared` and what it calls run on the live loop: an equal call under way is joined; a lease between processes
-is taken, and the records are looked at again; then the call is tried, within the bounds of retry, of the budget, of the
-endpoint's limits and of the time-out; its answer is recorded, and its place at the endpoint is freed.
+Two functions, each read from top to bottom. `CallPath.answer` runs on the caller's loop: it tells the scope's
+observers, which may refuse the request, and looks it up in the records. On a miss it refuses the call (`replay`), gives
+it to the scope's policy (a plan, a batch), or makes it. `CallPath._shared` and what it calls run on the live loop: an
+equal call under way is joined; a lease between processes is taken, and the records are looked at again; then the call
+is tried, within the bounds of retry, of the budget, of the endpoint's limits and of the time-out; its answer is
+recorded, and its place at the endpoint is freed.
 
 - Recording stands inside the single flight: an answer is on record before an equal request could be made again.
 - The budget stands inside retry: a try that hung, or whose reply was broken, may be billed and counts at its worst
@@ -143,12 +144,18 @@ class CallPath:
         Raises:
             ReplayMiss: the mode is `replay` and the answer is not on record.
             Pending: the scope's policy has noted the call.
-            CallError: the call ended without an answer.
+            CallError: the call ended without an answer, or an observer of the scope refused it.
         """
-        policy = current_scope().on_miss
+        scope = current_scope()
+        for observer in scope.observers:
+            observer.asked(request)
+        policy = scope.on_miss
         if self._settings.stored:
             recorded = self._recorded(request, again=again)
             if recorded is not None:
+                if recorded.meta.key is not None:
+                    for observer in scope.observers:
+                        observer.answered_by(request, recorded.meta.key)
                 if policy is None or policy.reports_hits:
                     self.notify("replayed", request.key, usage=recorded.usage)
                 return recorded

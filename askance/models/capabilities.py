@@ -27,7 +27,7 @@ from askance.chat import (
     key_of,
 )
 from askance.errors import BadRequest, MalformedReply, ReplayMiss, ServerFault
-from askance.images import Image
+from askance.images import Image, Shown
 from askance.models.settings import TOKEN_FIELDS
 
 if TYPE_CHECKING:
@@ -236,7 +236,7 @@ class Probe:
         self, text: str, *, picture: bool = False, response: ResponseFormat | None = None, **sampling: int
     ) -> ChatRequest:
         parts = (
-            (ImagePart(Image.from_bytes(RED_SQUARE, name="probe.png")), TextPart(text))
+            (ImagePart(Shown(Image.from_bytes(RED_SQUARE, name="probe.png"))), TextPart(text))
             if picture
             else (TextPart(text),)
         )

@@ -8,9 +8,10 @@ from typing import TypeAlias
 from weakref import WeakValueDictionary
 
 from askance.chat import ImagePart
-from askance.images import ImagePolicy, PreparedImage
+from askance.images import ImagePolicy, PreparedImage, RegionView
 
-_Key: TypeAlias = tuple[str, ImagePolicy]
+_Key: TypeAlias = tuple[str, ImagePolicy, RegionView]
+"""What is shown, without the `Image`, which is not to be kept alive."""
 EncodeImage: TypeAlias = Callable[[ImagePart], PreparedImage]
 
 
@@ -20,7 +21,7 @@ def encode(part: ImagePart) -> PreparedImage:
     Raises:
         BadImage: the picture cannot be used.
     """
-    prepared = part.image.prepare(part.policy)
+    prepared = part.shown.prepare()
     _ = prepared.base64
     return prepared
 
@@ -64,4 +65,4 @@ class ImageEncoder:
 
 
 def _key(part: ImagePart) -> _Key:
-    return part.image.sha256, part.policy
+    return part.shown.image.sha256, part.shown.policy, part.shown.view

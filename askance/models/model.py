@@ -23,6 +23,7 @@ from askance.chat import (
     Usage,
 )
 from askance.errors import UsageError
+from askance.images import WHOLE_IMAGE, RegionView, Shown
 from askance.models.backend import Backend
 from askance.models.call import CallPath
 from askance.models.call_scope import current_scope
@@ -136,11 +137,14 @@ class Model:
             **declared,
         }
 
-    def image(self, image: Image) -> ImagePart:
-        """`image` as it is sent to this model; questions about one picture in turn get one object, written once."""
+    def image(self, image: Image, view: RegionView = WHOLE_IMAGE) -> ImagePart:
+        """`image`, or a view of it, as this model is shown it.
+
+        Questions in turn about one picture in one view get one object, which is written once.
+        """
         part = self._part
-        if part is None or part.image is not image:
-            part = self._part = ImagePart(image, self.settings.image_policy, self.settings.detail)
+        if part is None or part.shown.image is not image or part.shown.view != view:
+            part = self._part = ImagePart(Shown(image, self.settings.image_policy, view), self.settings.detail)
         return part
 
     def request(
@@ -204,17 +208,7 @@ class Model:
             CallError: the call ended without an answer.
             ReplayMiss: the mode is `replay` and the answer is not on record.
         """
-        keys = current_scope().keys
-        if keys is None:
-            return self._calls.answer(request, again=again)
-        return self._noted(request, keys, again=again)
-
-    async def _noted(self, request: ChatRequest, keys: list[str], *, again: bool) -> ChatResponse:
-        place = len(keys)
-        keys.append(request.key)
-        response = await self._calls.answer(request, again=again)
-        keys[place] = response.meta.key or request.key
-        return response
+        return self._calls.answer(request, again=again)
 
     def asks_again(self, outcome: Outcome) -> bool:
         """Whether the run asks recorded answers of this outcome again."""

@@ -302,18 +302,20 @@ class Recorder:
 
 
 def sent_images(request: ChatRequest) -> dict[str, JsonObject]:
-    """By the digest of each source picture: what was sent of it."""
+    """By the key of each picture, or view of one, that was shown: what was sent of it."""
     facts: dict[str, JsonObject] = {}
-    for part in request.images:
+    for shown in (part.shown for part in request.images):
         try:
-            sent = part.image.prepare(part.policy)
+            sent = shown.prepare()
         except BadImage:  # the model answered without looking
             continue
-        facts[part.image.sha256] = {
+        key, source = shown.key, shown.image.sha256
+        facts[key] = {
             "sent": sent.sha256,
             "media_type": sent.media_type,
             "width": sent.width,
             "height": sent.height,
+            **({} if key == source else {"source": source}),
         }
     return facts
 

@@ -22,7 +22,8 @@ from itertools import islice
 from math import ceil, floor, sqrt
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from askance.chat import ChatRequest, Detail, ImagePart, ModelId, Usage, canonical_json
+from askance.chat import ChatRequest, Detail, ModelId, Usage, canonical_json
+from askance.images.shown import key_of_shown
 from askance.models.prices import longest_answer
 
 if TYPE_CHECKING:
@@ -239,7 +240,7 @@ def size_of(request: ChatRequest) -> RequestSize:
     for message in request.messages:
         text += _bytes(message.text) + sum(_bytes(call.name + call.arguments) for call in message.tool_calls)
     for part in request.images:
-        width, height = sent_size(part)
+        width, height = part.shown.size
         pictures += picture_tokens(request.model.model, width, height, detail=part.detail)
     for tool in request.tools:
         text += _bytes(canonical_json(tool.canonical()))
@@ -248,20 +249,6 @@ def size_of(request: ChatRequest) -> RequestSize:
     text += _bytes(request.given or "")
     wrapping = _TURN * (len(request.messages) + 1) + (_TOOLS if request.tools else 0)
     return RequestSize(text=text, wrapping=wrapping, pictures=pictures)
-
-
-def sent_size(part: ImagePart) -> tuple[int, int]:
-    """Width and height, in pixels, in which a picture is sent, as far as its header tells.
-
-    Raises:
-        BadImage: it cannot be used.
-    """
-    info = part.image.info
-    longest = max(info.width, info.height)
-    if part.policy.name == "original" or longest <= part.policy.max_side:
-        return info.width, info.height
-    scale = part.policy.max_side / longest
-    return max(1, round(info.width * scale)), max(1, round(info.height * scale))
 
 
 def answer_limit(request: ChatRequest) -> int:
@@ -374,7 +361,7 @@ def _estimate(record: Record, model: ModelId) -> Range:
         for part in message["parts"]:
             if part["type"] == "text":
                 size += len(part["text"].encode("utf-8", "surrogatepass"))
-            elif (sent := record.images.get(part["sha256"])) is not None:
+            elif (sent := record.images.get(key_of_shown(part))) is not None:
                 detail = part.get("detail", "auto")
                 pictures += picture_tokens(model.model, sent["width"], sent["height"], detail=detail)
     for name in ("tools", "response"):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar, ca
 
 from askance.amounts import shortened
 from askance.chat import CallMeta, Outcome, Usage
-from askance.errors import CallError, Filtered, InvalidOutput, ModelError, Refused, Skipped, Truncated
+from askance.errors import CallError, Filtered, InvalidOutput, ModelError, Refused, Skipped, Truncated, UserCodeError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -130,10 +130,11 @@ def given(value: T_co) -> Result[T_co]:
 def no_answer(error: AskanceError, *, calls: Sequence[Call] = (), output_mode: str | None = None) -> Result[Any]:
     """The result for an error, with the tries of the call that it ended."""
     ended = error if isinstance(error, CallError) else None
+    cause = error.__cause__ if isinstance(error, UserCodeError) else None
     return Result(
         outcome="failed" if ended is None else cast("Outcome", ended.outcome),
         reason=str(error),
-        error=type(error).__name__,
+        error=type(cause or error).__name__,
         raw=ended and ended.raw,
         calls=tuple(calls),
         failure=ended and _failure(ended),

@@ -127,9 +127,7 @@ async def traced_chat(
 def _langchain_message(message: Message) -> BaseMessage:
     from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 
-    text = "".join(
-        f"[image sha256:{part.image.sha256}]\n" if isinstance(part, ImagePart) else part.text for part in message.parts
-    )
+    text = "".join(f"[image {part.shown}]\n" if isinstance(part, ImagePart) else part.text for part in message.parts)
     if message.role == "system":
         return SystemMessage(text)
     if message.role == "assistant":

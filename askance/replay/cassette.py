@@ -304,7 +304,7 @@ def _write(records: Iterator[Record], file: TextIO, images: Mapping[str, bytes],
     for record in records:
         if last is None or record.key != last.key:
             file.write(f"{shown(record.to_json())}\n")
-            wanted.update(record.images.keys() & images.keys())
+            wanted.update({sent.get("source", key) for key, sent in record.images.items()} & images.keys())
             count, last = count + 1, record
         elif record.response != last.response:
             msg = f"Two records answer the request {record.key[:12]!r}, and differently."

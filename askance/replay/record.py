@@ -69,7 +69,8 @@ class Record:
     request: JsonObject
     response: JsonObject
     images: Mapping[str, JsonObject] = field(default_factory=dict[str, JsonObject])
-    """By sha256 of the source bytes: `sent` (sha256 of what was sent), `media_type`, `width` and `height` in pixels."""
+    """By `Shown.key`: `sent` (sha256 of what was sent), `media_type`, `width` and `height` in pixels; of a view also
+    `source` (sha256 of the source bytes)."""
     at: str = ""
     """When it was answered: UTC, `2026-01-31T12:00:00Z`; empty where that is not known."""
 

@@ -30,7 +30,7 @@ from askance.errors import BadRecord, ModelError, StoreError, UsageError
 from askance.images import Image
 from askance.models import get_embedder
 from askance.models.backend import load
-from askance.models.call_scope import collect_keys
+from askance.models.call_scope import withhold_keys
 from askance.models.encoders.records import RecordedResponses, id_of_form
 from askance.models.encoders.search import TextVectors, check_count
 from askance.models.encoders.towers import sentences_of
@@ -209,7 +209,7 @@ class SearchRecords:
         """
 
         async def responses(places: Sequence[int]) -> list[JsonObject]:
-            with collect_keys():  # where a search is on record, the vectors that it was made of are not needed
+            with withhold_keys():  # where a search is on record, the vectors that it was made of are not needed
                 return [_response(hits, by=self._title) for hits in await make(places)]
 
         found = await self._responses.get(forms, responses)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from askance.chat import CallMeta, JsonObject, key_of
 from askance.errors import BadImage, BadRecord, MissingExtra, ReplayMiss
-from askance.images import CLEAN_POLICY, Image
+from askance.images import Image, Shown
 from askance.models import Engine, run_sync
 from askance.models.engine import default_engine
 from askance.nodes import Call, Result, TypedAnswer, no_answer
@@ -147,7 +147,7 @@ class RapidOcr(Runnable[Image, RecognizedText]):
 def _asked(given: Any) -> tuple[Image, JsonObject, str]:
     """The picture, the request of its record, and the key of that."""
     image = Image.load(given)
-    form: JsonObject = {"engine": ENGINE, "image": {"sha256": image.sha256, "policy": CLEAN_POLICY.canonical()}}
+    form: JsonObject = {"engine": ENGINE, "image": Shown(image).canonical()}
     return image, form, key_of("ocr", form)
 
 
@@ -161,7 +161,7 @@ def _found(reader: Any, image: Image) -> JsonObject:
     from importlib.metadata import version
 
     pixels = BytesIO()
-    Image.from_bytes(image.prepare(CLEAN_POLICY).data).open().convert("RGB").save(pixels, "PNG")
+    Image.from_bytes(Shown(image).prepare().data).open().convert("RGB").save(pixels, "PNG")
     result = reader(pixels.getvalue())
     if result.txts is None:
         return {"lines": [], "version": version("rapidocr")}

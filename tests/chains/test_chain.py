@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from askance.atypicality import Statement
 from askance.chains import Chain, Reading, action_reason, atypicality, end_to_end, verbalize
 from askance.chains.output_line import line_of
 from askance.chat import ChatRequest, ChatResponse
-from askance.errors import BadOptions, UsageError
+from askance.errors import AskanceError, BadData, BadOptions, Refused, StoreError, UsageError
 from askance.images import Image
 from askance.models import Engine, ScriptedModel, get_model
 from askance.replay import MemoryStore
@@ -210,6 +210,24 @@ async def test_a_node_of_the_callers_that_fails_is_an_outcome_of_its_link() -> N
 
     assert reading.scene_text is not None
     assert (reading.scene_text.outcome, reading.scene_text.reason) == ("failed", "broken raised OSError: no scanner")
+    assert reading.scene_text.error == "OSError"
+
+
+async def test_errors_that_a_node_of_the_callers_passes_on_are_what_they_are_in_any_node() -> None:
+    def reading_of(error: AskanceError) -> Awaitable[Reading]:
+        def broken(_: Image) -> list[str]:
+            raise error
+
+        return verbalize(model_of(scripted())).with_nodes(scene_text=broken).ainvoke(PICTURE)
+
+    found = (await reading_of(BadData("No rows.", hint="Add some."))).scene_text
+    assert found is not None
+    assert (found.outcome, found.reason, found.error) == ("failed", "No rows. Add some.", "BadData")
+    refused = (await reading_of(Refused("No."))).scene_text
+    assert refused is not None
+    assert (refused.outcome, refused.reason) == ("refused", "No.")
+    with pytest.raises(StoreError, match="The disk is full"):
+        await reading_of(StoreError("The disk is full."))
 
 
 @pytest.mark.parametrize(
@@ -424,7 +442,7 @@ async def test_atypicality_without_two_objects_is_an_outcome(names: Sequence[str
 
 async def test_many_requests_at_once_are_told_apart() -> None:
     def reply(request: ChatRequest) -> dict[str, str]:
-        return {"unusual": request.images[0].image.sha256}
+        return {"unusual": request.images[0].shown.image.sha256}
 
     pictures = sorted(PICTURES.glob("*.jpg"))
     readings = await verbalize(model_of(scripted(unusual=reply)), context="UH").abatch([*pictures])

@@ -102,9 +102,11 @@ def installed(own_place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     package.mkdir(parents=True)
     (package / "METADATA").write_text("Metadata-Version: 2.1\nName: surprise\nVersion: 1.0\n", encoding="utf-8")
     (package / "entry_points.txt").write_text(
-        "[askance.chains]\nsurprise = tests.chains.test_own_links:surprise\nbroken = tests.nowhere:chain\n",
+        "[askance.chains]\nsurprise = tests.chains.test_own_links:surprise\nbroken = tests.nowhere:chain\n"
+        "faulty = faulty_chain:chain\n",
         encoding="utf-8",
     )
+    (package.parent / "faulty_chain.py").write_text("1 / 0\n", encoding="utf-8")
     monkeypatch.setattr(sys, "path", [*sys.path, str(package.parent)])
 
 
@@ -267,7 +269,7 @@ def by_clue(clues: dict[str, str]) -> Model:
 
     def clue(request: Any) -> dict[str, str]:
         (image,) = request.images
-        return {"unusual": clues[image.image.sha256]}
+        return {"unusual": clues[image.shown.image.sha256]}
 
     return model_of(scripted(unusual=clue, combine=infer), MemoryStore())
 
@@ -325,9 +327,10 @@ def test_a_row_may_bring_own_links_and_a_control_drops_them() -> None:
         (TASK.replace("exact", "choice"), "`choice` does not score what the chain `surprise` gives"),
         (TASK + "context: IN\n", "the chain `surprise` takes no `context`"),
         (TASK.replace("surprise", "broken"), "The chain 'broken' cannot be loaded from 'tests.nowhere:chain'"),
+        (TASK.replace("surprise", "faulty"), "'faulty_chain:chain': ZeroDivisionError: division by zero"),
         (TASK.replace("surprise", "riddle"), "or a chain that an installed package brings, not 'riddle'"),
     ],
-    ids=["scoring", "key", "broken", "unknown"],
+    ids=["scoring", "key", "broken", "faulty", "unknown"],
 )
 def test_a_task_that_an_installed_chain_does_not_fit_is_refused(text: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):

@@ -81,7 +81,7 @@ REFUSED = {
     "kept": "The option 'models' of the chain 'kept' has a name that `askance run` needs itself.",
     "listed": "The option 'words' of the chain 'listed' can be no flag: its type is list[str].",
     "needing": "The chain 'needing' needs the option 'tone'.",
-    "failing": "The chain 'failing' cannot be loaded from 'failing_chain:chain': no such wiring.",
+    "failing": "The chain 'failing' cannot be loaded from 'failing_chain:chain': ValueError: no such wiring.",
     "broken": "The chain 'broken' cannot be loaded from 'tests.nowhere:chain'",
 }
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
 
 from askance.errors import ConfigError, UsageError
-from askance.python_file import is_python, load_object
+from askance.python_file import is_python, load_file, load_object
 from askance.workspace import Workspace
 from tests.cli.command import Command, draw
 
@@ -68,6 +69,17 @@ def test_what_cannot_be_loaded_says_why(place: str, file: Path) -> None:
         load_object(place)
 
     assert str(caught.value).startswith(WRONG[place])
+
+
+@pytest.mark.parametrize("fault", ["1 / 0", "from askance.errors import UsageError; raise UsageError('No.')"])
+def test_a_file_that_cannot_be_loaded_leaves_no_half_module(fault: str, file: Path) -> None:
+    broken, before = file.with_name("broken.py"), {*sys.modules}
+    broken.write_text(f"{fault}\n", encoding="utf-8")
+
+    with pytest.raises(UsageError, match=r"^(No\.|The file .*broken\.py' cannot be loaded: ZeroDivisionError)"):
+        load_file(broken)
+
+    assert not [name for name in {*sys.modules} - before if name.startswith("askance_file_")]
 
 
 def test_an_object_that_is_no_backend_is_refused(file: Path) -> None:

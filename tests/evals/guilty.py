@@ -87,7 +87,7 @@ def liar(
 
     def reply(request: ChatRequest) -> str:
         name, part = name_of(request), request.messages[-1]
-        shown = [numbers[each.image.sha256] for each in part.parts if isinstance(each, ImagePart)]
+        shown = [numbers[each.shown.image.sha256] for each in part.parts if isinstance(each, ImagePart)]
         found = [*shown, *re.findall(r"\b0\d\b", part.text)]
         lies = link is not None and name == PROMPTS[link] and found[0] in of
         if asked is not None:

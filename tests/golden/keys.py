@@ -16,7 +16,7 @@ from askance import agents, tools
 from askance.chat import ChatRequest, ChatResponse, ImagePart, Message, TextPart, ToolCall, ToolSpec
 from askance.errors import ReplayMiss
 from askance.evals import aevaluate, find_task
-from askance.images import CLEAN_POLICY, ORIGINAL_POLICY, Image
+from askance.images import CLEAN_POLICY, ORIGINAL_POLICY, Image, Shown
 from askance.models import Config, Engine, Model, ScriptedModel, get_embedder, get_model, get_scorer
 from askance.nodes.closed_set import ClosedSet, UnreadReply
 from askance.prompts import Form, Prompt, PromptLibrary
@@ -318,7 +318,7 @@ REQUESTS: dict[str, Callable[[Model], ChatRequest]] = {
     ),
     "tools": lambda model: model.request(
         [
-            Message("user", (ImagePart(PICTURE, ORIGINAL_POLICY, "high"), TextPart("Look.\t\u2028"))),
+            Message("user", (ImagePart(Shown(PICTURE, ORIGINAL_POLICY), "high"), TextPart("Look.\t\u2028"))),
             Message("assistant", (), (ToolCall("call_1", "look", '{"a": 1}'),)),
             Message("tool", (TextPart("Red."),), tool_call_id="call_1"),
         ],

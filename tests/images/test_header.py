@@ -10,7 +10,7 @@ import pytest
 from PIL.PngImagePlugin import PngInfo
 
 from askance.errors import BadImage
-from askance.images import Image, ImageInfo
+from askance.images import Image, ImageInfo, Shown
 from tests.images import samples
 
 INFOS = {
@@ -80,8 +80,8 @@ METADATA = {
 def test_metadata_is_kept_from_pillow(data: bytes, info: ImageInfo) -> None:
     image = Image.from_bytes(data)
     assert image.info == info
-    assert image.prepare().height == (48 if info.orientation == 6 else 32)
-    assert image.open().height == image.prepare().height
+    assert Shown(image).prepare().height == (48 if info.orientation == 6 else 32)
+    assert image.open().height == Shown(image).prepare().height
 
 
 def bomb_png(width: int, height: int) -> bytes:
@@ -136,7 +136,7 @@ BAD = {
 @pytest.mark.parametrize(("data", "reason"), BAD.values(), ids=BAD)
 def test_what_is_no_picture_says_why(data: bytes, reason: str) -> None:
     with pytest.raises(BadImage) as caught:
-        Image.from_bytes(data, name="ad.jpg").prepare()
+        Shown(Image.from_bytes(data, name="ad.jpg")).prepare()
     pattern = re.escape(f"The picture 'ad.jpg' {reason}").replace("…", ".+")
     assert re.fullmatch(pattern, str(caught.value))
 

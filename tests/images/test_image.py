@@ -19,7 +19,7 @@ import pytest
 from PIL import Image as Pillow
 
 from askance.errors import BadImage, UsageError
-from askance.images import CLEAN_POLICY, ORIGINAL_POLICY, Image, ImagePolicy, image_policy
+from askance.images import CLEAN_POLICY, ORIGINAL_POLICY, Image, ImagePolicy, Shown, image_policy
 from tests.images import samples
 
 PNG = samples.png()
@@ -75,7 +75,7 @@ def test_pillow_images_are_known_by_their_pixels(mode: str) -> None:
 def test_pillow_images_are_sent_packed_with_their_pixels_and_profile() -> None:
     picture = samples.photo((300, 200))
     picture.info["icc_profile"] = bytes(128) + b"a colour profile"
-    sent = Image.from_pil(picture).prepare()
+    sent = Shown(Image.from_pil(picture)).prepare()
     back = Pillow.open(BytesIO(sent.data))
     assert (sent.media_type, back.tobytes()) == ("image/png", picture.tobytes())
     assert back.info["icc_profile"] == picture.info["icc_profile"]
@@ -151,7 +151,7 @@ def test_a_text_file_is_named_with_its_path(tmp_path: Path) -> None:
     path = tmp_path / "note.jpg"
     path.write_text("some words and more", encoding="utf-8")
     with pytest.raises(BadImage) as caught:
-        Image.load(path).check()
+        Shown(Image.load(path)).prepare()
     assert caught.value.message == (f"The picture {str(path)!r} holds no picture that is known here.")
 
 
@@ -162,7 +162,7 @@ def test_a_file_that_changes_is_never_sent_under_the_old_digest(file: Path) -> N
     with pytest.raises(BadImage) as caught:
         _ = image.data
     assert str(caught.value) == f"The picture {str(file)!r} has changed since it was first read. Load it again."
-    assert Image.load(file).prepare().media_type == "image/png"
+    assert Shown(Image.load(file)).prepare().media_type == "image/png"
 
 
 def by_pickle(image: Image) -> Image:
@@ -190,8 +190,8 @@ def test_open_and_thumbnail_are_upright() -> None:
 
 def test_the_digest_of_a_file_loads_neither_pillow_nor_http(file: Path) -> None:
     code = (
-        "import sys; from askance.chat import ImagePart; from askance.images import Image\n"
-        f"print(ImagePart(Image.load({str(file)!r})).canonical()['sha256'])\n"
+        "import sys; from askance.chat import ImagePart; from askance.images import Image, Shown\n"
+        f"print(ImagePart(Shown(Image.load({str(file)!r}))).canonical()['sha256'])\n"
         "print(sorted({'PIL', 'http', 'ssl', 'socket', 'email'} & {name.split('.')[0] for name in sys.modules}))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -239,4 +239,4 @@ def test_a_digest_stands_for_a_picture_that_is_not_at_hand() -> None:
     assert known == there
     assert (known.name, known.path) == ("ad.png", None)
     with pytest.raises(BadImage, match=r"^The picture 'ad.png' is not at hand: only its digest is known\."):
-        known.prepare()
+        Shown(known).prepare()

@@ -16,14 +16,14 @@ from PIL import Image as Pillow
 from PIL import ImageOps
 
 from askance.errors import BadImage
-from askance.images import CLEAN_POLICY, ORIGINAL_POLICY, Image, ImagePolicy
+from askance.images import CLEAN_POLICY, ORIGINAL_POLICY, Image, ImagePolicy, Shown
 from askance.images.info import UnusableImage
 from askance.images.prepare import PREPARED_IMAGES, PreparedImage, PreparedImageCache, prepare
 from tests.images import samples
 
 
 def sent_picture(data: bytes, policy: ImagePolicy = CLEAN_POLICY) -> tuple[str, Pillow.Image]:
-    sent = Image.from_bytes(data).prepare(policy)
+    sent = Shown(Image.from_bytes(data), policy).prepare()
     picture = Pillow.open(BytesIO(sent.data))
     assert picture.size == (sent.width, sent.height)
     assert sha256(sent.data).hexdigest() == sent.sha256
@@ -39,7 +39,7 @@ def test_turned_pictures_are_sent_upright(make: Callable[[int], bytes], orientat
     kind, picture = sent_picture(data)
     assert (kind, picture.size) == ("image/jpeg", wanted.size)
     assert samples.distance(picture, wanted) < 4
-    assert samples.SECRET not in Image.from_bytes(data).prepare().data
+    assert samples.SECRET not in Shown(Image.from_bytes(data)).prepare().data
 
 
 @pytest.mark.parametrize("orientation", range(1, 9))
@@ -103,12 +103,12 @@ def test_a_picture_of_many_bytes_is_made_to_fit() -> None:
     kind, picture = sent_picture(data, replace(CLEAN_POLICY, max_bytes=6_000))
     assert kind == "image/jpeg"
     assert 20 <= picture.width < 200
-    assert len(Image.from_bytes(data).prepare(replace(CLEAN_POLICY, max_bytes=6_000)).data) <= 6_000
+    assert len(Shown(Image.from_bytes(data), replace(CLEAN_POLICY, max_bytes=6_000)).prepare().data) <= 6_000
 
 
 def test_a_picture_that_cannot_fit_is_bad() -> None:
     with pytest.raises(BadImage) as caught:
-        Image.from_bytes(samples.jpeg(), name="ad.jpg").prepare(replace(CLEAN_POLICY, max_bytes=100))
+        Shown(Image.from_bytes(samples.jpeg(), name="ad.jpg"), replace(CLEAN_POLICY, max_bytes=100)).prepare()
     assert str(caught.value) == (
         "The picture 'ad.jpg' does not fit into 100 bytes. Raise `max_bytes` of the image policy."
     )
@@ -118,7 +118,9 @@ def test_only_the_named_formats_are_sent_as_they_are() -> None:
     narrow = replace(CLEAN_POLICY, formats=("jpeg", "png"))
     assert sent_picture(samples.webp(), narrow)[0] == "image/jpeg"
     assert sent_picture(samples.gif(), narrow)[0] == "image/png"
-    assert samples.pixels(Image.from_bytes(samples.gif()).prepare(narrow).data) == samples.pixels(samples.gif())
+    assert samples.pixels(Shown(Image.from_bytes(samples.gif()), narrow).prepare().data) == samples.pixels(
+        samples.gif()
+    )
 
 
 def test_transparency_is_white_where_it_is_given_up() -> None:
@@ -146,11 +148,11 @@ TRUNCATED = {
 @pytest.mark.parametrize("data", TRUNCATED.values(), ids=TRUNCATED)
 def test_a_cut_off_picture_is_bad_before_it_is_sent(data: bytes) -> None:
     with pytest.raises(BadImage, match=r"^The picture 'ad' (is cut off|cannot be decoded: ).*\. .*\.$"):
-        Image.from_bytes(data, name="ad").check()
+        Shown(Image.from_bytes(data, name="ad")).prepare()
 
 
 def test_prepared_images_give_base64_once() -> None:
-    sent = Image.from_bytes(samples.png()).prepare()
+    sent = Shown(Image.from_bytes(samples.png())).prepare()
     assert sent.data_uri == f"data:image/png;base64,{b64encode(sent.data).decode()}"
     assert sent.base64 is sent.base64
     assert "data" not in repr(sent)
@@ -162,7 +164,7 @@ def test_threads_and_copies_share_one_preparation() -> None:
     with ThreadPoolExecutor(16) as pool:
         sent = [
             each.result()
-            for each in [pool.submit(image.prepare, replace(CLEAN_POLICY, max_side=41)) for image in images]
+            for each in [pool.submit(Shown(image, replace(CLEAN_POLICY, max_side=41)).prepare) for image in images]
         ]
     assert PREPARED_IMAGES.made - before == 1
     assert {id(each) for each in sent} == {id(sent[0])}
@@ -171,7 +173,7 @@ def test_threads_and_copies_share_one_preparation() -> None:
 def test_policies_are_prepared_apart() -> None:
     data, before = samples.encoded(samples.photo(seed=77), "PNG"), PREPARED_IMAGES.made
     for policy in (CLEAN_POLICY, ORIGINAL_POLICY, CLEAN_POLICY, ImagePolicy("clean"), ORIGINAL_POLICY):
-        Image.from_bytes(data).prepare(policy)
+        Shown(Image.from_bytes(data), policy).prepare()
     assert PREPARED_IMAGES.made - before == 2
 
 
@@ -179,7 +181,7 @@ def test_a_bad_picture_is_tried_once_and_named_each_time() -> None:
     data, before = b"no picture, of its own kind", PREPARED_IMAGES.made
     for name in ("one.jpg", "two.jpg"):
         with pytest.raises(BadImage, match=f"'{name}'"):
-            Image.from_bytes(data, name=name).prepare()
+            Shown(Image.from_bytes(data, name=name)).prepare()
     assert PREPARED_IMAGES.made - before == 1
 
 
@@ -238,7 +240,9 @@ def test_a_picture_of_two_holders_stays_with_the_second() -> None:
 def test_pictures_that_are_read_one_after_the_other_do_not_pile_up() -> None:
     before = len(PREPARED_IMAGES)
     for number in range(40):
-        Image.from_bytes(samples.encoded(samples.photo(seed=number, size=(600, 600)), "BMP")).prepare(ORIGINAL_POLICY)
+        Shown(
+            Image.from_bytes(samples.encoded(samples.photo(seed=number, size=(600, 600)), "BMP")), ORIGINAL_POLICY
+        ).prepare()
     assert len(PREPARED_IMAGES) - before < 10
 
 

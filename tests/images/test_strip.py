@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from PIL import Image as Pillow
 
 from askance.errors import BadImage
-from askance.images import CLEAN_POLICY, ORIGINAL_POLICY, Image
+from askance.images import CLEAN_POLICY, ORIGINAL_POLICY, Image, Shown
 from tests.clock import cpu_seconds
 from tests.images import samples
 
@@ -42,7 +42,7 @@ DIRTY = {
 
 @pytest.mark.parametrize("data", DIRTY.values(), ids=DIRTY)
 def test_metadata_goes_and_pixels_stay(data: bytes) -> None:
-    sent = Image.from_bytes(data).prepare()
+    sent = Shown(Image.from_bytes(data)).prepare()
     assert samples.pixels(sent.data) == samples.pixels(data)
     assert samples.SECRET not in sent.data
     assert sent.media_type == Image.from_bytes(data).info.media_type
@@ -52,31 +52,31 @@ def test_metadata_goes_and_pixels_stay(data: bytes) -> None:
 
 @pytest.mark.parametrize("kind", ["jpeg with profile", "png with profile", "webp with profile"])
 def test_the_colour_profile_stays(kind: str) -> None:
-    sent = Image.from_bytes(DIRTY[kind]).prepare()
+    sent = Shown(Image.from_bytes(DIRTY[kind])).prepare()
     assert Pillow.open(_stream(sent.data)).info["icc_profile"] == PROFILE
 
 
 @pytest.mark.parametrize("data", DIRTY.values(), ids=DIRTY)
 def test_a_clean_file_is_sent_as_it_is(data: bytes) -> None:
-    once = Image.from_bytes(data).prepare()
-    assert Image.from_bytes(once.data).prepare() == once
+    once = Shown(Image.from_bytes(data)).prepare()
+    assert Shown(Image.from_bytes(once.data)).prepare() == once
 
 
 @pytest.mark.parametrize("data", DIRTY.values(), ids=DIRTY)
 def test_original_sends_the_file_as_it_is(data: bytes) -> None:
-    assert Image.from_bytes(data).prepare(ORIGINAL_POLICY).data == data
+    assert Shown(Image.from_bytes(data), ORIGINAL_POLICY).prepare().data == data
 
 
 def test_the_adobe_transform_of_a_jpeg_stays() -> None:
     plain = samples.encoded(samples.photo(), "JPEG", keep_rgb=True)
     assert b"Adobe" in plain
-    assert samples.pixels(Image.from_bytes(plain).prepare().data) == samples.pixels(plain)
+    assert samples.pixels(Shown(Image.from_bytes(plain)).prepare().data) == samples.pixels(plain)
 
 
 def test_the_thumbnail_in_a_jfif_header_goes() -> None:
     plain = samples.encoded(samples.photo(), "JPEG")
     jfif = b"\xff\xe0" + struct.pack(">H", 16 + 12) + plain[6:18] + b"\x02\x02" + samples.SECRET
-    sent = Image.from_bytes(plain[:2] + jfif + plain[20:]).prepare()
+    sent = Shown(Image.from_bytes(plain[:2] + jfif + plain[20:])).prepare()
     assert sent.data == plain
 
 
@@ -84,19 +84,19 @@ def test_metadata_between_the_scans_of_a_jpeg_goes() -> None:
     plain = samples.encoded(samples.photo(), "JPEG", progressive=True)
     scan = plain.index(b"\xff\xda", plain.index(b"\xff\xda") + 2)
     comment = b"\xff\xfe" + struct.pack(">H", 2 + len(samples.SECRET)) + samples.SECRET
-    assert Image.from_bytes(plain[:scan] + comment + plain[scan:]).prepare().data == plain
+    assert Shown(Image.from_bytes(plain[:scan] + comment + plain[scan:])).prepare().data == plain
 
 
 def test_private_chunks_of_a_png_go() -> None:
     plain = samples.encoded(samples.photo(), "PNG")
     body = b"tIME" + samples.SECRET[:7]
     chunk = struct.pack(">I", 7) + body + struct.pack(">I", zlib.crc32(body))
-    assert Image.from_bytes(plain[:33] + chunk + plain[33:]).prepare().data == plain
+    assert Shown(Image.from_bytes(plain[:33] + chunk + plain[33:])).prepare().data == plain
 
 
 def test_flags_of_a_webp_no_longer_announce_metadata() -> None:
     data = samples.webp()
-    sent = Image.from_bytes(data).prepare().data
+    sent = Shown(Image.from_bytes(data)).prepare().data
     assert (data[20] & 0x0C, sent[20] & 0x0C) == (0x0C, 0)
     assert int.from_bytes(sent[4:8], "little") == len(sent) - 8
 
@@ -134,8 +134,8 @@ def _try_all(data: bytes) -> None:
     image = Image.from_bytes(data, name="some.png")
     for use in (
         lambda: image.info,
-        lambda: image.prepare(CLEAN_POLICY),
-        lambda: image.prepare(ORIGINAL_POLICY),
+        lambda: Shown(image, CLEAN_POLICY).prepare(),
+        lambda: Shown(image, ORIGINAL_POLICY).prepare(),
         image.open,
     ):
         try:
@@ -176,7 +176,7 @@ MANY_PARTS = ("gif", "gif, one block", "webp", "png", "jpeg")
 def test_a_file_of_many_parts_is_taken(form: str) -> None:
     data = with_parts(form, 9000)
 
-    assert samples.pixels(Image.from_bytes(data).prepare().data) == samples.pixels(with_parts(form, 0))
+    assert samples.pixels(Shown(Image.from_bytes(data)).prepare().data) == samples.pixels(with_parts(form, 0))
 
 
 @pytest.mark.parametrize("form", MANY_PARTS)

@@ -21,7 +21,7 @@ from askance.chat import (
     ToolSpec,
     Usage,
 )
-from askance.images import CLEAN_POLICY, ORIGINAL_POLICY, Image
+from askance.images import Image, Shown
 from askance.models.token_estimate import (
     DEFAULT_LIMIT,
     FORMULAS,
@@ -31,7 +31,6 @@ from askance.models.token_estimate import (
     answer_limit,
     patches,
     picture_tokens,
-    sent_size,
     size_of,
     text_tokens,
     token_statistics,
@@ -59,7 +58,7 @@ def test_text_is_counted_in_bytes() -> None:
 
 
 def test_pictures_tools_and_schema_count() -> None:
-    shown = ImagePart(picture(1024, 1024))
+    shown = ImagePart(Shown(picture(1024, 1024)))
     tool = ToolSpec("look", "Looks.", {"type": "object"})
     schema = ResponseFormat("json_schema", "answer", {"type": "object"})
 
@@ -87,19 +86,6 @@ def test_the_worst_case_of_text_is_a_token_a_byte() -> None:
 )
 def test_longest_answer(request_: ChatRequest, limit: int) -> None:
     assert answer_limit(request_) == limit
-
-
-@pytest.mark.parametrize(
-    ("part", "size"),
-    [
-        (ImagePart(picture(300, 100)), (300, 100)),
-        (ImagePart(picture(300, 100), replace(CLEAN_POLICY, max_side=30)), (30, 10)),
-        (ImagePart(picture(300, 100), replace(ORIGINAL_POLICY, max_side=30)), (300, 100)),
-    ],
-    ids=["fits", "scaled down", "original"],
-)
-def test_size_as_sent(part: ImagePart, size: tuple[int, int]) -> None:
-    assert sent_size(part) == size
 
 
 SIDES = st.integers(1, 20_000)

@@ -8,13 +8,13 @@ from PIL import Image as Pillow
 
 from askance.chat import ImagePart
 from askance.errors import BadImage
-from askance.images import CLEAN_POLICY, ORIGINAL_POLICY, Image, PreparedImage
+from askance.images import CLEAN_POLICY, ORIGINAL_POLICY, Image, PreparedImage, Shown
 from askance.models import image_data
 from askance.models.image_data import ImageEncoder, encode
 
 
 def part(colour: int = 0) -> ImagePart:
-    return ImagePart(Image.from_pil(Pillow.new("RGB", (4, 4), (colour, 0, 0))))
+    return ImagePart(Shown(Image.from_pil(Pillow.new("RGB", (4, 4), (colour, 0, 0)))))
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     digests: list[str] = []
 
     def counted(part: ImagePart) -> PreparedImage:
-        digests.append(part.image.sha256)
+        digests.append(part.shown.image.sha256)
         return encode(part)
 
     monkeypatch.setattr(image_data, "encode", counted)
@@ -33,7 +33,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_the_prepared_bytes_in_base64() -> None:
     picture = part()
     encoded = encode(picture)
-    prepared = picture.image.prepare(CLEAN_POLICY)
+    prepared = picture.shown.prepare()
     assert (b64decode(encoded.base64), encoded.media_type) == (prepared.data, prepared.media_type)
     assert encoded.data_uri == f"data:{prepared.media_type};base64,{encoded.base64}"
 
@@ -46,8 +46,8 @@ async def test_calls_side_by_side_share_the_work(made: list[str]) -> None:
 
 
 async def test_another_policy_is_another_picture(made: list[str]) -> None:
-    images, image = ImageEncoder(), part().image
-    await images.encoder([ImagePart(image, CLEAN_POLICY), ImagePart(image, ORIGINAL_POLICY)])
+    images, image = ImageEncoder(), part().shown.image
+    await images.encoder([ImagePart(Shown(image, CLEAN_POLICY)), ImagePart(Shown(image, ORIGINAL_POLICY))])
     assert len(made) == 2
 
 
@@ -68,7 +68,7 @@ async def test_a_caller_that_gives_up_leaves_the_work_to_the_others(made: list[s
 
 
 async def test_a_picture_that_cannot_be_used_fails_each_call() -> None:
-    images, broken = ImageEncoder(), ImagePart(Image.from_bytes(b"no picture", name="odd.jpg"))
+    images, broken = ImageEncoder(), ImagePart(Shown(Image.from_bytes(b"no picture", name="odd.jpg")))
     for _ in range(2):
         with pytest.raises(BadImage):
             await images.encoder([broken])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from askance.chat import ImagePart, Message, ResponseFormat, Sampling, TextPart, ToolSpec, Usage
 from askance.errors import UsageError
-from askance.images import CLEAN_POLICY, ORIGINAL_POLICY, Image
+from askance.images import CLEAN_POLICY, ORIGINAL_POLICY, Image, Shown
 from askance.models import Engine, Price, ScriptedModel, get_model, use_draw
 from askance.models.capabilities import RED_SQUARE
 from askance.replay import MemoryStore
@@ -51,9 +51,9 @@ def test_the_settings_token_limit_goes_first() -> None:
 def test_a_picture_is_sent_as_model_and_engine_say() -> None:
     image = Image.from_bytes(RED_SQUARE)
     run = Engine(records=MemoryStore(), image_policy=ORIGINAL_POLICY)
-    assert get_model("openai:gpt-4o", detail="low").image(image) == ImagePart(image, CLEAN_POLICY, "low")
+    assert get_model("openai:gpt-4o", detail="low").image(image) == ImagePart(Shown(image, CLEAN_POLICY), "low")
     assert get_model("openai:gpt-4o", image_policy="clean", engine=run).image(image) == ImagePart(
-        image, ORIGINAL_POLICY
+        Shown(image, ORIGINAL_POLICY)
     )
 
 

@@ -46,7 +46,8 @@ def shown(request: ChatRequest) -> list[tuple[str, str]]:
 def pictures_of(request: ChatRequest) -> list[list[str]]:
     """By message, the digests of its pictures."""
     return [
-        [part.image.sha256 for part in message.parts if isinstance(part, ImagePart)] for message in request.messages
+        [part.shown.image.sha256 for part in message.parts if isinstance(part, ImagePart)]
+        for message in request.messages
     ]
 
 

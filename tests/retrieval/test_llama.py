@@ -221,7 +221,7 @@ async def test_a_model_is_sent_pictures_and_roles(engine: Callable[..., Engine],
     (request,) = script.requests
     assert [turn.role for turn in request.messages] == ["system", "user", "assistant", "user"]
     assert [turn.text for turn in request.messages] == ["Look.", "a", "b", "c"]
-    assert [part.image.data for part in request.images] == [data, data]
+    assert [part.shown.image.data for part in request.images] == [data, data]
     assert (request.sampling.temperature, request.sampling.max_tokens, request.sampling.stop) == (0.5, 7, (".",))
 
 

@@ -347,7 +347,7 @@ async def test_a_reply_that_fills_a_prompt_is_the_outcome_of_its_own_link() -> N
     long = picture(7)
 
     def reply(request: ChatRequest) -> str:
-        of_long = any(part.image.sha256 == long.sha256 for part in request.images)
+        of_long = any(part.shown.image.sha256 == long.sha256 for part in request.images)
         return "**" * 480_000 + "a" if of_long else "Answer: 1"
 
     chain = action_reason(model_of(ScriptedModel(reply), protocol="paper"))

@@ -20,7 +20,7 @@ from askance.chains import verbalize
 from askance.chat import ChatRequest
 from askance.cli import main
 from askance.errors import BadImage, BadRecord, CassetteError, PromptError, StoreError
-from askance.images import Image
+from askance.images import Image, Shown
 from askance.models import Capabilities, Engine, ScriptedModel, get_model
 from askance.models.capabilities import endpoint_form
 from askance.prompts import PromptLibrary
@@ -256,8 +256,8 @@ def test_a_picture_of_thousands_of_scans_is_refused(own_place: Path) -> None:
     Path("sound.jpg").write_bytes(scanned(20))
 
     with pytest.raises(BadImage, match=r"^The picture 'scans.jpg' is a JPEG of 3,0\d\d scans, and at most 100 "):
-        Image.from_path("scans.jpg").check()
-    Image.from_path("sound.jpg").check()
+        Shown(Image.from_path("scans.jpg")).prepare()
+    Shown(Image.from_path("sound.jpg")).prepare()
 
 
 # Prompts --------------------------------------------------------------------------------------------------------------

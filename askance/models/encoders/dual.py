@@ -25,7 +25,7 @@ from weakref import WeakValueDictionary
 
 from askance.chat import ModelId, key_of
 from askance.errors import AskanceError, ConfigError, UsageError
-from askance.images import ORIGINAL_POLICY, WHOLE_IMAGE, Image, RegionView
+from askance.images import ORIGINAL_POLICY, WHOLE_IMAGE, Image, RegionView, Shown
 from askance.images.pixels import pad_to_square
 from askance.models.encoders.records import BATCH, one_of, settings_in
 from askance.models.encoders.towers import SIGLIP_KINDS, Towers, no_towers, parts_of
@@ -55,6 +55,8 @@ PICTURES = 256
 
 class _DualBase:
     """What the scorer and the embedder have in common: the encoder, long texts, and where vectors are kept."""
+
+    policy = ORIGINAL_POLICY
 
     def __init__(self, source: str, local: Local | None, *, long: Long, frame: Frame) -> None:
         self._encoder: SharedEncoder = shared_encoder(source, local or Local(batch=BATCH))
@@ -99,8 +101,8 @@ class _DualBase:
             )
         return [[self._encoder.text_job(part, self._store) for part in parts] for parts in split]
 
-    def _picture_job(self, image: Image, view: RegionView) -> EncodeJob:
-        return self._encoder.picture_job(image, view, self._store, padded=self._frame == "padded")
+    def _picture_job(self, shown: Shown) -> EncodeJob:
+        return self._encoder.picture_job(shown, self._store, padded=self._frame == "padded")
 
     async def _vectors(self, jobs: Sequence[Sequence[EncodeJob]]) -> list[list[Half]]:
         vectors = iter(await self._encoder.vectors([job for some in jobs for job in some]))
@@ -120,8 +122,6 @@ class DualEncoder(_DualBase):
     Raises:
         ConfigError: it is not on this machine, not whole, or has no two towers; or gives no probabilities.
     """
-
-    policy = ORIGINAL_POLICY
 
     def __init__(
         self,
@@ -162,7 +162,7 @@ class DualEncoder(_DualBase):
             UsageError: a box lies outside the picture.
         """
         jobs = await self._jobs_of(texts)
-        seen = [self._picture_job(image, view)]
+        seen = [self._picture_job(Shown(image, self.policy, view))]
         (picture,), *read = await self._vectors([seen, *jobs])
         cosines = [self._cosine(picture, parts) for parts in read]
         if self._scale == "cosine":
@@ -222,7 +222,7 @@ class DualEmbedder(_DualBase):
             BadImage: the picture cannot be used.
             UsageError, MissingExtra, ConfigError, ModelError, StoreError: as for `DualEncoder.score`.
         """
-        ((vector,),) = await self._vectors([[self._picture_job(image, WHOLE_IMAGE)]])
+        ((vector,),) = await self._vectors([[self._picture_job(Shown(image, self.policy))]])
         return vector.tolist()
 
     def __repr__(self) -> str:
@@ -319,14 +319,15 @@ class SharedEncoder:
         key = key_of("embed", {"model": self.id.canonical(), "tower": "text", "text": text})
         return EncodeJob(key=key, store=store, text=text)
 
-    def picture_job(self, image: Image, view: RegionView, store: KeptVectors, *, padded: bool) -> EncodeJob:
-        """The job of a picture, or of a view of it.
+    def picture_job(self, shown: Shown, store: KeptVectors, *, padded: bool) -> EncodeJob:
+        """The job of a picture, or of a view of it, which is drawn from the file as it is.
 
         Raises:
             BadImage: the picture's file cannot be read.
         """
-        shown = {"sha256": image.sha256, "view": view.canonical(), "frame": "padded" if padded else "whole"}
-        key = key_of("embed", {"model": self.id.canonical(), "tower": "picture", "image": shown})
+        image, view = shown.image, shown.view
+        form = {"sha256": image.sha256, "view": view.canonical(), "frame": "padded" if padded else "whole"}
+        key = key_of("embed", {"model": self.id.canonical(), "tower": "picture", "image": form})
 
         def draw() -> tuple[Picture, ...]:
             pictures = view.render(image)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeAlias, cast, run
 
 from askance.chat import JsonObject, ModelId, key_of
 from askance.errors import BadRecord, ModelError, UsageError
-from askance.images import CLEAN_POLICY, WHOLE_IMAGE, Image, ImagePolicy, RegionView
+from askance.images import CLEAN_POLICY, WHOLE_IMAGE, Image, ImagePolicy, RegionView, Shown
 from askance.models.encoders.records import RecordedModel, from_spec, id_of_form, identity_of
 from askance.models.engine import Engine, default_engine
 from askance.replay import DAMAGED_HINT
@@ -109,9 +109,7 @@ class RecordedScorer(RecordedModel):
         """
         if not isinstance(subject, Image):
             return {**self._own(), "about": dict(subject), "text": text}
-        picture: JsonObject = {"sha256": subject.sha256, "policy": self.policy.canonical()}
-        shown = view.canonical()
-        return {**self._own(), "image": {**picture, "view": shown} if shown else picture, "text": text}
+        return {**self._own(), "image": Shown(subject, self.policy, view).canonical(), "text": text}
 
     def keys(
         self, subject: Image | Mapping[str, str], texts: Sequence[str], *, view: RegionView = WHOLE_IMAGE

@@ -147,7 +147,7 @@ def with_digests(message: BaseMessage, image: Callable[[Image], ImagePart]) -> t
         BadImage: a picture cannot be used.
     """
     turn = from_langchain(message, image)
-    digests = [part.image.sha256 for part in turn.parts if isinstance(part, ImagePart)]
+    digests = [part.shown.image.sha256 for part in turn.parts if isinstance(part, ImagePart)]
     if not digests:
         return message, turn
     left = iter(digests)

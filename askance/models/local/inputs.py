@@ -268,7 +268,7 @@ def decoded(request: ChatRequest) -> list[Any]:
     Raises:
         BadImage: a picture cannot be used.
     """
-    return [_opened(part.image.prepare(part.policy).data) for part in request.images]
+    return [_opened(part.shown.prepare().data) for part in request.images]
 
 
 def _opened(data: bytes) -> Any:
@@ -286,7 +286,7 @@ def to_row(request: ChatRequest, model: TransformersModel, writer: PromptWriter)
     """
     params = SamplingParams.of(request, model.defaults)
     _check_pictures(request, model)
-    prepared = [part.image.prepare(part.policy).data for part in request.images]
+    prepared = [part.shown.prepare().data for part in request.images]
     text = writer.text(request)
     start = model.tokenizer.bos_token
     # A template writes the token that begins a prompt itself.

@@ -6,10 +6,9 @@ Pictures carry a name by which vLLM's caches find them, so that it neither hashe
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
-from askance.chat import ChatResponse, ImagePart, Message, TextPart, Usage, canonical_json
+from askance.chat import ChatResponse, ImagePart, Message, TextPart, Usage, key_of
 from askance.errors import BadRequest
 from askance.models.local import inputs
 from askance.models.local.inputs import MAX_TOKENS, refuse_tools
@@ -29,8 +28,8 @@ EXTRAS = SAMPLED | {"chat_template_kwargs", "structured_outputs"}
 
 
 def cache_name(part: ImagePart) -> str:
-    """What a picture as it is sent is known by: its source and how it is prepared."""
-    return sha256(f"{part.image.sha256}\n{canonical_json(part.policy.canonical())}".encode()).hexdigest()
+    """What a picture as it is sent is known by: its source, how it is prepared, and what is shown of it."""
+    return key_of("image", part.shown.canonical())
 
 
 def seed_of(request: ChatRequest) -> int | None:

@@ -169,7 +169,7 @@ def test_from_pixels_the_cartoon_is_shown(data: Path, asked: Asked) -> None:
 
     for request in asked:
         (picture,) = [part for message in request.messages for part in message.parts if isinstance(part, ImagePart)]
-        assert picture.image.sha256 in drawn
+        assert picture.shown.image.sha256 in drawn
 
 
 def test_a_reference_that_is_weighed_is_shown_to_no_judge(data: Path, asked: Asked) -> None:

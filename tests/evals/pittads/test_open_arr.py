@@ -88,7 +88,7 @@ def picture_of_file(data: Path, key: str) -> str:
 def shows(request: ChatRequest, digest: str) -> bool:
     """Whether any turn shows the picture; a question that is asked again shows it in an earlier one."""
     parts = [part for message in request.messages for part in message.parts]
-    return any(isinstance(part, ImagePart) and part.image.sha256 == digest for part in parts)
+    return any(isinstance(part, ImagePart) and part.shown.image.sha256 == digest for part in parts)
 
 
 def ids(*texts: str) -> list[str]:

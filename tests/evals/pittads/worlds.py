@@ -97,7 +97,7 @@ def listed(request: ChatRequest) -> list[str]:
 
 def picture_of(request: ChatRequest) -> str:
     """Digest of the picture that a request shows."""
-    return next(part.image.sha256 for part in request.messages[-1].parts if isinstance(part, ImagePart))
+    return next(part.shown.image.sha256 for part in request.messages[-1].parts if isinstance(part, ImagePart))
 
 
 def choosing(wanted: Callable[[str], Any], *, field: str = "answers", count: int = 3) -> Reply:

@@ -37,7 +37,7 @@ def model(**answers: Any) -> Model:
 
 def seen(request: ChatRequest) -> str:
     """The id of the picture that a request shows; empty for any other picture."""
-    digest = next(part.image.sha256 for part in request.messages[-1].parts if isinstance(part, ImagePart))
+    digest = next(part.shown.image.sha256 for part in request.messages[-1].parts if isinstance(part, ImagePart))
     return of_pictures().get(digest, "")
 
 

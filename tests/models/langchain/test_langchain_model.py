@@ -46,7 +46,7 @@ from askance.errors import (
     ServerFault,
     Unreachable,
 )
-from askance.images import Image
+from askance.images import Image, Shown
 from askance.models.langchain.langchain_model import LangChainModel, from_settings, identity_of
 from askance.models.settings import ModelSettings
 from tests import replies
@@ -84,7 +84,7 @@ def hello(**fields: Any) -> ChatRequest:
 
 
 def with_picture() -> ChatRequest:
-    picture = ImagePart(Image.from_pil(Pillow.new("RGB", (2, 2))))
+    picture = ImagePart(Shown(Image.from_pil(Pillow.new("RGB", (2, 2)))))
     return ChatRequest(model=ModelId("langchain", "m"), messages=(Message("user", (picture, TextPart("What?"))),))
 
 

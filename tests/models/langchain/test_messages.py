@@ -15,13 +15,17 @@ from PIL import Image as Pillow
 
 from askance.chat import CallMeta, ChatResponse, ImagePart, Message, TextPart, ToolCall, Usage
 from askance.errors import MalformedReply, UnknownFinish, UsageError
-from askance.images import Image, PreparedImage
+from askance.images import Image, PreparedImage, Shown
 from askance.models.image_data import encode
 from askance.models.langchain.messages import from_langchain, from_response, to_langchain, to_response
 
-PICTURE = Image.from_bytes(Image.from_pil(Pillow.new("RGB", (2, 2))).prepare().data)
+PICTURE = Image.from_bytes(Shown(Image.from_pil(Pillow.new("RGB", (2, 2)))).prepare().data)
 """Bytes that are sent as they are."""
 CALL: dict[str, Any] = {"name": "look", "args": {"x": 1}, "id": "c1", "type": "tool_call"}
+
+
+def part_of(image: Image) -> ImagePart:
+    return ImagePart(Shown(image))
 
 
 def fake(part: ImagePart) -> PreparedImage:
@@ -34,14 +38,14 @@ def fake(part: ImagePart) -> PreparedImage:
         pytest.param(Message("system", (TextPart("Be brief."),)), SystemMessage("Be brief."), id="system"),
         pytest.param(Message("user", (TextPart("Hi"),)), HumanMessage("Hi"), id="user"),
         pytest.param(
-            Message("user", (ImagePart(PICTURE), TextPart("Hi"))),
+            Message("user", (ImagePart(Shown(PICTURE)), TextPart("Hi"))),
             HumanMessage(
                 [{"type": "image", "base64": "QUJD", "mime_type": "image/png"}, {"type": "text", "text": "Hi"}]
             ),
             id="picture",
         ),
         pytest.param(
-            Message("user", (ImagePart(PICTURE, detail="low"),)),
+            Message("user", (ImagePart(Shown(PICTURE), detail="low"),)),
             HumanMessage([{"type": "image_url", "image_url": {"url": "data:image/png;base64,QUJD", "detail": "low"}}]),
             id="detail",
         ),
@@ -65,18 +69,18 @@ def test_messages_to_langchain(message: Message, expected: BaseMessage) -> None:
     "message",
     [
         pytest.param(Message("system", (TextPart("Be brief."),)), id="system"),
-        pytest.param(Message("user", (ImagePart(PICTURE), TextPart("Hi"))), id="picture"),
+        pytest.param(Message("user", (ImagePart(Shown(PICTURE)), TextPart("Hi"))), id="picture"),
         pytest.param(Message("assistant", (TextPart("Hm"),), (ToolCall("c1", "look", '{"x": 1}'),)), id="tool call"),
         pytest.param(Message("assistant", (TextPart("Hm"),), (ToolCall("c1", "look", '{"x"'),)), id="broken tool call"),
         pytest.param(Message("tool", (TextPart("a cup"),), tool_call_id="c1"), id="tool result"),
     ],
 )
 def test_messages_there_and_back(message: Message) -> None:
-    assert from_langchain(to_langchain(message, encode), ImagePart) == message
+    assert from_langchain(to_langchain(message, encode), part_of) == message
 
 
 def address() -> str:
-    return encode(ImagePart(PICTURE)).data_uri
+    return encode(ImagePart(Shown(PICTURE))).data_uri
 
 
 @pytest.mark.parametrize(
@@ -92,7 +96,7 @@ def address() -> str:
     ],
 )
 def test_other_forms_of_a_picture(block: dict[str, Any]) -> None:
-    assert from_langchain(HumanMessage([block]), ImagePart) == Message("user", (ImagePart(PICTURE),))
+    assert from_langchain(HumanMessage([block]), part_of) == Message("user", (ImagePart(Shown(PICTURE)),))
 
 
 @pytest.mark.parametrize(
@@ -118,7 +122,7 @@ def test_other_forms_of_a_picture(block: dict[str, Any]) -> None:
 )
 def test_what_has_no_counterpart(message: BaseMessage, error: str) -> None:
     with pytest.raises(UsageError) as caught:
-        from_langchain(message, ImagePart)
+        from_langchain(message, part_of)
     assert str(caught.value) == error
 
 

@@ -7,7 +7,7 @@ import zlib
 from typing import Any
 
 from askance.chat import ChatRequest, ImagePart, Message, ModelId, Part, Sampling, TextPart
-from askance.images import Image
+from askance.images import Image, Shown
 
 SHARED = "You look closely at an image. Answer with one JSON object and nothing else. "
 QUESTIONS = (
@@ -40,7 +40,7 @@ PICTURES = (png(40, 30, 1), png(40, 30, 5), png(30, 40, 9))
 
 def asked(text: str, *pictures: Image, system: str = "", **fields: Any) -> ChatRequest:
     """A request for a short answer; `fields` are those of `ChatRequest`."""
-    parts: tuple[Part, ...] = (*map(ImagePart, pictures), TextPart(text))
+    parts: tuple[Part, ...] = (*[ImagePart(Shown(picture)) for picture in pictures], TextPart(text))
     turns = ((Message("system", (TextPart(system),)),) if system else ()) + (Message("user", parts),)
     sampling = fields.pop("sampling", Sampling(temperature=0, max_tokens=12))
     return ChatRequest(model=ModelId("hf", "tiny", name="tiny"), messages=turns, sampling=sampling, **fields)

@@ -21,7 +21,7 @@ from askance.chat import (
     Usage,
 )
 from askance.errors import ConfigError, MalformedReply, UsageError
-from askance.images import Image, PreparedImage
+from askance.images import Image, PreparedImage, Shown
 from askance.models.openai.chat import from_chat, is_strict, to_chat
 from tests.servers import chat_body, tool_call
 
@@ -62,7 +62,7 @@ def test_text_alone_is_sent_as_a_string() -> None:
 
 
 def test_parts_with_a_picture_keep_their_order_and_detail() -> None:
-    message = Message("user", (ImagePart(picture(), detail="low"), TextPart("What?")))
+    message = Message("user", (ImagePart(Shown(picture()), detail="low"), TextPart("What?")))
     assert body(message)["messages"][0]["content"] == [
         {"type": "image_url", "image_url": {"url": "data:image/png;base64,QUJD", "detail": "low"}},
         {"type": "text", "text": "What?"},
@@ -70,7 +70,7 @@ def test_parts_with_a_picture_keep_their_order_and_detail() -> None:
 
 
 def test_the_default_detail_is_left_to_the_endpoint() -> None:
-    sent = body(Message("user", (ImagePart(picture()),)))["messages"][0]["content"]
+    sent = body(Message("user", (ImagePart(Shown(picture())),)))["messages"][0]["content"]
     assert sent == [{"type": "image_url", "image_url": {"url": "data:image/png;base64,QUJD"}}]
 
 
@@ -90,8 +90,8 @@ def test_tools_their_calls_and_their_results() -> None:
 def test_pictures_of_tools_follow_behind_all_of_them_as_a_turn_of_the_user() -> None:
     called = Message("assistant", (), (ToolCall("c1", "look", "{}"), ToolCall("c2", "look", "{}")))
     shown = [
-        Message("tool", (TextPart("a cup"), ImagePart(picture())), tool_call_id="c1"),
-        Message("tool", (ImagePart(picture()),), tool_call_id="c2"),
+        Message("tool", (TextPart("a cup"), ImagePart(Shown(picture()))), tool_call_id="c1"),
+        Message("tool", (ImagePart(Shown(picture())),), tool_call_id="c2"),
     ]
     seen = {"type": "image_url", "image_url": {"url": "data:image/png;base64,QUJD"}}
 
@@ -107,7 +107,7 @@ def test_pictures_of_tools_follow_behind_all_of_them_as_a_turn_of_the_user() -> 
 @pytest.mark.parametrize("role", ["system", "assistant"])
 def test_a_picture_in_another_turn_is_refused(role: Role) -> None:
     with pytest.raises(UsageError, match=rf"^A picture stands in a turn of the {role}\."):
-        body(user("Hi"), Message(role, (ImagePart(picture()),)))
+        body(user("Hi"), Message(role, (ImagePart(Shown(picture())),)))
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ from askance.errors import (
     UnknownFinish,
     Unreachable,
 )
-from askance.images import Image
+from askance.images import Image, Shown
 from askance.models.budget import may_be_billed
 from askance.models.openai.client import build_client
 from askance.models.openai.openai_model import OpenAIModel, from_settings
@@ -59,7 +59,7 @@ def hello(**fields: Any) -> ChatRequest:
 
 
 def with_picture() -> ChatRequest:
-    picture = ImagePart(Image.from_pil(Pillow.new("RGB", (2, 2))))
+    picture = ImagePart(Shown(Image.from_pil(Pillow.new("RGB", (2, 2)))))
     return ChatRequest(model=ModelId("openai", "fake-model"), messages=(Message("user", (picture, TextPart("What?"))),))
 
 

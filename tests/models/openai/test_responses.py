@@ -19,7 +19,7 @@ from askance.chat import (
     Usage,
 )
 from askance.errors import ConfigError, MalformedReply
-from askance.images import Image, PreparedImage
+from askance.images import Image, PreparedImage, Shown
 from askance.models.openai.responses import from_responses, to_responses
 from tests.servers import responses_body
 
@@ -36,7 +36,7 @@ def user(text: str) -> Message:
 
 
 def test_a_conversation_as_items() -> None:
-    picture = ImagePart(Image.from_pil(Pillow.new("RGB", (2, 2))), detail="high")
+    picture = ImagePart(Shown(Image.from_pil(Pillow.new("RGB", (2, 2)))), detail="high")
     sent = body(
         Message("system", (TextPart("Be brief."),)),
         Message("user", (picture, TextPart("What?"))),
@@ -63,7 +63,7 @@ def test_a_conversation_as_items() -> None:
 
 
 def test_a_picture_of_a_tool_follows_as_a_turn_of_the_user() -> None:
-    picture = ImagePart(Image.from_pil(Pillow.new("RGB", (2, 2))))
+    picture = ImagePart(Shown(Image.from_pil(Pillow.new("RGB", (2, 2)))))
     called = Message("assistant", (), (ToolCall("c1", "look", "{}"),))
 
     assert body(user("Hi"), called, Message("tool", (picture,), tool_call_id="c1"))["input"][2:] == [

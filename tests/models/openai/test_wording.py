@@ -8,7 +8,7 @@ import pytest
 
 from askance.chat import ChatRequest, ImagePart, Message, ModelId, TextPart
 from askance.errors import AuthError, BadRequest, CallError, ContextExceeded, ImagesRejected, ModelNotFound, ServerFault
-from askance.images import Image
+from askance.images import Image, Shown
 from askance.models.capabilities import RED_SQUARE
 from askance.models.openai.openai_model import from_settings
 from askance.models.settings import ModelSettings
@@ -48,7 +48,7 @@ async def test_what_servers_say_stands_for_an_error(server: str, question: str, 
     status, said = reply["status"], reply["body"]
     assert isinstance(status, int)
     body, kind = (said, "text/plain") if isinstance(said, str) else (json.dumps(said), "application/json")
-    parts = (TextPart("What?"), *((ImagePart(Image.from_bytes(RED_SQUARE)),) if "image" in question else ()))
+    parts = (TextPart("What?"), *((ImagePart(Shown(Image.from_bytes(RED_SQUARE))),) if "image" in question else ()))
     with FakeEndpoint([Reply(status=status, body=body, headers={"content-type": kind})]) as endpoint:
         model = from_settings(ModelSettings(id=ModelId("openai", "no-such-model", endpoint.url)))
         with pytest.raises(CallError) as caught:

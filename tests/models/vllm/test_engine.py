@@ -19,7 +19,7 @@ import pytest
 from askance import testing
 from askance.chat import ChatRequest, ChatResponse, ImagePart, Message, ModelId, Part, Sampling, TextPart
 from askance.errors import BadRequest, ContextExceeded, ImagesRejected
-from askance.images import Image
+from askance.images import Image, Shown
 from askance.models import run_sync
 from askance.models.capabilities import RED_SQUARE
 from askance.models.loop import live
@@ -138,7 +138,7 @@ def test_conforms(way: str, check: Check[ModelFactory], models: dict[str, VLLMMo
     run_sync(check(lambda reply: OnProgress(models[way], reply, closes=False)))
 
 
-PICTURE = ImagePart(Image.from_bytes(RED_SQUARE))
+PICTURE = ImagePart(Shown(Image.from_bytes(RED_SQUARE)))
 LONG = "You look closely at an image, which is an advertisement, and answer one question about it in a few words. "
 SAME = [
     asked("What is the capital of France?"),

@@ -10,7 +10,7 @@ import pytest
 
 from askance.chat import ChatRequest, ImagePart, Message, ResponseFormat, Sampling, TextPart, ToolSpec, Usage
 from askance.errors import BadRequest
-from askance.images import ORIGINAL_POLICY
+from askance.images import ORIGINAL_POLICY, RegionView, Shown
 from askance.models.image_data import encode
 from askance.models.local.inputs import without_special_tokens
 from askance.models.openai.chat import to_chat
@@ -35,9 +35,11 @@ def sent(request: ChatRequest) -> dict[str, Any]:
 def test_pictures_have_names_that_tell_them_and_their_preparation_apart() -> None:
     parts = [part for part in asked("Which?", *PICTURES[:2]).messages[0].parts if isinstance(part, ImagePart)]
     first = parts[0]
-    names = {cache_name(part) for part in (*parts, replace(first, policy=ORIGINAL_POLICY))}
+    image, corner = first.shown.image, RegionView("crop", ((0, 0, 9, 9),))
+    others = (ImagePart(Shown(image, ORIGINAL_POLICY)), ImagePart(Shown(image, view=corner)))
+    names = {cache_name(part) for part in (*parts, *others)}
 
-    assert len(names) == len(parts) + 1
+    assert len(names) == len(parts) + 2
     assert cache_name(replace(first, detail="low")) == cache_name(first)
     assert [part.get("uuid") for part in sent(asked("Which?", *PICTURES[:2]))["messages"][0]["content"]] == [
         *map(cache_name, parts),

@@ -200,7 +200,7 @@ function messageElement(message) {
   const parts = message.parts.map((part) => {
     if (typeof part === "string") return fullText(part);
     const named = part.part || {};
-    return h("p", { class: "small" }, named.type === "image" ? `picture ${String(named.sha256 || "").slice(0, 12)}${named.policy ? `, sent by the policy ${named.policy.name} ${named.policy.version}` : ""}` : json(named));
+    return h("p", { class: "small" }, named.type === "image" ? `picture ${String(named.sha256 || "").slice(0, 12)}${named.view ? `, view ${JSON.stringify(named.view)}` : ""}${named.policy ? `, sent by the policy ${named.policy.name} ${named.policy.version}` : ""}` : json(named));
   });
   return h("div", { class: "message" }, h("h3", {}, message.role), parts, message.rest ? h("pre", {}, json(message.rest)) : null);
 }
