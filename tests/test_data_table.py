@@ -673,6 +673,17 @@ def test_what_is_compressed_within_reason_is_read(kind: str, tmp_path: Path) -> 
     assert ArrowFiles([file]).cell("b", 299) == 299
 
 
+@pytest.mark.parametrize("value", [TEXT, {"path": TEXT}, [TEXT]], ids=["text", "map", "list"])
+def test_a_cell_of_a_small_file_that_unpacks_to_much_is_refused(
+    value: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(data_table, "MOST_UNPACKED", 1_000_000)
+    file = _packed(tmp_path / "bomb", _arrow().table({"a": [value] * 200}), "parquet")
+
+    with pytest.raises(BadData, match="unpacks to more than 1,000,000 bytes"):
+        ArrowFiles([file]).cell("a", 0)
+
+
 @pytest.mark.parametrize("kind", PACKED)
 def test_the_cells_of_a_repeated_value_are_held_once(kind: str, tmp_path: Path) -> None:
     file = _packed(tmp_path / "table", _arrow().table({"a": [TEXT] * 200}), kind)
