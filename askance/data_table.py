@@ -559,12 +559,7 @@ class ArrowFiles:
         """Record batches of at most `BATCH` rows with these columns."""
         for path in self.paths:
             with _errors_of(path):
-                left = _most_unpacked(path)
-                for batch in (_parquet_batches if _is_parquet(path) else _arrow_batches)(path, columns):
-                    left -= sum(map(_size, batch.columns))
-                    if left < 0:
-                        raise _too_large(path)
-                    yield batch
+                yield from _bounded(path, (_parquet_batches if _is_parquet(path) else _arrow_batches)(path, columns))
 
     def rows(self, columns: Sequence[str]) -> list[dict[str, Any]]:
         """All rows with these columns.
@@ -620,22 +615,18 @@ class ArrowFiles:
                 mapped = _arrow_reader(path).read_all().column(column)
                 mapped.validate(full=True)  # offsets as they stand in the file may lead anywhere
                 return mapped
-            file = _open_parquet(path, once_of=[column])
-            _check_size(path, file.metadata.row_group(place), [column])
-            return file.read_row_group(place, columns=[column]).column(column)
+            batches = [*_bounded(path, _parquet_batches(path, [column], group=place))]
+            return _arrow().Table.from_batches(batches).column(column)
 
 
 def _is_parquet(path: Path) -> bool:
     return path.suffix.lower() == ".parquet"
 
 
-def _open_parquet(path: Path, *, once_of: Sequence[str] = (), in_structs: bool = False) -> Any:
-    """A reader; in the columns of `once_of` a text that the file has once and many rows name is one text in memory.
+def _open_parquet(path: Path, *, once_of: Sequence[str] = ()) -> Any:
+    """A reader; in batches of the columns `once_of` a text that the file has once and many rows name is there once.
 
-    Args:
-        path: of the file.
-        once_of: names of columns. Of lists pyarrow cannot read their texts so.
-        in_structs: whether texts in structs are read so, too: only by batches can pyarrow do that.
+    Of lists pyarrow cannot read their texts so.
     """
     open_file = _library("pyarrow.parquet", "arrow").ParquetFile
     if not once_of:
@@ -645,9 +636,7 @@ def _open_parquet(path: Path, *, once_of: Sequence[str] = (), in_structs: bool =
     once = [
         leaf.path
         for leaf in leaves
-        if leaf.physical_type == "BYTE_ARRAY"
-        and not leaf.max_repetition_level
-        and (leaf.path in once_of or (in_structs and _column_of(leaf.path, once_of)))
+        if leaf.physical_type == "BYTE_ARRAY" and not leaf.max_repetition_level and _column_of(leaf.path, once_of)
     ]
     return open_file(str(path), memory_map=True, read_dictionary=once)
 
@@ -658,6 +647,16 @@ def _column_of(leaf: str, columns: Sequence[str]) -> bool:
 
 def _most_unpacked(path: Path) -> int:
     return max(MOST_UNPACKED, MOST_RATIO * path.stat().st_size)
+
+
+def _bounded(path: Path, batches: Iterable[Any]) -> Iterator[Any]:
+    """The batches of a file, while they unpack to no more than they may."""
+    left = _most_unpacked(path)
+    for batch in batches:
+        left -= sum(map(_size, batch.columns))
+        if left < 0:
+            raise _too_large(path)
+        yield batch
 
 
 def _too_large(path: Path) -> BadData:
@@ -682,12 +681,13 @@ def _errors_of(path: Path) -> Generator[None]:
         raise _unreadable(str(path), error) from error
 
 
-def _parquet_batches(path: Path, columns: Sequence[str]) -> Iterator[Any]:
-    with _open_parquet(path, once_of=columns, in_structs=True) as file:
-        groups = [file.metadata.row_group(number) for number in range(file.num_row_groups)]
-        if sum(_check_size(path, group, columns) for group in groups) > _most_unpacked(path):
+def _parquet_batches(path: Path, columns: Sequence[str], *, group: int | None = None) -> Iterator[Any]:
+    """Batches of all row groups, or of one."""
+    with _open_parquet(path, once_of=columns) as file:
+        wanted = [*range(file.num_row_groups)] if group is None else [group]
+        if sum(_check_size(path, file.metadata.row_group(each), columns) for each in wanted) > _most_unpacked(path):
             raise _too_large(path)
-        yield from file.iter_batches(batch_size=BATCH, columns=list(columns))
+        yield from file.iter_batches(batch_size=BATCH, row_groups=wanted, columns=list(columns))
 
 
 def _check_size(path: Path, group: Any, columns: Sequence[str]) -> int:
