@@ -6,6 +6,7 @@ import bz2
 import gzip
 import json
 import lzma
+import random
 import sys
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
@@ -682,6 +683,16 @@ def test_a_cell_of_a_small_file_that_unpacks_to_much_is_refused(
 
     with pytest.raises(BadData, match="unpacks to more than 1,000,000 bytes"):
         ArrowFiles([file]).cell("a", 0)
+
+
+def test_pictures_in_structs_are_read_across_batches(tmp_path: Path) -> None:
+    """Of a hundred different pictures the first stand in the dictionary of the column, and the others behind it."""
+    rows = [{"a": {"bytes": random.Random(number).randbytes(20_000), "path": f"{number}.jpg"}} for number in range(200)]
+    file = tmp_path / "t.parquet"
+    _arrow().parquet.write_table(_arrow().Table.from_pylist(rows), file, row_group_size=100)
+
+    assert [row["a"] for row in open_data_table(file).rows()] == [row["a"] for row in rows]
+    assert ArrowFiles([file]).cell("a", 150) == rows[150]["a"]
 
 
 @pytest.mark.parametrize("kind", PACKED)
