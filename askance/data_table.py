@@ -56,6 +56,8 @@ MOST_GROUP = 4_000_000_000
 """Most bytes, unpacked, of what is read of a Parquet file at a time: one row group."""
 MOST_UNPACKED, MOST_RATIO = 500_000_000, 20
 """Most bytes, unpacked, of what is read of a file of Parquet or Arrow in all; or so many times the file's own."""
+MOST_AT_ONCE = 256_000_000
+"""Most bytes of a batch, unpacked, of which the values may be longer than is known before it is read."""
 MOST_COLUMNS = 10_000
 MOST_FILES = 10_000
 """Most files of one table."""
@@ -563,12 +565,7 @@ class ArrowFiles:
         """Record batches of at most `BATCH` rows with these columns."""
         for path in self.paths:
             with _errors_of(path):
-                left = _most_unpacked(path)
-                for batch in (_parquet_batches if _is_parquet(path) else _arrow_batches)(path, columns):
-                    left -= sum(map(_size, batch.columns))
-                    if left < 0:
-                        raise _too_large(path)
-                    yield batch
+                yield from _bounded(path, (_parquet_batches if _is_parquet(path) else _arrow_batches)(path, columns))
 
     def rows(self, columns: Sequence[str]) -> list[dict[str, Any]]:
         """All rows with these columns.
@@ -624,44 +621,45 @@ class ArrowFiles:
                 mapped = _arrow_reader(path).read_all().column(column)
                 mapped.validate(full=True)  # offsets as they stand in the file may lead anywhere
                 return mapped
-            file = _open_parquet(path, once_of=[column])
-            _check_size(path, file.metadata.row_group(place), [column])
-            return file.read_row_group(place, columns=[column]).column(column)
+            batches = [*_bounded(path, _parquet_batches(path, [column], group=place))]
+            return _arrow().Table.from_batches(batches).column(column)
 
 
 def _is_parquet(path: Path) -> bool:
     return path.suffix.lower() == ".parquet"
 
 
-def _open_parquet(path: Path, *, once_of: Sequence[str] = (), in_structs: bool = False) -> Any:
+def _open_parquet(path: Path, *, once_of: Sequence[str] = ()) -> Any:
     """A reader; in the columns of `once_of` a text that the file has once and many rows name is one text in memory.
 
-    Args:
-        path: of the file.
-        once_of: names of columns. Of lists pyarrow cannot read their texts so.
-        in_structs: whether texts in structs are read so, too: only by batches can pyarrow do that.
+    Of texts within structs and lists pyarrow cannot do that.
     """
     open_file = _library("pyarrow.parquet", "arrow").ParquetFile
     if not once_of:
         return open_file(str(path), memory_map=True)
     schema = open_file(str(path), memory_map=True).metadata.schema
     leaves = (schema.column(at) for at in range(len(schema)))
-    once = [
-        leaf.path
-        for leaf in leaves
-        if leaf.physical_type == "BYTE_ARRAY"
-        and not leaf.max_repetition_level
-        and (leaf.path in once_of or (in_structs and _column_of(leaf.path, once_of)))
-    ]
+    once = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY" and leaf.path in once_of]
     return open_file(str(path), memory_map=True, read_dictionary=once)
 
 
-def _column_of(leaf: str, columns: Sequence[str]) -> bool:
-    return leaf.partition(".")[0] in columns
+def _is_of(leaf: str, columns: Sequence[str]) -> bool:
+    """Whether a leaf of the file's schema is one of the columns, or a part of one."""
+    return any(leaf == column or leaf.startswith(f"{column}.") for column in columns)
 
 
 def _most_unpacked(path: Path) -> int:
     return max(MOST_UNPACKED, MOST_RATIO * path.stat().st_size)
+
+
+def _bounded(path: Path, batches: Iterable[Any]) -> Iterator[Any]:
+    """The batches of a file, while they unpack to no more than they may."""
+    left = _most_unpacked(path)
+    for batch in batches:
+        left -= sum(map(_size, batch.columns))
+        if left < 0:
+            raise _too_large(path)
+        yield batch
 
 
 def _too_large(path: Path) -> BadData:
@@ -686,27 +684,34 @@ def _errors_of(path: Path) -> Generator[None]:
         raise _unreadable(str(path), error) from error
 
 
-def _parquet_batches(path: Path, columns: Sequence[str]) -> Iterator[Any]:
-    with _open_parquet(path, once_of=columns, in_structs=True) as file:
-        groups = [file.metadata.row_group(number) for number in range(file.num_row_groups)]
-        if sum(_check_size(path, group, columns) for group in groups) > _most_unpacked(path):
+def _parquet_batches(path: Path, columns: Sequence[str], *, group: int | None = None) -> Iterator[Any]:
+    """Batches of all row groups, or of one."""
+    with _open_parquet(path, once_of=columns) as file:
+        wanted = [*range(file.num_row_groups)] if group is None else [group]
+        parts = [_parts_of(path, file.metadata.row_group(each), columns) for each in wanted]
+        if sum(part.total_uncompressed_size for part in chain.from_iterable(parts)) > _most_unpacked(path):
             raise _too_large(path)
-        yield from file.iter_batches(batch_size=BATCH, columns=list(columns))
+        inner = (part for part in chain.from_iterable(parts) if part.path_in_schema not in columns)
+        # Each value within a struct may be as long as all that its row group holds of them.
+        longest = max((part.total_uncompressed_size for part in inner), default=0)
+        size = max(1, min(BATCH, MOST_AT_ONCE // max(1, longest)))
+        yield from file.iter_batches(batch_size=size, row_groups=wanted, columns=list(columns))
 
 
-def _check_size(path: Path, group: Any, columns: Sequence[str]) -> int:
-    """The bytes that columns of a row group take, unpacked.
+def _parts_of(path: Path, group: Any, columns: Sequence[str]) -> list[Any]:
+    """What a row group holds of the columns.
 
     Raises:
-        BadData: they are more than `MOST_GROUP`.
+        BadData: unpacked it is more than `MOST_GROUP`.
     """
-    parts = (group.column(number) for number in range(group.num_columns))
-    size = sum(part.total_uncompressed_size for part in parts if _column_of(part.path_in_schema, columns))
+    every = (group.column(number) for number in range(group.num_columns))
+    parts = [part for part in every if _is_of(part.path_in_schema, columns)]
+    size = sum(part.total_uncompressed_size for part in parts)
     if size > MOST_GROUP:
         raise BadData(
             f"{str(path)!r} has a row group of {size / 1e9:,.1f} GB.", hint="Write it with smaller row groups."
         )
-    return size
+    return parts
 
 
 def _arrow_batches(path: Path, columns: Sequence[str]) -> Iterator[Any]:

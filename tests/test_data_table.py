@@ -6,6 +6,7 @@ import bz2
 import gzip
 import json
 import lzma
+import random
 import sys
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
@@ -731,6 +732,27 @@ def test_what_is_compressed_within_reason_is_read(kind: str, tmp_path: Path) -> 
     assert [row["a"] for row in found] == [row["a"] for row in rows]
     assert [row["c"] for row in found] == [row["c"] for row in rows]
     assert ArrowFiles([file]).cell("b", 299) == 299
+
+
+@pytest.mark.parametrize("value", [TEXT, {"path": TEXT}, [TEXT]], ids=["text", "map", "list"])
+def test_a_cell_of_a_small_file_that_unpacks_to_much_is_refused(
+    value: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(data_table, "MOST_UNPACKED", 1_000_000)
+    file = _packed(tmp_path / "bomb", _arrow().table({"a": [value] * 200}), "parquet")
+
+    with pytest.raises(BadData, match="unpacks to more than 1,000,000 bytes"):
+        ArrowFiles([file]).cell("a", 0)
+
+
+def test_pictures_in_structs_are_read_across_batches(tmp_path: Path) -> None:
+    """Of a hundred different pictures the first stand in the dictionary of the column, and the others behind it."""
+    rows = [{"a": {"bytes": random.Random(number).randbytes(20_000), "path": f"{number}.jpg"}} for number in range(200)]
+    file = tmp_path / "t.parquet"
+    _arrow().parquet.write_table(_arrow().Table.from_pylist(rows), file, row_group_size=100)
+
+    assert [row["a"] for row in open_data_table(file).rows()] == [row["a"] for row in rows]
+    assert ArrowFiles([file]).cell("a", 150) == rows[150]["a"]
 
 
 @pytest.mark.parametrize("kind", PACKED)
