@@ -263,7 +263,7 @@ class Planner:
         Raises:
             UsageError: the mode is `replay`, which asks nothing.
         """
-        _check_mode(chain.mode)
+        check_mode(chain.mode)
         self.walks.append(ChainWalk(self, chain))
         return self.walks[-1]
 
@@ -278,7 +278,7 @@ class Planner:
         """
         assumed: dict[str, Model] = {}
         for model in self._models:
-            _check_mode(model.mode)
+            check_mode(model.mode)
             key = endpoint_key(model.id)
             if model.protocol is None and model.known is None:
                 model.engine.endpoints[key] = Capabilities(schema="enforced")
@@ -676,7 +676,7 @@ def _sum(one: LinkPlan, other: LinkPlan) -> LinkPlan:
     )
 
 
-def _check_mode(mode: str) -> None:
+def check_mode(mode: str) -> None:
     """Refuses to plan what asks nothing.
 
     Raises:

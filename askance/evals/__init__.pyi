@@ -31,6 +31,7 @@ from .sample import Score as Score
 from .scorer import Scorer as Scorer
 from .scorer import right_or_wrong as right_or_wrong
 from .solver import ChainSolver as ChainSolver
+from .solver import Solver as Solver
 from .tables import Table as Table
 from .tables import rendered as rendered
 from .tables import table_of_runs as table_of_runs

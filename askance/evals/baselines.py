@@ -14,9 +14,12 @@ from math import comb, perm
 from random import Random
 from typing import TYPE_CHECKING, Any, cast
 
+from typing_extensions import override
+
 from askance.errors import UsageError
 from askance.evals.metric import Figure, Scored, figure
 from askance.evals.sample import Score
+from askance.evals.solver import Solver
 from askance.models.call_scope import current_scope
 
 if TYPE_CHECKING:
@@ -31,7 +34,7 @@ MOST_ANSWERS = 50_000
 """How many possible answers to a sample are scored at most to compute its exact expectation."""
 
 
-class RandomSolver:
+class RandomSolver(Solver):
     """Chooses options at random. The choice depends on the seed, the sample's id and the epoch only.
 
     Args:
@@ -43,19 +46,20 @@ class RandomSolver:
         self.count = count
         self.seed = seed
 
-    def __call__(self, sample: Sample) -> list[int]:
+    @override
+    async def answer(self, sample: Sample) -> list[int]:
         """The chosen numbers."""
         options = options_of(sample)
         numbers = range(1, len(options) + 1)
         drawn = Random(f"{self.seed}\n{current_scope().draw}\n{sample.id}")
         return drawn.sample(numbers, min(self.count, len(options)))
 
+    @override
     def form(self) -> JsonObject:
-        """What decides the answers."""
         return {"baseline": "random", "count": self.count, "seed": self.seed}
 
 
-class LongestOption:
+class LongestOption(Solver):
     """Chooses the longest options, in characters; of equally long ones the first.
 
     Args:
@@ -65,17 +69,18 @@ class LongestOption:
     def __init__(self, *, count: int = COUNT) -> None:
         self.count = count
 
-    def __call__(self, sample: Sample) -> list[int]:
+    @override
+    async def answer(self, sample: Sample) -> list[int]:
         """The chosen numbers."""
         lengths = {number: len(option) for number, option in enumerate(options_of(sample), start=1)}
         return sorted(lengths, key=lambda number: -lengths[number])[: self.count]
 
+    @override
     def form(self) -> JsonObject:
-        """What decides the answers."""
         return {"baseline": "longest option", "count": self.count}
 
 
-class MajoritySolver:
+class MajoritySolver(Solver):
     """Gives every sample the numbers that are true most often; of equally frequent ones the lowest.
 
     It counts in the samples that it is scored on, so no constant answer can get more.
@@ -91,14 +96,15 @@ class MajoritySolver:
         if not self.numbers:
             raise UsageError("No sample has a true number.", hint="Give samples with targets.")
 
-    def __call__(self, sample: Sample) -> list[int]:
+    @override
+    async def answer(self, sample: Sample) -> list[int]:
         """The same numbers, as far as the sample has them."""
         given = sample.inputs.get("options")
         most = len(given) if given is not None else max(self.numbers)
         return [number for number in self.numbers if number <= most] or [1]
 
+    @override
     def form(self) -> JsonObject:
-        """What decides the answers."""
         return {"baseline": "majority", "numbers": self.numbers}
 
 

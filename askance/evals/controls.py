@@ -16,10 +16,9 @@ from askance.chains.link import LINKS_BY_NAME
 from askance.errors import BadImage, UsageError
 from askance.evals.evaluation import Evaluation
 from askance.evals.sample import SHOTS
-from askance.evals.solver import ChainSolver
+from askance.evals.solver import as_solver
 
 if TYPE_CHECKING:
-    from askance.chains import Chain
     from askance.chat import JsonObject
     from askance.evals.sample import Sample
     from askance.evals.task import Task
@@ -81,7 +80,7 @@ def swapped_images(task: Task | Evaluation, *, seed: int = 0) -> Evaluation:
             hint="Give the task at least two pictures.",
         )
     after = next_of(list(pictures), seed=seed)
-    chain = _chain_of(task)
+    chain = as_solver(task.solver).answers_from
     links = LINKS_BY_NAME if chain is None else chain.links
     return replace(
         task,
@@ -98,15 +97,9 @@ def next_of(names: Sequence[str], *, seed: int) -> Mapping[str, str]:
     return dict(zip(ring, [*ring[1:], ring[0]], strict=True))
 
 
-def _chain_of(task: Evaluation) -> Chain | None:
-    """The chain that a solver answers from; None for one that looks at the picture itself, or at nothing."""
-    answers = isinstance(task.solver, ChainSolver) or getattr(task.solver, "answers_from_chain", False)
-    return getattr(task.solver, "chain", None) if answers else None
-
-
 def _check_links(task: Evaluation) -> None:
     """Raises where the chain has no step for a link that is dropped; a statement may be missing."""
-    chain = _chain_of(task)
+    chain = as_solver(task.solver).answers_from
     if chain is None:
         return
     asked = {STATEMENT.name, *(step.link.name for step in chain.steps)}

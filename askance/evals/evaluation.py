@@ -6,15 +6,14 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from askance.chains import Chain
 from askance.errors import UsageError
 from askance.evals.sample import Sample, grouped_by_picture
-from askance.evals.solver import ChainSolver, with_extractor
+from askance.evals.solver import as_solver
 
 if TYPE_CHECKING:
     from askance.chat import ModelId
     from askance.evals.scorer import Scorer
-    from askance.evals.solver import Solver
+    from askance.evals.solver import SolverLike
     from askance.evals.task import Task
     from askance.models import Engine, Model
 
@@ -43,8 +42,8 @@ class Evaluation:
 
     samples: Sequence[Sample]
     """Samples that share a picture and name no group are put into one group, named by the picture's digest."""
-    solver: Solver
-    """A chain, a Runnable or a function. It takes a sample and gives a prediction, or the answer itself."""
+    solver: SolverLike
+    """A `Solver`; or a chain, a Runnable or a function, of which one is made."""
     scorer: Scorer | Callable[[Engine], Scorer]
     """How answers are scored; or a function that makes the scorer from the run's engine."""
     name: str = ""
@@ -91,8 +90,7 @@ class Evaluation:
                 f"A sample is a {others[0]}.",
                 hint='Write `Sample(id="1", image=Image.open("photo.jpg"), target=…)`.',
             )
-        if isinstance(self.solver, Chain):
-            object.__setattr__(self, "solver", ChainSolver(self.solver))
+        object.__setattr__(self, "solver", as_solver(self.solver))
         object.__setattr__(self, "samples", grouped_by_picture(self.samples))
 
     def with_extractor(self, model: Model) -> Evaluation:
@@ -103,7 +101,7 @@ class Evaluation:
         """
         label = f"{self.label}, extracted by {model.id}" if self.label else ""
         models = {**self.models, EXTRACTOR: model}
-        return replace(self, solver=with_extractor(self.solver, model), models=models, label=label)
+        return replace(self, solver=as_solver(self.solver).with_extractor(model), models=models, label=label)
 
     def limited(self, count: int) -> Evaluation:
         """The evaluation of the first `count` samples.

@@ -5,24 +5,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 from askance.chains import Planner
 from askance.chat import key_of
-from askance.errors import UsageError
 from askance.evals.evaluation import Evaluation
 from askance.evals.run import SampleResult
 from askance.evals.runner import scorer_of
 from askance.evals.scorer import scored
-from askance.evals.solver import ChainSolver, solved
+from askance.evals.solver import as_solver
 from askance.models.call_scope import Pending, on_miss
 
 if TYPE_CHECKING:
-    from askance.chains import Chain, Plan, Reading
+    from askance.chains import Plan
     from askance.evals.runner import SampleEpoch
     from askance.evals.sample import Prediction, Sample
     from askance.evals.scorer import Scorer
@@ -37,29 +36,6 @@ Work: TypeAlias = "tuple[Evaluation, Sequence[SampleEpoch]]"
 """A task, and the samples of it that have no answer yet."""
 
 
-@runtime_checkable
-class Plannable(Protocol):
-    """A solver that computes something beside the calls of its chain, and can count it beforehand."""
-
-    chain: Chain
-
-    def given(self, sample: Sample) -> Mapping[str, Any]:
-        """The chain's input for a sample."""
-        ...
-
-    async def plan(self, sample: Sample, reading: Reading, planner: Planner) -> Prediction | None:
-        """Counts what is computed beside the calls of the chain, without computing it.
-
-        Gives the prediction where all that it is made of is on record, for judges of its score; None where it is not.
-
-        Args:
-            sample: the sample to answer.
-            reading: the chain's reading of it, as far as it is on record.
-            planner: counts.
-        """
-        ...
-
-
 async def plan_run(task: Task | Evaluation, sample_epochs: Sequence[SampleEpoch], engine: Engine) -> Plan:
     """Plans the calls to the solver's models and the scorer's judges, without making any.
 
@@ -69,7 +45,7 @@ async def plan_run(task: Task | Evaluation, sample_epochs: Sequence[SampleEpoch]
         engine: the engine of the run.
 
     Raises:
-        UsageError: the solver is not a chain, so its calls are not known beforehand; or the mode is `replay`.
+        UsageError: the solver cannot be planned, since nobody knows its calls beforehand; or the mode is `replay`.
     """
     return await plan_runs([(Evaluation.of(task), sample_epochs)], engine)
 
@@ -82,26 +58,20 @@ async def plan_runs(work: Iterable[Work], engine: Engine) -> Plan:
         engine: the engine of all runs.
 
     Raises:
-        UsageError: a solver is not a chain, so its calls are not known beforehand; or the mode is `replay`.
+        UsageError: a solver cannot be planned, since nobody knows its calls beforehand; or the mode is `replay`.
     """
     planner = Planner()
     judges = JudgePlan(planner)
+    longest = 0
     for task, sample_epochs in work:
-        solver = task.solver
         for each in task.computed:
             planner.add_computed(each.name, each.model, keys=each.keys, lacking=each.lacking)
-        if not isinstance(solver, (ChainSolver, Plannable)):
-            raise UsageError("The calls of a solver that is not a chain cannot be planned.", hint="Leave `--plan` out.")
-        walk = planner.walk(solver.chain)
+        plan_sample = as_solver(task.solver).plan(planner)
         with judges.counting(scorer_of(task, engine)) as count:
             for each in sample_epochs:
-                reading = await walk.read(solver.given(each.sample), draw=each.epoch)
-                if isinstance(solver, Plannable):
-                    known = await solver.plan(each.sample, reading, planner)
-                    await count(known, each.sample, epoch=each.epoch)
-                else:
-                    await count(await predicted(solver, reading, each.sample), each.sample, epoch=each.epoch)
-    return judges.numbered(planner.plan())
+                await count(await plan_sample(each.sample, each.epoch), each.sample, epoch=each.epoch)
+        longest = max(longest, len(sample_epochs))
+    return judges.numbered(planner.plan(longest))
 
 
 @contextmanager
@@ -171,15 +141,6 @@ class JudgePlan:
         lines = {line.link: line for line in plan.links if line.link in names}
         judging = [replace(lines[judge], link=name) for judge, name in names.items()]
         return replace(plan, links=(*(line for line in plan.links if line.link not in names), *judging))
-
-
-async def predicted(solver: ChainSolver, reading: Reading, sample: Sample) -> Prediction:
-    """The answer that a reading gives; one that waits for a call which is not on record has no answer."""
-
-    async def read(sample: Sample) -> Prediction:
-        return solver.prediction(reading, sample)
-
-    return await solved(read, sample)
 
 
 def _name(judge: Node[Any, Any]) -> str:

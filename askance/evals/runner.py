@@ -26,7 +26,7 @@ from askance.evals.run_folder import RunFolder
 from askance.evals.run_format import BATCHES, FIGURED_BY, PROMPTS, SCORES
 from askance.evals.sample import EXAMPLES, Prediction, Sample, sample_text, samples_digest
 from askance.evals.scorer import Scorer, figures_of, notes_on, scored, write_scores
-from askance.evals.solver import ChainSolver, form_of, plain, solved
+from askance.evals.solver import as_solver, plain, solved
 from askance.models import Engine, run_sync, use_draw
 from askance.models.capabilities import endpoint_key
 from askance.models.counters import RunCounters
@@ -125,9 +125,9 @@ async def aevaluate(
     task = Evaluation.of(task)
     _check(task)
     configuration = configuration_of(task, epochs=epochs)
-    models = models_of(task.solver)
-    own: Engine | None = getattr(task.solver, "engine", None)
-    engine = engine or own or (models[0].engine if models else default_engine())
+    solver = as_solver(task.solver)
+    models = [*solver.models]
+    engine = engine or solver.engine or (models[0].engine if models else default_engine())
     scoring = scorer_of(task, engine)
     models = list(dict.fromkeys([*models, *(judge.model for judge in scoring.judges)]))
     sample_epochs = [SampleEpoch(sample=sample, epoch=epoch) for sample in task.samples for epoch in range(epochs)]
@@ -143,10 +143,10 @@ async def aevaluate(
     try:
         running = _Runner(scoring, folder, convention=convention, on_progress=on_progress)
         if batches is None:
-            stream = predict_online(task.solver, engine)
+            stream = predict_online(solver, engine)
         else:
-            stream = predict_in_batches(task.solver, batches.folder or folder.path / BATCHES, batches.on_progress)
-        folder.keep(PROMPTS, getattr(task.solver, "prompts", {}))
+            stream = predict_in_batches(solver, batches.folder or folder.path / BATCHES, batches.on_progress)
+        folder.keep(PROMPTS, solver.prompts)
         counting = await RunCounters.begun([*models, *task.models.values()])
         try:
             await running.run(sample_epochs, models, stream)
@@ -191,13 +191,6 @@ def evaluate(task: Task | Evaluation, **options: Any) -> Run:
 # --- predictions: many samples under way at once, given in the order of the samples ---
 
 
-def models_of(solver: Solver) -> list[Model]:
-    """The models that a solver asks, each once; none if the solver does not say."""
-    if isinstance(solver, ChainSolver):
-        return [*solver.chain.models]
-    return list(getattr(solver, "models", ()))
-
-
 def predict_online(solver: Solver, engine: Engine) -> PredictionStream:
     """Predicts as many samples at once as keep the models busy; starts no more once the budget is used up."""
 
@@ -222,26 +215,29 @@ def predict_in_batches(
     """Predicts by the provider's batch interface, one epoch after the other.
 
     Args:
-        solver: a chain.
+        solver: whose answers are a chain's.
         folder: where batches under way are kept.
         on_progress: called at every step of a batch.
 
     Raises:
         UsageError: the solver is not a chain, so its calls are not known beforehand.
     """
-    if not isinstance(solver, ChainSolver):
+    by_chain = solver.by_chain
+    if by_chain is None:
         raise UsageError("Only a chain can be asked by batches, and this solver is none.", hint="Leave `--batch` out.")
 
     async def stream(sample_epochs: Sequence[SampleEpoch]) -> _Predictions:
         for epoch in sorted({each.epoch for each in sample_epochs}):
             some = [each for each in sample_epochs if each.epoch == epoch]
-            inputs = [solver.given(each.sample) for each in some]
-            batches = chains.read_in_batches(solver.chain, inputs, folder=folder / str(epoch), on_progress=on_progress)
+            inputs = [by_chain.given(each.sample) for each in some]
+            batches = chains.read_in_batches(
+                by_chain.chain, inputs, folder=folder / str(epoch), on_progress=on_progress
+            )
             async with aclosing(batches) as readings:
                 for each in some:
                     with use_draw(epoch):  # the epoch is the draw of the readings, not of the calls that score them
                         reading = await anext(readings)
-                    yield each, plain(solver.prediction(reading, each.sample))
+                    yield each, plain(by_chain.prediction(reading, each.sample))
         await asyncio.to_thread(_remove_empty, folder)
 
     return stream
@@ -376,10 +372,9 @@ def configuration_of(task: Evaluation, *, epochs: int) -> JsonObject:
 
 
 def _solver_form(task: Evaluation) -> JsonObject:
-    form = form_of(task.solver)
-    if isinstance(task.solver, ChainSolver) and any(sample.inputs.get(EXAMPLES) for sample in task.samples):
-        return {**form, "example_turns": dict(task.solver.example_turns)}
-    return form
+    solver = as_solver(task.solver)
+    turns = solver.example_turns if any(sample.inputs.get(EXAMPLES) for sample in task.samples) else None
+    return solver.form() if turns is None else {**solver.form(), "example_turns": dict(turns)}
 
 
 def _texts(samples: Sequence[Sample]) -> Iterator[str]:

@@ -1,16 +1,19 @@
-"""Solvers answer samples: a chain (`ChainSolver`), any Runnable, or a function. `solved` calls any of them."""
+"""Solvers answer samples. `as_solver` makes one of a chain, of any Runnable, and of a function; `solved` asks it."""
 
 from __future__ import annotations
 
 import asyncio
 import inspect
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, cast
 
-from askance.chains import Reading
+from typing_extensions import override
+
+from askance.chains import Chain, Reading
 from askance.chains.output_line import line_of
 from askance.errors import AskanceError, StoreError, UsageError, UserCodeError, boundary
 from askance.evals.sample import Prediction
@@ -18,11 +21,86 @@ from askance.models import collect_keys
 from askance.nodes import Result, no_answer
 
 if TYPE_CHECKING:
-    from askance.chains import Chain
+    from askance.chains import Planner
     from askance.chat import Json, JsonObject
     from askance.evals.sample import Sample
-    from askance.models import Model
+    from askance.models import Engine, Model
     from askance.nodes import Node, Rung
+
+PlanSample: TypeAlias = "Callable[[Sample, int], Awaitable[Prediction | None]]"
+"""Counts the calls that one sample would make in one draw, and makes none.
+
+Gives the prediction where all that it is made of is on record, for judges of its score; None where it is not.
+"""
+
+
+class Solver(ABC):
+    """Answers samples. `answer` is all that has to be written; whatever else a solver can say has a default."""
+
+    plannable: ClassVar[bool] = False
+    """Whether `plan` can say what would be asked."""
+
+    @abstractmethod
+    async def answer(self, sample: Sample) -> Any:
+        """A `Prediction`, the `Reading` of a chain, or the answer itself as JSON.
+
+        An error that it raises becomes the outcome of this sample and stops no other; only a `StoreError` ends the run.
+        """
+
+    @property
+    def models(self) -> Sequence[Model]:
+        """The models that it asks, each once."""
+        return ()
+
+    @property
+    def engine(self) -> Engine | None:
+        """The engine whose records, mode and budget a run uses; None for that of the models."""
+        return None
+
+    @property
+    def prompts(self) -> Mapping[str, str]:
+        """The text of the prompt files in use, by file name; a run keeps them."""
+        return {}
+
+    @property
+    def example_turns(self) -> Mapping[str, str] | None:
+        """Digests of what examples look like, by prompt file; None for a solver that shows none."""
+        return None
+
+    @property
+    def answers_from(self) -> Chain | None:
+        """The chain whose links samples may give; None for a solver that looks at the picture itself, or at nothing."""
+        return None
+
+    @property
+    def by_chain(self) -> ChainSolver | None:
+        """Itself, if its answers are a chain's alone, so that they can be asked by batches and their links blamed."""
+        return None
+
+    def form(self) -> JsonObject:
+        """What decides the answers, as JSON, for the run's configuration; by default the name of the class."""
+        return {"solver": type(self).__qualname__}
+
+    def plan(self, planner: Planner) -> PlanSample:  # noqa: ARG002  # a subclass counts by it
+        """What counts the calls of one sample after the other.
+
+        Args:
+            planner: counts.
+
+        Raises:
+            UsageError: nobody knows beforehand what will be asked; or the mode is `replay`.
+        """
+        raise UsageError("The calls of a solver that is not a chain cannot be planned.", hint="Leave `--plan` out.")
+
+    def with_extractor(self, model: Model) -> Solver:  # noqa: ARG002  # a subclass asks it
+        """This solver with a model that reads replies which cannot be read otherwise.
+
+        Raises:
+            UsageError: it reads no replies of a closed set of answers.
+        """
+        raise UsageError(
+            "This solver reads no replies, so there is nothing to extract.", hint="Leave the extractor out."
+        )
 
 
 class RunnableLike(Protocol):
@@ -33,11 +111,11 @@ class RunnableLike(Protocol):
         ...
 
 
-Solver: TypeAlias = "RunnableLike | Callable[[Sample], Any]"
-"""Takes a sample, and gives a `Prediction` or the answer itself as JSON; sync or async."""
+SolverLike: TypeAlias = "Solver | Chain | RunnableLike | Callable[[Sample], Any]"
+"""A solver, or what `as_solver` makes one of."""
 
 
-class ChainSolver:
+class ChainSolver(Solver):
     """A chain as a solver.
 
     Args:
@@ -46,6 +124,8 @@ class ChainSolver:
         value: makes the answer, as JSON, from a reading and its sample; by default the numbers of the chosen options,
             or the value of the chain's target.
     """
+
+    plannable = True
 
     def __init__(
         self,
@@ -58,29 +138,63 @@ class ChainSolver:
         self.given = given or given_of
         self._value = value or target_value
 
+    @property
+    @override
+    def models(self) -> Sequence[Model]:
+        return self.chain.models
+
+    @property
+    @override
+    def answers_from(self) -> Chain:
+        return self.chain
+
+    @property
+    @override
+    def by_chain(self) -> ChainSolver:
+        return self
+
+    @override
     def with_extractor(self, model: Model) -> ChainSolver:
         """This solver with a model that reads replies which the chain cannot read; see `Chain.with_extractor`."""
         return ChainSolver(self.chain.with_extractor(model), given=self.given, value=self._value)
 
-    async def ainvoke(self, sample: Sample, /, config: Any = None) -> Prediction:
-        """The prediction for one sample."""
-        return self.prediction(await self.chain.ainvoke(self.given(sample), config), sample)
+    @override
+    async def answer(self, sample: Sample) -> Prediction:
+        return self.prediction(await self.chain.ainvoke(self.given(sample)), sample)
+
+    @override
+    def plan(self, planner: Planner) -> PlanSample:
+        walk = planner.walk(self.chain)
+
+        async def count(sample: Sample, draw: int) -> Prediction:
+            return await self.predicted(await walk.read(self.given(sample), draw=draw), sample)
+
+        return count
+
+    async def predicted(self, reading: Reading, sample: Sample) -> Prediction:
+        """As `prediction`, for a plan: a reading that waits for a call which is not on record has no answer."""
+
+        async def read(sample: Sample) -> Prediction:
+            return self.prediction(reading, sample)
+
+        return await solved(as_solver(read), sample)
 
     def prediction(self, reading: Reading, sample: Sample) -> Prediction:
         """The prediction for `sample` from its reading."""
         return _of_reading(reading, lambda: self._value(reading, sample))
 
     @property
+    @override
     def prompts(self) -> Mapping[str, str]:
-        """The text of the prompt files in use, by file name."""
         return prompt_files(self.chain.nodes)
 
     @property
+    @override
     def example_turns(self) -> Mapping[str, str]:
-        """Digests of the prompt files in use that can show examples, by file name; what examples look like."""
         used = [prompt for node in self.chain.nodes for prompt in node.prompts_in_use]
         return {prompt.path.name: prompt.example_digest for prompt in used if prompt.example_digest is not None}
 
+    @override
     def form(self) -> JsonObject:
         """Everything that decides the answers but examples: the chain's links, its models and prompts."""
         return {
@@ -155,7 +269,7 @@ async def solved(solver: Solver, sample: Sample) -> Prediction:
 async def _ended(solver: Solver, sample: Sample) -> Prediction:
     try:
         with boundary(lambda words: UserCodeError(f"the solver raised {words}")):
-            found: Any = await _called(solver, sample)
+            found: Any = await solver.answer(sample)
     except StoreError:
         raise
     except AskanceError as error:
@@ -180,47 +294,63 @@ def plain(prediction: Prediction) -> Prediction:
     return replace(prediction, value=value, trace=trace)
 
 
-async def _called(solver: Solver, sample: Sample) -> object:
-    ainvoke: Callable[[Sample], Awaitable[object]] | None = getattr(solver, "ainvoke", None)
-    if ainvoke is not None:
-        return await ainvoke(sample)
-    function = cast("Callable[[Sample], object]", solver)
-    found = function(sample) if inspect.iscoroutinefunction(function) else await asyncio.to_thread(function, sample)
-    return await cast("Awaitable[object]", found) if inspect.isawaitable(found) else found
+class _RunnableSolver(Solver):
+    """A Runnable as a solver; a run knows it by the name of its class."""
+
+    def __init__(self, runnable: RunnableLike) -> None:
+        self._runnable = runnable
+
+    @override
+    async def answer(self, sample: Sample) -> Any:
+        return await self._runnable.ainvoke(sample)
+
+    @override
+    def form(self) -> JsonObject:
+        return {"solver": type(self._runnable).__qualname__}
 
 
-def with_extractor(solver: Solver, model: Model) -> Solver:
-    """`solver` with a model that reads replies which cannot be read otherwise.
+class _FunctionSolver(Solver):
+    """A function as a solver; a run knows it by its name and the digest of its source, so an edit makes another run."""
+
+    def __init__(self, function: Callable[[Sample], object]) -> None:
+        self._function = function
+
+    @override
+    async def answer(self, sample: Sample) -> Any:
+        function = self._function
+        found = function(sample) if inspect.iscoroutinefunction(function) else await asyncio.to_thread(function, sample)
+        return await cast("Awaitable[object]", found) if inspect.isawaitable(found) else found
+
+    @override
+    def form(self) -> JsonObject:
+        name = getattr(self._function, "__qualname__", None) or type(self._function).__qualname__
+        source = _source(self._function)
+        return {"solver": str(name), **({} if source is None else {"source": source})}
+
+
+def as_solver(given: SolverLike) -> Solver:
+    """`given` itself if it is a solver, else the solver that a chain, a Runnable or a function makes.
 
     Raises:
-        UsageError: it reads no replies of a closed set of answers.
+        UsageError: it is none of these.
     """
-    extracting: Callable[[Model], Solver] | None = getattr(solver, "with_extractor", None)
-    if extracting is None:
-        raise UsageError(
-            "This solver reads no replies, so there is nothing to extract.", hint="Leave the extractor out."
-        )
-    return extracting(model)
+    if isinstance(given, Solver):
+        return given
+    if isinstance(given, Chain):
+        return ChainSolver(given)
+    if hasattr(given, "ainvoke"):
+        return _RunnableSolver(cast("RunnableLike", given))
+    if callable(given):
+        return _FunctionSolver(given)
+    raise UsageError(
+        f"A {type(given).__name__} answers no samples.", hint="Give a `Solver`, a chain, a Runnable or a function."
+    )
 
 
-def form_of(solver: Solver) -> JsonObject:
-    """What decides a solver's answers, as JSON; it is part of the run's configuration.
-
-    A solver with a method `form` says so itself. For a function it is the name and the digest of its source, so that a
-    run does not continue after an edit; for anything else it is the name alone.
-    """
-    form: Callable[[], JsonObject] | None = getattr(solver, "form", None)
-    if form is not None:
-        return form()
-    name = getattr(solver, "__qualname__", None) or type(solver).__qualname__
-    source = _source(solver)
-    return {"solver": str(name), **({} if source is None else {"source": source})}
-
-
-def _source(solver: Solver) -> str | None:
-    if not inspect.isfunction(solver):
+def _source(function: Callable[[Sample], object]) -> str | None:
+    if not inspect.isfunction(function):
         return None
     try:
-        return sha256(inspect.getsource(solver).encode("utf-8", "surrogatepass")).hexdigest()
+        return sha256(inspect.getsource(function).encode("utf-8", "surrogatepass")).hexdigest()
     except (OSError, TypeError):  # typed at a prompt
         return None

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from askance.chat import JsonObject
     from askance.evals.sample import Sample
     from askance.evals.scorer import Scorer
-    from askance.evals.solver import Solver
+    from askance.evals.solver import SolverLike
     from askance.models import Engine, Model
 else:
     Engine = Any  # pydantic would look into it
@@ -128,8 +128,8 @@ class Task(BaseModel):
         """The samples, read from the data. Samples that share a picture and name no group are put into one group."""
 
     @abstractmethod
-    def solver(self) -> Solver:
-        """A chain, a Runnable or a function. It takes a sample and gives a prediction, or the answer itself."""
+    def solver(self) -> SolverLike:
+        """A `Solver`; or a chain, a Runnable or a function: it takes a sample and gives a prediction, or the answer."""
 
     @abstractmethod
     def scorer(self) -> Scorer:

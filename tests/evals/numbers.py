@@ -12,9 +12,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from typing_extensions import override
+
 from askance.errors import Filtered, InvalidOutput, ModelError, Refused, Skipped, Truncated
 from askance.evals import Evaluation, Run, Sample, evaluate, right_or_wrong
-from askance.evals.solver import Solver
+from askance.evals.solver import Solver, SolverLike
 
 NON_ANSWERS: dict[str, type[Exception]] = {
     "invalid": InvalidOutput,
@@ -34,25 +36,27 @@ def always_odd(sample: Sample) -> bool:
     return True
 
 
-class RunCounters:
+class RunCounters(Solver):
     """Always says odd, and tells of whom it was asked."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
 
-    def __call__(self, sample: Sample) -> bool:
+    @override
+    async def answer(self, sample: Sample) -> Any:
         self.asked.append(sample.id)
         return True
 
+    @override
     def form(self) -> dict[str, Any]:
         return {"solver": "counting"}
 
 
-def task_of(solver: Solver = always_odd, *, count: int = 6, **more: Any) -> Evaluation:
+def task_of(solver: SolverLike = always_odd, *, count: int = 6, **more: Any) -> Evaluation:
     return Evaluation(samples=samples(count), solver=solver, name="numbers", scorer=right_or_wrong(), **more)
 
 
-def run_of(solver: Solver = always_odd, *, count: int = 6, out: str | Path = "run", **options: Any) -> Run:
+def run_of(solver: SolverLike = always_odd, *, count: int = 6, out: str | Path = "run", **options: Any) -> Run:
     return evaluate(task_of(solver, count=count), out=out, **options)
 
 

@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from typing_extensions import override
 
 from askance.chat import canonical_json
 from askance.errors import StoreError, UsageError
@@ -339,8 +340,9 @@ def test_rankings_are_written_through_no_link(run: Run, tmp_path: Path) -> None:
 
 
 class Telling(RunCounters):
-    def __call__(self, sample: Sample) -> Prediction:  # pyright: ignore[reportIncompatibleMethodOverride]
-        super().__call__(sample)
+    @override
+    async def answer(self, sample: Sample) -> Prediction:
+        await super().answer(sample)
         return ranked(sample)
 
 

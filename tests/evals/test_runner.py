@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from langchain_core.runnables import RunnableLambda
+from typing_extensions import override
 
 from askance.chains import end_to_end
 from askance.chat import ChatRequest, key_of
@@ -32,8 +33,9 @@ from askance.evals import (
     mean,
     right_or_wrong,
 )
-from askance.evals.runner import configuration_of
-from askance.evals.solver import Solver
+from askance.evals.run_plan import plan_run
+from askance.evals.runner import BatchOptions, SampleEpoch, configuration_of
+from askance.evals.solver import Solver, SolverLike
 from askance.images import Image
 from askance.models import Counters, Engine, Model, ScriptedModel, get_model
 from askance.replay import MemoryStore
@@ -69,7 +71,7 @@ def predicted(sample: Sample) -> Prediction:
     return Prediction(outcome="answered", value=True)
 
 
-SOLVERS: dict[str, Solver] = {
+SOLVERS: dict[str, SolverLike] = {
     "function": always_odd,
     "coroutine function": later,
     "function that gives an awaitable": at_leisure,
@@ -84,6 +86,37 @@ def test_anything_that_answers_is_a_solver(solver: Any) -> None:
 
     assert [answer.prediction.value for answer in run.answers] == [True] * 6
     assert (run.figure("accuracy").value, run.totals["outcomes"]) == (0.5, {"answered": 6})
+
+
+class Odds(Solver):
+    """A solver that says no more than its answers."""
+
+    @override
+    async def answer(self, sample: Sample) -> bool:
+        return True
+
+
+async def test_a_solver_of_ones_own_needs_no_more_than_its_answers() -> None:
+    task, engine = task_of(Odds()), Engine(records=MemoryStore())
+    epochs = [SampleEpoch(sample=sample, epoch=0) for sample in task.samples]
+
+    run = await aevaluate(task, out="run", engine=engine)
+
+    assert run.figure("accuracy").value == 0.5
+    assert run.configuration["solver"] == {"solver": "Odds"}
+    with pytest.raises(UsageError, match="a solver that is not a chain cannot be planned"):
+        await plan_run(task, epochs, engine)
+    with pytest.raises(UsageError, match="Only a chain can be asked by batches"):
+        await aevaluate(task, out="batched", batches=BatchOptions())
+    with pytest.raises(UsageError, match="This solver reads no replies"):
+        task.with_extractor(chooser(2))
+
+
+def test_what_answers_no_samples_is_no_solver() -> None:
+    given: Any = "openai:gpt-4o"
+
+    with pytest.raises(UsageError, match=r"^A str answers no samples\. Give a `Solver`, a chain, a Runnable or a func"):
+        task_of(given)
 
 
 def test_samples_that_share_a_picture_are_one_piece_of_evidence(tmp_path: Path) -> None:
@@ -126,11 +159,17 @@ def test_what_a_reading_was_after_is_the_answer(tmp_path: Path) -> None:
 def test_the_records_of_a_solver_that_names_no_links_are_kept(tmp_path: Path) -> None:
     model = chooser(2)
 
-    async def solve(sample: Sample) -> str:
-        return (await model.generate(model.request([]))).text
+    class Asking(Solver):
+        @property
+        @override
+        def models(self) -> list[Model]:
+            return [model]
 
-    solve.models = [model]  # pyright: ignore[reportFunctionMemberAccess]
-    run = run_of(solve, count=2)
+        @override
+        async def answer(self, sample: Sample) -> str:
+            return (await model.generate(model.request([]))).text
+
+    run = run_of(Asking(), count=2)
 
     keys = {tuple(answer.prediction.links["solver"]["calls"]) for answer in run.answers}
     assert len(keys) == 1
@@ -155,7 +194,7 @@ def test_every_outcome_has_its_name_and_counts_as_no_answer(outcome: str) -> Non
     assert (figure.value, figure.among_answered, figure.if_wrong, figure.if_right) == (2 / 6, 2 / 5, 2 / 6, 3 / 6)
 
 
-WRONG: dict[str, tuple[Solver, str]] = {
+WRONG: dict[str, tuple[SolverLike, str]] = {
     "raises": (lambda sample: 1 / 0, "the solver raised ZeroDivisionError: division by zero"),
     "no JSON": (lambda sample: {1, 2}, "the solver gave what is no JSON: Object of type set"),
     "no number": (

@@ -31,10 +31,10 @@ from askance.evals.analysis.trial import Place, PlannedTrial, Trial, Trials, pla
 from askance.evals.metric import Figure, Scored, figure, mean
 from askance.evals.run_folder import amending, keep_ranking, write_lines
 from askance.evals.run_format import BLAMES, TRIALS
-from askance.evals.run_plan import JudgePlan, predicted
-from askance.evals.runner import models_of, stop_if_hopeless
+from askance.evals.run_plan import JudgePlan
+from askance.evals.runner import stop_if_hopeless
 from askance.evals.sample import Score
-from askance.evals.solver import plain, solved
+from askance.evals.solver import as_solver, plain, solved
 from askance.models import run_sync, use_draw
 from askance.models.capabilities import endpoint_key
 from askance.models.counters import RunCounters, counts_form
@@ -260,7 +260,7 @@ async def plan_blame(trials: Trials) -> Plan:
         for trial in trials:
             reading = await walk.read(trial.given, draw=trial.answer.epoch)
             sample = trial.answer.sample
-            await count(await predicted(trials.solver, reading, sample), sample, epoch=trial.answer.epoch)
+            await count(await trials.solver.predicted(reading, sample), sample, epoch=trial.answer.epoch)
     return judges.numbered(planner.plan())
 
 
@@ -303,7 +303,7 @@ async def _counting(trials: Trials, folder: Path) -> AsyncGenerator[dict[str, An
     """Counts what models and judges compute inside the context, also if it ends by an error; adds earlier counts."""
     scoring, total = trials.scoring, dict[str, Any]()
     judges = list(dict.fromkeys(judge.model for judge in scoring.judges))
-    counting = await RunCounters.begun([*models_of(trials.solver), *judges])
+    counting = await RunCounters.begun([*trials.solver.models, *judges])
     try:
         yield total
     finally:
@@ -317,7 +317,7 @@ async def _make(
 ) -> int:
     """Makes trials and writes each; returns how many were not made because the budget was used up."""
     solver, engine, run = trials.solver, trials.engine, trials.run
-    models, guard, done, reached = models_of(solver), engine.budget, 0, False
+    models, guard, done, reached = solver.models, engine.budget, 0, False
     for model in models:
         _ask_as_before(model, run)
         await model.output_mode()
@@ -327,7 +327,7 @@ async def _make(
             return solver.prediction(await solver.chain.ainvoke(trial.given), sample)
 
         with use_draw(trial.answer.epoch):
-            return trial, plain(await solved(solve, trial.answer.sample))
+            return trial, plain(await solved(as_solver(solve), trial.answer.sample))
 
     affordable = takewhile(lambda _: guard is None or not guard.used_up, todo)
     try:

@@ -32,9 +32,9 @@ from askance.chat import key_of
 from askance.documents import read_yaml, validation_message
 from askance.errors import CallError, UsageError
 from askance.evals.published_figures import find_published_table, published_files
-from askance.evals.run_plan import Plannable, plan_runs, planning
+from askance.evals.run_plan import plan_runs, planning
 from askance.evals.runner import RunProgress, SampleEpoch, aevaluate, configuration_of, place_of
-from askance.evals.solver import ChainSolver
+from askance.evals.solver import as_solver
 from askance.evals.tables import Cell, Format, Table, notes_of, rendered, table_of_runs
 from askance.evals.task import ROLES
 from askance.models import get_model
@@ -424,7 +424,7 @@ class GridRunner:
             except UsageError as error:
                 reasons[asked] = str(error)
                 continue
-            if isinstance(task.solver, (ChainSolver, Plannable)):
+            if as_solver(task.solver).plannable:
                 work.append((task, [SampleEpoch(sample=sample, epoch=0) for sample in task.samples]))
             else:
                 reasons[asked] = "nobody can tell what a solver will ask that is no chain"

@@ -23,7 +23,7 @@ from askance.evals.run_folder import amending, keep_ranking, write_lines
 from askance.evals.run_format import FIGURED_BY, PROMPTS, READ_BY, SAMPLES, SCORES
 from askance.evals.sample import reads_of
 from askance.evals.scorer import figures_of, notes_on, scored, write_scores
-from askance.evals.solver import solved, with_extractor
+from askance.evals.solver import as_solver, solved
 from askance.models import Engine, use_draw
 from askance.models.factory import model_from_form
 from askance.nodes.reply import READERS
@@ -113,8 +113,9 @@ def _solver(run: Run, task: type[Task]) -> Solver:
     engine = Engine(mode="replay", records=run.records)
     models = {role: model_from_form(form, engine) for role, form in run.configuration["models"].items()}
     samples = list({answer.sample.id: answer.sample for answer in run.answers}.values())
-    solver = task.of_run(run.configuration["options"], models=models, engine=engine, samples=samples).solver()
-    return with_extractor(solver, models[EXTRACTOR]) if EXTRACTOR in models else solver
+    made = task.of_run(run.configuration["options"], models=models, engine=engine, samples=samples)
+    solver = as_solver(made.solver())
+    return solver.with_extractor(models[EXTRACTOR]) if EXTRACTOR in models else solver
 
 
 async def rerun(run: Run, task: type[Task], *, own_prompts: bool = False) -> AsyncGenerator[Rerun, None]:

@@ -22,7 +22,7 @@ from askance.evals.evaluation import EXTRACTOR
 from askance.evals.run_format import PROMPTS
 from askance.evals.sample import Prediction
 from askance.evals.scorer import bounds_of, scored
-from askance.evals.solver import ChainSolver, with_extractor
+from askance.evals.solver import as_solver
 from askance.models.factory import model_from_form
 from askance.nodes import Result, skipped
 from askance.prompts import overlay_prompts
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from askance.evals.run import Run, SampleResult
     from askance.evals.sample import Sample, Score
     from askance.evals.scorer import Scorer
+    from askance.evals.solver import ChainSolver
     from askance.evals.task import Task
     from askance.models import Engine, Model
 
@@ -407,14 +408,14 @@ def _solver(run: Run, task: type[Task], *, engine: Engine, models: Mapping[str, 
     made = {role: models.get(role) or model_from_form(form, engine) for role, form in roles.items()}
     kept = run.path / PROMPTS
     with overlay_prompts(kept) if kept.is_dir() else nullcontext():
-        solver = task.of_run(run.configuration["options"], models=made, engine=engine).solver()
-        solver = with_extractor(solver, made[EXTRACTOR]) if EXTRACTOR in made else solver
-    if not isinstance(solver, ChainSolver):
+        solver = as_solver(task.of_run(run.configuration["options"], models=made, engine=engine).solver())
+        solver = solver.with_extractor(made[EXTRACTOR]) if EXTRACTOR in made else solver
+    if solver.by_chain is None:
         raise UsageError(
             f"The task {run.task!r} is answered by no chain, so that there are no links to blame.",
             hint="Only runs of a chain can be blamed.",
         )
-    return solver
+    return solver.by_chain
 
 
 def _metric(scoring: Scorer, name: str | None) -> Metric:

@@ -32,7 +32,7 @@ from askance.evals.pittads.arr import NEGATIVE_KINDS, WITH_OPTIONS, StatementsTa
 from askance.evals.pittads.task import DescribedTask
 from askance.evals.ranking import Ranking
 from askance.evals.sample import Prediction, Sample
-from askance.evals.solver import given_of, nodes_form, prompt_files
+from askance.evals.solver import Solver, given_of, nodes_form, prompt_files
 from askance.evals.suite.choice import COUNT, choice_samples, multi_scorer
 from askance.evals.suite.context import PICTURE, TEXT_ONLY, View, chain_of, context_chain, tools_of
 from askance.evals.suite.ranker import is_missing, said_in, why_missing
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from askance.chat import JsonObject, Outcome
     from askance.evals.pittads.dataset import Ad
     from askance.evals.scorer import Scorer
-    from askance.evals.solver import Solver
+    from askance.evals.solver import PlanSample
     from askance.models import Engine, Model
     from askance.nodes import Node, Result
     from askance.retrieval import IndexEntry, RecordedRetriever, Retriever, VectorStore
@@ -499,7 +499,7 @@ def query_texts(reading: Reading, view: View, query: Query) -> tuple[str, ...]:
     return tuple(texts) if query == "parts" else tuple(["\n".join(texts)] if texts else [])
 
 
-class SearchSolver:
+class SearchSolver(Solver):
     """Ranks the statements of an index for a picture, or its options where a sample has some.
 
     Args:
@@ -512,8 +512,7 @@ class SearchSolver:
         known: ids of the statements that there are, to be held against what is found; None does not check it.
     """
 
-    answers_from_chain = True
-    """For controls: what a sample gives to the chain cannot be dropped where no step makes it."""
+    plannable = True
 
     def __init__(
         self,
@@ -535,8 +534,13 @@ class SearchSolver:
         self._known = known
 
     @property
+    @override
+    def answers_from(self) -> Chain:
+        return self.chain
+
+    @property
+    @override
     def engine(self) -> Engine:
-        """The engine with the records of the searches."""
         return self.searcher.engine
 
     @property
@@ -545,17 +549,17 @@ class SearchSolver:
         return (*self.chain.nodes, *(() if self.reranker is None else (self.reranker.node,)))
 
     @property
-    def models(self) -> list[Model]:
-        """The models that are asked."""
+    @override
+    def models(self) -> Sequence[Model]:
         return list(dict.fromkeys(node.model for node in self.nodes))
 
     @property
+    @override
     def prompts(self) -> Mapping[str, str]:
-        """The text of the prompt files in use, by file name."""
         return prompt_files(self.nodes)
 
+    @override
     def form(self) -> JsonObject:
-        """Everything that decides the answers."""
         return {
             "search": self.searcher.form(),
             "context": self.view.name,
@@ -564,11 +568,8 @@ class SearchSolver:
             **nodes_form(self.nodes),
         }
 
-    def given(self, sample: Sample) -> Mapping[str, Any]:
-        """The input of the chain."""
-        return given_of(sample)
-
-    async def ainvoke(self, sample: Sample, /, config: Any = None) -> Prediction:
+    @override
+    async def answer(self, sample: Sample) -> Prediction:
         """The prediction for one sample.
 
         Raises:
@@ -578,10 +579,9 @@ class SearchSolver:
         """
         if self.view.picture and sample.image is None:
             return Prediction(outcome="failed", reason="there is no picture")
-        reading = await self.chain.ainvoke({**given_of(sample)}, config)
-        return await self._answer(reading, sample, config)
+        return await self._answer(await self.chain.ainvoke({**given_of(sample)}), sample)
 
-    async def _answer(self, reading: Reading, sample: Sample, config: Any = None) -> Prediction:
+    async def _answer(self, reading: Reading, sample: Sample) -> Prediction:
         """The prediction from what the chain found out."""
         query, lacking = self._query_of(reading, sample), why_missing(reading, self._needed(reading))
         if lacking or not (query.texts or query.image is not None):
@@ -606,9 +606,7 @@ class SearchSolver:
         links: JsonObject = {"search": {"outcome": "answered", "calls": keys}}
         if self.reranker is not None and hits:
             first, statement = hits[: self.rerank], text_of(reading.value(STATEMENT))
-            found = await self.reranker.rerank(
-                description_in(reading, self.view), first, statement=statement, config=config
-            )
+            found = await self.reranker.rerank(description_in(reading, self.view), first, statement=statement)
             known = {**reading.known, RERANKED.name: RERANKED}
             reading = replace(reading, known=known, links={**reading.links, RERANKED.name: found})
             if found.value is None:
@@ -635,7 +633,16 @@ class SearchSolver:
         texts = query_texts(reading, self.view, self.query)
         return RetrievalQuery(texts=texts, image=sample.image if self.view.picture else None)
 
-    async def plan(self, sample: Sample, reading: Reading, planner: Planner) -> Prediction | None:
+    @override
+    def plan(self, planner: Planner) -> PlanSample:
+        walk = planner.walk(self.chain)
+
+        async def count(sample: Sample, draw: int) -> Prediction | None:
+            return await self._count(sample, await walk.read(given_of(sample), draw=draw), planner)
+
+        return count
+
+    async def _count(self, sample: Sample, reading: Reading, planner: Planner) -> Prediction | None:
         """Counts the searches, vectors and calls of the reranker that an answer needs, without making them.
 
         Raises:
@@ -690,7 +697,7 @@ def names_of_options(sample: Sample) -> list[str] | None:
     return None if options is None else [entry_id(text) for text in options]
 
 
-class FrequentSolver:
+class FrequentSolver(Solver):
     """Ranks the same statements for every picture: those that are true of most images.
 
     Args:
@@ -701,10 +708,11 @@ class FrequentSolver:
         self._hits = hits
         self._ranking = Ranking([hit["id"] for hit in hits], [hit["score"] for hit in hits])
 
-    def __call__(self, sample: Sample) -> Prediction:  # noqa: ARG002  # the signature of every solver
+    @override
+    async def answer(self, sample: Sample) -> Prediction:
         """The same for every sample."""
         return Prediction(outcome="answered", value=[*self._hits[:SHOWN]], ranking=self._ranking)
 
+    @override
     def form(self) -> JsonObject:
-        """What decides the answers."""
         return {"baseline": "frequent", "ranking": self._ranking.digest}

@@ -24,10 +24,11 @@ from typing_extensions import override
 
 from askance.chains import DESCRIPTION, Chain
 from askance.chains.output_line import line_of
+from askance.chains.planner import check_mode
 from askance.errors import UsageError
 from askance.evals.baselines import COUNT, options_of
 from askance.evals.sample import Prediction
-from askance.evals.solver import given_of, nodes_form
+from askance.evals.solver import Solver, given_of, nodes_form
 from askance.evals.suite.context import PICTURE
 from askance.evals.suite.suite_task import ModelTask
 from askance.models import ScorerLike, cosine, get_embedder, get_scorer
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from askance.chains import Planner, Reading
     from askance.chat import JsonObject
     from askance.evals.sample import Sample
+    from askance.evals.solver import PlanSample
     from askance.models import EmbedderLike, Engine, Model
 
 FusionContext = Literal["I", "I+T", "I+T+V", "I+T+V+IN+UH", "I+T_V"]
@@ -57,7 +59,7 @@ WEIGHT = 0.5
 """Weight of the texts; the picture has the rest."""
 
 
-class FusionSolver:
+class FusionSolver(Solver):
     """Gives the options that fit best, in order.
 
     Args:
@@ -73,6 +75,8 @@ class FusionSolver:
     Raises:
         UsageError: no such context, or no embedder for one with texts.
     """
+
+    plannable = True
 
     def __init__(
         self,
@@ -103,17 +107,17 @@ class FusionSolver:
         self.count = count
 
     @property
-    def models(self) -> list[Model]:
-        """The models that make the texts."""
+    @override
+    def models(self) -> Sequence[Model]:
         return list(dict.fromkeys(node.model for node in self.chain.nodes))
 
     @property
+    @override
     def engine(self) -> Engine:
-        """The engine with the records of the scores."""
         return self.scorer.engine
 
+    @override
     def form(self) -> JsonObject:
-        """Everything that decides the answers."""
         return {
             "fusion": self.context,
             "scorer": self.scorer.form(),
@@ -124,11 +128,16 @@ class FusionSolver:
             **nodes_form(self.chain.nodes),
         }
 
-    def given(self, sample: Sample) -> Mapping[str, Any]:
-        """The input of the chain that makes the texts."""
-        return given_of(sample)
+    @override
+    def plan(self, planner: Planner) -> PlanSample:
+        walk = planner.walk(self.chain)
 
-    async def plan(self, sample: Sample, reading: Reading, planner: Planner) -> None:
+        async def count(sample: Sample, draw: int) -> None:
+            self._count(sample, await walk.read(given_of(sample), draw=draw), planner)
+
+        return count
+
+    def _count(self, sample: Sample, reading: Reading, planner: Planner) -> None:
         """Counts the scores and vectors that an answer needs, without computing them.
 
         Args:
@@ -154,7 +163,8 @@ class FusionSolver:
         dependent = min(1, len(waiting)) if joined else len(waiting)
         planner.add_computed("vectors", self.embedder.id, keys=keys, lacking=lacking, dependent=dependent)
 
-    async def ainvoke(self, sample: Sample, /, config: Any = None) -> Prediction:
+    @override
+    async def answer(self, sample: Sample) -> Prediction:
         """The prediction for one sample.
 
         Raises:
@@ -163,7 +173,7 @@ class FusionSolver:
         options = options_of(sample)
         if sample.image is None:
             return Prediction(outcome="failed", reason="there is no picture")
-        reading = await self.chain.ainvoke({**given_of(sample)}, config)
+        reading = await self.chain.ainvoke({**given_of(sample)})
         line = line_of(reading)
         missing = why_missing(reading, self.parts)
         if missing is not None:
@@ -240,7 +250,7 @@ def said_in(reading: Reading, part: str) -> str:
     return "\n".join(value.lines) if part == "scene_text" else str(value)
 
 
-class OptionRanker:
+class OptionRanker(Solver):
     """Gives the number of the option that fits the picture best, and an empty list for a tie.
 
     Args:
@@ -249,15 +259,15 @@ class OptionRanker:
         engine: its records and mode are used for scores.
     """
 
+    plannable = True
+
     def __init__(self, scorer: ScorerLike, *, prefix: str = "", engine: Engine | None = None) -> None:
         self.scorer = get_scorer(scorer, engine=engine)
         self.prefix = prefix
-        self.chain = Chain("given", target=DESCRIPTION, steps=(), mode=self.scorer.engine.mode)
-        """A chain without steps, for the plan of a run: only scores are computed."""
 
     @property
+    @override
     def engine(self) -> Engine:
-        """The engine with the records of the scores."""
         return self.scorer.engine
 
     @property
@@ -265,27 +275,25 @@ class OptionRanker:
         """Its name in tables."""
         return str(self.scorer.id)
 
+    @override
     def form(self) -> JsonObject:
-        """Everything that decides the answers."""
         prefix = {"prefix": self.prefix} if self.prefix else {}
         return {"ranks": "pairs", "scorer": self.scorer.form(), **prefix}
 
-    def given(self, sample: Sample) -> Mapping[str, Any]:
-        """The input of the chain without steps."""
-        return given_of(sample)
+    @override
+    def plan(self, planner: Planner) -> PlanSample:
+        check_mode(self.scorer.engine.mode)
 
-    async def plan(self, sample: Sample, reading: Reading, planner: Planner) -> None:  # noqa: ARG002  # the chain has no steps
-        """Counts the scores that a ranking needs, without computing them.
+        async def count(sample: Sample, _: int) -> None:
+            if sample.image is not None:
+                image, texts, scorer = sample.image, self._texts(sample), self.scorer
+                keys, lacking = scorer.keys(image, texts), scorer.lacking(image, texts)
+                planner.add_computed("scores", scorer.id, keys=keys, lacking=lacking)
 
-        Raises:
-            BadImage: the file of the picture cannot be read.
-        """
-        if sample.image is not None:
-            image, texts, scorer = sample.image, self._texts(sample), self.scorer
-            keys, lacking = scorer.keys(image, texts), scorer.lacking(image, texts)
-            planner.add_computed("scores", scorer.id, keys=keys, lacking=lacking)
+        return count
 
-    async def ainvoke(self, sample: Sample, /, config: Any = None) -> Prediction:  # noqa: ARG002  # as of a Runnable
+    @override
+    async def answer(self, sample: Sample) -> Prediction:
         """The prediction for one sample.
 
         Raises:

@@ -27,13 +27,13 @@ from typing_extensions import override
 
 from askance.agents import extract_answer
 from askance.amounts import many
-from askance.chains import REPLY, Chain
+from askance.chains import REPLY
 from askance.chains.planner import EXTRACTION
 from askance.chat import OUTCOMES
 from askance.documents import UnreadableDocument, parse_json
 from askance.errors import BadData, MalformedReply, UnknownFinish, UsageError
 from askance.evals.sample import RECORDED, Prediction, Sample
-from askance.evals.solver import nodes_form, prompt_files
+from askance.evals.solver import Solver, nodes_form, prompt_files
 from askance.evals.suite.files import MAX_MARKS, read_bytes
 from askance.evals.task import Task
 from askance.models.openai.chat import from_chat
@@ -42,9 +42,10 @@ from askance.nodes import Read, Unreadable
 from askance.nodes.closed_set import UnreadReply
 
 if TYPE_CHECKING:
-    from askance.chains import Planner, Reading
+    from askance.chains import Planner
     from askance.chat import Json, JsonObject, Outcome
     from askance.evals.evaluation import Evaluation
+    from askance.evals.solver import PlanSample
     from askance.models import Model
     from askance.nodes import Node
     from askance.nodes.closed_set import ClosedSet, Extraction
@@ -340,7 +341,7 @@ def _completion(found: Any, where: str) -> RecordedReply:
 # --- the solver, and the tasks that have it ---
 
 
-class RecordedReplies:
+class RecordedReplies(Solver):
     """Reads the answers to samples from the replies that they carry; it asks no model but an extractor, if it has one.
 
     A sample without a reply is `skipped`, an empty or unreadable reply is `invalid`; a refused, filtered, cut off or
@@ -352,6 +353,8 @@ class RecordedReplies:
         choices: the answers that there are, from which an extractor may choose; None if they are free.
         extractor: reads replies that `read` cannot read; None is nobody.
     """
+
+    plannable = True
 
     def __init__(
         self,
@@ -365,10 +368,13 @@ class RecordedReplies:
         self.file = file
         self.choices = choices
         self.extractor = extractor
-        self.models: Sequence[Model] = () if extractor is None else (extractor.model,)
-        self.chain = Chain("recorded replies", target=REPLY, steps=())
-        """A chain without steps, for the plan of a run: nothing is asked."""
 
+    @property
+    @override
+    def models(self) -> Sequence[Model]:
+        return () if self.extractor is None else (self.extractor.model,)
+
+    @override
     def with_extractor(self, model: Model) -> RecordedReplies:
         """This solver with a model that reads replies which `read` cannot read.
 
@@ -383,29 +389,28 @@ class RecordedReplies:
         return RecordedReplies(self.read, file=self.file, choices=self.choices, extractor=extract_answer(model))
 
     @property
+    @override
     def prompts(self) -> Mapping[str, str]:
-        """The text of the extractor's prompt files, by file name."""
         return {} if self.extractor is None else prompt_files([self.extractor])
 
+    @override
     def form(self) -> JsonObject:
         """Everything that decides the answers, beside the task's options."""
         extracted = {} if self.extractor is None else nodes_form([self.extractor])
         return {"replies": self.file.form(), **extracted}
 
-    def given(self, sample: Sample) -> Mapping[str, Any]:
-        """The input of the chain without steps."""
-        return {"name": sample.id}
+    @override
+    def plan(self, planner: Planner) -> PlanSample:
+        async def count(sample: Sample, _: int) -> None:
+            if self.extractor is not None:
+                counter = planner.counter(EXTRACTION, self.extractor)
+                with planner.counting(), counter.counting(self.extractor):
+                    await self.answer(sample)
 
-    async def plan(self, sample: Sample, reading: Reading, planner: Planner) -> None:  # noqa: ARG002  # of all solvers
-        """Counts the extractor's call, if there is one to make."""
-        if self.extractor is None:
-            return
-        counter = planner.counter(EXTRACTION, self.extractor)
-        with planner.counting(), counter.counting(self.extractor):
-            await self.ainvoke(sample)
+        return count
 
-    async def ainvoke(self, sample: Sample, /, config: Any = None) -> Prediction:  # noqa: ARG002  # as of a Runnable
-        """The prediction for one sample."""
+    @override
+    async def answer(self, sample: Sample) -> Prediction:
         reply = RecordedReply.of(sample)
         if reply is None:
             return Prediction(outcome="skipped", reason="there is no recorded reply to it")

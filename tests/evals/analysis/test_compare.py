@@ -14,7 +14,7 @@ from askance.errors import Refused, UsageError
 from askance.evals import Evaluation, Metric, Run, Sample, Score, Scorer, Task, compare, evaluate, mean
 from askance.evals.analysis.compare import Pairs, common_samples, notes_of_tests
 from askance.evals.analysis.configuration import ConfigurationDifference, differences
-from askance.evals.solver import Solver
+from askance.evals.solver import SolverLike
 from askance.statistics import compare_paired, compare_statistics, compare_totals, holm
 
 
@@ -45,7 +45,7 @@ SCORING = Scorer(
 )
 
 
-def by_position(*answers: int | None) -> Solver:
+def by_position(*answers: int | None) -> SolverLike:
     def solve(sample: Sample) -> int:
         answer = answers[int(sample.id)]
         if answer is None:

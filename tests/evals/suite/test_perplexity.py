@@ -170,7 +170,7 @@ async def test_a_plan_counts_what_is_then_asked() -> None:
 
     before = await plan_run(task, epochs, Engine(records=records))
     for sample in task.samples()[:2]:
-        await task.solver().ainvoke(sample)
+        await task.solver().answer(sample)
     after = await plan_run(task, epochs, Engine(records=records))
 
     lines = [{line.link: (line.hits, line.calls) for line in plan.links} for plan in (before, after)]

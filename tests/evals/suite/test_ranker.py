@@ -64,7 +64,7 @@ BY_HAND: dict[FusionContext, tuple[list[float], list[int]]] = {
 async def test_each_context_ranks_as_worked_out_by_hand(
     context: FusionContext, expected: tuple[list[float], list[int]]
 ) -> None:
-    prediction = await fusing(context=context).ainvoke(given(**SAID))
+    prediction = await fusing(context=context).answer(given(**SAID))
 
     scores, numbers = expected
     assert prediction.trace["scores"] == pytest.approx(scores, abs=1e-7)
@@ -81,13 +81,13 @@ WEIGHED: dict[str, tuple[dict[str, Any], list[float]]] = {
 
 @pytest.mark.parametrize(("options", "scores"), WEIGHED.values(), ids=WEIGHED)
 async def test_weight_and_way_of_the_texts(options: dict[str, Any], scores: list[float]) -> None:
-    prediction = await fusing(context="I+T+V", **options).ainvoke(given(**SAID))
+    prediction = await fusing(context="I+T+V", **options).answer(given(**SAID))
 
     assert prediction.trace["scores"] == pytest.approx(scores, abs=1e-7)
 
 
 async def test_a_picture_without_scene_text_is_ranked_by_the_picture() -> None:
-    prediction = await fusing(context="I+T").ainvoke(given(scene_text=[]))
+    prediction = await fusing(context="I+T").answer(given(scene_text=[]))
 
     assert (prediction.value, prediction.trace["scores"]) == ([1, 2, 3], [0.5, 0.4, 0.3])
 
@@ -97,7 +97,7 @@ async def test_what_is_not_given_is_asked_for() -> None:
     script = scripted()
     chain = verbalize(model_of(script, records), context="V+T")
 
-    prediction = await fusing(records, context="I+T+V", chain=chain).ainvoke(given(scene_text=["A solid start."]))
+    prediction = await fusing(records, context="I+T+V", chain=chain).answer(given(scene_text=["A solid start."]))
 
     assert prediction.value == BY_HAND["I+T+V"][1]
     assert len(script.requests) == 1
@@ -176,6 +176,6 @@ def test_texts_need_an_embedder() -> None:
 
 
 async def test_without_a_picture_there_is_no_answer() -> None:
-    prediction = await fusing().ainvoke(Sample(id="cup", inputs={"options": OPTIONS}))
+    prediction = await fusing().answer(Sample(id="cup", inputs={"options": OPTIONS}))
 
     assert (prediction.outcome, prediction.reason) == ("failed", "there is no picture")

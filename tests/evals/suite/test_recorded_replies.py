@@ -311,5 +311,5 @@ def test_any_task_can_read_replies_by_a_function_of_its_own(tmp_path: Path) -> N
 
     file = ReplyFile.open(as_json(tmp_path / "r.json", {"a": "yes", "b": "why?"}))
     samples, _ = file.with_replies([Sample(id="a"), Sample(id="b")])
-    found = [asyncio.run(file.solver(shout).ainvoke(sample)) for sample in samples]
+    found = [asyncio.run(file.solver(shout).answer(sample)) for sample in samples]
     assert [(each.outcome, each.value) for each in found] == [("answered", "a: YES"), ("invalid", None)]

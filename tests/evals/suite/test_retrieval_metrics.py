@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from typing_extensions import override
 
-from askance.chains import DESCRIPTION, Chain, Planner
+from askance.chains import Planner
 from askance.errors import UsageError
 from askance.evals import (
     Evaluation,
@@ -32,6 +33,7 @@ from askance.evals import (
 from askance.evals.run_plan import plan_run
 from askance.evals.runner import SampleEpoch
 from askance.evals.scorer import bounds_of, figures_of
+from askance.evals.solver import PlanSample, Solver
 from askance.evals.suite.retrieval_metrics import (
     JUDGED_HIT,
     RESCUED,
@@ -370,26 +372,25 @@ def test_a_judge_needs_the_true_texts(own_place: Path) -> None:
         evaluate(task, out=own_place / "run")
 
 
-class Planned:
+class Planned(Solver):
     """A solver that retrieves and can be planned: no chain's answer says what the judge will be asked."""
 
-    def __init__(self) -> None:
-        self.chain = Chain("given", target=DESCRIPTION, steps=())
+    @override
+    def plan(self, planner: Planner) -> PlanSample:
+        async def count(_: Sample, __: int) -> None:
+            pass
 
-    def given(self, sample: Sample) -> dict[str, Any]:
-        return {"name": sample.id, "description": "a cup"}
+        return count
 
-    async def plan(self, sample: Sample, reading: Any, planner: Planner) -> None:
-        pass
-
-    async def ainvoke(self, sample: Sample, /, config: Any = None) -> Prediction:
+    @override
+    async def answer(self, sample: Sample) -> Prediction:
         return ranked(sample)
 
 
 async def test_the_questions_to_the_judge_are_planned(own_place: Path) -> None:
     engine = Engine(records=MemoryStore())
     task = Retrieved(judge=model(judge_equivalence=judging(same_word)), engine=engine).evaluation()
-    task = replace(task, solver=cast("Any", Planned()))
+    task = replace(task, solver=Planned())
 
     plan = await plan_run(task, [SampleEpoch(sample=each, epoch=0) for each in SAMPLES], engine)
     run = await aevaluate(task, out=own_place / "run", engine=engine)

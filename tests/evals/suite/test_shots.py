@@ -23,7 +23,7 @@ from askance.chains.planner import LinkPlan
 from askance.errors import AskanceError, BadData, ReplayMiss, UsageError
 from askance.evals import Evaluation, Sample, Scorer, right_or_wrong
 from askance.evals.run_plan import plan_run, planning
-from askance.evals.solver import ChainSolver, Solver
+from askance.evals.solver import ChainSolver, SolverLike
 from askance.evals.suite import ShotFacts, ShotPool, ShotsTask
 from askance.evals.suite.shots import ShotCandidates, ShotScreen, ShotsDraw, ShotsFrom
 from askance.images import Image
@@ -173,7 +173,7 @@ class Few(ShotsTask):
         )
 
     @override
-    def solver(self) -> Solver:
+    def solver(self) -> SolverLike:
         return how_many
 
     @override
