@@ -38,7 +38,7 @@ from askance.agents.reply_value import (
     reply_words,
 )
 from askance.nodes import Node, Read, Unreadable
-from askance.nodes.reply import final_text, json_list
+from askance.nodes.reply import broken_json, final_text, whole_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -98,9 +98,11 @@ def read_choice(
     if (following := _NEXT_QUESTION.search(text)) is not None:
         with suppress(Unreadable):  # what follows an answer is a question that the model asks itself
             return read_choice(text[: following.start()], alternatives, single=single, otherwise=otherwise)
-    listed = json_list(text)
-    reply = PlainReply.of(text if listed is None else as_lines(listed), alternatives)
+    data = whole_json(text)
+    reply = PlainReply.of(text if data is None else as_lines(data), alternatives)
     try:
+        if broken_json(text):
+            raise NoAnswer
         alone = reply.value(end_of(_BLANKS, reply.text, 0), apart=True)
         is_alone = alone is not None and not reply.text[alone.end :].strip()  # an option's text may speak of answers
         declared = None if is_alone else _declared(reply, single=single)
@@ -217,12 +219,19 @@ def _declaration(reply: PlainReply, start: int, *, single: bool) -> _Declaration
 
 
 def _head_word(reply: PlainReply, at: int) -> tuple[frozenset[str], int] | None:
-    """What a word before an answer is, and where it ends; None for other words, and for a capital that is a label."""
+    """What a word before an answer is, and where it ends; None for other words, and for a capital that is a label.
+
+    A capital is an article where what an answer is called follows it ("A resposta é C").
+    """
     if reply.text.startswith(DECLARED, at):
         return frozenset(["name", "marked"]), at + 1
     word = reply_words().head.match(reply.text, at)
-    if word is None or (reply.is_capital(at) and reply.label(at)):
+    if word is None:
         return None
+    if reply.is_capital(at) and reply.label(at):
+        following = reply_words().head.match(reply.text, end_of(SPACES, reply.text, word.end()))
+        if following is None or reply_words().kinds[following[0]].isdisjoint(["name", "option"]):
+            return None
     return reply_words().kinds[word[0]], word.end()
 
 

@@ -191,8 +191,9 @@ def alternatives_of(options: tuple[str, ...], *, lettered: bool = False) -> Alte
 
 DECLARED = "\ue000"
 """Stands before what a reply marks as its answer by a box or a tag."""
-_BOX = re.compile(r"\\f?boxed\b|<\|begin_of_box\|>|<(?:final_?)?answer>", re.IGNORECASE)
-_END_OF_BOX = re.compile(r"<\|end_of_box\|>|</(?:final_?)?answer>", re.IGNORECASE)
+_TAG = "(?:final_?)?(?:answer|result|response|choice|selection|output)>"
+_BOX = re.compile(rf"\\f?boxed\b|<\|begin_of_box\|>|<{_TAG}", re.IGNORECASE)
+_END_OF_BOX = re.compile(rf"<\|end_of_box\|>|</{_TAG}", re.IGNORECASE)
 _MATHS = re.compile(r"\\[a-z]+\b|\\[^a-z\n]", re.IGNORECASE)
 _TAGGED = re.compile(r"<([A-Z])>(?=[\s.,]|$)")
 """A letter in angular brackets, which is no tag of HTML."""
@@ -272,7 +273,7 @@ _REMARK = re.compile(r"[\"']*[ \t]*\(([^()\n\d]{1,80})\)")
 _SEPARATOR = re.compile(r"[\"')\]}$»]*(?:[ \t.]*(?:[,;&+|>→]|=>|->)+[ \t]*\n?)?[ \t]*")
 _SIGN = re.compile(r"[,;&+|>→]")
 _RANGE = re.compile(r"-(?=\d)")
-_LINE_END = re.compile(rf"{CLOSE}[.!。]*{CLOSE}(?=\n|$)")
+_LINE_END = re.compile(rf"{CLOSE}(?:[.。]|!+)?{CLOSE}(?=\n|$)")
 _SENTENCE_END = re.compile(rf"{CLOSE}[.!;。]+{CLOSE}(?<=[ \t。])|{CLOSE}[ \t]-+[ \t]+(?=[^\W\d_])")
 _REASON = re.compile(rf"{CLOSE}[,;]?[ \t]*\(?")
 NEXT_LINE = re.compile(r"[ \t]*\n\s*")
@@ -366,8 +367,9 @@ class PlainReply:
             joined = None if self.label(at) else reply_words().join.match(self.text, at)  # E may be a letter
             if joined is not None:
                 at = end_of(SPACES, self.text, joined.end())
-            elif not _SIGN.search(between) and (between.strip() or not between or more[-1].form != "label"):
-                break  # a blank alone stands between labels, and between nothing else
+            elif not _SIGN.search(between):
+                if between.strip() or not between or more[-1].form != "label" or self._noun(at) > at:
+                    break  # a blank alone stands between labels, and between nothing else
         return items, end
 
     def closed(self, at: int) -> int | None:
@@ -378,11 +380,11 @@ class PlainReply:
             return line.end() or None
         begin = end_of(_REASON, self.text, at)
         if left_out := reply_words().instead_of.match(self.text, begin):
-            items, end = self.items(end_of(SPACES, self.text, left_out.end()))
-            while items and (other := reply_words().either.match(self.text, end_of(_SEPARATOR, self.text, end))):
-                items, end = self.items(end_of(SPACES, self.text, other.end()))
-            bracketed = "(" in self.text[at:begin] and ")" in self.text[begin:end]
-            line = _LINE_END.match(self.text, end) if items and not bracketed else None
+            found = self.item(end_of(SPACES, self.text, left_out.end()), ranked=False)
+            while found and (other := reply_words().either.match(self.text, end_of(_SEPARATOR, self.text, found[1]))):
+                found = self.item(end_of(SPACES, self.text, other.end()), ranked=False)
+            bracketed = found is not None and "(" in self.text[at:begin] and ")" in self.text[begin : found[1]]
+            line = _LINE_END.match(self.text, found[1]) if found and not bracketed else None
             return line and line.end()
         return None
 

@@ -293,10 +293,14 @@ def json_object(text: str, fields: Collection[str] = ()) -> Mapping[str, Any]:
     return cast("Mapping[str, Any]", found)
 
 
-def json_list(text: str) -> list[Any] | None:
-    """The JSON list that a reply is, with or without a code fence around it; None where it is anything else."""
+def whole_json(text: str) -> list[Any] | dict[str, Any] | None:
+    """The JSON list or object that a reply is, with or without a code fence around it; None where it is neither.
+
+    Raises:
+        Unreadable: a field of an object stands twice with different values.
+    """
     found = _whole(final_text(text))
-    return cast("list[Any]", found) if isinstance(found, list) else None
+    return cast("list[Any] | dict[str, Any]", found) if isinstance(found, (list, dict)) else None
 
 
 def broken_json(text: str) -> bool:

@@ -97,7 +97,7 @@ def _items(lines: Sequence[str]) -> list[str]:
 def _bare(item: str) -> str:
     """An item without bullet, quotes, brackets and what says where it is seen."""
     item = _SEEN.sub("", _BRACKETS.sub("", strip_markup(_BULLET.sub("", item.strip()))))
-    return strip_quotes(item.strip().rstrip(".,;!"))
+    return strip_quotes(item.strip().rstrip(".,;!").strip("[]"))
 
 
 def _behind_heading(line: str) -> str | None:

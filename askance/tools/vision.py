@@ -283,6 +283,8 @@ def _named(data: Mapping[str, Any], field: str, *, kind: _Kind) -> tuple[str, ..
 
 def _listed(text: str, kind: _Kind) -> tuple[str, ...]:
     """The names in a text, which may be a list in JSON."""
+    if is_refusal(text):
+        raise unnamed(kind.noun)
     texts = json_texts(text)
     return _first(names_in(text, kind.noun), kind) if texts is None else _checked(texts, kind)
 
