@@ -93,7 +93,7 @@ def test_recorded_replies_are_extracted_packed_and_replayed_also_where_none_is_r
 
     assert plan.lines[0]["links"]["extraction"]["known"] == 2
     assert "Answers read: 1 declared, 1 whole, 1 extracted, 1 unread." in done.out
-    assert "2 calls made" in done.out
+    assert "2 calls made" in done.err
     asked = len(endpoint.requests)
     assert askance("report", "run", "--out", "page.html").code == 0
     page = Path("page.html").read_text(encoding="utf-8")
