@@ -69,7 +69,9 @@ _MARKDOWN = re.compile(
     r"^[ \t]*(?:```|~~~)[\w-]*[ \t]*$|^[ \t]*(?:#{1,6}|>)[ \t]+|[*`]+|__+|(?<!\w)_|_(?!\w)", re.MULTILINE
 )
 _BOXED = re.compile(r"\${0,2}\\f?boxed\{(?:\\\w+\{)?([^{}\n]*)\}{1,2}\$*")
-_ANSWER_TAG = re.compile(r"</?(?:final_?)?answer>|<\|(?:begin|end)_of_box\|>", re.IGNORECASE)
+ANSWER_TAGS = "(?:final_?)?(?:answer|result|response|choice|selection|output)"
+"""A pattern for the names of tags that stand around an answer."""
+_ANSWER_TAG = re.compile(rf"</?{ANSWER_TAGS}>|<\|(?:begin|end)_of_box\|>", re.IGNORECASE)
 _BREAK = re.compile(r"<(?:br|hr)\s?/?>|</(?:li|p|div|answer|final_answer|final)>", re.IGNORECASE)
 _TAG = re.compile(r"</?(?:b|i|u|em|strong|code|pre|span|p|div|ul|ol|li|h[1-6])>", re.IGNORECASE)
 

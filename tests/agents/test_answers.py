@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from askance.agents.reply_ladder import read_answer, read_numbers
+from askance.agents.choice_fields import read_numbers
+from askance.agents.reply_ladder import read_answer
 from askance.nodes import Unreadable
 from tests.clock import cpu_seconds
 
