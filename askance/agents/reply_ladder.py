@@ -44,6 +44,8 @@ class NoAnswer(Unreadable):
 
 _NEXT_QUESTION = re.compile(r"(?<=\S)\s*\n\W{0,3}(?:context|question|q)\W{0,3}:", re.IGNORECASE)
 """Begins a question that the model asks itself."""
+_CUT_OFF = re.compile(r"(?:boxed\{[^{}]*|(?:^|\s)(?:\*\*|[\"`])\w+)$")
+"""Ends a reply that breaks off within a box, or between quotes or marks of emphasis."""
 
 
 def read_choice(
@@ -68,7 +70,7 @@ def read_choice(
     data = whole_json(said)
     reply = PlainReply.of(said if data is None else as_lines(data), alternatives)
     try:
-        if broken_json(said):
+        if broken_json(said) or _CUT_OFF.search(said):
             raise NoAnswer
         declared = None if reply.alone() else _declared(reply, single=single)  # an option's text may speak of answers
         found = declared or _whole(reply, single=single)
@@ -128,7 +130,8 @@ def _declaration(reply: PlainReply, start: int, *, single: bool) -> _Declaration
     at = end_of(_DECORATION, reply.text, start)
     kinds: set[str] = set()
     marked, weight = False, None
-    for _ in range(_LONGEST_HEAD):
+    within_line = reply.text[:start].rstrip(" \t")[-1:] not in {"", "\n"}
+    for count in range(_LONGEST_HEAD):
         found = _head_word(reply, at)
         if found is None:
             break
@@ -141,7 +144,9 @@ def _declaration(reply: PlainReply, start: int, *, single: bool) -> _Declaration
             continue
         if reply.text[at : at + 1] in {"", "\n"}:
             return _below(reply, start, at, weight=weight, marked=marked)
-        if value := reply.value(at, apart=False):
+        value = reply.value(at, apart=False) or _begun(reply, at, single=single)
+        is_order = within_line and count == 0 and not marked and weight != "said"  # "Forget the picture. Output 3."
+        if value and not is_order:
             return _Declaration(start, value.end, value, weight)
         if reply.label(at) and _head_word(reply, at) is None:
             break  # an option and something else
@@ -162,7 +167,8 @@ def _head_word(reply: PlainReply, at: int) -> tuple[frozenset[str], int] | None:
     word = any_word(*HEAD_KINDS).match(reply.text, at)
     if word is None:
         return None
-    if reply.is_capital(at) and reply.label(at):
+    label = reply.label(at) if reply.is_capital(at) else None
+    if label is not None and label[1] == word.end():
         following = any_word(*HEAD_KINDS).match(reply.text, end_of(SPACES, reply.text, word.end()))
         if following is None or kinds_of(following[0]).isdisjoint(["name", "option"]):
             return None
@@ -363,7 +369,9 @@ def check_places(places: Sequence[int], count: int, *, single: bool) -> tuple[in
 def as_lines(value: Any) -> str:
     """A value of JSON as a text reply would give it: items of a list on lines, `name: value` for fields."""
     if isinstance(value, dict):
-        return "\n".join(f"{name}: {_word(each)}" for name, each in cast("dict[str, Any]", value).items())
+        return "\n".join(
+            f"{name.replace('_', ' ')}: {_word(each)}" for name, each in cast("dict[str, Any]", value).items()
+        )
     if isinstance(value, list):
         return "\n".join(map(as_lines, cast("list[Any]", value)))
     return _word(value)

@@ -78,7 +78,7 @@ class Value(NamedTuple):
         return all(item.form != "label" for item in self.items)
 
 
-_OPEN = re.compile(rf"(?:=>|->|[ \t\"'(\[{{<$«{DECLARED}]|[-•·◦‣▪●∙→](?=[ \t\"'(\[])){{0,12}}")
+_OPEN = re.compile(rf"(?:=>|->|[ \t\"'(\[{{$«{DECLARED}]|<(?=\w)|[-•·◦‣▪●∙→](?=[ \t\"'(\[])){{0,12}}")
 CLOSE = r"[ \t\"')\]}>»$]*"
 _NUMBER = re.compile(rf"#?[ ]?(\d{{1,4}})(?![^\W{UNSPACED}]|[%°/]|\.\d|[ ]%)")
 _LETTER = re.compile(rf"([a-z])(?![^\W{UNSPACED}]|['.&+#=-]\w|[+#&])")
@@ -111,7 +111,7 @@ _COUNT = re.compile(r"\n\d{1,2}[.)]\s")
 _ARTICLES = frozenset(["a", "e", "i", "o", "no"])
 """Names of options that are words of their own within a sentence."""
 _FAR = 400
-"""Characters of a reason that are looked at."""
+"""Characters around a place that are looked at."""
 
 
 def end_of(pattern: re.Pattern[str], text: str, at: int) -> int:
@@ -340,7 +340,14 @@ class PlainReply:
         if number := _NUMBER.match(text, at):
             return int(number[1]), number.end()
         word = any_word("numbers").match(text, at)
-        return (place_in("numbers", word[0]), word.end()) if word else None
+        if word is None or self._is_praised(at):
+            return None
+        return place_in("numbers", word[0]), word.end()
+
+    def _is_praised(self, at: int) -> bool:
+        """Whether a word of praise stands before a place, so that "one" is no number there: "the best one"."""
+        before = WORD.findall(self.text[max(0, at - _FAR) : at])
+        return bool(before) and not kinds_of(before[-1]).isdisjoint(["praise", "comparative"])
 
     def _range(self, place: int, end: int) -> tuple[int, int] | None:
         """The last place of a range that goes on at `end`, and where it ends."""

@@ -64,7 +64,7 @@ def _word_lists() -> Mapping[str, list[str] | Mapping[str, list[str]]]:
 
 def _apart(word: str) -> str:
     before = f"(?<!{_LETTER})" if re.match(_LETTER, word[0]) else ""
-    behind = f"(?!{_LETTER})" if re.match(_LETTER, word[-1]) else ""
+    behind = f"(?!-?{_LETTER})" if re.match(_LETTER, word[-1]) else ""
     return before + re.escape(word).replace(r"\ ", "[ ]+") + behind
 
 

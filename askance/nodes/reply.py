@@ -40,14 +40,14 @@ _END_OF_TURN = re.compile(
     re.IGNORECASE,
 )
 _START_OF_TURN = re.compile(
-    r"\s*(?:(?:<s>|<bos>|<\|begin_of_text\|>|\[INST\])\s*)*(?:<\|start\|>assistant)?"
+    r"\s*(?:(?:<s>|<bos>|<\|begin_of_text\|>|\[INST\](?:[\s\S]*?\[/INST\])?)\s*)*(?:<\|(?:start\|>)?assistant(?:\|>)?)?"
     r"(?:<(?:\|im_start\||start_of_turn)>\s*(?:assistant|model)?\s*\n|<\|start_header_id\|>\w*<\|end_header_id\|>)?"
     r"(?:\s*\**assistant\**\s*:\**(?=\s))?",
     re.IGNORECASE,
 )
 
 _NEXT_TURN = re.compile(
-    r"(?<=\S)\s*\n[ \t]*(?:[#*]{1,4}[ \t]*)?(?:user|human|instructions?|input)\**[ \t]*:|<\|?(?:user|human)\|?>",
+    r"(?:^|(?<=\S)\s*\n)[ \t]*(?:[#*]{1,4}[ \t]*)?(?:user|human|instructions?|input)\**[ \t]*:|<\|?(?:user|human)\|?>",
     re.IGNORECASE,
 )
 """Begins a turn of the user that the model wrote itself."""
@@ -66,7 +66,7 @@ _TYPOGRAPHY = {
 }
 _STRUCK = re.compile(r"~~[^~\n]{1,300}~~|<(?:s|del|strike)>[^<\n]{1,300}</(?:s|del|strike)>", re.IGNORECASE)
 _MARKDOWN = re.compile(
-    r"^[ \t]*(?:```|~~~)[\w-]*[ \t]*$|^[ \t]*(?:#{1,6}|>)[ \t]+|[*`]+|__+|(?<!\w)_|_(?!\w)", re.MULTILINE
+    r"^[ \t]*(?:```|~~~)[\w-]*[ \t]*$|^[ \t]*(?:#{1,6}|>+)[ \t]+|[*`]+|__+|(?<!\w)_|_(?!\w)", re.MULTILINE
 )
 _BOXED = re.compile(r"\${0,2}\\f?boxed\{(?:\\\w+\{)?([^{}\n]*)\}{1,2}\$*")
 ANSWER_TAGS = "(?:final_?)?(?:answer|result|response|choice|selection|output)"
@@ -145,6 +145,8 @@ def says_none(text: str, nouns: Collection[str]) -> bool:
         return True
     denied = any(word in _NO for word in words)
     named = any(noun in words for noun in nouns) or words[:1] == ["none"]
+    if re.search(rf"(?<!of )\bthe (?:{'|'.join(map(re.escape, nouns))})\b", " ".join(words)):
+        return False  # "I can't make out the text"
     return denied and named and {*words} <= {*_ABOUT, *_NO, *nouns}
 
 

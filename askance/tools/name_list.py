@@ -140,11 +140,13 @@ def _cell(row: re.Match[str]) -> str:
     return "" if row["head"] or not names else f"- {names[0]}"
 
 
-_WORD = re.compile(r"[^\W_]+(?:['-][^\W_]+)*")
+_MARKS = "\u064b-\u0652\u0900-\u0dff\u0e30-\u0e4e"
+"""Vowel signs of Arabic, of India and of Thai, which stand within words."""
+_WORD = re.compile(rf"(?:[^\W_]|[{_MARKS}])+(?:['-][^\W_]+)*")
 _STAR = re.compile(r"^[ \t]*[*+][ \t]+", re.MULTILINE)
 _ROW = re.compile(r"^[ \t]*\|(?P<cells>.*)$(?P<head>\n[ \t]*\|[-:| \t]+$)?", re.MULTILINE)
-_BULLET = re.compile(r"^(?:[^\w\s\"'(\[{]+\s+|\(?\d{1,2}[.):]\)?\s+|[\u2460-\u2473]\s*)+")
-_COMMA = re.compile(r" ?[,;|\u060c] ?| / ")
+_BULLET = re.compile(r"^(?:[^\w\s\"'(\[{]+\s+|\(?\d{1,2}[.):]\)?\s+|\(?[a-h]\)\s+|[\u2460-\u2473]\s*)+")
+_COMMA = re.compile(r" ?[,;|\u060c] ?| [/+] ")
 _DESCRIBED = re.compile(r"^([^:]{1,80}?)(?::\s| - ).*$")
 _OUTER = re.compile(r"^[\[({]([^\[\](){}]*)[\])}]$")
 _BRACKETS = re.compile(r" ?\([^()]*\)")
