@@ -26,7 +26,18 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, cast
 from typing_extensions import override
 
 from askance.agents.alternatives import Alternatives, alternatives_of
-from askance.agents.reply_value import BLANKS, CLOSE, DECLARED, NEXT_LINE, SPACES, PlainReply, Value, agree, end_of
+from askance.agents.reply_value import (
+    BLANKS,
+    CLOSE,
+    DECLARED,
+    NEXT_LINE,
+    SENTENCE,
+    SPACES,
+    PlainReply,
+    Value,
+    agree,
+    end_of,
+)
 from askance.agents.reply_words import HEAD_KINDS, any_word, kinds_of
 from askance.nodes import Node, Read, Unreadable
 from askance.nodes.reply import broken_json, final_text, whole_json
@@ -98,8 +109,9 @@ def _why_unread(reply: PlainReply) -> str:
 _Weight = Literal["final", "named", "said"]
 """An answer that is called final, one that is called an answer, and a sentence about an option or of a choice."""
 _PRAISE = frozenset(["praise", "comparative"])
-_SENTENCE = re.compile(r"(?:[^.!?\n]|[.!?](?=\w))*")
-_START = re.compile(rf"(?={DECLARED})|(?:^|\n|,[ ](?:but|so|thus|hence|therefore)[ ]|[.!?…][\"')\]]*[ \t]+|[。?])\s*")
+_START = re.compile(
+    rf"(?={DECLARED})|(?:^|\n|,[ ](?:(?:but|so|thus|hence|therefore)[ ])?|[.!?…][\"')\]]*[ \t]+|[。?])\s*"
+)
 _DECORATION = re.compile(rf"[^\w\n{DECLARED}]*")
 _GAP = re.compile(rf"[ \t\"',()\[\]{{}}]{{0,12}}(?P<mark>(?:[:=→>{DECLARED}]|-(?=[ >]))[ \t\"'>]{{0,6}}){{0,6}}")
 _NUMBER_ALONE = re.compile(r"\d+[.)]\s*")
@@ -120,9 +132,12 @@ class _Declaration(NamedTuple):
 def _declarations(reply: PlainReply, *, single: bool) -> Iterator[_Declaration]:
     end = -1
     for start in _START.finditer(reply.text):
-        if start.end() >= end and (found := _declaration(reply, start.end(), single=single)) is not None:
-            end = found.end
-            yield found
+        if start.end() < end or (found := _declaration(reply, start.end(), single=single)) is None:
+            continue
+        if start[0].strip() == ",":  # a clause may contradict an answer, and declares none
+            found = found._replace(value=None, weight="said")
+        end = found.end
+        yield found
 
 
 def _declaration(reply: PlainReply, start: int, *, single: bool) -> _Declaration | None:
@@ -139,7 +154,7 @@ def _declaration(reply: PlainReply, start: int, *, single: bool) -> _Declaration
         gap = _GAP.match(reply.text, found[1])
         at = gap.end() if gap else found[1]
         marked = marked or "marked" in kinds or bool(gap and gap["mark"])
-        weight = _weight(kinds, reply.alternatives, single=single)
+        weight = _weight(kinds, reply.alternatives, single=single, marked=marked)
         if weight is None:
             continue
         if reply.text[at : at + 1] in {"", "\n"}:
@@ -154,7 +169,7 @@ def _declaration(reply: PlainReply, start: int, *, single: bool) -> _Declaration
         return _spoken(reply, start) or _spoken(reply, at)
     if marked and weight != "said":
         return _Declaration(start, at, None, weight)
-    return _Declaration(start, end_of(_SENTENCE, reply.text, at), None, "said")
+    return _Declaration(start, end_of(SENTENCE, reply.text, at), None, "said")
 
 
 def _head_word(reply: PlainReply, at: int) -> tuple[frozenset[str], int] | None:
@@ -175,9 +190,11 @@ def _head_word(reply: PlainReply, at: int) -> tuple[frozenset[str], int] | None:
     return kinds_of(word[0]), word.end()
 
 
-def _weight(kinds: set[str], alternatives: Alternatives, *, single: bool) -> _Weight | None:
+def _weight(kinds: set[str], alternatives: Alternatives, *, single: bool, marked: bool) -> _Weight | None:
     """What words before an answer make of it; None where they do not declare one."""
     ranking = "ranking" in kinds and not single
+    if "final" in kinds and marked:
+        return "final"
     if "name" in kinds or ranking or ("option" in kinds and not kinds.isdisjoint(_PRAISE)):
         return "final" if "final" in kinds else "named"
     return "said" if "choose" in kinds or ("shown" in kinds and not alternatives.numbered) else None
@@ -207,7 +224,7 @@ def _spoken(reply: PlainReply, start: int) -> _Declaration | None:
             return None  # "A better caption would be funnier."
         kinds |= kinds_of(word[0])
         at = end_of(SPACES, text, word.end())
-    end = end_of(_SENTENCE, text, at)
+    end = end_of(SENTENCE, text, at)
     if kinds.isdisjoint(_PRAISE) or any_word("deny").search(text, after, end):
         return None
     if "comparative" in kinds and reply.closed(at) is None and reply.reason(at) is None:

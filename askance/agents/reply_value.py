@@ -103,6 +103,7 @@ NEXT_LINE = re.compile(r"[ \t]*\n\s*")
 SPACES = re.compile(r"[ \t]*")
 BLANKS = re.compile(r"\s*")
 _LINE = re.compile(r"[^\n]*")
+SENTENCE = re.compile(r"(?:[^.!?\n]|[.!?](?=\w))*")
 _FULL_STOP = re.compile(r"[.!。]")
 _JOINT = re.compile(r"[,;][ \t]+")
 _LEADING = re.compile(r"(?:the|letter)\b")
@@ -241,6 +242,9 @@ class PlainReply:
         """Whether what stands behind a list names further answers, as in "3, as it is light, and 7" and "3. 7."."""
         if self.text.startswith(DECLARED, at):
             return False  # it is declared by itself
+        places = {item.place for item in items}
+        if ";" in self.text[end:at] and self.places_named(at, end_of(SENTENCE, self.text, at)) - places:
+            return True
         line = self.text[: min(end_of(_LINE, self.text, at), at + _FAR)]
         starts = [at]
         if not _FULL_STOP.search(self.text, end, at):
@@ -250,7 +254,7 @@ class PlainReply:
             joined = any_word("join").match(line, start)
             more, end = self.items(end_of(SPACES, line, joined.end()) if joined else start)
             ends = more and (_LINE_END.match(line, end) or self.reason(end) is not None)
-            if ends and not {item.place for item in more} <= {item.place for item in items}:
+            if ends and not {item.place for item in more} <= places:
                 return True
         return False
 
