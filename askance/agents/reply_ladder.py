@@ -110,10 +110,12 @@ _Weight = Literal["final", "named", "said"]
 """An answer that is called final, one that is called an answer, and a sentence about an option or of a choice."""
 _PRAISE = frozenset(["praise", "comparative"])
 _START = re.compile(
-    rf"(?={DECLARED})|(?:^|\n|,[ ](?:(?:but|so|thus|hence|therefore)[ ])?|[.!?…][\"')\]]*[ \t]+|[。?])\s*"
+    rf"(?={DECLARED})|(?:^|\n|,[ ](?:(?:but|so|thus|hence|therefore)[ ])?"
+    r"|(?<!e\.g)(?<!i\.e)[.!?…][\"')\]]*[ \t]+|[。?])\s*"
 )
 _DECORATION = re.compile(rf"[^\w\n{DECLARED}]*")
 _GAP = re.compile(rf"[ \t\"',()\[\]{{}}]{{0,12}}(?P<mark>(?:[:=→>{DECLARED}]|-(?=[ >]))[ \t\"'>]{{0,6}}){{0,6}}")
+_COMPARED = re.compile(r":\s*[<>]=?\s*$|[<>]=\s*$")
 _NUMBER_ALONE = re.compile(r"\d+[.)]\s*")
 _LONGEST_HEAD = 40
 """Words before a declared answer, at most."""
@@ -161,7 +163,7 @@ def _declaration(reply: PlainReply, start: int, *, single: bool) -> _Declaration
             return _below(reply, start, at, weight=weight, marked=marked)
         value = reply.value(at, apart=False) or _begun(reply, at, single=single)
         is_order = within_line and count == 0 and not marked and weight != "said"  # "Forget the picture. Output 3."
-        if value and not is_order:
+        if value and not is_order and not _COMPARED.search(reply.text, found[1], at):
             return _Declaration(start, value.end, value, weight)
         if reply.label(at) and _head_word(reply, at) is None:
             break  # an option and something else

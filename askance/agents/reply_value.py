@@ -26,6 +26,7 @@ DECLARED = "\ue000"
 """Stands before what a reply marks as its answer by a box or a tag."""
 _BOX = re.compile(rf"\\f?boxed\b|<\|begin_of_box\|>|<{ANSWER_TAGS}>", re.IGNORECASE)
 _END_OF_BOX = re.compile(rf"<\|end_of_box\|>|</{ANSWER_TAGS}>", re.IGNORECASE)
+_COMPARED = re.compile(r"\\(?:neq?|not|[gl]eq?|[gl]t|approx|pm|sim)\b")
 _MATHS = re.compile(r"\\[a-z]+\b|\\[^a-z\n]", re.IGNORECASE)
 _TAGGED = re.compile(r"<([A-Z])>(?=[\s.,]|$)")
 """A letter in angular brackets, which is no tag of HTML."""
@@ -41,7 +42,7 @@ def _plain(text: str) -> str:
     said = _CHECKED.sub(lambda box: "❌ " if box[1] == " " else "✅ ", said)
     said = _RULE.sub("", _ROW.sub(_cells, plain_text(_TAGGED.sub(r"(\1)", said))))
     kept = any_word("yes_signs", "no_signs", "ranks")
-    return _EMOJI.sub(lambda sign: sign[0] if kept.match(sign[0]) else "", _MATHS.sub(" ", said))
+    return _EMOJI.sub(lambda sign: sign[0] if kept.match(sign[0]) else "", _MATHS.sub(" ", _COMPARED.sub("≠", said)))
 
 
 def _cells(row: re.Match[str]) -> str:
@@ -98,7 +99,7 @@ _SIGN = re.compile(r"[,;&+|>→]")
 _RANGE = re.compile(r"-(?=\d)")
 _LINE_END = re.compile(rf"{CLOSE}(?:[.。]|!+)?{CLOSE}(?=\n|$)")
 _SENTENCE_END = re.compile(rf"{CLOSE}[.!;。]+{CLOSE}(?<=[ \t。])|{CLOSE}[ \t]-+[ \t]+(?=[^\W\d_])")
-_REASON = re.compile(rf"{CLOSE}[,;]?[ \t]*\(?")
+_REASON = re.compile(rf"{CLOSE}[,;|]?[ \t]*\(?")
 NEXT_LINE = re.compile(r"[ \t]*\n\s*")
 SPACES = re.compile(r"[ \t]*")
 BLANKS = re.compile(r"\s*")
@@ -107,6 +108,7 @@ SENTENCE = re.compile(r"(?:[^.!?\n]|[.!?](?=\w))*")
 _FULL_STOP = re.compile(r"[.!。]")
 _JOINT = re.compile(r"[,;][ \t]+")
 _LEADING = re.compile(r"(?:the|letter)\b")
+_WORD_BEFORE = re.compile(r"([^\W_]+)[ ]$")
 _NEXT_WORD = re.compile(r"[ ]([^\W\d_]+)")
 _COUNT = re.compile(r"\n\d{1,2}[.)]\s")
 _ARTICLES = frozenset(["a", "e", "i", "o", "no"])
@@ -324,7 +326,7 @@ class PlainReply:
         """Where an option begins, behind "option", "the letter", "no." and the like."""
         for _ in range(3):
             noun = any_word("option").match(self.text, at) or _LEADING.match(self.text, at)
-            if noun is None:
+            if noun is None or self._name(at):  # the second word of "option one" is no noun
                 break
             at = end_of(_TO_OPTION, self.text, noun.end())
         return at
@@ -349,9 +351,9 @@ class PlainReply:
         return place_in("numbers", word[0]), word.end()
 
     def _is_praised(self, at: int) -> bool:
-        """Whether a word of praise stands before a place, so that "one" is no number there: "the best one"."""
-        before = WORD.findall(self.text[max(0, at - _FAR) : at])
-        return bool(before) and not kinds_of(before[-1]).isdisjoint(["praise", "comparative"])
+        """Whether "one" is no number at a place, behind a word of praise or of choice: "the best one", "pick one"."""
+        before = _WORD_BEFORE.search(self.text, max(0, at - _FAR), at)
+        return before is not None and not kinds_of(before[1]).isdisjoint(["praise", "comparative", "name"])
 
     def _range(self, place: int, end: int) -> tuple[int, int] | None:
         """The last place of a range that goes on at `end`, and where it ends."""

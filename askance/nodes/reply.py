@@ -69,7 +69,7 @@ _MARKDOWN = re.compile(
     r"^[ \t]*(?:```|~~~)[\w-]*[ \t]*$|^[ \t]*(?:#{1,6}|>+)[ \t]+|[*`]+|__+|(?<!\w)_|_(?!\w)", re.MULTILINE
 )
 _BOXED = re.compile(r"\${0,2}\\f?boxed\{(?:\\\w+\{)?([^{}\n]*)\}{1,2}\$*")
-ANSWER_TAGS = "(?:(?:final_?)?(?:answers?|result|response|choice|selection|output|option|index)|final)"
+ANSWER_TAGS = "(?:(?:final_?)?(?:ans|answers?|result|response|choice|selection|output|option|index)|final)"
 """A pattern for the names of tags that stand around an answer."""
 _ANSWER_TAG = re.compile(rf"</?{ANSWER_TAGS}>|<\|(?:begin|end)_of_box\|>", re.IGNORECASE)
 _BREAK = re.compile(r"<(?:br|hr)\s?/?>|</(?:li|p|div|answer|final_answer|final)>", re.IGNORECASE)
@@ -386,7 +386,8 @@ _REFUSAL = re.compile(
     r"|\bno (?:image|picture|photo|file) (?:was|is|has been|could be) (?:attached|provided|given|uploaded|found|loaded)"
     r"|\b(?:image|picture|photo) (?:is|appears|seems)(?: to be)? (?:too|not|un\w+|blank|missing|blurr\w+)\b"
     r"|^(?:the |this )?(?:content|image|picture|photo|file) (?:is |was )?(?:not available|unavailable)\b"
-    r"|^(?:the |this )?(?:text|writing|words?|letters?) (?:cannot|can't|can not|could not|couldn't) be \w+"
+    r"|^(?:the |this )?(?:text|writing|words?|letters?) "
+    r"(?:(?:cannot|can't|can not|could not|couldn't) be \w+|(?:is |are )?(?:unreadable|illegible))"
     r"|^error\b.*\b(?:internal|server|timeout|timed out|limit)\b",
     re.IGNORECASE,
 )
