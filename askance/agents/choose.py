@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from typing_extensions import override
 
+from askance.agents.alternatives import alternatives_of
+from askance.agents.choice_fields import read_letters, read_numbers
 from askance.agents.picture_agent import PictureAgent, Subject
-from askance.agents.reply_ladder import ChoosingNode, alternatives_of, read_choice, read_letters, read_numbers
+from askance.agents.reply_ladder import ChoosingNode, read_choice
 from askance.errors import BadOptions
 from askance.nodes import AnswerField, Read, TypedAnswer
 from askance.nodes.answer import Texts, list_schema, number_schema, text_schema

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from typing_extensions import override
 
+from askance.agents.alternatives import Alternatives
+from askance.agents.choice_fields import read_values
 from askance.agents.picture_agent import PictureAgent, Subject
-from askance.agents.reply_ladder import Alternatives, ChoosingNode, NoAnswer, as_lines, read_choice, read_values
+from askance.agents.reply_ladder import ChoosingNode, NoAnswer, as_lines, read_choice
 from askance.atypicality import DEFINITIONS, NAMES, RELATIONS
 from askance.nodes import AnswerField, Read, TypedAnswer, Unreadable
 from askance.nodes.answer import list_schema, text_schema

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from typing_extensions import override
 
+from askance.agents.alternatives import Alternatives
+from askance.agents.choice_fields import read_values
 from askance.agents.picture_agent import PictureAgent, VisualQuestion
-from askance.agents.reply_ladder import Alternatives, ChoosingNode, read_choice, read_values
+from askance.agents.reply_ladder import ChoosingNode, read_choice
 from askance.nodes import Read, TextAnswer, TextNode
 from askance.nodes.answer import text_field
 from askance.nodes.closed_set import ClosedSet

@@ -10,7 +10,9 @@ none, so no rung looks for a lone letter or digit in prose, and none guesses.
 - An answer that is taken back afterwards, an index beside another option's text, an index beyond the options, and more
   than one answer where one is asked for are unread.
 
-The words that this takes stand in `answer_words.yaml`, in many languages.
+`read_choice` climbs it in four steps: the reply is made plain text, its declarations are found and weighed, else it is
+read as a whole, and the options found are checked. The words that this takes stand in `answer_words.yaml`, in many
+languages; what a list of options is, `askance.agents.reply_value` says.
 """
 
 from __future__ import annotations
@@ -23,40 +25,28 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, cast
 
 from typing_extensions import override
 
+from askance.agents.alternatives import Alternatives, alternatives_of
 from askance.agents.reply_value import (
+    BLANKS,
     CLOSE,
     DECLARED,
     NEXT_LINE,
+    SENTENCE,
     SPACES,
-    Alternatives,
     PlainReply,
     Value,
-    ValueItem,
     agree,
-    alternatives_of,
     end_of,
-    reply_words,
 )
+from askance.agents.reply_words import HEAD_KINDS, any_word, kinds_of
 from askance.nodes import Node, Read, Unreadable
-from askance.nodes.reply import final_text, json_list
+from askance.nodes.reply import broken_json, final_text, whole_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
 In = TypeVar("In")
 Out = TypeVar("Out")
-
-
-# ---- The rungs
-
-_SENTENCE = re.compile(r"(?:[^.!?\n]|[.!?](?=\w))*")
-_CLAUSE = re.compile(r"(?:^|[,;.!?…。]+[\"')\]]*\s+|。|\n\s*|[ ]-[ ])[^\w\n]*")
-_START = re.compile(rf"(?={DECLARED})|(?:^|\n|,[ ](?:but|so|thus|hence|therefore)[ ]|[.!?…][\"')\]]*[ \t]+|[。?])\s*")
-_DECORATION = re.compile(rf"[^\w\n{DECLARED}]*")
-_GAP = re.compile(rf"[ \t\"',()\[\]{{}}]{{0,12}}(?P<mark>(?:[:=→>{DECLARED}]|-(?=[ >]))[ \t\"'>]{{0,6}}){{0,6}}")
-_NUMBER_ALONE = re.compile(r"\d+[.)]\s*")
-_LONGEST_HEAD = 40
-"""Words before a declared answer, at most."""
 
 
 class NoAnswer(Unreadable):
@@ -64,19 +54,9 @@ class NoAnswer(Unreadable):
 
 
 _NEXT_QUESTION = re.compile(r"(?<=\S)\s*\n\W{0,3}(?:context|question|q)\W{0,3}:", re.IGNORECASE)
-_Weight = Literal["final", "named", "said"]
-_PRAISE = frozenset(["praise", "comparative"])
-
-
-class _Declaration(NamedTuple):
-    """A line or a sentence that begins with what an answer is called."""
-
-    begin: int
-    end: int
-    value: Value | None
-    """None where it cannot be read."""
-    weight: _Weight
-    """Whether it is called final, is called an answer, or is a sentence about an option or of a choice."""
+"""Begins a question that the model asks itself."""
+_CUT_OFF = re.compile(r"(?:boxed\{[^{}]*|(?:^|\s)(?:\*\*|[\"`])\w+)$")
+"""Ends a reply that breaks off within a box, or between quotes or marks of emphasis."""
 
 
 def read_choice(
@@ -94,99 +74,72 @@ def read_choice(
         Unreadable: it declares no answer and is none, contradicts itself, goes beyond the alternatives, or gives
             several where one is asked for.
     """
-    text = final_text(text)
-    if (following := _NEXT_QUESTION.search(text)) is not None:
-        with suppress(Unreadable):  # what follows an answer is a question that the model asks itself
-            return read_choice(text[: following.start()], alternatives, single=single, otherwise=otherwise)
-    listed = json_list(text)
-    reply = PlainReply.of(text if listed is None else as_lines(listed), alternatives)
+    said = final_text(text)
+    if (following := _NEXT_QUESTION.search(said)) is not None:
+        with suppress(Unreadable):
+            return read_choice(said[: following.start()], alternatives, single=single, otherwise=otherwise)
+    data = whole_json(said)
+    reply = PlainReply.of(said if data is None else as_lines(data), alternatives)
     try:
-        alone = reply.value(end_of(_BLANKS, reply.text, 0), apart=True)
-        is_alone = alone is not None and not reply.text[alone.end :].strip()  # an option's text may speak of answers
-        declared = None if is_alone else _declared(reply, single=single)
+        if broken_json(said) or _CUT_OFF.search(said):
+            raise NoAnswer
+        declared = None if reply.alone() else _declared(reply, single=single)  # an option's text may speak of answers
         found = declared or _whole(reply, single=single)
         if found is None:
             raise NoAnswer
-        places = check_places(_chosen(found, alternatives, otherwise), len(alternatives.names), single=single)
+        places = check_places(chosen_places(found, alternatives, otherwise), len(alternatives.names), single=single)
     except NoAnswer:
-        if reply.beside:
-            index, indexes = ("a letter", "the letter") if alternatives.lettered else ("an index", "indexes")
-            message = f"{index} stands beside another option's text; give {indexes} alone"
-            raise Unreadable(message, reply=text) from None
-        form = "`Answer: X`, with X a letter," if alternatives.lettered else "`Answer: 3, 7`"
-        raise NoAnswer(f"no answer of the form {form} is given", reply=text) from None
+        raise (Unreadable if reply.beside else NoAnswer)(_why_unread(reply), reply=said) from None
     except Unreadable as error:
-        raise Unreadable(*error.args, reply=text) from None
+        raise Unreadable(*error.args, reply=said) from None
     return Read(places, "declared" if declared else "whole")
 
 
-def _declared(reply: PlainReply, *, single: bool) -> Value | None:
-    """The last declared answer; None where a reply declares none.
-
-    Raises:
-        Unreadable: it cannot be read, another one differs from it, or it is taken back.
-    """
-    found = [*_declarations(reply, single=single)]
-    named = [each for each in found if each.weight != "said"] or found
-    readable = [each for each in named if each.value is not None]
-    if not readable:
-        if any(each.weight != "said" for each in named):
-            raise NoAnswer
-        return None
-    counted = [each for each in readable if each.weight == "final"] or readable
-    last = counted[-1]
-    value = cast("Value", last.value)
-    for each, following in pairwise(counted):
-        if cast("Value", each.value).places != value.places and not _given_way(reply, each, following):
-            answers = [_told(each, reply.alternatives) for each in counted][:3]
-            raise Unreadable(f"different answers are given ({', then '.join(answers)}); give one answer")
-    line = reply.text.rfind("\n", 0, last.begin)
-    if any(each.value is None and each.weight != "said" and line < each.begin < last.begin for each in found):
-        raise Unreadable("several answers are declared in one line; give one answer")
-    for each in found:
-        if each.begin > last.begin and _contradicts(reply, each, value):
-            raise Unreadable("something else is declared behind the answer; give one answer")
-    if _taken_back(reply.text, value.end, len(reply.text)):
-        raise Unreadable("the answer is taken back; give one answer")
-    return value
+def _why_unread(reply: PlainReply) -> str:
+    """What is wrong with a reply that gives no answer."""
+    lettered = reply.alternatives.lettered
+    if reply.beside:
+        index, indexes = ("a letter", "the letter") if lettered else ("an index", "indexes")
+        return f"{index} stands beside another option's text; give {indexes} alone"
+    return f"no answer of the form {'`Answer: X`, with X a letter,' if lettered else '`Answer: 3, 7`'} is given"
 
 
-def _told(declaration: _Declaration, alternatives: Alternatives) -> str:
-    """The answer of a declaration, as the options are called."""
-    items = cast("Value", declaration.value).items
-    return " and ".join(map(alternatives.sign, dict.fromkeys(item.place for item in items)))
+# ---- The rung of declared answers: finding them
+
+_Weight = Literal["final", "named", "said"]
+"""An answer that is called final, one that is called an answer, and a sentence about an option or of a choice."""
+_PRAISE = frozenset(["praise", "comparative"])
+_START = re.compile(
+    rf"(?={DECLARED})|(?:^|\n|,[ ](?:(?:but|so|thus|hence|therefore)[ ])?"
+    r"|(?<!e\.g)(?<!i\.e)[.!?…][\"')\]]*[ \t]+|[。?])\s*"
+)
+_DECORATION = re.compile(rf"[^\w\n{DECLARED}]*")
+_GAP = re.compile(rf"[ \t\"',()\[\]{{}}]{{0,12}}(?P<mark>(?:[:=→>{DECLARED}]|-(?=[ >]))[ \t\"'>]{{0,6}}){{0,6}}")
+_COMPARED = re.compile(r":\s*[<>]=?\s*$|[<>]=\s*$")
+_NUMBER_ALONE = re.compile(r"\d+[.)]\s*")
+_LONGEST_HEAD = 40
+"""Words before a declared answer, at most."""
 
 
-def _given_way(reply: PlainReply, earlier: _Declaration, later: _Declaration) -> bool:
-    """Whether an answer is taken back in a sentence of its own before another is declared."""
-    return _taken_back(reply.text, earlier.end, max(reply.text.rfind("\n", 0, later.begin), earlier.end))
+class _Declaration(NamedTuple):
+    """A line or a sentence that begins with what an answer is called."""
 
-
-def _contradicts(reply: PlainReply, later: _Declaration, value: Value) -> bool:
-    """Whether what is declared later is another answer than a value, or makes it doubtful."""
-    if later.value is not None:
-        return not later.value.places <= value.places
-    if later.weight != "said":
-        return True
-    denies = reply_words().deny.search(reply.text, later.begin, later.end) is not None
-    others = reply.names_other(value.places, later.begin, later.end)
-    return denies != others or (denies and reply.names_any(value.places, later.begin, later.end))
-
-
-def _taken_back(text: str, begin: int, end: int) -> bool:
-    """Whether a part of a reply takes back what stands before it."""
-    words = reply_words()
-    if words.reconsider.search(text, begin, end) or words.revise.match(text, begin, end):
-        return True
-    return any(words.revise.match(text, clause.end(), end) for clause in _CLAUSE.finditer(text, begin, end))
+    begin: int
+    end: int
+    value: Value | None
+    """None where it cannot be read."""
+    weight: _Weight
 
 
 def _declarations(reply: PlainReply, *, single: bool) -> Iterator[_Declaration]:
     end = -1
     for start in _START.finditer(reply.text):
-        if start.end() >= end and (found := _declaration(reply, start.end(), single=single)) is not None:
-            end = found.end
-            yield found
+        if start.end() < end or (found := _declaration(reply, start.end(), single=single)) is None:
+            continue
+        if start[0].strip() == ",":  # a clause may contradict an answer, and declares none
+            found = found._replace(value=None, weight="said")
+        end = found.end
+        yield found
 
 
 def _declaration(reply: PlainReply, start: int, *, single: bool) -> _Declaration | None:
@@ -194,7 +147,8 @@ def _declaration(reply: PlainReply, start: int, *, single: bool) -> _Declaration
     at = end_of(_DECORATION, reply.text, start)
     kinds: set[str] = set()
     marked, weight = False, None
-    for _ in range(_LONGEST_HEAD):
+    within_line = reply.text[:start].rstrip(" \t")[-1:] not in {"", "\n"}
+    for count in range(_LONGEST_HEAD):
         found = _head_word(reply, at)
         if found is None:
             break
@@ -202,28 +156,50 @@ def _declaration(reply: PlainReply, start: int, *, single: bool) -> _Declaration
         gap = _GAP.match(reply.text, found[1])
         at = gap.end() if gap else found[1]
         marked = marked or "marked" in kinds or bool(gap and gap["mark"])
-        weight = _weight(kinds, reply.alternatives, single=single)
-        if weight is not None and reply.text[at : at + 1] in {"", "\n"}:
+        weight = _weight(kinds, reply.alternatives, single=single, marked=marked)
+        if weight is None:
+            continue
+        if reply.text[at : at + 1] in {"", "\n"}:
             return _below(reply, start, at, weight=weight, marked=marked)
-        if weight is not None and (value := reply.value(at, apart=False)):
+        value = reply.value(at, apart=False) or _begun(reply, at, single=single)
+        is_order = within_line and count == 0 and not marked and weight != "said"  # "Forget the picture. Output 3."
+        if value and not is_order and not _COMPARED.search(reply.text, found[1], at):
             return _Declaration(start, value.end, value, weight)
-        if weight is not None and reply.label(at) and _head_word(reply, at) is None:
+        if reply.label(at) and _head_word(reply, at) is None:
             break  # an option and something else
     if weight is None:
         return _spoken(reply, start) or _spoken(reply, at)
     if marked and weight != "said":
         return _Declaration(start, at, None, weight)
-    return _Declaration(start, end_of(_SENTENCE, reply.text, at), None, "said")
+    return _Declaration(start, end_of(SENTENCE, reply.text, at), None, "said")
 
 
 def _head_word(reply: PlainReply, at: int) -> tuple[frozenset[str], int] | None:
-    """What a word before an answer is, and where it ends; None for other words, and for a capital that is a label."""
+    """What a word before an answer is, and where it ends; None for other words, and for a capital that is a label.
+
+    A capital is an article where what an answer is called follows it ("A resposta é C").
+    """
     if reply.text.startswith(DECLARED, at):
         return frozenset(["name", "marked"]), at + 1
-    word = reply_words().head.match(reply.text, at)
-    if word is None or (reply.is_capital(at) and reply.label(at)):
+    word = any_word(*HEAD_KINDS).match(reply.text, at)
+    if word is None:
         return None
-    return reply_words().kinds[word[0]], word.end()
+    label = reply.label(at) if reply.is_capital(at) else None
+    if label is not None and label[1] == word.end():
+        following = any_word(*HEAD_KINDS).match(reply.text, end_of(SPACES, reply.text, word.end()))
+        if following is None or kinds_of(following[0]).isdisjoint(["name", "option"]):
+            return None
+    return kinds_of(word[0]), word.end()
+
+
+def _weight(kinds: set[str], alternatives: Alternatives, *, single: bool, marked: bool) -> _Weight | None:
+    """What words before an answer make of it; None where they do not declare one."""
+    ranking = "ranking" in kinds and not single
+    if "final" in kinds and marked:
+        return "final"
+    if "name" in kinds or ranking or ("option" in kinds and not kinds.isdisjoint(_PRAISE)):
+        return "final" if "final" in kinds else "named"
+    return "said" if "choose" in kinds or ("shown" in kinds and not alternatives.numbered) else None
 
 
 def _below(reply: PlainReply, start: int, at: int, *, weight: _Weight, marked: bool) -> _Declaration | None:
@@ -236,43 +212,98 @@ def _below(reply: PlainReply, start: int, at: int, *, weight: _Weight, marked: b
     return _Declaration(start, below, None, weight) if breaks_off or (marked and at == len(reply.text)) else None
 
 
-def _weight(kinds: set[str], alternatives: Alternatives, *, single: bool) -> _Weight | None:
-    ranking = "ranking" in kinds and not single
-    if "name" in kinds or ranking or ("option" in kinds and not kinds.isdisjoint(_PRAISE)):
-        return "final" if "final" in kinds else "named"
-    return "said" if "choose" in kinds or ("shown" in kinds and not alternatives.numbered) else None
-
-
 def _spoken(reply: PlainReply, start: int) -> _Declaration | None:
     """A sentence with one option as its subject that says it is best, and names no other."""
-    text = reply.text
-    found = reply.item(end_of(_DECORATION, text, start), ranked=False)
+    text, begin = reply.text, end_of(_DECORATION, reply.text, start)
+    found = reply.item(begin, ranked=False)
     if found is None or len(found[0]) > 1:
         return None
-    items, after = found
-    at = end_of(SPACES, text, after)
-    first = reply_words().head.match(text, at)
-    if first is None or (not _PRAISE.isdisjoint(reply_words().kinds[first[0]]) and _label_alone(reply, start)):
-        return None  # "A better caption would be funnier."
+    (item,), after = found
     kinds: set[str] = set()
-    while (word := reply_words().head.match(text, at)) and kinds.isdisjoint(_PRAISE) and at > after:
-        kinds |= reply_words().kinds[word[0]]
+    at = end_of(SPACES, text, after)
+    while (word := any_word(*HEAD_KINDS).match(text, at)) and kinds.isdisjoint(_PRAISE):
+        if not kinds and not kinds_of(word[0]).isdisjoint(_PRAISE) and reply.label(begin):
+            return None  # "A better caption would be funnier."
+        kinds |= kinds_of(word[0])
         at = end_of(SPACES, text, word.end())
-    end = end_of(_SENTENCE, text, at)
+    end = end_of(SENTENCE, text, at)
+    if kinds.isdisjoint(_PRAISE) or any_word("deny").search(text, after, end):
+        return None
     if "comparative" in kinds and reply.closed(at) is None and reply.reason(at) is None:
         return None  # "Option 3 is better in some ways."
-    if (
-        kinds.isdisjoint(_PRAISE)
-        or reply_words().deny.search(text, after, end)
-        or reply.names_other({items[0].place}, at, end)
-    ):
+    return None if reply.places_named(at, end) - {item.place} else _Declaration(start, end, Value((item,), end), "said")
+
+
+# ---- The rung of declared answers: weighing them
+
+_CLAUSE = re.compile(r"(?:^|[,;.!?…。]+[\"')\]]*\s+|。|\n\s*|[ ]-[ ])[^\w\n]*")
+
+
+def _declared(reply: PlainReply, *, single: bool) -> Value | None:
+    """The last declared answer; None where a reply declares none.
+
+    Raises:
+        Unreadable: it cannot be read, another one differs from it, or it is taken back.
+    """
+    found = [*_declarations(reply, single=single)]
+    named = [each for each in found if each.weight != "said"]
+    readable = [each for each in named or found if each.value is not None]
+    if not readable:
+        if named:
+            raise NoAnswer
         return None
-    return _Declaration(start, end, Value(tuple(items), end), "said")
+    counted = [each for each in readable if each.weight == "final"] or readable
+    last = counted[-1]
+    value = cast("Value", last.value)
+    for each, following in pairwise(counted):
+        if cast("Value", each.value).places != value.places and not _given_way(reply, each, following):
+            answers = ", then ".join(_told(each, reply.alternatives) for each in counted[:3])
+            raise Unreadable(f"different answers are given ({answers}); give one answer")
+    line = reply.text.rfind("\n", 0, last.begin)
+    if any(each.value is None and line < each.begin < last.begin for each in named):
+        raise Unreadable("several answers are declared in one line; give one answer")
+    if any(each.begin > last.begin and _contradicts(reply, each, value) for each in found):
+        raise Unreadable("something else is declared behind the answer; give one answer")
+    if _taken_back(reply, value.end, len(reply.text)):
+        raise Unreadable("the answer is taken back; give one answer")
+    return value
 
 
-def _label_alone(reply: PlainReply, start: int) -> bool:
-    """Whether a sentence begins with a label, and not with "option" before it."""
-    return reply.label(end_of(_DECORATION, reply.text, start)) is not None
+def _told(declaration: _Declaration, alternatives: Alternatives) -> str:
+    """The answer of a declaration, as the options are called."""
+    items = cast("Value", declaration.value).items
+    return " and ".join(map(alternatives.sign, dict.fromkeys(item.place for item in items)))
+
+
+def _given_way(reply: PlainReply, earlier: _Declaration, later: _Declaration) -> bool:
+    """Whether an answer is taken back in a sentence of its own before another is declared."""
+    return _taken_back(reply, earlier.end, max(reply.text.rfind("\n", 0, later.begin), earlier.end))
+
+
+def _contradicts(reply: PlainReply, later: _Declaration, value: Value) -> bool:
+    """Whether what is declared later is another answer than a value, or makes it doubtful."""
+    if later.value is not None:
+        return not later.value.places <= value.places
+    if later.weight != "said":
+        return True
+    denies = any_word("deny").search(reply.text, later.begin, later.end) is not None
+    named = reply.places_named(later.begin, later.end)
+    return denies != bool(named - value.places) or (denies and bool(named & value.places))
+
+
+def _taken_back(reply: PlainReply, begin: int, end: int) -> bool:
+    """Whether words of a part of a reply, but for the texts of options, take back what stands before it."""
+    said = reply.without_names
+    if any_word("reconsider").search(said, begin, end) or any_word("revise").match(said, begin, end):
+        return True
+    return any(any_word("revise").match(said, clause.end(), end) for clause in _CLAUSE.finditer(said, begin, end))
+
+
+# ---- The rung of whole replies
+
+_CLAUSE_AFTER = re.compile(rf"{CLOSE}[,:][ \t]+(?=\S+ \S+ \S)")
+_COLON = re.compile(rf"{CLOSE}:[ \t]+(?=\S+ \S+ \S)")
+_AFTER_COURTESY = re.compile(r"[!.,:]*\s*")
 
 
 def _whole(reply: PlainReply, *, single: bool) -> Value | None:
@@ -282,51 +313,45 @@ def _whole(reply: PlainReply, *, single: bool) -> Value | None:
     ("Yes, because …"). A name may also be the last paragraph. Words that name another option leave the reply unread.
     """
     text = reply.text
-    at = end_of(_BLANKS, text, 0)
-    while courtesy := reply_words().courtesy.match(text, at):
+    at = end_of(BLANKS, text, 0)
+    while courtesy := any_word("courtesies").match(text, at):
         at = end_of(_AFTER_COURTESY, text, courtesy.end())
     value = reply.value(at, apart=True) or _begun(reply, at, single=single)
     if value is None:
-        before, _, _ = text.rstrip().rpartition("\n\n")
-        value = reply.value(len(before) + 2, apart=True) if before and before[-1] not in ":?" else None
-        named = value is not None and all(item.form == "text" for item in value.items)
-        whole = named and value is not None and not text[value.end :].strip()
-        return (
-            value
-            if value and whole and not reply.names_other({item.place for item in value.items}, 0, len(before))
-            else None
-        )
-    rest = end_of(_BLANKS, text, value.end)
+        return _last_paragraph(reply)
+    rest = end_of(BLANKS, text, value.end)
     if rest == len(text):
         return value
     apart = text.count("\n", value.end, rest) > 1
-    if not (apart or _is_named(value.items)) or reply_words().either.match(text, rest):
+    if not (apart or value.is_named) or any_word("either").match(text, rest):
         return None
-    if reply.names_other({item.place for item in value.items}, rest, len(text)):
-        return None
-    return None if _taken_back(text, rest, len(text)) else value
-
-
-def _is_named(items: Sequence[ValueItem]) -> bool:
-    return bool(items) and all(item.form != "label" for item in items)
+    doubted = reply.places_named(rest, len(text)) - {item.place for item in value.items}
+    return None if doubted or _taken_back(reply, rest, len(text)) else value
 
 
 def _begun(reply: PlainReply, at: int, *, single: bool) -> Value | None:
     """The options by name that a reply begins with, before a comma or a colon and words on them."""
     items, end = reply.items(at)
     clause = (_CLAUSE_AFTER if single else _COLON).match(reply.text, end)  # behind a comma a list may go on
-    if clause is None or not _is_named(items) or not agree(items) or reply_words().deny.match(reply.text, clause.end()):
+    if clause is None or not items or not agree(items) or any_word("deny").match(reply.text, clause.end()):
         return None
-    return Value(tuple(items), clause.end())
+    value = Value(tuple(items), clause.end())
+    return value if value.is_named else None
 
 
-_CLAUSE_AFTER = re.compile(rf"{CLOSE}[,:][ \t]+(?=\S+ \S+ \S)")
-_COLON = re.compile(rf"{CLOSE}:[ \t]+(?=\S+ \S+ \S)")
-_BLANKS = re.compile(r"\s*")
-_AFTER_COURTESY = re.compile(r"[!.,:]*\s*")
+def _last_paragraph(reply: PlainReply) -> Value | None:
+    """The options by name that the last paragraph of a reply is, where no other one is named before."""
+    before, blank, _ = reply.text.rstrip().rpartition("\n\n")
+    value = reply.value(len(before) + 2, apart=True) if blank and before[-1:] not in {":", "?", ""} else None
+    if value is None or reply.text[value.end :].strip() or any(item.form != "text" for item in value.items):
+        return None
+    return None if reply.places_named(0, len(before)) - {item.place for item in value.items} else value
 
 
-def _chosen(value: Value, alternatives: Alternatives, otherwise: int | None) -> tuple[int, ...]:
+# ---- What is chosen
+
+
+def chosen_places(value: Value, alternatives: Alternatives, otherwise: int | None) -> tuple[int, ...]:
     """The places that a value chooses, each once.
 
     Raises:
@@ -360,7 +385,26 @@ def check_places(places: Sequence[int], count: int, *, single: bool) -> tuple[in
     return chosen
 
 
-# ---- Readers
+def as_lines(value: Any) -> str:
+    """A value of JSON as a text reply would give it: items of a list on lines, `name: value` for fields."""
+    if isinstance(value, dict):
+        return "\n".join(
+            f"{name.replace('_', ' ')}: {_word(each)}" for name, each in cast("dict[str, Any]", value).items()
+        )
+    if isinstance(value, list):
+        return "\n".join(map(as_lines, cast("list[Any]", value)))
+    return _word(value)
+
+
+def _word(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, (dict, list)):
+        return ", ".join(as_lines(cast("list[Any]", value)).splitlines())
+    return "" if value is None else str(value)
+
+
+# ---- Readers of texts
 
 
 class ChoosingNode(Node[In, Out]):
@@ -393,100 +437,3 @@ def read_answer(text: str, options: Sequence[str], *, single: bool = False, lett
         Unreadable: as `read_choice`.
     """
     return read_choice(text, alternatives_of(tuple(options), lettered=lettered), single=single).value
-
-
-def read_numbers(
-    data: Mapping[str, Any], field: str, count: int, *, single: bool = False, options: Sequence[str] = ()
-) -> tuple[int, ...]:
-    """The chosen numbers in field `field` of a JSON reply, from 1 to `count`; a number may stand in a text (`"3"`).
-
-    Args:
-        data: the reply.
-        field: which field of it holds the answer.
-        count: how many options there are.
-        single: whether exactly one number was asked for.
-        options: the options as they were shown, where the field may repeat them.
-
-    Raises:
-        Unreadable: as `read_choice`.
-    """
-    found: Any = data.get(field)
-    numbers: list[Any] = found if isinstance(found, list) else [found]  # pyright: ignore[reportUnknownVariableType]
-    if not numbers:
-        raise Unreadable(f"`{field}` is empty; choose at least one option")
-    if not all(isinstance(number, int) and not isinstance(number, bool) for number in numbers):
-        alternatives = alternatives_of(tuple(options)) if options else Alternatives(((),) * count)
-        try:
-            return read_values([*map(as_lines, numbers)], alternatives, single=single)
-        except NoAnswer as error:
-            raise NoAnswer(f"`{field}` must hold numbers of options, from 1 to {count}") from error
-    return check_places(numbers, count, single=single)
-
-
-def read_letters(
-    data: Mapping[str, Any], field: str, options: Sequence[str], *, single: bool = False
-) -> tuple[int, ...]:
-    """The numbers of the options that field `field` of a JSON reply names by letter or text, from 1.
-
-    Args:
-        data: the reply.
-        field: which field of it holds the answer: a text, or a list of texts.
-        options: the options, which the prompt put letters before.
-        single: whether exactly one was asked for.
-
-    Raises:
-        Unreadable: as `read_choice`.
-    """
-    found: Any = data.get(field)
-    items: list[Any] = found if isinstance(found, list) else [found]  # pyright: ignore[reportUnknownVariableType]
-    alternatives = alternatives_of(tuple(options), lettered=True)
-    try:
-        said = [item.strip().removesuffix(":") for item in items if isinstance(item, str)]
-        return read_values(said, alternatives, single=single)
-    except NoAnswer as error:
-        last = alternatives.sign(len(options))
-        raise NoAnswer(f"`{field}` must be the letter of an option, from A to {last}") from error
-
-
-def read_values(
-    texts: Sequence[str], alternatives: Alternatives, *, single: bool = False, otherwise: int | None = None
-) -> tuple[int, ...]:
-    """The places of the alternatives that texts name that stand where the answer belongs, such as a field of JSON.
-
-    Args:
-        texts: one for each answer, or one for all of them.
-        alternatives: what they may choose from.
-        single: whether exactly one is asked for.
-        otherwise: the place that is chosen where every other one is denied.
-
-    Raises:
-        Unreadable: one of the texts holds anything else.
-    """
-    reply = PlainReply.of("\n".join(texts), alternatives)
-    value = reply.value(end_of(_BLANKS, reply.text, 0), apart=True)
-    if not any(map(str.strip, texts)):
-        raise NoAnswer("it is empty")
-    if value is not None and not reply.text[value.end :].strip():
-        places = _chosen(value, alternatives, otherwise)
-    elif len(texts) == 1:
-        places = read_choice(texts[0], alternatives, single=single, otherwise=otherwise).value
-    else:
-        places = [place for text in texts for place in read_choice(text, alternatives, single=True).value]
-    return check_places(places, len(alternatives.names), single=single)
-
-
-def as_lines(value: Any) -> str:
-    """A value of JSON as a text reply would give it: items of a list on lines, `name: value` for fields."""
-    if isinstance(value, dict):
-        return "\n".join(f"{name}: {_word(each)}" for name, each in cast("dict[str, Any]", value).items())
-    if isinstance(value, list):
-        return "\n".join(map(as_lines, cast("list[Any]", value)))
-    return _word(value)
-
-
-def _word(value: Any) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, (dict, list)):
-        return ", ".join(as_lines(cast("list[Any]", value)).splitlines())
-    return "" if value is None else str(value)

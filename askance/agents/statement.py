@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from typing_extensions import override
 
+from askance.agents.alternatives import alternatives_of
+from askance.agents.choice_fields import read_numbers
 from askance.agents.choose import Chooser, OptionsQuestion, check_options
 from askance.agents.picture_agent import PictureAgent, Subject
-from askance.agents.reply_ladder import ChoosingNode, alternatives_of, read_choice, read_numbers
+from askance.agents.reply_ladder import ChoosingNode, read_choice
 from askance.atypicality import (
     DEFINITIONS,
     NAMES,

@@ -44,6 +44,7 @@ _REPEATING = re.compile(
 """Words in a preamble after which a judged text may follow instead of a verdict."""
 _REASON = re.compile(r"(?:[-*•]\s*|\d[.)]\s*)?reason\s*:\s*(.+)", re.IGNORECASE)
 _ITEM = re.compile(r"^(?:[-*•⇒→]\s*|\d{1,2}[.)]\s+)+")
+_TICK = re.compile(r"\s*[✅☑✓✔]+$")
 _AROUND = " .!\"'()[]$"
 _COURTESY = re.compile(
     r"(?:sure|certainly|of course|okay|ok)\b[^\w]*$"
@@ -247,8 +248,11 @@ def _objects_in(text: str) -> Iterator[object]:
 
 
 def plain_lines(said: str) -> list[str]:
-    """The lines of a reply with a letter or a digit, without Markdown; rows of a table become `name: value`."""
-    lines = [line.strip() for line in plain_text(strip_boxes(said)).splitlines()]
+    """The lines of a reply with a letter or a digit, without Markdown; rows of a table become `name: value`.
+
+    A tick at the end of a line is decoration.
+    """
+    lines = [_TICK.sub("", line.strip()) for line in plain_text(strip_boxes(said)).splitlines()]
     lines = [line.strip("| ").replace("|", ":", 1) if line.startswith("|") else line for line in lines]
     return [line for line in lines if any(map(str.isalnum, line))]
 

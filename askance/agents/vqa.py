@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from typing_extensions import override
 
+from askance.agents.alternatives import Alternatives
 from askance.agents.explain import Reply
-from askance.agents.reply_ladder import Alternatives, ChoosingNode, read_choice
+from askance.agents.reply_ladder import ChoosingNode, read_choice
 from askance.errors import UsageError
 from askance.images import Image
 from askance.nodes import AnswerField, Node, Read, TextAnswer, TextNode, TypedAnswer, Unreadable

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from askance.chains.link import LINKS_BY_NAME
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from askance.chains.reading import Reading
     from askance.chat import Json, JsonObject, Try
@@ -50,7 +50,7 @@ def line_of(reading: Reading) -> JsonObject:
         "answers": values.get("answers"),
         **({} if reading.reply is None else {"reply": values.get("reply")}),
         "links": {link: _link(link, result, values.get(link)) for link, result in reading.links.items()},
-        "meta": meta_of(reading),
+        "meta": calls_meta(reading.calls, reading.failures),
     }
 
 
@@ -81,13 +81,12 @@ def _link(link: str, result: Result[Any], value: Json) -> JsonObject:
     return form
 
 
-def meta_of(reading: Reading) -> JsonObject:
+def calls_meta(calls: Sequence[Call], failures: Mapping[str, Failure]) -> JsonObject:
     """What changes from run to run: calls made, replayed and shared, tries, seconds, tokens, cost.
 
     A shared call took the answer to an equal call under way; it counts and costs where that one was made. `failed` has,
     by link, the key of a call that was tried and got no answer; its tries and their seconds count too.
     """
-    calls, failures = reading.calls, reading.failures
     asked = [call for call in calls if not call.meta.replayed]
     made = [call for call in asked if not call.meta.shared]
     return {

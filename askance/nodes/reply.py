@@ -40,14 +40,14 @@ _END_OF_TURN = re.compile(
     re.IGNORECASE,
 )
 _START_OF_TURN = re.compile(
-    r"\s*(?:(?:<s>|<bos>|<\|begin_of_text\|>|\[INST\])\s*)*(?:<\|start\|>assistant)?"
+    r"\s*(?:(?:<s>|<bos>|<\|begin_of_text\|>|\[INST\](?:[\s\S]*?\[/INST\])?)\s*)*(?:<\|(?:start\|>)?assistant(?:\|>)?)?"
     r"(?:<(?:\|im_start\||start_of_turn)>\s*(?:assistant|model)?\s*\n|<\|start_header_id\|>\w*<\|end_header_id\|>)?"
     r"(?:\s*\**assistant\**\s*:\**(?=\s))?",
     re.IGNORECASE,
 )
 
 _NEXT_TURN = re.compile(
-    r"(?<=\S)\s*\n[ \t]*(?:[#*]{1,4}[ \t]*)?(?:user|human|instructions?|input)\**[ \t]*:|<\|?(?:user|human)\|?>",
+    r"(?:^|(?<=\S)\s*\n)[ \t]*(?:[#*]{1,4}[ \t]*)?(?:user|human|instructions?|input)\**[ \t]*:|<\|?(?:user|human)\|?>",
     re.IGNORECASE,
 )
 """Begins a turn of the user that the model wrote itself."""
@@ -66,10 +66,12 @@ _TYPOGRAPHY = {
 }
 _STRUCK = re.compile(r"~~[^~\n]{1,300}~~|<(?:s|del|strike)>[^<\n]{1,300}</(?:s|del|strike)>", re.IGNORECASE)
 _MARKDOWN = re.compile(
-    r"^[ \t]*(?:```|~~~)[\w-]*[ \t]*$|^[ \t]*(?:#{1,6}|>)[ \t]+|[*`]+|__+|(?<!\w)_|_(?!\w)", re.MULTILINE
+    r"^[ \t]*(?:```|~~~)[\w-]*[ \t]*$|^[ \t]*(?:#{1,6}|>+)[ \t]+|[*`]+|__+|(?<!\w)_|_(?!\w)", re.MULTILINE
 )
 _BOXED = re.compile(r"\${0,2}\\f?boxed\{(?:\\\w+\{)?([^{}\n]*)\}{1,2}\$*")
-_ANSWER_TAG = re.compile(r"</?(?:final_?)?answer>|<\|(?:begin|end)_of_box\|>", re.IGNORECASE)
+ANSWER_TAGS = "(?:(?:final_?)?(?:ans|answers?|result|response|choice|selection|output|option|index)|final)"
+"""A pattern for the names of tags that stand around an answer."""
+_ANSWER_TAG = re.compile(rf"</?{ANSWER_TAGS}>|<\|(?:begin|end)_of_box\|>", re.IGNORECASE)
 _BREAK = re.compile(r"<(?:br|hr)\s?/?>|</(?:li|p|div|answer|final_answer|final)>", re.IGNORECASE)
 _TAG = re.compile(r"</?(?:b|i|u|em|strong|code|pre|span|p|div|ul|ol|li|h[1-6])>", re.IGNORECASE)
 
@@ -143,6 +145,8 @@ def says_none(text: str, nouns: Collection[str]) -> bool:
         return True
     denied = any(word in _NO for word in words)
     named = any(noun in words for noun in nouns) or words[:1] == ["none"]
+    if re.search(rf"(?<!of )\bthe (?:{'|'.join(map(re.escape, nouns))})\b", " ".join(words)):
+        return False  # "I can't make out the text"
     return denied and named and {*words} <= {*_ABOUT, *_NO, *nouns}
 
 
@@ -293,10 +297,14 @@ def json_object(text: str, fields: Collection[str] = ()) -> Mapping[str, Any]:
     return cast("Mapping[str, Any]", found)
 
 
-def json_list(text: str) -> list[Any] | None:
-    """The JSON list that a reply is, with or without a code fence around it; None where it is anything else."""
+def whole_json(text: str) -> list[Any] | dict[str, Any] | None:
+    """The JSON list or object that a reply is, with or without a code fence around it; None where it is neither.
+
+    Raises:
+        Unreadable: a field of an object stands twice with different values.
+    """
     found = _whole(final_text(text))
-    return cast("list[Any]", found) if isinstance(found, list) else None
+    return cast("list[Any] | dict[str, Any]", found) if isinstance(found, (list, dict)) else None
 
 
 def broken_json(text: str) -> bool:
@@ -373,11 +381,13 @@ _REFUSAL = re.compile(
     r"|^(?:sorry|apologies|unfortunately),? (?:but )?(?:(?:i|as)\b|no[.!]?$)"
     r"|\bi (?:can't|cannot|can not|couldn't|could not|won't|will not|do not|don't) (?:really )?"
     r"(?:help|assist|see|view|identify|determine|provide|process|access|tell|say|name|answer|comply|know|have|make|fulfill|do|"
-    r"find|create|write|generate|think of)\b"
+    r"find|read|recogni[sz]e|decipher|create|write|generate|think of)\b"
     r"|^(?:please|(?:could|can|would) you (?:please )?)\s*(?:provide|share|upload|attach|send|give|clarify|show)\b"
     r"|\bno (?:image|picture|photo|file) (?:was|is|has been|could be) (?:attached|provided|given|uploaded|found|loaded)"
     r"|\b(?:image|picture|photo) (?:is|appears|seems)(?: to be)? (?:too|not|un\w+|blank|missing|blurr\w+)\b"
     r"|^(?:the |this )?(?:content|image|picture|photo|file) (?:is |was )?(?:not available|unavailable)\b"
+    r"|^(?:the |this )?(?:text|writing|words?|letters?) "
+    r"(?:(?:cannot|can't|can not|could not|couldn't) be \w+|(?:is |are )?(?:unreadable|illegible))"
     r"|^error\b.*\b(?:internal|server|timeout|timed out|limit)\b",
     re.IGNORECASE,
 )

@@ -96,8 +96,8 @@ def _items(lines: Sequence[str]) -> list[str]:
 
 def _bare(item: str) -> str:
     """An item without bullet, quotes, brackets and what says where it is seen."""
-    item = _SEEN.sub("", _BRACKETS.sub("", strip_markup(_BULLET.sub("", item.strip()))))
-    return strip_quotes(item.strip().rstrip(".,;!"))
+    item = _SEEN.sub("", _BRACKETS.sub("", strip_markup(_BULLET.sub("", _EMOJI.sub("", item).strip()))))
+    return strip_quotes(item.strip().rstrip(".,;!").strip("[]"))
 
 
 def _behind_heading(line: str) -> str | None:
@@ -140,11 +140,14 @@ def _cell(row: re.Match[str]) -> str:
     return "" if row["head"] or not names else f"- {names[0]}"
 
 
-_WORD = re.compile(r"[^\W_]+(?:['-][^\W_]+)*")
+_MARKS = "\u064b-\u0652\u0900-\u0dff\u0e30-\u0e4e"
+"""Vowel signs of Arabic, of India and of Thai, which stand within words."""
+_WORD = re.compile(rf"(?:[^\W_]|[{_MARKS}])+(?:['-][^\W_]+)*")
+_EMOJI = re.compile("[\u2600-\u27bf\U0001f000-\U0001faff]")
 _STAR = re.compile(r"^[ \t]*[*+][ \t]+", re.MULTILINE)
 _ROW = re.compile(r"^[ \t]*\|(?P<cells>.*)$(?P<head>\n[ \t]*\|[-:| \t]+$)?", re.MULTILINE)
-_BULLET = re.compile(r"^(?:[^\w\s\"'(\[{]+\s+|\(?\d{1,2}[.):]\)?\s+|[\u2460-\u2473]\s*)+")
-_COMMA = re.compile(r" ?[,;|\u060c] ?| / ")
+_BULLET = re.compile(r"^(?:[^\w\s\"'(\[{]+\s+|\(?\d{1,2}(?:[.):]\)?| -)\s+|\(?[a-h]\)\s+|[\u2460-\u2473]\s*)+")
+_COMMA = re.compile(r" ?[,;|\u060c] ?| [/+] ")
 _DESCRIBED = re.compile(r"^([^:]{1,80}?)(?::\s| - ).*$")
 _OUTER = re.compile(r"^[\[({]([^\[\](){}]*)[\])}]$")
 _BRACKETS = re.compile(r" ?\([^()]*\)")

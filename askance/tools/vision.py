@@ -283,6 +283,8 @@ def _named(data: Mapping[str, Any], field: str, *, kind: _Kind) -> tuple[str, ..
 
 def _listed(text: str, kind: _Kind) -> tuple[str, ...]:
     """The names in a text, which may be a list in JSON."""
+    if is_refusal(text):
+        raise unnamed(kind.noun)
     texts = json_texts(text)
     return _first(names_in(text, kind.noun), kind) if texts is None else _checked(texts, kind)
 
@@ -338,7 +340,21 @@ def _quoted(line: str) -> list[str]:
 _TEXT_WORDS = "txt text texts textual word words letter letters writing message messages content written"
 _TEXT = frozenset([*_TEXT_WORDS.split(), "since", "seems", "appears", "other", "else", "additional", "more"])
 _TEXT_NOUNS = frozenset(
-    [*_TEXT_WORDS.split(), "sign", "only", "reads", "below", "above", "top", "bottom", "sure", "it"]
+    [
+        *_TEXT_WORDS.split(),
+        "sign",
+        "only",
+        "reads",
+        "below",
+        "above",
+        "top",
+        "bottom",
+        "sure",
+        "it",
+        "poster",
+        "billboard",
+        "banner",
+    ]
 )
 _TEXT_WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
 _TEXT_QUOTES = re.compile(r"\"([^\"\n]+)\"")

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from askance.agents.reply_ladder import read_answer, read_numbers
+from askance.agents.choice_fields import read_numbers
+from askance.agents.reply_ladder import read_answer
 from askance.nodes import Unreadable
 from tests.clock import cpu_seconds
 
@@ -62,7 +63,7 @@ READ = {
     "option words": ("Answer: Option 3 and option 6", (3, 6)),
     "boxed": ("Answer: \\boxed{3}", (3,)),
     "sentence after": ("Answer: 3, 7. The other options (1, 2, 5) do not fit.", (3, 7)),
-    "one and not others": ("Answer: 3 rather than 5, 6", (3,)),
+    "one and not others": ("Answer: 3 rather than 5 or 6", (3,)),
     "reasons that are numbered": ("Answer: 3\n1. It shows a cup.\n2. It is red.", (3,)),
     "lines": ("Answer:\n3\n7", (3, 7)),
     "a remark": ("Answer: 7 (best), 3", (7, 3)),
@@ -105,7 +106,7 @@ def test_single_takes_one_number() -> None:
         read_answer("Answer: 2, 3", OPTIONS, single=True)
 
 
-@given(st.lists(st.integers(1, 40), min_size=1, unique=True))
+@given(st.lists(st.integers(1, 40), min_size=1, max_size=39, unique=True))
 def test_any_list_in_the_protocol_form_is_read_in_order(numbers: list[int]) -> None:
     text = f"Answer: {', '.join(map(str, numbers))}"
     assert read_answer(text, [f"option number {n}" for n in range(40)]) == tuple(numbers)
@@ -244,7 +245,7 @@ SAID: dict[str, tuple[tuple[int, ...] | None, tuple[int, ...] | None]] = {
     "1. 5\n2. 9\n3. 11": ((5, 9, 11), None),
     "First: 5\nSecond: 9\nThird: 11": ((5, 9, 11), None),
     "| Rank | Index |\n|---|---|\n| 1 | 5 |\n| 2 | 9 |": ((5, 9), None),
-    "Top 3: 5, 9, 11": (None, None),
+    "Top 3: 5, 9, 11": ((5, 9, 11), None),
     "The third option is the best.": ((3,), (3,)),
     "1. I should eat the crisps\n2. I should save water now": (None, None),
     "3. I should buy the soda\n7. I should drive the car": (None, None),

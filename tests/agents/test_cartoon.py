@@ -23,8 +23,8 @@ from askance.agents import (
     rank_captions_from_picture,
     read_answer,
 )
+from askance.agents.choice_fields import read_letters
 from askance.agents.choose import CaptionChooser, choose_action_reasons
-from askance.agents.reply_ladder import read_letters
 from askance.chat import ChatRequest, ImagePart, TextPart
 from askance.errors import PromptError, UsageError
 from askance.images import Image

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from askance.chains import Reading
-from askance.chains.output_line import meta_of
+from askance.chains.output_line import calls_meta
 from askance.chat import CallMeta, Try, Usage
 from askance.errors import BadImage, ServerFault, Unreachable
 from askance.nodes import Call, Result, no_answer
@@ -17,7 +17,7 @@ def test_a_shared_call_is_counted_by_itself_and_paid_for_where_it_was_made() -> 
     calls = (call(), call(shared=True), call(shared=True), call(replayed=True), call(replayed=True, shared=True))
     told = Result(outcome="answered", value=Narration(text="A cup."), calls=calls)
 
-    assert meta_of(Reading(name="cup.jpg", links={"narration": told})) == {
+    assert calls_meta(Reading(name="cup.jpg", links={"narration": told}).calls, {}) == {
         "calls": 1,
         "replayed": 2,
         "shared": 2,
@@ -41,7 +41,7 @@ def test_the_tries_of_a_call_that_failed_are_told_under_its_link() -> None:
         },
     )
 
-    meta = meta_of(reading)
+    meta = calls_meta(reading.calls, reading.failures)
 
     assert (meta["calls"], meta["failed"], meta["seconds"]) == (1, {"narration": "b"}, 3.75)
     assert meta["tries"] == {

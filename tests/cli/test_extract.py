@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.command import Command, draw, link_of, telling
+from tests.evals.newyorker import cartoons
 from tests.servers import Answer, FakeEndpoint, Seen
 
 TASK = """\
@@ -27,6 +28,10 @@ def prose(seen: Seen) -> Answer:
     match link_of(seen):
         case "end_to_end":
             return json.dumps(PROSE)
+        case "extract_answer" if b"back to the second" in seen.body:
+            return json.dumps({"quote": "coming back to the second", "answers": ["B"]})
+        case "extract_answer" if b"no caption" in seen.body:
+            return json.dumps({"quote": "", "answers": []})
         case "extract_answer":
             return json.dumps({"quote": "coming back to the bricks", "answers": ["2"]})
         case _:
@@ -71,6 +76,33 @@ def test_a_chain_over_pictures_is_replayed_with_its_extractor(askance: Command, 
 
     assert first.lines[0]["answers"] == [2]
     assert second.stable == first.stable
+
+
+def test_recorded_replies_are_extracted_packed_and_replayed_also_where_none_is_read(
+    askance: Command, endpoint: FakeEndpoint, vlm: str
+) -> None:
+    cartoons.lines(Path("data"), tasks=("matching",))
+    said = ("Answer: A", "A", "I keep coming back to the second one.", "There is no caption that I like.")
+    names = [row["instance_id"] for row in cartoons.hub_rows("matching", 0, "test")][:4]
+    Path("replies.json").write_text(json.dumps(dict(zip(names, said, strict=True))), encoding="utf-8")
+    words = ("eval", "run", "newyorker/matching", "--data", "data", "--fold", "0", "--limit", "4")
+    words = (*words, "-T", "answers=replies.json", "--extract", vlm)
+
+    plan = askance(*words, "--plan", "--json")
+    done = askance(*words, "--out", "run")
+
+    assert plan.lines[0]["links"]["extraction"]["known"] == 2
+    assert "Answers read: 1 declared, 1 whole, 1 extracted, 1 unread." in done.out
+    assert "2 calls made" in done.err
+    asked = len(endpoint.requests)
+    assert askance("report", "run", "--out", "page.html").code == 0
+    page = Path("page.html").read_text(encoding="utf-8")
+    assert "1 declared, 1 whole, 1 extracted, 1 unread" in page
+    assert "2 made, 0 replayed" in page
+    assert askance("pack", "run", "--out", "run.pack").code == 0
+    replayed = askance("replay", "run.pack", "--rerun")
+    assert replayed.code == 0, replayed.out
+    assert len(endpoint.requests) == asked
 
 
 def test_a_plan_counts_the_replies_on_record_that_would_be_extracted(askance: Command, vlm: str) -> None:

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 
 from typing_extensions import override
 
-from askance.agents.reply_ladder import alternatives_of
+from askance.agents.alternatives import alternatives_of
 from askance.agents.reply_ladder import read_choice as read_option
 from askance.errors import UsageError
 from askance.evals.baselines import options_of

@@ -28,6 +28,7 @@ from typing_extensions import override
 from askance.agents import extract_answer
 from askance.amounts import many
 from askance.chains import REPLY
+from askance.chains.output_line import calls_meta
 from askance.chains.planner import EXTRACTION
 from askance.chat import OUTCOMES
 from askance.documents import UnreadableDocument, parse_json
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
     from askance.evals.evaluation import Evaluation
     from askance.evals.solver import PlanSample
     from askance.models import Model
-    from askance.nodes import Node
+    from askance.nodes import Node, Result
     from askance.nodes.closed_set import ClosedSet, Extraction
 
 ID, REPLIES, ERROR = "instance_id", ("response", "full_response"), "error"
@@ -422,21 +423,26 @@ class RecordedReplies(Solver):
             found = self.read(sample, reply)
             return _answered(found if isinstance(found, Read) else Read(found), reply)
         except Unreadable as error:
-            extracted = await self._extracted(sample, reply)
-            return _unanswered("invalid", str(error), reply) if extracted is None else extracted
+            return await self._extracted(sample, reply, fault=str(error))
 
-    async def _extracted(self, sample: Sample, reply: RecordedReply) -> Prediction | None:
-        """What the extractor reads in a reply; None where there is no extractor, or it reads nothing."""
+    async def _extracted(self, sample: Sample, reply: RecordedReply, *, fault: str) -> Prediction:
+        """What the extractor reads in a reply; the `fault` stands where there is no extractor, or it reads nothing."""
         if self.extractor is None or self.choices is None or not reply.is_said:
-            return None
+            return _unanswered("invalid", fault, reply)
         found = await self.extractor.ask(UnreadReply(reply=reply.text, choices=self.choices(sample)))
-        keys = [call.key for call in found.calls]
-        if found.outcome == "failed":
-            unanswered = _unanswered("failed", found.reason, reply)
-            return replace(unanswered, links={REPLY.name: {**unanswered.links[REPLY.name], "error": found.error}})
-        if found.value is None or not found.value.places:
-            return None
-        return _answered(Read([*found.value.places], "extracted"), reply, calls=keys)
+        spent = calls_meta(found.calls, {} if found.failure is None else {REPLY.name: found.failure})
+        return replace(_of_extraction(found, reply, fault=fault), meta=spent)
+
+
+def _of_extraction(found: Result[Extraction], reply: RecordedReply, *, fault: str) -> Prediction:
+    """The prediction that an extraction gives; the `fault` of the reply stands where it reads nothing."""
+    keys = [call.key for call in found.calls]
+    if found.outcome == "failed":
+        unanswered = _unanswered("failed", found.reason, reply, calls=keys)
+        return replace(unanswered, links={REPLY.name: {**unanswered.links[REPLY.name], "error": found.error}})
+    if found.value is None or not found.value.places:
+        return _unanswered("invalid", fault, reply, calls=keys)
+    return _answered(Read([*found.value.places], "extracted"), reply, calls=keys)
 
 
 def _answered(read: Read[Any], reply: RecordedReply, *, calls: Sequence[str] = ()) -> Prediction:
@@ -444,8 +450,8 @@ def _answered(read: Read[Any], reply: RecordedReply, *, calls: Sequence[str] = (
     return Prediction(outcome="answered", value=read.value, rung=read.rung, links={REPLY.name: link})
 
 
-def _unanswered(outcome: Outcome, reason: str | None, reply: RecordedReply) -> Prediction:
-    link: JsonObject = {"outcome": outcome, "calls": [], "reason": reason, "raw": reply.text}
+def _unanswered(outcome: Outcome, reason: str | None, reply: RecordedReply, *, calls: Sequence[str] = ()) -> Prediction:
+    link: JsonObject = {"outcome": outcome, "calls": [*calls], "reason": reason, "raw": reply.text}
     return Prediction(outcome=outcome, reason=reason, links={REPLY.name: link})
 
 
