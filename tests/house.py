@@ -83,6 +83,7 @@ VENDORS: dict[str, tuple[str, ...]] = {
     "llguidance": ("askance.models.local.sampler",),
     "mlflow": ("askance.evals.exports.mlflow_store",),
     "numpy": (
+        "askance.evals.matrix",
         "askance.evals.metric",
         "askance.evals.suite.shots",
         "askance.models.encoders.search",

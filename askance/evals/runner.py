@@ -295,7 +295,7 @@ class _Runner:
                     # A solver that counts no calls may have made one for any answer.
                     self._reached |= prediction.answered and prediction.meta.get("calls", 1) > 0
                     answer = SampleResult(sample=each.sample, epoch=each.epoch, prediction=prediction)
-                    await self._take(self._folder.add(line_of_answer(answer), prediction.ranking))
+                    await self._take(self._folder.add(line_of_answer(answer), prediction.attachments))
             await self._count(until=0)
         finally:
             for task in self._scored:

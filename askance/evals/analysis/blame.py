@@ -29,7 +29,7 @@ from askance.concurrency import map_in_order
 from askance.errors import OverBudget, UsageError
 from askance.evals.analysis.trial import Place, PlannedTrial, Trial, Trials, place_of
 from askance.evals.metric import Figure, Scored, figure, mean
-from askance.evals.run_folder import amending, keep_ranking, write_lines
+from askance.evals.run_folder import amending, keep_attachments, write_lines
 from askance.evals.run_format import BLAMES, TRIALS
 from askance.evals.run_plan import JudgePlan
 from askance.evals.runner import stop_if_hopeless
@@ -342,7 +342,7 @@ async def _make(
                         stop_if_hopeless(now.links, calls=calls, reason=now.reason)
                     reached |= now.answered and calls > 0
                     made[trial.key] = trials.line(trial, now)
-                    keep_ranking(run.path, now.ranking)
+                    keep_attachments(run.path, now.attachments)
                     _write_line(lines, made[trial.key])
                     done += 1
                     if on_trial is not None:
