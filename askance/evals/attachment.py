@@ -67,12 +67,10 @@ class Attachment(ABC):
             UsageError: the entry is none of this kind.
         """
         if (wrong := fault(form, cls.line_form)) is not None:
-            raise UsageError(
-                f"This is no {cls.kind} of a line: {shortened(str(form), 80)!r} ({wrong}).",
-                hint="Take the line from a copy, or run the evaluation again with another `--out`.",
-            )
+            raise UsageError(f"This is no {cls.kind} of a line: {shortened(str(form), 80)!r} ({wrong}).", hint=AGAIN)
         found = cls.__new__(cls)
-        found._content, found._form, found._sample = None, dict(form), sample
+        found._content, found._sample = None, sample
+        found._form = {name: form[name] for name in cls.line_form.__annotations__}
         found._file = folder / found.place
         return found
 

@@ -7,7 +7,7 @@ valid; so the header is compared, never parsed, and no file can name another siz
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
 from typing_extensions import override
 
@@ -59,11 +59,12 @@ class Matrix(Attachment):
                 f"This matrix has {found.size:,} numbers, more than {MOST_NUMBERS:,}.",
                 hint="Make a sample of each part of it.",
             )
+        if not _is_finite(found):
+            raise UsageError("This matrix has a number that is not finite.", hint="Leave out what has no score.")
         rows, columns = found.shape
         numbers = np.ascontiguousarray(found, dtype=_CODES[dtype])
         content = b"".join((_header((rows, columns), dtype), numbers.data.cast("B")))
         super().__init__(content, {"shape": [rows, columns], "dtype": dtype})
-        self.check()
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -91,8 +92,8 @@ class Matrix(Attachment):
                 f"{self._where} is no file of {self.dtype} with the shape {self.shape}, as its line says.", hint=AGAIN
             )
         found: _Array = np.frombuffer(content, dtype=_CODES[self.dtype], offset=_HEADER_BYTES).reshape(self.shape)
-        if not (math.isfinite(found.min()) and math.isfinite(found.max())):  # either of them is NaN where one is there
-            raise UsageError(f"{self._where} has a number that is not finite.", hint="Leave out what has no score.")
+        if not _is_finite(found):
+            raise UsageError(f"{self._where} has a number that is not finite.", hint=AGAIN)
         return found
 
     @override
@@ -109,6 +110,10 @@ class Matrix(Attachment):
     def __repr__(self) -> str:
         rows, columns = self.shape
         return f"Matrix({rows:,} × {columns:,} {self.dtype}, {self.digest[:12]})"
+
+
+def _is_finite(array: npt.NDArray[Any]) -> bool:
+    return math.isfinite(array.min()) and math.isfinite(array.max())  # both are NaN where one is there
 
 
 def _header(shape: tuple[int, int], dtype: str) -> bytes:

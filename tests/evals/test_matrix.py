@@ -169,6 +169,20 @@ def test_what_is_no_matrix_is_refused(array: Any, message: str) -> None:
     assert told.value.hint
 
 
+def test_the_format_is_what_users_have_on_their_disks() -> None:
+    matrix = Matrix(np.eye(2, dtype=np.float32))
+
+    digest = "c74f298838ad3bca9dc3bef3f538fb9824ef14b4fcfd2fb95077fee0124eceee"
+    assert matrix.form() == {"sha256": digest, "shape": [2, 2], "dtype": "float32"}
+    assert (matrix.place, len(matrix.content)) == (f"matrices/{digest}.npy", 144)
+
+
+def test_what_else_stands_in_the_entry_of_a_line_is_no_part_of_it(tmp_path: Path) -> None:
+    matrix = Matrix(np.ones((2, 2)))
+
+    assert Matrix.kept(tmp_path, {**matrix.form(), "folder": "/etc"}) == matrix
+
+
 # --- in the folder of a run ---
 
 
