@@ -52,10 +52,10 @@ MOST_BYTES_OF_TEXT = 16_000_000
 
 _NAME = r"(?!\.{1,2}(?:/|\Z))[\w.-]+"
 """The name of a file or folder; `.` and `..` are none."""
-_BESIDE = "|".join(rf"{kind.folder}/[0-9a-f]{{64}}{re.escape(kind.suffix)}" for kind in ATTACHMENTS)
+_ATTACHMENT = "|".join(rf"{kind.folder}/[0-9a-f]{{64}}{re.escape(kind.suffix)}" for kind in ATTACHMENTS)
 """Places of attachments within the folder of a run."""
 _SHAPE = re.compile(
-    rf"runs/{_NAME}/({DESCRIPTION}|{SAMPLES}|{SCORES}|{CALLS}|{PROMPTS}/{_NAME}|{_BESIDE})"
+    rf"runs/{_NAME}/({DESCRIPTION}|{SAMPLES}|{SCORES}|{CALLS}|{PROMPTS}/{_NAME}|{_ATTACHMENT})"
     rf"|tables/{_NAME}|schemas/{_NAME}|images/[0-9a-f]{{64}}",
     re.ASCII,
 )
@@ -159,7 +159,7 @@ def _sources(runs: Sequence[Run]) -> Iterator[tuple[str, Callable[[], bytes]]]:
 
 def _add(file: zipfile.ZipFile, name: str, content: bytes) -> str:
     info = zipfile.ZipInfo(name, _DATE)
-    # Whoever opens a pack refuses what is pressed too small, as a matrix of equal numbers would be.
+    # Compressed, a matrix of equal numbers would exceed the ratio that `Archive` allows.
     info.compress_type = zipfile.ZIP_STORED if f"/{MATRICES}/" in name else zipfile.ZIP_DEFLATED
     info.external_attr = 0o644 << 16
     file.writestr(info, content)
