@@ -409,6 +409,12 @@ class Hub(SimpleNamespace):
 
         return SimpleNamespace(download=download)
 
+    def HfFileSystem(self) -> Any:  # noqa: N802  # as the library calls it
+        def info(file: str) -> Mapping[str, int]:
+            return {"size": Path(file.rpartition("@1/")[2]).stat().st_size}
+
+        return SimpleNamespace(info=info)
+
     def get_dataset_split_names(self, path: str, config: str | None, *, revision: str | None) -> list[str]:
         return ["test"] if path == "a/one" else ["train", "test"]
 
@@ -479,6 +485,7 @@ def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Hub:
     for name in ("datasets", "huggingface_hub", "huggingface_hub.utils"):
         monkeypatch.setitem(sys.modules, name, hub)
     monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
+    monkeypatch.setattr(hub_table, "STREAMED_FROM", 0)
     return hub
 
 
@@ -550,6 +557,18 @@ def test_a_data_set_that_was_loaded_or_a_part_of_one_is_not_streamed(hub: Hub, t
     (tmp_path / "cache" / "a" / "large" / "dataset_info.json").write_text("{}")
     open_data_table("hf:a/large?split=test", stream=True)
     assert hub.asked[::2] == ["prepared", "prepared"]
+
+
+def test_a_small_data_set_is_not_streamed_so_that_what_it_unpacks_to_is_checked(
+    hub: Hub, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file = _packed_text(tmp_path / "train.csv", "gzip")
+    hub.files = {"test": [f"hf://datasets/a/large@1/{file}"]}
+    monkeypatch.setattr(hub_table, "MOST_UNPACKED", 1_000_000)
+    monkeypatch.setattr(hub_table, "STREAMED_FROM", 1_000_000)
+
+    with pytest.raises(BadData, match="unpacks to more than 1,000,000 bytes"):
+        open_data_table("hf:a/large?split=test", stream=True)
 
 
 def test_a_saved_data_set_does_not_lead_out_of_its_folder(own_place: Path) -> None:

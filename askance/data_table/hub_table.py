@@ -171,14 +171,24 @@ def _newest_in(folder: Path) -> Path | None:
     return max(folder.glob("*"), key=lambda each: each.stat().st_mtime, default=None)
 
 
-def _can_stream(library: Any, builder: Any, split: str) -> bool:
-    """Whether rows can be fetched one after the other: as tables, of a whole split, which was not loaded whole yet."""
-    loaded = (Path(builder.cache_dir) / "dataset_info.json").is_file()
-    return not loaded and isinstance(builder, library.ArrowBasedBuilder) and _SPLIT.fullmatch(split) is not None
-
-
+STREAMED_FROM = 50_000_000
+"""Bytes of a data set's files from which on rows are streamed; what smaller ones unpack to is checked beforehand."""
 _SPLIT = re.compile(r"\w+(?:\.\w+)*", re.ASCII)
 """The name of a split; `train[:100]` is none."""
+
+
+def _can_stream(library: Any, builder: Any, split: str, *, source: str) -> bool:
+    """Whether rows are fetched one after the other: as tables, of a whole split, which is large and was not loaded yet.
+
+    Raises:
+        BadData: nobody says how large it is.
+    """
+    loaded = (Path(builder.cache_dir) / "dataset_info.json").is_file()
+    if loaded or not isinstance(builder, library.ArrowBasedBuilder) or _SPLIT.fullmatch(split) is None:
+        return False
+    hub = optional_library("huggingface_hub", "hf").HfFileSystem()
+    size = _loading(source, lambda: sum(int(hub.info(file)["size"]) for file in _files_of(builder)))
+    return size >= STREAMED_FROM
 
 
 def hub_table(source: str, *, offline: bool, stream: bool) -> DataTable:
@@ -201,7 +211,8 @@ def hub_table(source: str, *, offline: bool, stream: bool) -> DataTable:
             return ArrowTable(source, None, _StreamedRows(source, kept, None))
         raise
     split = asked.split or _only_split(None if offline else library, builder, asked)
-    if stream and not offline and not folder.is_dir() and _can_stream(library, builder, split):
+    if stream and not offline and not folder.is_dir() and _can_stream(library, builder, split, source=source):
+        builder.config.batch_size = BATCH  # else a row group of Parquet is unpacked whole
         rows = _loading(source, lambda: builder.as_streaming_dataset(split=split).with_format("arrow"))
         return ArrowTable(source, None, _StreamedRows(source, parts / str(builder.hash), rows))
     if not Path(builder.cache_dir).is_dir():  # else it was loaded before
