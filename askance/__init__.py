@@ -1,7 +1,7 @@
 """askance: agents that reason over verbalized images.
 
 The names here are those that most programs begin with; each is loaded when it is first used. Everything else is in the
-rooms: `askance.chains` first, then as the README lists them.
+packages: `askance.chains` first, then as the README lists them.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """A Python file for a task or a backend of one's own.
 
-One that the user names is run, as any Python that one starts; one that only a file names, with the user's consent.
+One that the user names is run, as any Python that one starts; one that only a file names, with the user's consent to
+exactly these bytes.
 """
 
 from __future__ import annotations

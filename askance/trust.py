@@ -9,6 +9,8 @@ A settings file is searched from the current folder upwards, so it may be somebo
 The folder of a run may be a stranger's as well: a Python file that only a run names needs the user's consent, too, and
 that is kept by the digest of the file.
 
+Consent is required where a backend is made. A replay makes none, so it asks for no consent.
+
 What the user gives on the command line, in an environment variable or in Python needs no consent. An address on this
 machine is a host like any other, since on a shared machine anybody may listen there.
 

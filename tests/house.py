@@ -20,12 +20,10 @@ PACKAGE = "askance"
 FLOORS: tuple[tuple[str, ...], ...] = (
     (
         "amounts",
-        "arrow_sizes",
         "concurrency",
         "data_table",
         "documents",
         "errors",
-        "packed_size",
         "process_lock",
         "python_file",
         "statistics",
@@ -60,7 +58,7 @@ VENDORS: dict[str, tuple[str, ...]] = {
     "aiohttp": ("askance.models.openai.transport",),
     "bm25s": ("askance.retrieval.bm25",),
     "chromadb": (),
-    "datasets": ("askance.data_table", "askance.evals.exports.frames"),
+    "datasets": ("askance.data_table.hub_table", "askance.evals.exports.frames"),
     "diskcache": ("askance.replay*",),
     "filelock": (
         "askance.evals.run_folder",
@@ -95,7 +93,7 @@ VENDORS: dict[str, tuple[str, ...]] = {
     "openai": ("askance.models.*openai*",),
     "pandas": ("askance.evals.exports.frames",),
     "polars": ("askance.evals.exports.frames",),
-    "pyarrow": ("askance.data_table", "askance.evals.exports.frames", "askance.packed_size", "askance.retrieval.lance"),
+    "pyarrow": ("askance.data_table.*", "askance.evals.exports.frames", "askance.retrieval.lance"),
     "pycocoevalcap": ("askance.evals.whoops.captioning",),
     "pydantic": ("askance.evals*", "askance.models.*langchain*", *RUNNABLE_ROOMS),
     "rapidocr": ("askance.tools.*ocr*",),

@@ -17,8 +17,18 @@ from typing import Any
 
 import pytest
 
-from askance import data_table
-from askance.data_table import ArrowFiles, as_list, names_data_table, open_data_table, picture_in
+from askance.data_table import (
+    ArrowFiles,
+    arrow_table,
+    as_list,
+    hub_table,
+    names_data_table,
+    open_data_table,
+    picture_in,
+)
+from askance.data_table import (
+    row as table_row,
+)
 from askance.errors import BadData, MissingExtra, UsageError
 
 PICTURE = b"\x89PNG and so on"
@@ -192,7 +202,8 @@ def test_a_file_that_is_not_there_and_a_folder_that_is_no_table(tmp_path: Path) 
 @pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
 def test_more_rows_than_the_limit_are_refused(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = KINDS[name](tmp_path / name)
-    monkeypatch.setattr(data_table, "MOST_ROWS", 1)
+    monkeypatch.setattr(table_row, "MOST_ROWS", 1)
+    monkeypatch.setattr(arrow_table, "MOST_ROWS", 1)
     rows = open_data_table(source).rows()
     next(rows)
     with pytest.raises(BadData, match="has more than 1 rows"):
@@ -202,7 +213,7 @@ def test_more_rows_than_the_limit_are_refused(name: str, tmp_path: Path, monkeyp
 def test_a_row_group_that_unpacks_to_too_much_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = _parquet(tmp_path / "t.parquet", [{"text": "x" * 100_000, "id": number} for number in range(20)])
     assert source.stat().st_size < 50_000
-    monkeypatch.setattr(data_table, "MOST_GROUP", 90_000)
+    monkeypatch.setattr(arrow_table, "MOST_GROUP", 90_000)
     assert len(_rows(source, {"id": "id"})) == 20, "only what is read counts"
     with pytest.raises(BadData, match=r"has a row group of .* GB. Write it with smaller row groups"):
         _rows(source)
@@ -245,10 +256,10 @@ def test_a_cell_is_found_in_whichever_file_it_is(write: Callable[[Path, Any], Pa
 def test_a_cell_is_read_with_its_row_group_and_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [{"id": number, "text": f"{number}" * 60_000} for number in range(4)]
     table = ArrowFiles([_parquet(tmp_path / "t.parquet", rows, group=1)])
-    monkeypatch.setattr(data_table, "MOST_GROUP", 90_000)
+    monkeypatch.setattr(arrow_table, "MOST_GROUP", 90_000)
 
     assert [table.cell("text", row)[0] for row in (3, 1)] == ["3", "1"]
-    monkeypatch.setattr(data_table, "MOST_GROUP", 50_000)
+    monkeypatch.setattr(arrow_table, "MOST_GROUP", 50_000)
     assert table.cell("text", 1)[0] == "1", "it is held"
     with pytest.raises(BadData, match=r"has a row group of .* GB. Write it with smaller row groups"):
         table.cell("text", 2)
@@ -273,11 +284,12 @@ def test_files_of_two_tables_are_refused(tmp_path: Path) -> None:
 
 def test_rows_and_items_without_end_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = ArrowFiles([_parquet(tmp_path / "t.parquet", [{"id": number, "many": [1] * 9} for number in range(200)])])
-    monkeypatch.setattr(data_table, "MOST_ITEMS", 500)
+    monkeypatch.setattr(arrow_table, "MOST_ITEMS", 500)
     assert len(table.rows(["id"])) == 200
     with pytest.raises(BadData, match="or lists of too many items"):
         table.rows(["many"])
-    monkeypatch.setattr(data_table, "MOST_ROWS", 100)
+    monkeypatch.setattr(table_row, "MOST_ROWS", 100)
+    monkeypatch.setattr(arrow_table, "MOST_ROWS", 100)
     with pytest.raises(BadData, match="has more than 100 rows"):
         table.rows(["id"])
 
@@ -397,6 +409,12 @@ class Hub(SimpleNamespace):
 
         return SimpleNamespace(download=download)
 
+    def HfFileSystem(self) -> Any:  # noqa: N802  # as the library calls it
+        def info(file: str) -> Mapping[str, int]:
+            return {"size": Path(file.rpartition("@1/")[2]).stat().st_size}
+
+        return SimpleNamespace(info=info)
+
     def get_dataset_split_names(self, path: str, config: str | None, *, revision: str | None) -> list[str]:
         return ["test"] if path == "a/one" else ["train", "test"]
 
@@ -467,6 +485,7 @@ def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Hub:
     for name in ("datasets", "huggingface_hub", "huggingface_hub.utils"):
         monkeypatch.setitem(sys.modules, name, hub)
     monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
+    monkeypatch.setattr(hub_table, "STREAMED_FROM", 0)
     return hub
 
 
@@ -538,6 +557,18 @@ def test_a_data_set_that_was_loaded_or_a_part_of_one_is_not_streamed(hub: Hub, t
     (tmp_path / "cache" / "a" / "large" / "dataset_info.json").write_text("{}")
     open_data_table("hf:a/large?split=test", stream=True)
     assert hub.asked[::2] == ["prepared", "prepared"]
+
+
+def test_a_small_data_set_is_not_streamed_so_that_what_it_unpacks_to_is_checked(
+    hub: Hub, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file = _packed_text(tmp_path / "train.csv", "gzip")
+    hub.files = {"test": [f"hf://datasets/a/large@1/{file}"]}
+    monkeypatch.setattr(hub_table, "MOST_UNPACKED", 1_000_000)
+    monkeypatch.setattr(hub_table, "STREAMED_FROM", 1_000_000)
+
+    with pytest.raises(BadData, match="unpacks to more than 1,000,000 bytes"):
+        open_data_table("hf:a/large?split=test", stream=True)
 
 
 def test_a_saved_data_set_does_not_lead_out_of_its_folder(own_place: Path) -> None:
@@ -641,7 +672,8 @@ def test_files_of_a_data_set_that_unpack_to_much_are_refused(
     file = _packed_text(tmp_path / "train.csv", kind)
     hub.files = {"test": [f"hf://datasets/a/two@1/{file}"]}
     open_data_table("hf:a/two?split=test")
-    monkeypatch.setattr(data_table, "MOST_UNPACKED", 1_000_000)
+    monkeypatch.setattr(arrow_table, "MOST_UNPACKED", 1_000_000)
+    monkeypatch.setattr(hub_table, "MOST_UNPACKED", 1_000_000)
     with pytest.raises(BadData, match="unpacks to more than 1,000,000 bytes"):
         open_data_table("hf:a/two?split=test")
     assert hub.asked.count("prepared") == 1
@@ -712,7 +744,8 @@ PACKED = ("parquet", "stream", "file", "lz4")
 def test_a_small_file_that_unpacks_to_much_is_refused(
     value: Any, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(data_table, "MOST_UNPACKED", 1_000_000)
+    monkeypatch.setattr(arrow_table, "MOST_UNPACKED", 1_000_000)
+    monkeypatch.setattr(hub_table, "MOST_UNPACKED", 1_000_000)
     file = _packed(tmp_path / "bomb", _arrow().table({"a": [value] * 200}), kind)
     assert file.stat().st_size < 50_000
 
@@ -738,7 +771,8 @@ def test_what_is_compressed_within_reason_is_read(kind: str, tmp_path: Path) -> 
 def test_a_cell_of_a_small_file_that_unpacks_to_much_is_refused(
     value: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(data_table, "MOST_UNPACKED", 1_000_000)
+    monkeypatch.setattr(arrow_table, "MOST_UNPACKED", 1_000_000)
+    monkeypatch.setattr(hub_table, "MOST_UNPACKED", 1_000_000)
     file = _packed(tmp_path / "bomb", _arrow().table({"a": [value] * 200}), "parquet")
 
     with pytest.raises(BadData, match="unpacks to more than 1,000,000 bytes"):
@@ -800,8 +834,10 @@ def _forged(kind: str) -> Any:
 def test_no_type_of_a_column_passes_the_limit(
     kind: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(data_table, "MOST_UNPACKED", 1_000_000)
-    monkeypatch.setattr(data_table, "MOST_RATIO", 0)
+    monkeypatch.setattr(arrow_table, "MOST_UNPACKED", 1_000_000)
+    monkeypatch.setattr(hub_table, "MOST_UNPACKED", 1_000_000)
+    monkeypatch.setattr(arrow_table, "MOST_RATIO", 0)
+    monkeypatch.setattr(hub_table, "MOST_RATIO", 0)
     with pytest.raises(BadData, match=message):
         list(open_data_table(_packed(tmp_path / "bomb", _arrow().table({"a": _forged(kind)}), "file")).rows())
 
@@ -831,7 +867,8 @@ def test_columns_of_text_without_end_are_refused(tmp_path: Path) -> None:
 
 def test_columns_without_end_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = _packed(tmp_path / "table", _arrow().table({"a": [1] * 200, "b": [2] * 200}), "parquet")
-    monkeypatch.setattr(data_table, "MOST_COLUMNS", 1)
+    monkeypatch.setattr(table_row, "MOST_COLUMNS", 1)
+    monkeypatch.setattr(arrow_table, "MOST_COLUMNS", 1)
     with pytest.raises(BadData, match="has more than 1 columns"):
         open_data_table(file)
 
@@ -847,7 +884,8 @@ def test_a_saved_data_set_names_each_file_once(names: int, message: str, tmp_pat
 
 
 def test_a_saved_data_set_of_files_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(data_table, "MOST_FILES", 1)
+    monkeypatch.setattr(arrow_table, "MOST_FILES", 1)
+    monkeypatch.setattr(hub_table, "MOST_FILES", 1)
 
     with pytest.raises(BadData, match="names 2 files, more than 1"):
         open_data_table(_saved(tmp_path / "saved"))

@@ -18,6 +18,8 @@ from types import ModuleType
 import pytest
 
 from tests.house import (
+    BESIDE,
+    FLOORS,
     PACKAGE,
     SPOKEN,
     VENDORS,
@@ -162,6 +164,16 @@ def written(folder: Path, sources: dict[str, str]) -> Path:
         (package / name).parent.mkdir(parents=True, exist_ok=True)
         (package / name).write_text(text, encoding="utf-8")
     return package
+
+
+def test_the_design_page_has_the_same_floors() -> None:
+    page = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
+    shown = {room: floor for floor, room in re.findall(r"^\| ([\d–]+) \| `(\w+)` \|", page, re.MULTILINE)}
+    levels = {room: level for level, rooms in enumerate(FLOORS, start=1) for room in rooms if room != "__main__"}
+    drawn = {room: str(level) for room, level in levels.items()}
+    beside = {room: f"{levels[neighbour]}–{levels[neighbour] + 1}" for room, neighbour in BESIDE.items()}
+
+    assert shown == drawn | beside
 
 
 # --- names ---

@@ -3,6 +3,8 @@
 A `Link` declares one thing that can be known: its name, the type of its value, and how that value is read and written.
 `LINKS` are those of the papers. A suite or a user declares others in the same way, and a chain that fills them in goes
 through runs, plans, batches, lines, reports and blame like any other. `askance.chains.reading` holds what is known.
+
+There is no registry of links: a step carries its link, a chain the links of its steps, a reading those of its chain.
 """
 
 from __future__ import annotations

@@ -2,6 +2,9 @@
 
 All that changes from run to run stands under `meta`; the rest is the same in every replay. Beside this module lies the
 JSON Schema of a line.
+
+What reads a line without its chain (cards, reports, exports, the blame of a folder) knows the links of the papers, and
+shows any other link by its name.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The plan of a run: what it would ask of whom, and what that would cost, without asking anybody.
 
 A `Planner` runs chains and nodes as far as the records carry them, and counts calls by role: the link of a chain for
-which a node asks, or a judge. There are three kinds of calls:
+which a node asks, or a judge. Every plan of the package is made by it: of chains, tasks, grids, judges, blame,
+negatives and searches. There are three kinds of calls:
 
 - one that is on record costs nothing;
 - one whose request is known, but not its answer, is counted with its own text and pictures;

@@ -1,8 +1,12 @@
 """`Attachment`: what belongs to the line of a sample and is more than a line should hold, as a file beside the lines.
 
 The file is named by the sha256 of its content. It is written before the line, which has the digest and the size. So a
-line is small, equal attachments are one file, and a file that was changed is found out when it is read. A kind of
-attachment is a subclass, an entry of a line (`askance.evals.run_format.SampleLine`) and a field of a `Prediction`.
+line is small, equal attachments are one file, and a file that was changed is found out when it is read. A sample whose
+attachment is lost or was changed is answered again by the same command. A pack carries the attachments that its lines
+name. A scorer with `takes="prediction"` gets them, also when a run is scored again without its data.
+
+A kind of attachment is a subclass, an entry of a line (`askance.evals.run_format.SampleLine`) and a field of a
+`Prediction`.
 """
 
 from __future__ import annotations

@@ -1,5 +1,9 @@
 """The format of a run's folder: names of its files, the types of their content, and their reading and checking.
 
+All that changes when a run is repeated stands under `meta` in a line. Two runs are equal if their samples, sorted by id
+and without `meta`, are equal byte for byte. A line holds its sample, too: inputs, what is true, the picture's digest.
+So a folder is enough to score a run, to make its tables, and to run its chain again over its own records.
+
 Somebody may have edited a folder, or made it up. So sizes have limits here, and an error names the file, the line and
 the place that is wrong. The types are typed dictionaries, which pydantic checks in a hundredth of the time of a JSON
 Schema; a run has a line for each sample.

@@ -1,6 +1,8 @@
 """Running a task: `evaluate` answers every sample, scores the answers, writes both to the run's folder, makes figures.
 
-Samples that have an answer in the folder are not asked again. So the same call finishes a run that was interrupted.
+Samples that have an answer in the folder are not asked again. So the same call finishes a run that was interrupted. A
+process that is killed loses no more than the calls under way. Samples and what the answers are worth are held in
+memory; what was answered lies in the folder, and is read a line at a time.
 """
 
 from __future__ import annotations

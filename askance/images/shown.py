@@ -1,7 +1,8 @@
 """What a model is shown of a picture: which picture, how it is prepared, and all of it or a view.
 
 Message parts and encoders hold this one value. Its canonical form is part of a request's key, and what was sent of it
-stands on record by its own key.
+stands on record by its own key. The canonical form has the digest of the source's bytes and never a path or a name. So
+a replay decodes no picture, and a new version of Pillow changes no key.
 """
 
 from __future__ import annotations

@@ -12,6 +12,8 @@ recorded, and its place at the endpoint is freed.
   case. It stands outside the limits: a call that waits for its turn has its share of the budget reserved.
 - A 429 is about the endpoint, not about the call: it slows all calls down and uses up no try.
 - The time-out stands inside the limits: waiting for a turn costs a call no time.
+- The place at the endpoint is freed once the answer is on record: a process that is killed loses no more paid answers
+  than it may have calls at once.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """What a backend counts of its own work: what was computed, and what was reused.
 
 A backend that counts has `async def counted(self) -> Counters`, everything since it was made; see `ChatModel`. A run
-keeps the difference between its start and its end in `run.json`, by model, in the form of `Counters.canonical`.
+keeps the difference between its start and its end in `run.json`, by model, in the form of `Counters.canonical`; a
+blame keeps it in `blame.json`. The judges of a scoring count as models of the run.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Blanks keys and secret headers out of replies: an endpoint may repeat them anywhere.
 
-It may also repeat them encoded: escaped as in JSON, in UTF-16 or UTF-32, percent-encoded, as HTML entities, in base64,
+Replies, headers, error messages and the files of batches are cleared before they are parsed or written. An endpoint may
+also repeat them encoded: escaped as in JSON, in UTF-16 or UTF-32, percent-encoded, as HTML entities, in base64,
 or in several of these forms, one inside another. So a reply is decoded, layer by layer, to look for secrets. The bytes
 that a secret was decoded from are blanked out; all others stay as they came. Most replies hold no escapes, and take a
 few searches.

@@ -1,4 +1,8 @@
-"""Example turns: questions with their answers, shown to a model in front of the question that it is asked."""
+"""Example turns: questions with their answers, shown to a model in front of the question that it is asked.
+
+The values of an example are as little trusted as those of a question. Its answer cannot be fenced, since a model copies
+the form: untrusted text in it is a JSON string or one line, without marks of chat templates.
+"""
 
 from __future__ import annotations
 

@@ -3,7 +3,8 @@
 A node asks in the strictest mode that its endpoint supports: a JSON Schema that the endpoint enforces, a JSON object,
 or JSON that only the prompt asks for. The caller may choose the text protocol of the paper instead. If a reply cannot
 be read, the node's extractor reads it, where there is one. Otherwise the model is asked once more and told what was
-wrong; then the outcome is `invalid`, with the text.
+wrong; then the outcome is `invalid`, with the text. What is quoted of the reply in between is untrusted, and holds no
+marks of chat templates.
 """
 
 from __future__ import annotations

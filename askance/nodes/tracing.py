@@ -1,7 +1,7 @@
 """Tracing: what LangChain's callback handlers see of nodes, chains and chat calls.
 
-Handlers see every node by its name, every chat call with its tokens, and pictures by their digests. While no handler
-listens, a node takes a straight path.
+Handlers see every node by its name, every chat call with its tokens, and pictures by their digests. While the callback
+manager of a configuration has no handlers, nobody listens, and a node takes a straight path, which gives equal results.
 """
 
 from __future__ import annotations

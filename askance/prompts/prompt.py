@@ -1,4 +1,8 @@
-"""A prompt, read from one file and ready to be rendered."""
+"""A prompt, read from one file and ready to be rendered.
+
+A request holds the rendered text. So an edited prompt makes new requests, and no recorded answer to the old one is
+taken for an answer to the new one.
+"""
 
 from __future__ import annotations
 

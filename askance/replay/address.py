@@ -1,6 +1,8 @@
 """The address of records: where they are, and how they are opened.
 
 An address is a folder, or `KIND:REST` for a store that is no folder. No such kind is known yet.
+
+Outside of `askance.replay` no module imports the store on disk: this one alone knows which store an address means.
 """
 
 from __future__ import annotations

@@ -49,7 +49,8 @@ class Cassette(Records):
 
     Args:
         path: of the file.
-        check: whether each line is checked; False is for a file that this machine wrote.
+        check: whether each line is checked; False is for a file that this machine wrote. A record that is read must
+            have the form of one, and the key that was looked for, in either case.
     """
 
     def __init__(self, path: Path | str, *, check: bool = True) -> None:

@@ -7,6 +7,10 @@ more.
 Leases are a SQLite table in the store's folder. Each process holds a lock on a file of its own, and the lock ends with
 the process. A heartbeat, a number that rises every few seconds, shows that a process is not stopped. The wall clock is
 not read, so that a jump of it does no harm, with one exception: the leases of a batch expire after 26 hours.
+
+A recorded answer takes no lease, and no event loop waits for a process that holds the table. A table that is damaged,
+or not ours, is set aside and begun anew. SQLite does not wait for the disk here: a power loss ends every process that
+holds a lease, and costs at most the leases of batches.
 """
 
 from __future__ import annotations

@@ -13,6 +13,10 @@ in several:
 Each way searches for each text, or for the picture. Where that makes several rankings, they are fused by reciprocal
 ranks. The request of a search has the index's digest, what searched it, the query and how many hits are wanted, so that
 a replay needs neither index nor weights.
+
+A record holds ids, scores and the first `TEXTS` texts. Rankings are fused after they were read from the records, so
+that `hybrid` and its ways share them; a hit that only the fusion brings among the first ones has its text in a record
+of its own. The vectors of queries are not on record.
 """
 
 from __future__ import annotations

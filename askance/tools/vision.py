@@ -1,7 +1,8 @@
 """Tools of the VLM: each asks one question about one picture.
 
 They are V (`objects`), T (`scene_text`), IN (`narration`), UH (`unusual`), the `caption`, and for cartoons the
-`location` and the `entities`.
+`location` and the `entities`. V, T, IN and UH begin with the same `system:` turn, and the picture stands in front of
+the question: so servers and local models use the common beginning of four requests again.
 """
 
 from __future__ import annotations

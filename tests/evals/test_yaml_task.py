@@ -387,7 +387,7 @@ def test_data_that_cannot_be_had_are_told(text: str, data: str | None, message: 
 
 
 def test_a_line_without_end_is_not_read_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("askance.data_table.MOST_LINE", 100)
+    monkeypatch.setattr("askance.data_table.text_table.MOST_LINE", 100)
 
     with pytest.raises(BadData, match="line 1: it is longer than 100 characters"):
         read_task(write(POSTERS, "x" * 1000))(vlm=answering()).evaluation()

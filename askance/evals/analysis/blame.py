@@ -9,7 +9,8 @@ A link *flips* an answer if replacing it makes the answer right. It is *guilty* 
 - dropping it did not remove another link that flips the answer too, since then that link is held guilty.
 
 The results are kept in the run's folder: `blame.jsonl` has one trial a line, `blame.json` the sums, by the way in which
-links were replaced.
+links were replaced. A trial has the key of what it was made from, and is made anew where that has changed. The sums
+have the mark of the run and its answers, so that a report shows no blame of another run.
 """
 
 from __future__ import annotations

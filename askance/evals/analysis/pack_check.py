@@ -1,4 +1,9 @@
-"""Checking a pack: whether its answers, scores, figures and tables follow from its own records."""
+"""Checking a pack: whether its answers, scores, figures and tables follow from its own records.
+
+What does not follow is told apart from what the readers of another version may have read differently: a run names the
+version of the readers that made it, and one that names none is held to those of today. `FILES` says of each file what
+follows from the records and what is only claimed.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Looking at a run that another process is writing: nothing is locked or written, and torn lines are waited for."""
+"""Looking at a run that another process is writing: nothing is locked or written, and torn lines are waited for.
+
+A lock of the reader could refuse the writer its start. A run is finished once its description is younger than its
+samples.
+"""
 
 from __future__ import annotations
 

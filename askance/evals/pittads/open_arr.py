@@ -7,6 +7,10 @@ belongs beside them. `within="options"` is the paper's task: the same search amo
 
 What is searched with follows from the context: the picture itself, what models say of it, or guesses of what it argues
 for (`query="guess"`).
+
+Targets are found when the samples are made. Only then is the index needed: a run keeps the form of the index, and is
+scored and made again without it. A plan makes the searches where all of them are on record, so that the calls of the
+reranker and of the judge are counted exactly.
 """
 
 from __future__ import annotations

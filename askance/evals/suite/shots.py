@@ -15,6 +15,9 @@ in one of four ways:
 Of rows that are equally near the first by id is taken; cosines count to six decimals. The nearest example is shown
 last. The fold and the embedder decide, and no model is asked. Vectors are on record, so that a replay needs no weights.
 
+Examples are chosen when the samples are made. So the line of a sample holds what was shown, and a run is read again
+without the data, the pool or the embedder. How they were chosen is in the sample's trace, which decides nothing.
+
 An example that would give the answer away is refused by name: one of the question's own group or of the fold's test
 part, one with the same picture, and a near-twin of it.
 """

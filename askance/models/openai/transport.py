@@ -8,7 +8,8 @@ client's own. The frames of aiohttp hold the headers of the request, and with th
 none has an error of aiohttp as its cause.
 
 **Replies.** The client reads the body of an error whole, and unpacks whatever it is sent. So bodies pass through here
-first: they are measured, unpacked up to the limit, and cleared of the key, which a server may repeat.
+first: they are measured, unpacked up to the limit, and cleared of the key, which a server may repeat. A connection on
+which bytes came that nobody asked for is closed: aiohttp would take them as the reply to the next request.
 """
 
 from __future__ import annotations
