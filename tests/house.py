@@ -28,6 +28,8 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         "packed_size",
         "process_lock",
         "python_file",
+        "registry",
+        "spec_grammar",
         "statistics",
         "terminal",
         "trust",

@@ -254,7 +254,7 @@ def test_cache_verifies(filled: str, askance: Command) -> None:
 
 @pytest.mark.usefixtures("filled")
 def test_cache_verifies_the_vectors_beside_the_records(askance: Command) -> None:
-    vectors = VectorFile(find_address(), {"model": "encoder"})
+    vectors = VectorFile(Path(find_address()), {"model": "encoder"})
     vectors.keep({"ab" * 32: half([1.0, 2.0])})
     sound = askance("cache", "verify")
     vectors.path.write_bytes(vectors.path.read_bytes()[:-1] + b"!")

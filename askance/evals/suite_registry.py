@@ -1,0 +1,28 @@
+"""The suites of tasks, all of them brought by entry points. To list them loads none."""
+
+from __future__ import annotations
+
+from askance.registry import Registry
+
+SUITES = Registry(group="askance.suites", what="suite")
+"""By the first part of their tasks' names: the module with the tasks."""
+
+
+def package_of(module: str) -> str:
+    """The package of a module."""
+    return module.partition(".")[0]
+
+
+def is_own_code(task: str | None) -> bool:
+    """Whether a task is code from outside this package.
+
+    Args:
+        task: name or file of a task; None asks whether any installed suite is from outside.
+
+    Raises:
+        UsageError: several packages bring its suite.
+    """
+    if task is not None and task.partition("@")[0].lower().endswith(".py"):
+        return True
+    asked = [name for name in SUITES.names() if task is None or task.startswith(f"{name}/")]
+    return any(package_of(SUITES.module(name)) != package_of(__name__) for name in asked)
