@@ -42,14 +42,11 @@ class Registry:
         """All names: those that are built in, then those that packages bring. Nothing is imported."""
         return [*self.built_in, *self._plug_ins()]
 
-    def module(self, name: str) -> str:
-        """The module that what goes by a name is in, or is. Nothing is imported.
-
-        Raises:
-            KeyError: nothing goes by this name.
-            AskanceError: several packages bring one.
-        """
-        return (self.built_in.get(name) or self._plug_in(name).value).partition(":")[0]
+    def modules(self, name: str) -> list[str]:
+        """The modules that are imported for a name: several where several packages bring it, none where none does."""
+        if name in self.built_in:
+            return [self.built_in[name].partition(":")[0]]
+        return [entry.module for entry in self._plug_ins().get(name, ())]
 
     def load(self, name: str) -> Any:
         """What goes by a name; imports its module.
@@ -60,7 +57,10 @@ class Registry:
         """
         if name in self.built_in:
             return load_object(self.built_in[name])
-        entry = self._plug_in(name)
+        entry, *others = self._plug_ins()[name]
+        if others:
+            all_ = " and ".join(f"{_package(each)!r} ({each.value})" for each in (entry, *others))
+            raise self.error(f"Several packages bring a {self.what} {name!r}: {all_}.", hint="Uninstall all but one.")
 
         def unloadable(words: str) -> AskanceError:
             return self.error(
@@ -71,13 +71,6 @@ class Registry:
 
         with boundary(unloadable, passes=()):
             return entry.load()
-
-    def _plug_in(self, name: str) -> EntryPoint:
-        first, *others = self._plug_ins()[name]
-        if others:
-            both = " and ".join(f"{_package(each)!r} ({each.value})" for each in (first, *others))
-            raise self.error(f"Several packages bring a {self.what} {name!r}: {both}.", hint="Uninstall all but one.")
-        return first
 
     def _plug_ins(self) -> Mapping[str, tuple[EntryPoint, ...]]:
         found = _plug_ins(self.group, tuple(sys.path))

@@ -39,7 +39,8 @@ def registry() -> Registry:
 def test_names_are_listed_and_nothing_is_loaded(registry: Registry) -> None:
     assert registry.names() == ["path", "broken", "fine", "lacking", "twice"]
     assert ("path" in registry, "fine" in registry, "none" in registry) == (True, True, False)
-    assert registry.module("fine") == "fine_module"
+    assert registry.modules("fine") == ["fine_module"]
+    assert (sorted(registry.modules("twice")), registry.modules("none")) == (["fine_module", "other_module"], [])
     assert not {"fine_module", "broken_module"} & {*sys.modules}
 
 
@@ -55,7 +56,7 @@ def test_what_is_built_in_looks_at_no_package(registry: Registry, monkeypatch: p
     monkeypatch.setattr("importlib.metadata.entry_points", looked_at)
     monkeypatch.setattr(sys, "path", [*sys.path])
 
-    assert ("path" in registry, registry.load("path"), registry.module("path")) == (True, Path, "pathlib")
+    assert ("path" in registry, registry.load("path"), registry.modules("path")) == (True, Path, ["pathlib"])
 
 
 WRONG = {

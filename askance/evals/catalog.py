@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from difflib import get_close_matches
 from functools import cache
@@ -17,6 +18,8 @@ from askance.python_file import load_file
 if TYPE_CHECKING:
     from askance.evals.run import Run
 
+_log = logging.getLogger("askance")
+
 PYTHON, YAML = frozenset({".py"}), frozenset({".yaml", ".yml"})
 """Suffixes of files with tasks."""
 
@@ -24,10 +27,15 @@ PYTHON, YAML = frozenset({".py"}), frozenset({".yaml", ".yml"})
 def packaged() -> dict[str, type[Task]]:
     """The tasks of all installed suites, by name; no model and no data are loaded.
 
-    Raises:
-        UsageError: a suite cannot be loaded.
+    A suite that cannot be loaded is left out, and a warning says why.
     """
-    return {name: task for suite in SUITES.names() for name, task in tasks_of_suite(suite).items()}
+    found: dict[str, type[Task]] = {}
+    for suite in SUITES.names():
+        try:
+            found |= tasks_of_suite(suite)
+        except UsageError as error:
+            _log.warning("%s", error)
+    return found
 
 
 @cache

@@ -18,11 +18,8 @@ def is_own_code(task: str | None) -> bool:
 
     Args:
         task: name or file of a task; None asks whether any installed suite is from outside.
-
-    Raises:
-        UsageError: several packages bring its suite.
     """
     if task is not None and task.partition("@")[0].lower().endswith(".py"):
         return True
-    asked = [name for name in SUITES.names() if task is None or task.startswith(f"{name}/")]
-    return any(package_of(SUITES.module(name)) != package_of(__name__) for name in asked)
+    asked = SUITES.names() if task is None else [task.partition("/")[0]]
+    return any(package_of(module) != package_of(__name__) for name in asked for module in SUITES.modules(name))

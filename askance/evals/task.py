@@ -234,7 +234,7 @@ class Task(BaseModel):
     def origin(cls) -> JsonObject:
         """The file with the class, as a path from here; empty for a task of a suite, which is found by its name."""
         suite = cls.name.partition("/")[0]
-        if suite in SUITES and package_of(SUITES.module(suite)) == package_of(cls.__module__):
+        if package_of(cls.__module__) in map(package_of, SUITES.modules(suite)):
             return {}
         file = Path(getattr(sys.modules.get(cls.__module__), "__file__", None) or "")
         return {"task": f"{Path(os.path.relpath(file)).as_posix()}@{cls.name}"} if file.is_file() else {}

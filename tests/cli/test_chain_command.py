@@ -79,7 +79,7 @@ REFUSED = {
     "kept": "The option 'models' of the chain 'kept' has a name that `askance run` needs itself.",
     "listed": "The option 'words' of the chain 'listed' can be no flag: its type is list[str].",
     "needing": "The chain 'needing' needs the option 'tone'.",
-    "failing": "The chain 'failing' of the package 'surprise' cannot be loaded from 'failing_chain:chain': ValueError: no",
+    "failing": "The chain 'failing' of the package 'surprise' cannot be loaded from 'failing_chain:chain': ValueError",
     "broken": "The chain 'broken' of the package 'surprise' cannot be loaded from 'tests.nowhere:chain'",
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -105,12 +106,15 @@ def test_what_is_wrong_with_a_suite_is_told(text: str, message: str, site: Path)
         find_task("tiny/paritee")
 
 
-def test_two_packages_cannot_bring_one_suite(site: Path) -> None:
+def test_two_packages_cannot_bring_one_suite_and_others_are_listed(
+    site: Path, askance: Command, caplog: pytest.LogCaptureFixture
+) -> None:
     for name in ("one_tiny", "other_tiny"):
         install_suite(site, name, SUITE)
+    message = r"Several packages bring a suite 'tiny': '\w+_tiny' \(\w+_tiny\) and '\w+_tiny' \(\w+_tiny\)\. Uninstall"
 
-    with pytest.raises(
-        UsageError,
-        match=r"Several packages bring a suite 'tiny': '\w+_tiny' \(\w+_tiny\) and '\w+_tiny' \(\w+_tiny\)\. Uninstall",
-    ):
-        packaged()
+    with pytest.raises(UsageError, match=message):
+        find_task("tiny/parity")
+    assert "pittads/mac" in packaged()
+    assert re.match(message, caplog.messages[0])
+    assert askance("eval", "list").code == 0
