@@ -56,7 +56,7 @@ class Registry:
             AskanceError: several packages bring one, or the package that does cannot be imported.
         """
         if name in self.built_in:
-            return load_object(self.built_in[name])
+            return import_object(self.built_in[name])
         entry, *others = self._plug_ins()[name]
         if others:
             all_ = " and ".join(f"{_package(each)!r} ({each.value})" for each in (entry, *others))
@@ -100,7 +100,7 @@ def _package(entry: EntryPoint) -> str:
     return entry.dist.name if entry.dist is not None else entry.module.partition(".")[0]
 
 
-def load_object(reference: str) -> Any:
+def import_object(reference: str) -> Any:
     """What `module:name` refers to; imports the module."""
     module, _, name = reference.partition(":")
     return getattr(import_module(module), name)

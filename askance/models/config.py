@@ -34,7 +34,7 @@ from askance.images import ImagePolicy, image_policy
 from askance.models.settings import DTYPES, OUTPUT_MODES, TOKEN_FIELDS, Azure, Local, ModelSettings, Price, Vllm
 from askance.models.spec import BACKENDS, BUILT_IN, IDENTITIES, Spec, checked_endpoint
 from askance.python_file import is_python
-from askance.registry import load_object, nearest
+from askance.registry import import_object, nearest
 from askance.replay.address import kind_of
 from askance.spec_grammar import SettingReaders, read_settings
 from askance.trust import Consent, check_owner, effects_of
@@ -459,7 +459,7 @@ def settings_from(table: Mapping[str, Any], *, where: str) -> ModelSettings:
     model = ModelId(spec.provider, spec.model, endpoint, name, table.get("api", "chat"))
     settings = changed(ModelSettings(id=model), table)
     identify = IDENTITIES.get(spec.provider)
-    return settings if identify is None else load_object(identify)(settings)
+    return settings if identify is None else import_object(identify)(settings)
 
 
 def _deployment(spec: Spec, endpoint: str | None, table: Mapping[str, Any]) -> str | None:

@@ -20,7 +20,7 @@ from askance.models.engine import Engine, default_engine
 from askance.models.model import Model
 from askance.models.settings import ModelSettings, family_of
 from askance.models.spec import BUILT_IN, DECLARED, EXAMPLES
-from askance.registry import load_object, nearest
+from askance.registry import import_object, nearest
 from askance.spec_grammar import split_settings
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def get_model(
     if isinstance(model, str):
         known = named(model, settings, config=config)
         declared = DECLARED.get(known.id.provider)
-        return Model(known, Backend.of(known), run, declared=None if declared is None else load_object(declared))
+        return Model(known, Backend.of(known), run, declared=None if declared is None else import_object(declared))
     return _wrapped(model, settings, run)
 
 
@@ -117,8 +117,8 @@ def _wrapped(model: object, changes: Mapping[str, Any], engine: Engine) -> Model
     """A model around an object of the caller's."""
     _no_address(changes)
     if is_langchain(model):
-        identity: ModelId | None = load_object(f"{_LANGCHAIN}:identity_of")(model)
-        wrapped: ChatModel = load_object(f"{_LANGCHAIN}:LangChainModel")(model)
+        identity: ModelId | None = import_object(f"{_LANGCHAIN}:identity_of")(model)
+        wrapped: ChatModel = import_object(f"{_LANGCHAIN}:LangChainModel")(model)
     elif isinstance(model, ChatModel):
         identity, wrapped = _own_identity(model), model
     else:

@@ -35,7 +35,7 @@ from askance.models.encoders.search import TextVectors, check_count
 from askance.models.encoders.towers import sentences_of
 from askance.models.encoders.vectors import half, mean_of
 from askance.models.engine import default_engine
-from askance.registry import load_object
+from askance.registry import import_object
 from askance.replay import DAMAGED_HINT
 from askance.retrieval.entries import digest_of, entry_id
 from askance.retrieval.index import Index
@@ -162,7 +162,7 @@ def retriever(
         )
     if not hasattr(source, "search") and hasattr(source, "aretrieve"):
         return RecordedRetriever(
-            load_object("askance.retrieval.llama:LlamaRetriever")(source), identity=identity, k=k, engine=run
+            import_object("askance.retrieval.llama:LlamaRetriever")(source), identity=identity, k=k, engine=run
         )
     if not isinstance(source, Retriever):
         raise UsageError(

@@ -110,10 +110,10 @@ def test_what_goes_wrong_with_its_store_says_no_password(package: Path) -> None:
 
 
 def test_a_store_that_is_none_is_refused(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(f"{OWN}.open_lines", lambda rest, *, read_only: [rest, read_only])
+    monkeypatch.setattr(f"{OWN}.open_lines", dict)
 
-    with pytest.raises(StoreError, match=r"cannot be opened: a list is no `Records`\. Mend"):
-        open_records("lines:a.jsonl")
+    with pytest.raises(StoreError, match=r"cannot be opened: a dict is no `Records`\. Mend"):
+        open_records("lines:")
 
 
 def engine() -> Engine:
