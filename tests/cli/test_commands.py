@@ -73,7 +73,9 @@ def test_an_address_of_an_unknown_kind_is_refused_and_its_password_not_shown(ask
     done = askance("cache", "stats", "--store", "postgres://me:secret@db/askance")
 
     assert (done.code, done.out) == (3, "")
-    assert done.err.startswith("askance: Records cannot be kept at an address of the kind 'postgres': the only kind")
+    assert done.err.startswith(
+        "askance: Records cannot be kept at an address of the kind 'postgres': no installed package"
+    )
     assert "secret" not in done.err
 
 
