@@ -26,6 +26,8 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         "errors",
         "process_lock",
         "python_file",
+        "registry",
+        "spec_grammar",
         "statistics",
         "terminal",
         "trust",

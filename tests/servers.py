@@ -157,7 +157,7 @@ class FakeEndpoint:
             for task in self._serving:
                 task.cancel()
             await asyncio.gather(*others, return_exceptions=True)
-        writers, self._writers = self._writers, set()
+        writers, self._writers = self._writers, set[asyncio.StreamWriter]()
         for writer in writers:
             writer.close()
         await asyncio.gather(*(writer.wait_closed() for writer in writers), return_exceptions=True)
