@@ -293,10 +293,15 @@ def _contradicts(reply: PlainReply, later: _Declaration, value: Value) -> bool:
 
 def _taken_back(reply: PlainReply, begin: int, end: int) -> bool:
     """Whether words of a part of a reply, but for the texts of options, take back what stands before it."""
+    reconsidered = any_word("reconsider").search(reply.without_names, begin, end) is not None
+    return reconsidered or _begins_clause(reply, "revise", begin=begin, end=end)
+
+
+def _begins_clause(reply: PlainReply, kind: str, *, begin: int, end: int) -> bool:
+    """Whether a clause of a part of a reply, but for the texts of options, begins with a word of a list."""
     said = reply.without_names
-    if any_word("reconsider").search(said, begin, end) or any_word("revise").match(said, begin, end):
-        return True
-    return any(any_word("revise").match(said, clause.end(), end) for clause in _CLAUSE.finditer(said, begin, end))
+    starts = (begin, *(clause.end() for clause in _CLAUSE.finditer(said, begin, end)))
+    return any(any_word(kind).match(said, start, end) for start in starts)
 
 
 # ---- The rung of whole replies
@@ -324,6 +329,8 @@ def _whole(reply: PlainReply, *, single: bool) -> Value | None:
         return value
     apart = text.count("\n", value.end, rest) > 1
     if not (apart or value.is_named) or any_word("either").match(text, rest):
+        return None
+    if _begins_clause(reply, "offers", begin=rest, end=len(text)):  # "Yes, I can help you with that!" answers nothing
         return None
     doubted = reply.places_named(rest, len(text)) - {item.place for item in value.items}
     return None if doubted or _taken_back(reply, rest, len(text)) else value
@@ -365,7 +372,8 @@ def chosen_places(value: Value, alternatives: Alternatives, otherwise: int | Non
         raise Unreadable("every option is denied; choose at least one")
     described = alternatives.numbered or otherwise is not None or all(item.form == "both" for item in items)
     described = described and all(item.said is None for item in items)
-    if described and count > 2 and len(kept) >= count - (not alternatives.numbered):
+    recited = len(kept) > 3 and [*kept] == [*range(1, len(kept) + 1)] and all(item.form != "label" for item in items)
+    if described and (recited or (count > 2 and len(kept) >= count - (not alternatives.numbered))):
         raise Unreadable("the options are repeated, and none is chosen")
     return kept
 

@@ -107,6 +107,7 @@ _LINE = re.compile(r"[^\n]*")
 SENTENCE = re.compile(r"(?:[^.!?\n]|[.!?](?=\w))*")
 _FULL_STOP = re.compile(r"[.!。]")
 _JOINT = re.compile(r"[,;][ \t]+")
+_LEADING_STOP = re.compile(r"\.[ \t]+")
 _LEADING = re.compile(r"(?:the|letter)\b")
 _WORD_BEFORE = re.compile(r"([^\W_]+)[ ]$")
 _NEXT_WORD = re.compile(r"[ ]([^\W\d_]+)")
@@ -182,7 +183,8 @@ class PlainReply:
             closed = self.closed(last)
             if closed is None:
                 reason = None if items else self.reason(last)
-                if reason is not None and not self._adds(more, last, reason):
+                only_counts = apart and not self.alternatives.ranked and self._counts(more[-1].place, last)
+                if reason is not None and not only_counts and not self._adds(more, last, reason):
                     return Value(tuple(more), reason)
                 break
             items += more
@@ -192,6 +194,12 @@ class PlainReply:
                 break
             at = gap.end()
         return Value(tuple(items), end) if items else None
+
+    def _counts(self, place: int, end: int) -> bool:
+        """Whether a number that ends at a place only counts the lines of a list, as in "1. Option 4: …"."""
+        begin = end_of(_LEADING_STOP, self.text, end)
+        named = self.label(self._noun(begin)) if self._noun(begin) > begin else None
+        return begin > end and ((named is not None and named[0] != place) or bool(_COUNT.search(self.text, begin)))
 
     def items(self, at: int, *, ranked: bool = False) -> tuple[list[ValueItem], int]:
         """The items that stand one after another, and where the last one ends."""
