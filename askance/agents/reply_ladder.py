@@ -111,10 +111,11 @@ _Weight = Literal["final", "named", "said"]
 _PRAISE = frozenset(["praise", "comparative"])
 _START = re.compile(
     rf"(?={DECLARED})|(?:^|\n|,[ ](?:(?:but|so|thus|hence|therefore)[ ])?"
-    r"|(?<!e\.g)(?<!i\.e)[.!?…][\"')\]]*[ \t]+|[。?])\s*"
+    r"|(?<!e\.g)(?<!i\.e)[.!?…][\"')\]]*[ \t]+|\?)\s*"
 )
 _DECORATION = re.compile(rf"[^\w\n{DECLARED}]*")
 _GAP = re.compile(rf"[ \t\"',()\[\]{{}}]{{0,12}}(?P<mark>(?:[:=→>{DECLARED}]|-(?=[ >]))[ \t\"'>]{{0,6}}){{0,6}}")
+_CLOSING = re.compile(CLOSE)
 _COMPARED = re.compile(r":\s*[<>]=?\s*$|[<>]=\s*$")
 _NUMBER_ALONE = re.compile(r"\d+[.)]\s*")
 _LONGEST_HEAD = 40
@@ -213,14 +214,13 @@ def _below(reply: PlainReply, start: int, at: int, *, weight: _Weight, marked: b
 
 
 def _spoken(reply: PlainReply, start: int) -> _Declaration | None:
-    """A sentence with one option as its subject that says it is best, and names no other."""
+    """A sentence with options as its subject that says they are best, and names no other."""
     text, begin = reply.text, end_of(_DECORATION, reply.text, start)
-    found = reply.item(begin, ranked=False)
-    if found is None or len(found[0]) > 1:
+    items, after = reply.items(begin)
+    if not items or any(item.said is False for item in items):
         return None
-    (item,), after = found
     kinds: set[str] = set()
-    at = end_of(SPACES, text, after)
+    at = end_of(_CLOSING, text, after)
     while (word := any_word(*HEAD_KINDS).match(text, at)) and kinds.isdisjoint(_PRAISE):
         if not kinds and not kinds_of(word[0]).isdisjoint(_PRAISE) and reply.label(begin):
             return None  # "A better caption would be funnier."
@@ -231,7 +231,8 @@ def _spoken(reply: PlainReply, start: int) -> _Declaration | None:
         return None
     if "comparative" in kinds and reply.closed(at) is None and reply.reason(at) is None:
         return None  # "Option 3 is better in some ways."
-    return None if reply.places_named(at, end) - {item.place} else _Declaration(start, end, Value((item,), end), "said")
+    value = Value(tuple(items), end)
+    return None if reply.places_named(at, end) - value.places else _Declaration(start, end, value, "said")
 
 
 # ---- The rung of declared answers: weighing them

@@ -38,7 +38,7 @@ _RULE = re.compile(r"^[ \t]*[-=_~]{3,}[ \t]*$", re.MULTILINE)
 
 def _plain(text: str) -> str:
     """A reply as plain text: no thinking, no decoration, one sign for each box."""
-    said = _END_OF_BOX.sub("\n", _BOX.sub(DECLARED, final_text(text.replace(DECLARED, ""))))
+    said = _END_OF_BOX.sub("\n", _BOX.sub(DECLARED, final_text(text.replace(DECLARED, "").replace("。", "。 "))))
     said = _CHECKED.sub(lambda box: "❌ " if box[1] == " " else "✅ ", said)
     said = _RULE.sub("", _ROW.sub(_cells, plain_text(_TAGGED.sub(r"(\1)", said))))
     kept = any_word("yes_signs", "no_signs", "ranks")
