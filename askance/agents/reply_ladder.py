@@ -169,7 +169,8 @@ def _declaration(reply: PlainReply, start: int, *, single: bool) -> _Declaration
         if reply.label(at) and _head_word(reply, at) is None:
             break  # an option and something else
     if weight is None:
-        return _spoken(reply, start) or _spoken(reply, at)
+        several = "option" in kinds  # "3 and 4 are matching colours"
+        return _spoken(reply, start, several=several) or _spoken(reply, at, several=several)
     if marked and weight != "said":
         return _Declaration(start, at, None, weight)
     return _Declaration(start, end_of(SENTENCE, reply.text, at), None, "said")
@@ -213,11 +214,11 @@ def _below(reply: PlainReply, start: int, at: int, *, weight: _Weight, marked: b
     return _Declaration(start, below, None, weight) if breaks_off or (marked and at == len(reply.text)) else None
 
 
-def _spoken(reply: PlainReply, start: int) -> _Declaration | None:
+def _spoken(reply: PlainReply, start: int, *, several: bool) -> _Declaration | None:
     """A sentence with options as its subject that says they are best, and names no other."""
     text, begin = reply.text, end_of(_DECORATION, reply.text, start)
     items, after = reply.items(begin)
-    if not items or any(item.said is False for item in items):
+    if not items or (len(items) > 1 and not several) or any(item.said is False for item in items):
         return None
     kinds: set[str] = set()
     at = end_of(_CLOSING, text, after)
@@ -331,7 +332,8 @@ def _whole(reply: PlainReply, *, single: bool) -> Value | None:
     apart = text.count("\n", value.end, rest) > 1
     if not (apart or value.is_named) or any_word("either").match(text, rest):
         return None
-    if _begins_clause(reply, "offers", begin=rest, end=len(text)):  # "Yes, I can help you with that!" answers nothing
+    courteous = not apart or any_word("yes", "no").match(text, at)  # "Yes, I can help you with that!" answers nothing
+    if courteous and _begins_clause(reply, "offers", begin=rest, end=len(text)):
         return None
     doubted = reply.places_named(rest, len(text)) - {item.place for item in value.items}
     return None if doubted or _taken_back(reply, rest, len(text)) else value
