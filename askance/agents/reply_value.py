@@ -185,7 +185,7 @@ class PlainReply:
                 reason = None if items else self.reason(last)
                 only_counts = apart and not self.alternatives.ranked and self._counts(more[-1].place, last)
                 if reason is not None and not only_counts and not self._adds(more, last, reason):
-                    return Value(tuple(more), reason)
+                    return None if apart and self._goes_on(more, reason) else Value(tuple(more), reason)
                 break
             items += more
             end = closed
@@ -200,6 +200,13 @@ class PlainReply:
         begin = end_of(_LEADING_STOP, self.text, end)
         named = self.label(self._noun(begin)) if self._noun(begin) > begin else None
         return begin > end and ((named is not None and named[0] != place) or bool(_COUNT.search(self.text, begin)))
+
+    def _goes_on(self, items: Sequence[ValueItem], reason: int) -> bool:
+        """Whether a list with a reason on each line goes on: the next line names another option in the same way."""
+        gap = NEXT_LINE.match(self.text, end_of(_LINE, self.text, reason))
+        more, end = self.items(gap.end()) if gap else ([], 0)
+        same = bool(more) and more[0].form == items[0].form and more[0].place != items[0].place
+        return same and self.reason(end) is not None
 
     def items(self, at: int, *, ranked: bool = False) -> tuple[list[ValueItem], int]:
         """The items that stand one after another, and where the last one ends."""
