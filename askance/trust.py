@@ -166,7 +166,7 @@ class Consent(NamedTuple):
 
 
 def effects_of(
-    place: str, table: Mapping[str, Any], *, provider: str, model: str, endpoint: str | None
+    place: str, table: Mapping[str, Any], *, provider: str, model: str, endpoint: str | None, built_in: bool = True
 ) -> tuple[Effect, ...]:
     """The effects of the validated settings `table` of a model that need consent.
 
@@ -176,9 +176,12 @@ def effects_of(
         provider: that its spec names.
         model: that its spec names.
         endpoint: address that it is reached at; None is the provider's own.
+        built_in: whether askance itself brings the backend of the provider.
     """
     found = [*_code_effects(table, model=model)]
-    if provider in {"langchain", "openai"} or endpoint is not None:
+    if not built_in:
+        found.append(Effect("spec", (provider, model), f"ask {model!r} by the backend {provider!r} of another package"))
+    if provider in {"langchain", "openai"} or endpoint is not None or not built_in:
         found += _secret_effects(table, provider=provider, model=model, endpoint=endpoint)
     return tuple(Effect(f"{place}.{effect.setting}", effect.value, effect.words) for effect in found)
 
@@ -204,11 +207,12 @@ def _code_effects(table: Mapping[str, Any], *, model: str) -> Iterator[Effect]:
 
 def _secret_effects(table: Mapping[str, Any], *, provider: str, model: str, endpoint: str | None) -> Iterator[Effect]:
     """Effects of settings that send the value of an environment variable somewhere."""
-    to = endpoint or (f"LangChain's {model.partition(':')[0]!r}" if provider == "langchain" else "OpenAI")
+    named = {"langchain": f"LangChain's {model.partition(':')[0]!r}", "openai": "OpenAI"}
+    to = endpoint or named.get(provider, f"the backend {provider!r}")
     variable = table.get("key_variable") or ("AZURE_OPENAI_API_KEY" if "azure" in table else None)
-    named = "key_variable" if "key_variable" in table else "azure"
+    setting = "key_variable" if "key_variable" in table else "azure"
     if variable is not None and not _is_providers_own(variable, provider=provider, model=model, endpoint=endpoint):
-        yield Effect(named, (variable, to), f"send what {variable} holds to {to}")
+        yield Effect(setting, (variable, to), f"send what {variable} holds to {to}")
     elif endpoint is not None and variable is None and provider == "openai" and _exposes_openai_key(endpoint):
         yield Effect("spec", ("OPENAI_API_KEY", to), f"send what OPENAI_API_KEY holds to {to}")
     for header, value in table.get("headers", {}).items():

@@ -26,6 +26,8 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         "errors",
         "process_lock",
         "python_file",
+        "registry",
+        "spec_grammar",
         "statistics",
         "terminal",
         "trust",
@@ -81,6 +83,7 @@ VENDORS: dict[str, tuple[str, ...]] = {
     "llguidance": ("askance.models.local.sampler",),
     "mlflow": ("askance.evals.exports.mlflow_store",),
     "numpy": (
+        "askance.evals.matrix",
         "askance.evals.metric",
         "askance.evals.suite.shots",
         "askance.models.encoders.search",

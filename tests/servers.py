@@ -100,6 +100,7 @@ class FakeEndpoint:
         self._loop = asyncio.new_event_loop()
         self._arrived = threading.Condition()
         self._serving: set[asyncio.Task[None]] = set()
+        self._writers = set[asyncio.StreamWriter]()
         self._thread = threading.Thread(target=self._loop.run_forever, name="fake-endpoint", daemon=True)
 
     @property
@@ -156,12 +157,18 @@ class FakeEndpoint:
             for task in self._serving:
                 task.cancel()
             await asyncio.gather(*others, return_exceptions=True)
+        writers, self._writers = self._writers, set[asyncio.StreamWriter]()
+        for writer in writers:
+            writer.close()
+        await asyncio.gather(*(writer.wait_closed() for writer in writers), return_exceptions=True)
 
     def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         def ended(task: asyncio.Task[None]) -> None:
             self._serving.discard(task)
+            self._writers.discard(writer)
             writer.close()
 
+        self._writers.add(writer)
         task = self._loop.create_task(self._serve(reader, writer))
         self._serving.add(task)
         task.add_done_callback(ended)

@@ -111,10 +111,11 @@ _Weight = Literal["final", "named", "said"]
 _PRAISE = frozenset(["praise", "comparative"])
 _START = re.compile(
     rf"(?={DECLARED})|(?:^|\n|,[ ](?:(?:but|so|thus|hence|therefore)[ ])?"
-    r"|(?<!e\.g)(?<!i\.e)[.!?…][\"')\]]*[ \t]+|[。?])\s*"
+    r"|(?<!e\.g)(?<!i\.e)[.!?…][\"')\]]*[ \t]+|\?)\s*"
 )
 _DECORATION = re.compile(rf"[^\w\n{DECLARED}]*")
 _GAP = re.compile(rf"[ \t\"',()\[\]{{}}]{{0,12}}(?P<mark>(?:[:=→>{DECLARED}]|-(?=[ >]))[ \t\"'>]{{0,6}}){{0,6}}")
+_CLOSING = re.compile(CLOSE)
 _COMPARED = re.compile(r":\s*[<>]=?\s*$|[<>]=\s*$")
 _NUMBER_ALONE = re.compile(r"\d+[.)]\s*")
 _LONGEST_HEAD = 40
@@ -168,7 +169,8 @@ def _declaration(reply: PlainReply, start: int, *, single: bool) -> _Declaration
         if reply.label(at) and _head_word(reply, at) is None:
             break  # an option and something else
     if weight is None:
-        return _spoken(reply, start) or _spoken(reply, at)
+        several = "option" in kinds  # "3 and 4 are matching colours"
+        return _spoken(reply, start, several=several) or _spoken(reply, at, several=several)
     if marked and weight != "said":
         return _Declaration(start, at, None, weight)
     return _Declaration(start, end_of(SENTENCE, reply.text, at), None, "said")
@@ -212,15 +214,14 @@ def _below(reply: PlainReply, start: int, at: int, *, weight: _Weight, marked: b
     return _Declaration(start, below, None, weight) if breaks_off or (marked and at == len(reply.text)) else None
 
 
-def _spoken(reply: PlainReply, start: int) -> _Declaration | None:
-    """A sentence with one option as its subject that says it is best, and names no other."""
+def _spoken(reply: PlainReply, start: int, *, several: bool) -> _Declaration | None:
+    """A sentence with options as its subject that says they are best, and names no other."""
     text, begin = reply.text, end_of(_DECORATION, reply.text, start)
-    found = reply.item(begin, ranked=False)
-    if found is None or len(found[0]) > 1:
+    items, after = reply.items(begin)
+    if not items or (len(items) > 1 and not several) or any(item.said is False for item in items):
         return None
-    (item,), after = found
     kinds: set[str] = set()
-    at = end_of(SPACES, text, after)
+    at = end_of(_CLOSING, text, after)
     while (word := any_word(*HEAD_KINDS).match(text, at)) and kinds.isdisjoint(_PRAISE):
         if not kinds and not kinds_of(word[0]).isdisjoint(_PRAISE) and reply.label(begin):
             return None  # "A better caption would be funnier."
@@ -231,7 +232,8 @@ def _spoken(reply: PlainReply, start: int) -> _Declaration | None:
         return None
     if "comparative" in kinds and reply.closed(at) is None and reply.reason(at) is None:
         return None  # "Option 3 is better in some ways."
-    return None if reply.places_named(at, end) - {item.place} else _Declaration(start, end, Value((item,), end), "said")
+    value = Value(tuple(items), end)
+    return None if reply.places_named(at, end) - value.places else _Declaration(start, end, value, "said")
 
 
 # ---- The rung of declared answers: weighing them
@@ -293,10 +295,15 @@ def _contradicts(reply: PlainReply, later: _Declaration, value: Value) -> bool:
 
 def _taken_back(reply: PlainReply, begin: int, end: int) -> bool:
     """Whether words of a part of a reply, but for the texts of options, take back what stands before it."""
+    reconsidered = any_word("reconsider").search(reply.without_names, begin, end) is not None
+    return reconsidered or _begins_clause(reply, "revise", begin=begin, end=end)
+
+
+def _begins_clause(reply: PlainReply, kind: str, *, begin: int, end: int) -> bool:
+    """Whether a clause of a part of a reply, but for the texts of options, begins with a word of a list."""
     said = reply.without_names
-    if any_word("reconsider").search(said, begin, end) or any_word("revise").match(said, begin, end):
-        return True
-    return any(any_word("revise").match(said, clause.end(), end) for clause in _CLAUSE.finditer(said, begin, end))
+    starts = (begin, *(clause.end() for clause in _CLAUSE.finditer(said, begin, end)))
+    return any(any_word(kind).match(said, start, end) for start in starts)
 
 
 # ---- The rung of whole replies
@@ -324,6 +331,9 @@ def _whole(reply: PlainReply, *, single: bool) -> Value | None:
         return value
     apart = text.count("\n", value.end, rest) > 1
     if not (apart or value.is_named) or any_word("either").match(text, rest):
+        return None
+    courteous = not apart or any_word("yes", "no").match(text, at)  # "Yes, I can help you with that!" answers nothing
+    if courteous and _begins_clause(reply, "offers", begin=rest, end=len(text)):
         return None
     doubted = reply.places_named(rest, len(text)) - {item.place for item in value.items}
     return None if doubted or _taken_back(reply, rest, len(text)) else value
@@ -365,7 +375,8 @@ def chosen_places(value: Value, alternatives: Alternatives, otherwise: int | Non
         raise Unreadable("every option is denied; choose at least one")
     described = alternatives.numbered or otherwise is not None or all(item.form == "both" for item in items)
     described = described and all(item.said is None for item in items)
-    if described and count > 2 and len(kept) >= count - (not alternatives.numbered):
+    recited = len(kept) > 3 and [*kept] == [*range(1, len(kept) + 1)] and all(item.form != "label" for item in items)
+    if described and (recited or (count > 2 and len(kept) >= count - (not alternatives.numbered))):
         raise Unreadable("the options are repeated, and none is chosen")
     return kept
 

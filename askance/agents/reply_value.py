@@ -38,7 +38,7 @@ _RULE = re.compile(r"^[ \t]*[-=_~]{3,}[ \t]*$", re.MULTILINE)
 
 def _plain(text: str) -> str:
     """A reply as plain text: no thinking, no decoration, one sign for each box."""
-    said = _END_OF_BOX.sub("\n", _BOX.sub(DECLARED, final_text(text.replace(DECLARED, ""))))
+    said = _END_OF_BOX.sub("\n", _BOX.sub(DECLARED, final_text(text.replace(DECLARED, "").replace("。", "。 "))))
     said = _CHECKED.sub(lambda box: "❌ " if box[1] == " " else "✅ ", said)
     said = _RULE.sub("", _ROW.sub(_cells, plain_text(_TAGGED.sub(r"(\1)", said))))
     kept = any_word("yes_signs", "no_signs", "ranks")
@@ -97,16 +97,17 @@ _REMARK = re.compile(r"[\"']*[ \t]*\(([^()\n\d]{1,80})\)")
 _SEPARATOR = re.compile(r"[\"')\]}$»]*(?:[ \t.]*(?:[,;&+|>→]|=>|->)+[ \t]*\n?)?[ \t]*")
 _SIGN = re.compile(r"[,;&+|>→]")
 _RANGE = re.compile(r"-(?=\d)")
-_LINE_END = re.compile(rf"{CLOSE}(?:[.。]|!+)?{CLOSE}(?=\n|$)")
-_SENTENCE_END = re.compile(rf"{CLOSE}[.!;。]+{CLOSE}(?<=[ \t。])|{CLOSE}[ \t]-+[ \t]+(?=[^\W\d_])")
+_LINE_END = re.compile(rf"{CLOSE}(?:\.|!+)?{CLOSE}(?=\n|$)")
+_SENTENCE_END = re.compile(rf"{CLOSE}[.!;]+{CLOSE}(?<=[ \t])|{CLOSE}[ \t]-+[ \t]+(?=[^\W\d_])")
 _REASON = re.compile(rf"{CLOSE}[,;|]?[ \t]*\(?")
 NEXT_LINE = re.compile(r"[ \t]*\n\s*")
 SPACES = re.compile(r"[ \t]*")
 BLANKS = re.compile(r"\s*")
 _LINE = re.compile(r"[^\n]*")
 SENTENCE = re.compile(r"(?:[^.!?\n]|[.!?](?=\w))*")
-_FULL_STOP = re.compile(r"[.!。]")
+_FULL_STOP = re.compile(r"[.!]")
 _JOINT = re.compile(r"[,;][ \t]+")
+_LEADING_STOP = re.compile(r"\.[ \t]+")
 _LEADING = re.compile(r"(?:the|letter)\b")
 _WORD_BEFORE = re.compile(r"([^\W_]+)[ ]$")
 _NEXT_WORD = re.compile(r"[ ]([^\W\d_]+)")
@@ -182,7 +183,8 @@ class PlainReply:
             closed = self.closed(last)
             if closed is None:
                 reason = None if items else self.reason(last)
-                if reason is not None and not self._adds(more, last, reason):
+                only_counts = apart and not self.alternatives.ranked and self._counts(more[-1].place, last)
+                if reason is not None and not only_counts and not self._adds(more, last, reason):
                     return Value(tuple(more), reason)
                 break
             items += more
@@ -192,6 +194,12 @@ class PlainReply:
                 break
             at = gap.end()
         return Value(tuple(items), end) if items else None
+
+    def _counts(self, place: int, end: int) -> bool:
+        """Whether a number that ends at a place only counts the lines of a list, as in "1. Option 4: …"."""
+        begin = end_of(_LEADING_STOP, self.text, end)
+        named = self.label(self._noun(begin)) if self._noun(begin) > begin else None
+        return begin > end and ((named is not None and named[0] != place) or bool(_COUNT.search(self.text, begin)))
 
     def items(self, at: int, *, ranked: bool = False) -> tuple[list[ValueItem], int]:
         """The items that stand one after another, and where the last one ends."""

@@ -21,11 +21,12 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from askance.errors import UsageError, boundary
+from askance.errors import UsageError
+from askance.registry import Registry
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -36,20 +37,21 @@ if TYPE_CHECKING:
     from askance.models import ModelLike
     from askance.prompts import PromptLibrary
 
-GROUP = "askance.chains"
-"""Group of the entry points by which installed packages bring chains of their own."""
-
-CHAINS: Mapping[str, str] = {
-    "verbalize": "askance.chains.catalog:verbalize",
-    "atypicality": "askance.chains.catalog:atypicality",
-    "action-reason": "askance.chains.catalog:action_reason",
-    "end-to-end": "askance.chains.catalog:end_to_end",
-    "explain": "askance.chains.catalog:explain",
-    "identify": "askance.chains.catalog:identify",
-    "ask": "askance.chains.catalog:ask",
-    "brainstorm": "askance.chains.cartoon:brainstorm",
-}
-"""The chains that ship, by name, each with the module and the function that makes it."""
+CHAINS = Registry(
+    group="askance.chains",
+    what="chain",
+    built_in={
+        "verbalize": "askance.chains.catalog:verbalize",
+        "atypicality": "askance.chains.catalog:atypicality",
+        "action-reason": "askance.chains.catalog:action_reason",
+        "end-to-end": "askance.chains.catalog:end_to_end",
+        "explain": "askance.chains.catalog:explain",
+        "identify": "askance.chains.catalog:identify",
+        "ask": "askance.chains.catalog:ask",
+        "brainstorm": "askance.chains.cartoon:brainstorm",
+    },
+)
+"""By name, the function that makes the chain."""
 
 CHOOSING = frozenset({"action-reason", "end-to-end"})
 """Those of them that choose among the options of each picture."""
@@ -79,7 +81,7 @@ class NamedChain:
     @property
     def may_choose(self) -> bool:
         """Whether it may choose among the options of each picture; of a package's chain its name does not say it."""
-        return self.name in CHOOSING or self.name not in CHAINS
+        return self.name in CHOOSING or self.name not in CHAINS.built_in
 
     @property
     def option_names(self) -> list[str]:
@@ -172,30 +174,10 @@ def choices_of(option: FieldInfo) -> Sequence[str]:
     return choices if listed == types and all(isinstance(choice, str) for choice in choices) else ()
 
 
-def chain_names() -> list[str]:
-    """The names of all chains: those that ship, then those that installed packages bring."""
-    from importlib.metadata import entry_points
-
-    return [*CHAINS, *sorted({entry.name for entry in entry_points(group=GROUP)} - {*CHAINS})]
-
-
 def find_chain(name: str) -> NamedChain | None:
     """The chain of a name; None where there is none.
 
     Raises:
         UsageError: it cannot be loaded.
     """
-    from importlib.metadata import EntryPoint, entry_points  # not needed to list the chains that ship
-
-    installed = [EntryPoint(name, CHAINS[name], GROUP)] if name in CHAINS else entry_points(group=GROUP, name=name)
-    for found in installed:
-        with boundary(partial(_unloadable, name, found.value), passes=()):
-            return NamedChain(name=name, make=found.load())
-    return None
-
-
-def _unloadable(name: str, place: str, words: str) -> UsageError:
-    return UsageError(
-        f"The chain {name!r} cannot be loaded from {place!r}: {words}.",
-        hint="Mend the package that brings it, or take it out.",
-    )
+    return NamedChain(name=name, make=CHAINS.load(name)) if name in CHAINS else None

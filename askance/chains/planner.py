@@ -27,7 +27,8 @@ from askance.images import Image
 from askance.models import Capabilities, Price, use_draw
 from askance.models.call_scope import Pending, on_miss
 from askance.models.capabilities import endpoint_key
-from askance.models.encoders import embedder, scorer
+from askance.models.encoders.embedder import EMBEDDERS
+from askance.models.encoders.scorer import SCORERS
 from askance.models.token_estimate import (
     NOTHING,
     UNSEEN_ANSWER,
@@ -650,7 +651,7 @@ class CallCounter:
         return Range.around(text_tokens(round(known + self.typical_bytes)).expected)
 
 
-_LOCAL_PROVIDERS = frozenset({"index", "scripted", *embedder.PROVIDERS, *scorer.PROVIDERS})
+_LOCAL_PROVIDERS = frozenset({"index", "scripted", *EMBEDDERS.built_in, *SCORERS.built_in})
 """Providers whose scores, vectors and searches are computed on this machine, at no price."""
 
 

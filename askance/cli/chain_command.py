@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from askance.chains.named_chain import CHAINS, ChosenChain, NamedChain, chain_names, choices_of, find_chain, types_of
+from askance.chains.named_chain import CHAINS, ChosenChain, NamedChain, choices_of, find_chain, types_of
 from askance.cli.process import Process
 from askance.errors import UsageError
 
@@ -124,8 +124,8 @@ class ChainCommand(TyperCommand):
 
     def _flags_by_chain(self, ctx: Any) -> Iterator[tuple[str, list[str]]]:
         """The chains that can be loaded, each with the flags of its options."""
-        names = chain_names()
-        if {*names} == {*CHAINS}:
+        names = CHAINS.names()
+        if {*names} == {*CHAINS.built_in}:
             Process.of(ctx).without_langchain()
         for name in names:
             with suppress(UsageError):
@@ -153,9 +153,8 @@ class ChainCommand(TyperCommand):
 
 def _first_chain(words: list[str], process: Process) -> NamedChain | None:
     """The chain that is named first."""
-    names = CHAINS if words and words[0] in CHAINS else chain_names()
-    name = next((word for word in words if word in names), None)
-    if name in CHAINS:  # a chain of somebody's own may be made of LangChain's runnables
+    name = next((word for word in words if word in CHAINS), None)
+    if name in CHAINS.built_in:  # a chain of somebody's own may be made of LangChain's runnables
         process.without_langchain()
     return None if name is None else find_chain(name)
 
@@ -163,7 +162,7 @@ def _first_chain(words: list[str], process: Process) -> NamedChain | None:
 def _no_chain(name: str) -> UsageError:
     return UsageError(
         f"There is no chain {name!r}.",
-        hint=f"Choose one of {', '.join(chain_names())}, or install the package that brings the chain.",
+        hint=f"Choose one of {', '.join(CHAINS.names())}, or install the package that brings the chain.",
     )
 
 

@@ -64,7 +64,7 @@ class TableFormat(StrEnum):
 
 def _leave_langchain_out(context: typer.Context, task: str | None) -> None:
     """Loads no LangChain, unless the task is somebody's own code, which may compose with it."""
-    from askance.evals.registry import is_own_code
+    from askance.evals.suite_registry import is_own_code
 
     if not is_own_code(task):
         Process.of(context).without_langchain()

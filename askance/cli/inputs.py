@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import glob
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass, field
@@ -89,7 +89,7 @@ class PictureFinder:
     sample: int | None = None
     """Only so many, drawn with `seed`."""
     seed: int = 0
-    folder: PictureFolder
+    folder: Callable[[], PictureFolder]
     fetch: Fetch = "missing"
     quiet: bool = False
     """Whether nothing is said of how far the fetching is."""
@@ -217,14 +217,14 @@ class PictureFinder:
         if isinstance(found.source, Path):
             return found.source, found.options
         if isinstance(found.source, bytes):
-            return NamedPicture(found.name, self.folder.of_bytes(found.source)), found.options
+            return NamedPicture(found.name, self.folder().of_bytes(found.source)), found.options
         return threads.submit(self._fetched, found.source), found.options
 
     def _fetched(self, url: str) -> PictureKey:
         from askance.evals.picture_run import NamedPicture
 
         try:
-            return NamedPicture(url, self.folder.of_address(url, fetch=self.fetch))
+            return NamedPicture(url, self.folder().of_address(url, fetch=self.fetch))
         except BadImage as error:
             return NamedPicture(url, None, trouble=error)
 

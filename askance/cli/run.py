@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from askance.chains.named_chain import CHAINS, CHOOSING, chain_names
+from askance.chains.named_chain import CHAINS, CHOOSING
 from askance.cli.chain_command import chosen_chain
 from askance.cli.options import AllowFolder, Batch, Calls, Extract, Llm, PromptCalls, Vlm, spelled_out
 from askance.cli.process import INTERRUPTED, OK, SOME, Process, complain
@@ -45,8 +45,9 @@ class RunOptions:
     chain: Annotated[
         str,
         typer.Argument(
-            help=f"What to find out of each image: {', '.join(CHAINS)}, or a chain that an installed package brings.",
-            autocompletion=chain_names,
+            help=f"What to find out of each image: {', '.join(CHAINS.built_in)}, or a chain that an installed package "
+            "brings.",
+            autocompletion=CHAINS.names,
         ),
     ]
     images: Annotated[
@@ -136,7 +137,7 @@ def _check(asked: RunOptions, chosen: ChosenChain, calls: Calls) -> None:
     if asked.options is not None and not chosen.named.may_choose:
         raise UsageError(
             f"`askance run {asked.chain}` takes no --options.",
-            hint=f"Leave it out, or run {' or '.join(f'`{name}`' for name in CHAINS if name in CHOOSING)}.",
+            hint=f"Leave it out, or run {' or '.join(f'`{name}`' for name in CHAINS.built_in if name in CHOOSING)}.",
         )
     if asked.chain in CHOOSING and asked.options is None and not asked.options_of_table:
         raise UsageError(
@@ -293,6 +294,7 @@ def _finder(asked: RunOptions, calls: Calls, work: Workspace) -> PictureFinder:
     from askance.images.folder import PICTURES, PictureFolder
 
     modes: Mapping[str, Fetch] = {"replay": "never", "live": "always", "refresh": "always"}
+    records = work.records
     return PictureFinder(
         named=asked.named,
         columns=columns_named(asked.column or ()),
@@ -300,7 +302,7 @@ def _finder(asked: RunOptions, calls: Calls, work: Workspace) -> PictureFinder:
         limit=asked.limit,
         sample=asked.sample,
         seed=asked.sample_seed or 0,
-        folder=PictureFolder(work.records.beside(PICTURES)),
+        folder=lambda: PictureFolder(records.beside(PICTURES)),
         fetch=modes.get(calls.record_mode, "missing"),
         quiet=asked.quiet,
     )

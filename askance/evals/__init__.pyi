@@ -6,11 +6,13 @@ from .analysis.compare import RunsComparison as RunsComparison
 from .analysis.compare import compare as compare
 from .analysis.rescore import RescoreResult as RescoreResult
 from .analysis.rescore import rescore as rescore
+from .attachment import Attachment as Attachment
 from .catalog import find_task as find_task
 from .catalog import task_of as task_of
 from .evaluation import Evaluation as Evaluation
 from .exports import export as export
 from .exports import to_pandas as to_pandas
+from .matrix import Matrix as Matrix
 from .metric import Figure as Figure
 from .metric import Metric as Metric
 from .metric import MissingAnswerPolicy as MissingAnswerPolicy

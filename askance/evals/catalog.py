@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from difflib import get_close_matches
 from functools import cache
@@ -9,13 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from askance.errors import ConfigError, UsageError, boundary
-from askance.evals.registry import suites
+from askance.evals.suite_registry import SUITES
 from askance.evals.task import Task, defined
 from askance.evals.yaml_task import YamlTask, read_task, task_from_form
 from askance.python_file import load_file
 
 if TYPE_CHECKING:
     from askance.evals.run import Run
+
+_log = logging.getLogger("askance")
 
 PYTHON, YAML = frozenset({".py"}), frozenset({".yaml", ".yml"})
 """Suffixes of files with tasks."""
@@ -24,10 +27,15 @@ PYTHON, YAML = frozenset({".py"}), frozenset({".yaml", ".yml"})
 def packaged() -> dict[str, type[Task]]:
     """The tasks of all installed suites, by name; no model and no data are loaded.
 
-    Raises:
-        UsageError: a suite cannot be loaded.
+    A suite that cannot be loaded is left out, and a warning says why.
     """
-    return {name: task for suite in suites() for name, task in tasks_of_suite(suite).items()}
+    found: dict[str, type[Task]] = {}
+    for suite in SUITES.names():
+        try:
+            found |= tasks_of_suite(suite)
+        except UsageError as error:
+            _log.warning("%s", error)
+    return found
 
 
 @cache
@@ -37,14 +45,13 @@ def tasks_of_suite(suite: str) -> Mapping[str, type[Task]]:
     Raises:
         UsageError: it cannot be loaded.
     """
-    entry = suites()[suite]
+    module = SUITES.load(suite)
 
     def unloadable(words: str) -> UsageError:
-        hint = "Install its package again, or uninstall it."
-        return UsageError(f"The suite {suite!r} ({entry.value}) cannot be loaded: {words}.", hint=hint)
+        hint = "Mend its package, or uninstall it."
+        return UsageError(f"The tasks of the suite {suite!r} ({module.__name__}) cannot be loaded: {words}.", hint=hint)
 
-    with boundary(unloadable, passes=()):
-        module = entry.load()
+    with boundary(unloadable, passes=()):  # names of a lazy module are loaded as they are asked for
         names: list[str] = getattr(module, "__all__", [*vars(module)])
         tasks = _tasks_among({name: getattr(module, name) for name in names})
     return {name: task for name, task in sorted(tasks.items()) if name.startswith(f"{suite}/")}
@@ -70,7 +77,7 @@ def find_task(name: str, *, named_by: str = "") -> type[Task]:
     if suffix in YAML and not which:
         return read_task(Path(file))
     suite = name.partition("/")[0]
-    found = tasks_of_suite(suite).get(name) if suite in suites() else defined().get(name)
+    found = tasks_of_suite(suite).get(name) if suite in SUITES else defined().get(name)
     if found is None:
         raise _unknown(name)
     return found
@@ -118,7 +125,7 @@ def _in_python(path: Path, which: str, named_by: str) -> type[Task]:
         raise UsageError(
             f"The file {str(path)!r} has no task.", hint="Write a class of `askance.evals.Task` that has a `name`."
         )
-    taken = next((name for name in there if name.partition("/")[0] in suites()), None)
+    taken = next((name for name in there if name.partition("/")[0] in SUITES), None)
     if taken is not None:
         raise UsageError(
             f"The task {taken!r} of the file {str(path)!r} has a name of a suite's.", hint="Give it another name."

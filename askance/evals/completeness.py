@@ -1,4 +1,4 @@
-"""Whether the lines of a run are those of its samples: each one once, and none that was changed.
+"""Whether the lines of a run are those of its samples: each one once, none that was changed, with its attachments.
 
 A run says in `run.json` how many samples it has, and gives their digest. A run that was interrupted has some of the
 lines, and one of an older version may say neither; then what it lacks is said.
@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from askance.amounts import many
 from askance.errors import UsageError
 from askance.evals.run_format import SAMPLES, SampleLine, lines_of
-from askance.evals.sample import sample_text, samples_digest
+from askance.evals.sample import attachments_of, sample_text, samples_digest
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,7 +47,7 @@ def completeness(run: Run) -> Completeness:
         return Completeness()
     told: Mapping[str, Any] = run.configuration.get("samples", {})
     count, digest, epochs = told.get("count"), told.get("digest"), run.configuration["epochs"]
-    texts, faults = _read(run.path / SAMPLES, epochs)
+    texts, faults = _read(run.path, epochs)
     wanted = None if count is None else count * epochs
     whole = run.finished is not None and not run.left
     faults += _number(len(texts), wanted, whole=whole, left=run.left if run.finished else None)
@@ -60,11 +62,13 @@ def completeness(run: Run) -> Completeness:
     return Completeness(faults=tuple(faults), lacks=tuple(lacks), has_digest=None not in (digest, count))
 
 
-def _read(file: Path, epochs: int) -> tuple[dict[tuple[str, int], str], list[str]]:
+def _read(folder: Path, epochs: int) -> tuple[dict[tuple[str, int], str], list[str]]:
     """The text of each line's sample, by id and epoch, and what is wrong with single lines."""
     texts: dict[tuple[str, int], str] = {}
     names, repeated, beyond = list[str](), list[str](), list[str]()
-    for line in lines_of(file, SampleLine):
+    broken: dict[str, list[str]] = {}
+    whole = cache(attrgetter("whole"))  # samples may share an attachment
+    for line in lines_of(folder / SAMPLES, SampleLine):
         name = str(line["sample"]["id"])
         if line["id"] != name:
             names.append(name)
@@ -73,6 +77,9 @@ def _read(file: Path, epochs: int) -> tuple[dict[tuple[str, int], str], list[str
         if line["epoch"] >= epochs:
             beyond.append(name)
         texts[name, line["epoch"]] = sample_text(line["sample"])
+        for each in attachments_of(line, folder):
+            if not whole(each):
+                broken.setdefault(each.folder, []).append(f"{name!r} ({each.place})")
     faults = (
         (names, "line has another id than its sample", "lines have other ids than their samples"),
         (repeated, "line stands twice", "lines stand twice"),
@@ -82,7 +89,13 @@ def _read(file: Path, epochs: int) -> tuple[dict[tuple[str, int], str], list[str
             f"lines are of epochs beyond the {epochs} of the run",
         ),
     )
-    return texts, [f"{SAMPLES}: {many(len(of), *words)}, such as that of {min(of)!r}" for of, *words in faults if of]
+    return texts, [
+        *(f"{SAMPLES}: {many(len(of), *words)}, such as that of {min(of)!r}" for of, *words in faults if of),
+        *(
+            f"the {what} of {many(len(of), 'sample')} are missing or were changed, such as that of {min(of)}"
+            for what, of in broken.items()
+        ),
+    ]
 
 
 def _number(there: int, wanted: int | None, *, whole: bool, left: int | None) -> Iterator[str]:
@@ -113,8 +126,8 @@ def check_whole(run: Run) -> Completeness:
     if found.faults:
         raise UsageError(
             f"The run {str(run.path)!r} is not whole: {'; '.join(found.faults)}.",
-            hint="Take the folder from a copy. Where lines are missing, run the same `askance eval run` again: it asks "
-            "nothing that is on record.",
+            hint="Take the folder from a copy. Where lines, or files beside them, are missing or changed, run the same "
+            "`askance eval run` again: it asks nothing that is on record.",
         )
     return found
 

@@ -378,7 +378,7 @@ def answer_of(line: Mapping[str, Any], folder: Path) -> SampleResult:
 
     Args:
         line: its content.
-        folder: of the run, with the rankings.
+        folder: of the run, with the attachments.
 
     Raises:
         UsageError: the line is malformed.

@@ -1,8 +1,8 @@
 """Writing a run's folder: `RunFolder` holds its lock, adds a line for each sample, and ends it with totals and records.
 
-`run.json` holds the configuration and the totals, `samples.jsonl` one line for each sample, `rankings` what was ranked
-for it, `calls.jsonl` the records as a cassette. The same command finds the folder again and finishes the run. If the
-last line was cut off, it is dropped and its sample is asked again. `askance.evals.run` reads folders;
+`run.json` holds the configuration and the totals, `samples.jsonl` one line for each sample, `rankings` and `matrices`
+the attachments of lines, `calls.jsonl` the records as a cassette. The same command finds the folder again and finishes
+the run. If the last line was cut off, it is dropped and its sample is asked again. `askance.evals.run` reads folders;
 `askance.evals.run_format` names and checks the files.
 """
 
@@ -13,13 +13,14 @@ from collections import Counter
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from functools import cache
+from operator import attrgetter
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from askance import __version__
 from askance.chat import JsonObject, key_of
 from askance.errors import StoreError, UsageError
-from askance.evals.ranking import Ranking, place_of_ranking
 from askance.evals.run_configuration import difference_in_words, hash_of_today
 from askance.evals.run_format import (
     CALLS,
@@ -28,14 +29,13 @@ from askance.evals.run_format import (
     FORMAT,
     LOCK,
     PROMPTS,
-    RANKINGS,
     READ_BY,
     SAMPLES,
     SEAL,
     TRIALS,
     check_files,
 )
-from askance.evals.sample import reads_of
+from askance.evals.sample import ATTACHMENTS, attachments_of, reads_of
 from askance.evals.seal import has_seal, seal_of
 from askance.models.counters import counts_form
 from askance.models.prices import list_version
@@ -45,6 +45,7 @@ from askance.replay import Cassette, MemoryStore, export_cassette
 if TYPE_CHECKING:
     from filelock import FileLock
 
+    from askance.evals.attachment import Attachment
     from askance.models import Counters
     from askance.replay import Records
 
@@ -88,11 +89,11 @@ class RunFolder:
             check_files(path)
             self._start()
             places: dict[str, int] = {}
-            count = 0
+            count, whole = 0, cache(attrgetter("whole"))  # samples may share an attachment
             for count, (place, line) in enumerate(self._lines(), start=1):  # noqa: B007  # the last is how many there are
                 with suppress(KeyError):  # a line that lacks its name is none of this run
                     kept = line["outcome"] == "answered" and (keeps is None or keeps(line))
-                    if kept and _has_ranking(line, path):
+                    if kept and _has_attachments(line, path, whole):
                         places[name(line)] = place
             if len(places) < count:
                 self._begin_again()
@@ -101,11 +102,11 @@ class RunFolder:
             self._lock.release()
             raise
 
-    def add(self, line: Mapping[str, Any], ranking: Ranking | None = None) -> JsonObject:
-        """Writes the line of a sample to the disk, and its ranking before it; returns the line as it will be read."""
+    def add(self, line: Mapping[str, Any], attachments: Iterable[Attachment] = ()) -> JsonObject:
+        """Writes a sample's attachments to the disk, then its line; returns the line as it will be read."""
         text = json.dumps(line, ensure_ascii=False)
         if self._name(line) not in self.finished:
-            keep_ranking(self.path, ranking)
+            keep_attachments(self.path, attachments)
             with writing_to(self.path / SAMPLES):
                 self._write(self._samples, text)
             self._added = True
@@ -289,22 +290,22 @@ class Lines(Mapping[str, JsonObject]):
         return len(self._places)
 
 
-def keep_ranking(folder: Path, ranking: Ranking | None) -> None:
-    """Writes a ranking into the folder of its run, if there is one.
+def keep_attachments(folder: Path, attachments: Iterable[Attachment]) -> None:
+    """Writes attachments into the folder of their run; one that it has already is not written again.
 
     Raises:
-        StoreError: it cannot be written.
+        StoreError: one cannot be written.
     """
-    if ranking is not None:
-        write_whole(folder / place_of_ranking(ranking.digest), ranking.text)
+    for each in attachments:
+        if not type(each).kept(folder, each.form()).whole:
+            write_whole(folder / each.place, each.content)
 
 
-def _has_ranking(line: Mapping[str, Any], folder: Path) -> bool:
-    """Whether the ranking of a line can be read; a line without one lacks nothing."""
-    form: Any = line.get("ranking")
+def _has_attachments(line: Mapping[str, Any], folder: Path, whole: Callable[[Attachment], bool]) -> bool:
+    """Whether the attachments of a line can be read; a line without one lacks nothing."""
     try:
-        return form is None or Ranking.kept(folder, form).whole
-    except (UsageError, AttributeError):  # somebody wrote the line
+        return all(map(whole, attachments_of(line, folder)))
+    except UsageError:  # somebody wrote the line
         return False
 
 
@@ -353,7 +354,8 @@ def _describe(folder: Path, content: Mapping[str, Any]) -> None:
 def _locked(path: Path) -> FileLock:
     from filelock import FileLock, Timeout
 
-    for file in (*path.glob("*"), *(path / PROMPTS).glob("*"), *(path / RANKINGS).glob("*")):
+    folders = (path, path / PROMPTS, *(path / kind.folder for kind in ATTACHMENTS))
+    for file in (file for folder in folders for file in folder.glob("*")):
         if file.is_symlink():  # what is written to it would be written elsewhere
             raise UsageError(f"{str(file)!r} is a symbolic link.", hint="Remove it, or give another folder.")
     lock = FileLock(path / LOCK, blocking=False, thread_local=False)
@@ -404,10 +406,10 @@ def _is_line(line: Any) -> bool:
     )
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Writes a text file, in place of one that is there; at no time is it half written.
+def write_whole(path: Path, content: str | bytes) -> None:
+    """Writes a file, in place of one that is there; at no time is it half written.
 
-    Its folder is made. Half a surrogate pair, as a name may hold, is written as JSON's escape for it.
+    Its folder is made. Half a surrogate pair in a text, as a name may hold, is written as JSON's escape for it.
 
     Raises:
         StoreError: it cannot be written; a file that was there stays.
@@ -415,7 +417,7 @@ def write_whole(path: Path, text: str) -> None:
     with writing_to(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         part = path.with_name(f"{path.name}.part")
-        part.write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
+        part.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8", "backslashreplace"))
         part.replace(path)
 
 

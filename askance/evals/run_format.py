@@ -14,10 +14,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 from itertools import chain
+from math import prod
 from pathlib import Path
 from typing import Annotated, Any, Literal, NotRequired, cast
 
-from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
+from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
 from askance.chat import JsonObject, Outcome  # noqa: TC001  # pydantic reads the annotations
@@ -35,8 +36,8 @@ PROMPTS = "prompts"
 """Folder with the prompt files of the run."""
 LARGEST_PROMPT = 1 << 20
 """Most bytes of a prompt file that is shown."""
-RANKINGS = "rankings"
-"""Folder with the rankings of the run; see `askance.evals.ranking`."""
+RANKINGS, MATRICES = "rankings", "matrices"
+"""Folders with the attachments of the lines, by kind; see `askance.evals.attachment`."""
 SEAL = ".seal"
 """The seal of `calls.jsonl`; see `askance.evals.seal`."""
 LOCK = ".lock"
@@ -60,6 +61,8 @@ LONGEST_RANKED_ID = 200
 """Most characters of an id in a ranking."""
 LARGEST_RANKING = 64 << 20
 """Most bytes of a ranking's file."""
+MOST_NUMBERS = 32 << 20
+"""Most numbers of a matrix."""
 
 _MEND = "Take the file from a copy, or run the evaluation again with another `--out`."
 
@@ -221,9 +224,28 @@ class _TraceForm(TypedDict):
     statement: NotRequired[JsonObject | None]
 
 
-class _RankingForm(TypedDict):
-    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+_Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+
+
+class RankingForm(TypedDict):
+    """A ranking in a line."""
+
+    sha256: _Digest
     count: Annotated[int, Field(ge=0, le=MOST_RANKED)]
+
+
+def _bounded(shape: list[int]) -> list[int]:
+    if prod(shape) > MOST_NUMBERS:
+        raise ValueError(f"more than {MOST_NUMBERS:,} numbers")
+    return shape
+
+
+class MatrixForm(TypedDict):
+    """A matrix in a line."""
+
+    sha256: _Digest
+    shape: Annotated[list[Annotated[int, Field(ge=1)]], Field(min_length=2, max_length=2), AfterValidator(_bounded)]
+    dtype: Literal["float32", "float64"]
 
 
 class SampleLine(TypedDict):
@@ -238,7 +260,8 @@ class SampleLine(TypedDict):
     value: Any
     rung: NotRequired[Rung]
     trace: _TraceForm
-    ranking: NotRequired[_RankingForm]
+    ranking: NotRequired[RankingForm]
+    matrix: NotRequired[MatrixForm]
     meta: NotRequired[_MetaForm]
 
 
@@ -379,7 +402,7 @@ def check_files(path: Path) -> None:
     Raises:
         UsageError: the folder holds something else.
     """
-    folders = (path, path / PROMPTS, path / RANKINGS)
+    folders = (path, path / PROMPTS, path / RANKINGS, path / MATRICES)
     for file in chain(*(each.iterdir() for each in folders if each.is_dir() and not each.is_symlink())):
         if file.exists() and not (file.is_file() or file.is_dir()):
             raise UsageError(f"{str(file)!r} is no regular file.", hint="Remove it, or give another folder.")

@@ -164,7 +164,7 @@ async def aevaluate(
             finished=folder.finished,
             keep=lambda each, prediction: folder.add(
                 line_of_answer(SampleResult(sample=each.sample, epoch=each.epoch, prediction=prediction)),
-                prediction.ranking,
+                prediction.attachments,
             ),
             models=models,
             counting=[*models, *task.models.values()],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any, Final, cast, get_args
 
 from askance.chat import canonical_json
 from askance.errors import BadImage, UsageError
+from askance.evals.matrix import Matrix
 from askance.evals.ranking import Ranking
 from askance.images import Image
 from askance.nodes import Example, Rung
 
 if TYPE_CHECKING:
     from askance.chat import Json, JsonObject, Outcome
+    from askance.evals.attachment import Attachment
 
 
 EXAMPLES: Final = "examples"
@@ -25,6 +27,8 @@ SHOTS: Final = "shots"
 """Entry of a sample's trace: which examples were chosen, and how (`askance.evals.suite.shots`)."""
 RECORDED: Final = "recorded"
 """The input of a sample that carries a reply which others recorded; see `askance.evals.suite.recorded_replies`."""
+ATTACHMENTS: Final[tuple[type[Attachment], ...]] = (Ranking, Matrix)
+"""Every kind of file that a line may have beside it; a prediction has a field for each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,6 +176,8 @@ class Prediction:
     """How it came about, as JSON, such as the verbalization."""
     ranking: Ranking | None = None
     """All that was ranked, where that is more than a value should hold; a run keeps it in a file of its own."""
+    matrix: Matrix | None = None
+    """An array of numbers that is more than a value should hold; a run keeps it in a file of its own."""
     meta: Mapping[str, Any] = field(default_factory=dict[str, Any], compare=False)
     """What differs when a run is repeated: calls, seconds, tokens, cost."""
 
@@ -180,8 +186,13 @@ class Prediction:
         """Whether there is an answer."""
         return self.outcome == "answered"
 
+    @property
+    def attachments(self) -> tuple[Attachment, ...]:
+        """What a run keeps beside its line."""
+        return tuple(each for each in (self.ranking, self.matrix) if each is not None)
+
     def form(self) -> JsonObject:
-        """The prediction as JSON; of a ranking its digest and the number of its ids."""
+        """The prediction as JSON; of an attachment its digest and its size."""
         return {
             "outcome": self.outcome,
             "reason": self.reason,
@@ -189,18 +200,18 @@ class Prediction:
             "links": dict(self.links),
             **({} if self.rung is None else {"rung": self.rung}),
             "trace": dict(self.trace),
-            **({} if self.ranking is None else {"ranking": self.ranking.form()}),
+            **{each.kind: each.form() for each in self.attachments},
             "meta": dict(self.meta),
         }
 
     @classmethod
     def from_form(cls, form: Mapping[str, Any], folder: Path) -> Prediction:
-        """The prediction in `form`; its ranking lies in `folder`, that of the run, and is read when it is asked for.
+        """The prediction in `form`; its attachments lie in `folder`, that of the run, and are read when asked for.
 
         Raises:
-            UsageError: the form of the ranking is none.
+            UsageError: the form of an attachment is none.
         """
-        ranking: Mapping[str, Any] | None = form.get("ranking")
+        attachments: Mapping[str, Any] = {each.kind: each for each in attachments_of(form, folder)}
         return cls(
             outcome=form["outcome"],
             value=form["value"],
@@ -208,9 +219,24 @@ class Prediction:
             links=form["links"],
             rung=form.get("rung"),
             trace=form["trace"],
-            ranking=None if ranking is None else Ranking.kept(folder, ranking),
             meta=form.get("meta", {}),
+            **attachments,
         )
+
+
+def attachments_of(line: Mapping[str, Any], folder: Path) -> Iterator[Attachment]:
+    """The attachments that the line of a sample names; their files are read when their content is asked for.
+
+    Args:
+        line: its content; strangers may have written it.
+        folder: of the run.
+
+    Raises:
+        UsageError: the entry of an attachment is none.
+    """
+    for kind in ATTACHMENTS:
+        if (form := line.get(kind.kind)) is not None:
+            yield kind.kept(folder, form, sample=str(line.get("id", "")))
 
 
 def reads_of(ended: Iterable[tuple[str, str | None]]) -> dict[str, int]:

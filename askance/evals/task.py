@@ -37,8 +37,8 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, TypeAdapter, Val
 
 from askance.errors import UsageError
 from askance.evals.evaluation import Evaluation
-from askance.evals.registry import package_of, suites
 from askance.evals.sample import SampleQuestion
+from askance.evals.suite_registry import SUITES, package_of
 from askance.models import get_model
 
 if TYPE_CHECKING:
@@ -233,8 +233,8 @@ class Task(BaseModel):
     @classmethod
     def origin(cls) -> JsonObject:
         """The file with the class, as a path from here; empty for a task of a suite, which is found by its name."""
-        suite = suites().get(cls.name.partition("/")[0])
-        if suite is not None and package_of(suite.module) == package_of(cls.__module__):
+        suite = cls.name.partition("/")[0]
+        if package_of(cls.__module__) in map(package_of, SUITES.modules(suite)):
             return {}
         file = Path(getattr(sys.modules.get(cls.__module__), "__file__", None) or "")
         return {"task": f"{Path(os.path.relpath(file)).as_posix()}@{cls.name}"} if file.is_file() else {}

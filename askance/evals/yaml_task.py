@@ -58,7 +58,7 @@ def takes(chain: str) -> frozenset[str]:
 
 def _find(chain: str) -> NamedChain | None:
     """The chain of a name, if a file can make a task of it."""
-    return find_chain(chain) if chain in TASK_CHAINS or chain not in CHAINS else None
+    return find_chain(chain) if chain in TASK_CHAINS or chain not in CHAINS.built_in else None
 
 
 _OF_ALL = frozenset({"name", "summary", "data", "columns", "chain", "score", "metrics", "labels"})

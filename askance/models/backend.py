@@ -6,13 +6,12 @@ A chat model sends a `ChatRequest` in its vendor's form and turns the reply into
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from askance.errors import UsageError
 from askance.models.likelihood import not_offered
 from askance.models.loop import PerLoop, close_at_exit, live
-from askance.models.spec import PROVIDERS
+from askance.models.spec import BACKENDS
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -155,11 +154,5 @@ def from_settings(settings: ModelSettings) -> ChatModel:
     """
     if settings.consent is not None:
         settings.consent.require()
-    factory: Callable[[ModelSettings], ChatModel] = load(PROVIDERS[settings.id.provider].backend)
+    factory: Callable[[ModelSettings], ChatModel] = BACKENDS.load(settings.id.provider)
     return factory(settings)
-
-
-def load(reference: str) -> Any:
-    """What `module:name` refers to; loads the module, and with it a vendor's package."""
-    module, _, name = reference.partition(":")
-    return getattr(import_module(module), name)

@@ -22,19 +22,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast, get_args
 
 from askance.chat import Detail, ModelId
 from askance.documents import UnreadableDocument, parse_toml
-from askance.errors import ConfigError, StoreError
+from askance.errors import ConfigError
 from askance.images import ImagePolicy, image_policy
-from askance.models.backend import load
 from askance.models.settings import DTYPES, OUTPUT_MODES, TOKEN_FIELDS, Azure, Local, ModelSettings, Price, Vllm
-from askance.models.spec import BUILT_IN, PROVIDERS, Spec, checked_endpoint, nearest
+from askance.models.spec import BACKENDS, BUILT_IN, IDENTITIES, Spec, checked_endpoint
 from askance.python_file import is_python
-from askance.replay.address import folder_at
+from askance.registry import import_object, nearest
+from askance.replay.address import kind_of
+from askance.spec_grammar import SettingReaders, read_settings
 from askance.trust import Consent, check_owner, effects_of
 
 TOP_KEYS = ("llm", "local", "models", "prompts", "store", "vlm")
@@ -133,6 +135,7 @@ class Config:
             provider=spec.provider,
             model=spec.model,
             endpoint=whole.get("base_url", spec.endpoint),
+            built_in=spec.provider in BACKENDS.built_in,
         )
         own_host = "base_url" in changes or ("spec" in changes and "base_url" not in table)
         own = {setting for setting in changes if own_host or setting in {"local", "vllm"}}
@@ -222,10 +225,13 @@ def _folder(table: Mapping[str, Any], name: str, path: Path) -> Path | None:
 def _store(table: Mapping[str, Any], path: Path) -> Path | None:
     """The address of the records, a folder relative to the file's own."""
     text = _text(table, "store", f"{path.name!r}")
-    try:
-        return None if text is None else path.parent / folder_at(text)
-    except StoreError as error:
-        raise ConfigError(f"'store' in {path.name!r}: {error.message}", hint=error.hint) from error
+    if text is not None and (kind := kind_of(text)) is not None:
+        # The file may be a stranger's, who would choose which package is given the records.
+        raise ConfigError(
+            f"'store' in {path.name!r} names an address of the kind {kind!r}, and a settings file names folders alone.",
+            hint="Name it yourself: `--store`, or ASKANCE_STORE. A folder with a colon in its name begins with './'.",
+        )
+    return None if text is None else path.parent / Path(text).expanduser()
 
 
 Check = Callable[[Any], bool]
@@ -370,6 +376,27 @@ KEYS: dict[str, tuple[Check, str]] = {
 }
 """By name: what a value must satisfy, and how a message words it."""
 
+
+def _read_as(name: str, kind: Callable[[str], Any]) -> Callable[[str], Any]:
+    """Makes a reader of a setting in a spec, of the type of its value."""
+    fits, wanted = KEYS[name]
+
+    def read(text: str) -> Any:
+        with suppress(ValueError):
+            if fits(value := kind(text)):
+                return value
+        raise ValueError(wanted)
+
+    return read
+
+
+IN_SPEC: SettingReaders = {
+    **{name: _read_as(name, float) for name in ("temperature", "timeout", "top_p")},
+    **{name: _read_as(name, int) for name in ("logprobs", "max_tokens", "seed")},
+    **{name: _read_as(name, str) for name in ("api", "detail", "effort", "family", "image_policy", "protocol")},
+}
+"""Settings that a spec may have: they send nothing anywhere, run nothing, and file no answer under another name."""
+
 _SAMPLING = ("temperature", "top_p", "seed", "max_tokens", "logprobs")
 _AS_THEY_ARE = ("detail", "family", "protocol", "timeout", "key_variable", "headers", "token_field")
 
@@ -426,12 +453,13 @@ def settings_from(table: Mapping[str, Any], *, where: str) -> ModelSettings:
     """
     check_table(table, where=where)
     spec = Spec.parse(table["spec"])
+    table = {**read_settings(spec.settings, IN_SPEC, of=str(replace(spec, settings=()))), **table}
     endpoint = checked_endpoint(table["base_url"]) if "base_url" in table else spec.endpoint
     name = table.get("identity") or _deployment(spec, endpoint, table)
     model = ModelId(spec.provider, spec.model, endpoint, name, table.get("api", "chat"))
     settings = changed(ModelSettings(id=model), table)
-    settle = PROVIDERS[spec.provider].settle
-    return settings if settle is None else load(settle)(settings)
+    identify = IDENTITIES.get(spec.provider)
+    return settings if identify is None else import_object(identify)(settings)
 
 
 def _deployment(spec: Spec, endpoint: str | None, table: Mapping[str, Any]) -> str | None:

@@ -13,13 +13,15 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 from askance.chat import ModelId, Sampling
 from askance.errors import ConfigError, UsageError
 from askance.images import ImagePolicy
-from askance.models.backend import Backend, ChatModel, load
+from askance.models.backend import Backend, ChatModel
 from askance.models.capabilities import Capabilities
 from askance.models.config import Config, changed, check_table, settings_from
 from askance.models.engine import Engine, default_engine
 from askance.models.model import Model
 from askance.models.settings import ModelSettings, family_of
-from askance.models.spec import BUILT_IN, EXAMPLES, PROVIDERS, nearest
+from askance.models.spec import BUILT_IN, DECLARED, EXAMPLES
+from askance.registry import import_object, nearest
+from askance.spec_grammar import split_settings
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -65,8 +67,8 @@ def get_model(
     run = engine if engine is not None else default_engine()
     if isinstance(model, str):
         known = named(model, settings, config=config)
-        declared = PROVIDERS[known.id.provider].capabilities
-        return Model(known, Backend.of(known), run, declared=None if declared is None else load(declared))
+        declared = DECLARED.get(known.id.provider)
+        return Model(known, Backend.of(known), run, declared=None if declared is None else import_object(declared))
     return _wrapped(model, settings, run)
 
 
@@ -81,7 +83,7 @@ def named(name: str, changes: Mapping[str, Any] | None = None, *, config: Config
         raise ConfigError("No model is named.", hint=f"Write {EXAMPLES}.")
     table = config.models.get(name) or BUILT_IN.get(name)
     where = (
-        f"`{name}`"
+        f"`{split_settings(name)[0]}`"
         if table is None
         else f"the model {name!r} in {config.path.name if config.path else 'the settings'!r}"
     )
@@ -115,8 +117,8 @@ def _wrapped(model: object, changes: Mapping[str, Any], engine: Engine) -> Model
     """A model around an object of the caller's."""
     _no_address(changes)
     if is_langchain(model):
-        identity: ModelId | None = load(f"{_LANGCHAIN}:identity_of")(model)
-        wrapped: ChatModel = load(f"{_LANGCHAIN}:LangChainModel")(model)
+        identity: ModelId | None = import_object(f"{_LANGCHAIN}:identity_of")(model)
+        wrapped: ChatModel = import_object(f"{_LANGCHAIN}:LangChainModel")(model)
     elif isinstance(model, ChatModel):
         identity, wrapped = _own_identity(model), model
     else:

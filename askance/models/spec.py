@@ -1,40 +1,39 @@
-"""Specs: `provider:model`, or `provider:model@http://…` for an endpoint of one's own."""
+"""Specs: `provider:model`, or `provider:model@http://…` for an endpoint of one's own; `?temperature=0` may follow."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlencode, urlsplit
 
 from askance.errors import ConfigError
+from askance.registry import Registry, nearest
+from askance.spec_grammar import Settings, split_settings
 
+BACKENDS = Registry(
+    group="askance.backends",
+    what="backend",
+    built_in={
+        "demo": "askance.demo.model:from_settings",
+        "hf": "askance.models.local.hf:from_settings",
+        "langchain": "askance.models.langchain.langchain_model:from_settings",
+        "openai": "askance.models.openai.openai_model:from_settings",
+        "vllm": "askance.models.vllm.vllm_model:from_settings",
+    },
+    error=ConfigError,
+)
+"""By provider: a function of `ModelSettings` that gives a `ChatModel`; it is loaded at the first live call."""
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Provider:
-    """Where the parts of one provider are, each as `module:name`; a module is loaded when its part is needed."""
-
-    backend: str
-    """A function of `ModelSettings` that gives a `ChatModel`; it is needed at the first live call."""
-    settle: str | None = None
-    """A function that fills in `ModelSettings`: for a model on this machine, an identity by its weights."""
-    capabilities: str | None = None
-    """The `Capabilities` of models that need not be asked what they can do."""
-
-
-PROVIDERS: dict[str, Provider] = {
-    "demo": Provider(backend="askance.demo.model:from_settings", capabilities="askance.demo.model:CAPABILITIES"),
-    "hf": Provider(backend="askance.models.local.hf:from_settings", settle="askance.models.local.folder:with_identity"),
-    "langchain": Provider(backend="askance.models.langchain.langchain_model:from_settings"),
-    "openai": Provider(backend="askance.models.openai.openai_model:from_settings"),
-    "vllm": Provider(
-        backend="askance.models.vllm.vllm_model:from_settings",
-        settle="askance.models.vllm.engine_args:with_identity",
-    ),
+IDENTITIES: Mapping[str, str] = {
+    "hf": "askance.models.local.folder:with_identity",
+    "vllm": "askance.models.vllm.engine_args:with_identity",
 }
-"""By the name in front of the colon of a spec."""
+"""By provider of models on this machine: a function that fills in `ModelSettings` with an identity by the weights."""
+
+DECLARED: Mapping[str, str] = {"demo": "askance.demo.model:CAPABILITIES"}
+"""By provider: the `Capabilities` of models that need not be asked what they can do."""
 
 BUILT_IN: dict[str, dict[str, Any]] = {
     "demo": {"spec": "demo:handwritten", "identity": "demo (hand-written)", "price": {"input": 0, "output": 0}},
@@ -85,6 +84,8 @@ class Spec:
     """As the provider calls it; it may hold `:`, `/` and `@`."""
     endpoint: str | None = None
     """Base address of the endpoint; None is the provider's own."""
+    settings: Settings = ()
+    """How it is asked, as written."""
 
     @classmethod
     def parse(cls, text: str) -> Spec:
@@ -93,33 +94,35 @@ class Spec:
         Raises:
             ConfigError: `text` is no spec, its provider is not known, or its address cannot be used.
         """
-        head, mark, tail = _split(text)
+        written, settings = split_settings(text)
+        head, mark, tail = _split(written)
         provider, colon, model = head.partition(":")
         if not colon:
-            raise ConfigError(f"{text!r} is no model spec.", hint=f"Write {EXAMPLES}.")
-        if provider not in PROVIDERS:
+            raise ConfigError(f"{written!r} is no model spec.", hint=f"Write {EXAMPLES}.")
+        if provider not in BACKENDS:
             if (called := _BY_LANGCHAIN.get(provider.lower())) is not None:
                 raise ConfigError(
-                    f"{provider!r} in {text!r} is reached through LangChain.",
+                    f"{provider!r} in {written!r} is reached through LangChain.",
                     hint=f"Write langchain:{called}:{model or 'MODEL'}, after pip install 'askance[langchain]' and the "
                     "package of LangChain for this provider.",
                 )
             raise ConfigError(
-                f"{provider!r} in {text!r} is no known provider.",
-                hint=f"{nearest(provider, PROVIDERS)}A spec reads {EXAMPLES}.",
+                f"{provider!r} in {written!r} is no known provider.",
+                hint=f"{nearest(provider, BACKENDS.names())}A spec reads {EXAMPLES}.",
             )
         name, at, address = model.rpartition("@")
         if at and not mark and provider in {"langchain", "openai"} and _ADDRESS.fullmatch(address):
             raise ConfigError(
-                f"The address {address!r} in {text!r} has no `http://` or `https://`.",
+                f"The address {address!r} in {written!r} has no `http://` or `https://`.",
                 hint=f"Write {provider}:{name}@http://{address}",
             )
         if not model or model != model.strip():
-            raise ConfigError(f"The spec {text!r} names no model.", hint=f"Write {EXAMPLES}.")
-        return cls(provider, model, checked_endpoint(tail) if mark else None)
+            raise ConfigError(f"The spec {written!r} names no model.", hint=f"Write {EXAMPLES}.")
+        return cls(provider, model, checked_endpoint(tail) if mark else None, settings)
 
     def __str__(self) -> str:
-        return f"{self.provider}:{self.model}" + (f"@{self.endpoint}" if self.endpoint else "")
+        settings = f"?{urlencode(self.settings, quote_via=quote)}" if self.settings else ""
+        return f"{self.provider}:{self.model}" + (f"@{self.endpoint}" if self.endpoint else "") + settings
 
 
 def _split(text: str) -> tuple[str, str, str]:
@@ -147,12 +150,3 @@ def checked_endpoint(address: str) -> str:
     if not usable or not address.isprintable() or any(mark.isspace() for mark in address):
         raise ConfigError(f"{address!r} is no address.", hint="Write it like http://localhost:8000/v1.")
     return address.rstrip("/")
-
-
-def nearest(name: str, known: Iterable[str]) -> str:
-    """A hint that names those of `known` that `name` may stand for."""
-    names = sorted(known)
-    close = get_close_matches(name, names, n=3)
-    if close:
-        return f"Nearest: {', '.join(map(repr, close))}. "
-    return f"Known: {', '.join(map(repr, names))}. " if names else ""

@@ -1,6 +1,6 @@
 """The address of records: where they are, and how they are opened.
 
-An address is a folder, or `KIND:REST` for a store that is no folder. No such kind is known yet.
+An address is a folder, or `KIND:REST` for a store that an installed package brings.
 
 Outside of `askance.replay` no module imports the store on disk: this one alone knows which store an address means.
 """
@@ -11,15 +11,14 @@ import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
-from askance.errors import StoreError
+from askance.errors import StoreError, boundary
+from askance.registry import Registry, nearest
 from askance.replay.database import DATABASE
+from askance.replay.record import Records
 from askance.replay.store import Store
 from askance.trust import check_owner
-
-if TYPE_CHECKING:
-    from askance.replay.record import Records
 
 Address: TypeAlias = Path | str
 """Where records are; a `Path` is a folder, whatever its name."""
@@ -28,6 +27,9 @@ STORE_VARIABLE = "ASKANCE_STORE"
 STORE_FOLDER = ".askance"
 PROJECT_MARKS = (".git", "pyproject.toml", "askance.toml")
 """The root folder of a project holds one of these."""
+
+STORES = Registry(group="askance.stores", what="store", error=StoreError)
+"""By the kind of an address: a function of what stands behind the colon, and `read_only=`, that gives the records."""
 
 _KIND = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")
 """The kind of a store in its address; a single letter is a drive."""
@@ -46,10 +48,20 @@ def open_records(address: Address | None = None, *, read_only: bool = False) -> 
         StoreError: the address is of no known kind; what is there is not a store, or one of another version; or it
             would be written and is on a network file system.
     """
-    return Store.open(find_address(address), read_only=read_only)
+    found = find_address(address)
+    if isinstance(found, Path):
+        return Store.open(found, read_only=read_only)
+    kind, _, rest = found.partition(":")
+    opens = STORES.load(kind)
+    # What the package says is left to the error's cause: it may hold the address, and a password in it.
+    with boundary(lambda words: _unopened(kind, words.partition(":")[0]), passes=StoreError):
+        records: object = opens(rest, read_only=read_only)
+    if not isinstance(records, Records):
+        raise _unopened(kind, f"a {type(records).__name__} is no `Records`")
+    return records
 
 
-def find_address(address: Address | None = None) -> Path:
+def find_address(address: Address | None = None) -> Address:
     """The address of records, which need not exist yet: `address`, else `ASKANCE_STORE`, else that of the project.
 
     That of the project is the nearest `.askance/` from the current folder upwards, else `.askance/` in the project's
@@ -60,26 +72,34 @@ def find_address(address: Address | None = None) -> Path:
     """
     named = (os.environ.get(STORE_VARIABLE) or None) if address is None else address
     if named is not None:
-        return folder_at(named).absolute()
+        kind = kind_of(named)
+        if kind is None:
+            return Path(named).expanduser().absolute()
+        if kind not in STORES:
+            # The rest is not said: it may hold a password.
+            raise StoreError(
+                f"Records cannot be kept at an address of the kind {kind!r}: no installed package brings such a store.",
+                hint=f"{nearest(kind, STORES.names())}Name a folder, such as '.askance'; one that has a colon in its "
+                "name begins with './'.",
+            )
+        return named
     found = _store_of_project()
     for place in (found, found / DATABASE):
         check_owner(place, "The record store", kind=StoreError)
     return found
 
 
-def folder_at(address: Address) -> Path:
-    """The folder that an address names.
+def kind_of(address: Address) -> str | None:
+    """The kind of an address; None is a folder."""
+    found = _KIND.match(address) if isinstance(address, str) else None
+    return None if found is None else found[1]
 
-    Raises:
-        StoreError: the address is of a kind that is not known.
-    """
-    if isinstance(address, str) and (kind := _KIND.match(address)):
-        # The rest is not said: it may hold a password.
-        raise StoreError(
-            f"Records cannot be kept at an address of the kind {kind[1]!r}: the only kind of address is a folder.",
-            hint="Name a folder, such as '.askance'; one that has a colon in its name begins with './'.",
-        )
-    return Path(address).expanduser()
+
+def _unopened(kind: str, reason: str) -> StoreError:
+    return StoreError(
+        f"The records at an address of the kind {kind!r} cannot be opened: {reason}.",
+        hint="Mend the address, or the package that brings the store.",
+    )
 
 
 def _store_of_project() -> Path:

@@ -33,13 +33,13 @@ from askance.chat import ModelId, key_of
 from askance.errors import BadRecord, ModelError, StoreError, UsageError
 from askance.images import Image
 from askance.models import get_embedder
-from askance.models.backend import load
 from askance.models.call_scope import withhold_keys
 from askance.models.encoders.records import RecordedResponses, id_of_form
 from askance.models.encoders.search import TextVectors, check_count
 from askance.models.encoders.towers import sentences_of
 from askance.models.encoders.vectors import half, mean_of
 from askance.models.engine import default_engine
+from askance.registry import import_object
 from askance.replay import DAMAGED_HINT
 from askance.retrieval.entries import digest_of, entry_id
 from askance.retrieval.index import Index
@@ -166,7 +166,7 @@ def retriever(
         )
     if not hasattr(source, "search") and hasattr(source, "aretrieve"):
         return RecordedRetriever(
-            load("askance.retrieval.llama:LlamaRetriever")(source), identity=identity, k=k, engine=run
+            import_object("askance.retrieval.llama:LlamaRetriever")(source), identity=identity, k=k, engine=run
         )
     if not isinstance(source, Retriever):
         raise UsageError(

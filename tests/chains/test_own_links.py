@@ -44,6 +44,7 @@ from askance.tools import caption, narration, unusual
 from tests.batch_client import QUICK, answer, lines_of
 from tests.batch_server import BatchServer
 from tests.cli.command import draw
+from tests.distributions import install
 from tests.scripted import PICTURE, model_of, name_of, scripted
 
 
@@ -98,16 +99,14 @@ def surprise(
 @pytest.fixture
 def installed(own_place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A package that brings the chain."""
-    package = own_place / "installed" / "surprise-1.0.dist-info"
-    package.mkdir(parents=True)
-    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: surprise\nVersion: 1.0\n", encoding="utf-8")
-    (package / "entry_points.txt").write_text(
-        "[askance.chains]\nsurprise = tests.chains.test_own_links:surprise\nbroken = tests.nowhere:chain\n"
-        "faulty = faulty_chain:chain\n",
-        encoding="utf-8",
-    )
-    (package.parent / "faulty_chain.py").write_text("1 / 0\n", encoding="utf-8")
-    monkeypatch.setattr(sys, "path", [*sys.path, str(package.parent)])
+    there = own_place / "installed"
+    chains = {
+        "surprise": "tests.chains.test_own_links:surprise",
+        "broken": "tests.nowhere:chain",
+        "faulty": "faulty_chain:chain",
+    }
+    install(there, "surprise", {"askance.chains": chains}, {"faulty_chain": "1 / 0\n"})
+    monkeypatch.setattr(sys, "path", [*sys.path, str(there)])
 
 
 # --- read ---
@@ -326,7 +325,10 @@ def test_a_row_may_bring_own_links_and_a_control_drops_them() -> None:
     [
         (TASK.replace("exact", "choice"), "`choice` does not score what the chain `surprise` gives"),
         (TASK + "context: IN\n", "the chain `surprise` takes no `context`"),
-        (TASK.replace("surprise", "broken"), "The chain 'broken' cannot be loaded from 'tests.nowhere:chain'"),
+        (
+            TASK.replace("surprise", "broken"),
+            "The chain 'broken' of the package 'surprise' cannot be loaded from 'tests.nowhere:chain'",
+        ),
         (TASK.replace("surprise", "faulty"), "'faulty_chain:chain': ZeroDivisionError: division by zero"),
         (TASK.replace("surprise", "riddle"), "or a chain that an installed package brings, not 'riddle'"),
     ],

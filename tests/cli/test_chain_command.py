@@ -10,16 +10,17 @@ import pytest
 from pydantic import Field
 
 from tests.cli.command import Command
+from tests.distributions import install
 
-ENTRIES = """[askance.chains]
-surprise = tests.chains.test_own_links:surprise
-broken = tests.nowhere:chain
-failing = failing_chain:chain
-taken = tests.cli.test_chain_command:taken
-kept = tests.cli.test_chain_command:kept
-listed = tests.cli.test_chain_command:listed
-needing = tests.cli.test_chain_command:needing
-"""
+ENTRIES = {
+    "surprise": "tests.chains.test_own_links:surprise",
+    "broken": "tests.nowhere:chain",
+    "failing": "failing_chain:chain",
+    "taken": "tests.cli.test_chain_command:taken",
+    "kept": "tests.cli.test_chain_command:kept",
+    "listed": "tests.cli.test_chain_command:listed",
+    "needing": "tests.cli.test_chain_command:needing",
+}
 
 
 def taken(vlm: Any, llm: Any = None, *, seed: Annotated[int, Field()] = 0, prompts: Any = None) -> Any: ...
@@ -39,12 +40,9 @@ def needing(
 @pytest.fixture(autouse=True)
 def installed(own_place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A package that brings chains."""
-    package = own_place / "installed" / "surprise-1.0.dist-info"
-    package.mkdir(parents=True)
-    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: surprise\nVersion: 1.0\n", encoding="utf-8")
-    (package / "entry_points.txt").write_text(ENTRIES, encoding="utf-8")
-    (package.parent / "failing_chain.py").write_text("raise ValueError('no such wiring')", encoding="utf-8")
-    monkeypatch.setattr(sys, "path", [*sys.path, str(package.parent)])
+    there = own_place / "installed"
+    install(there, "surprise", {"askance.chains": ENTRIES}, {"failing_chain": "raise ValueError('no such wiring')"})
+    monkeypatch.setattr(sys, "path", [*sys.path, str(there)])
 
 
 SHIPPED = {
@@ -81,8 +79,8 @@ REFUSED = {
     "kept": "The option 'models' of the chain 'kept' has a name that `askance run` needs itself.",
     "listed": "The option 'words' of the chain 'listed' can be no flag: its type is list[str].",
     "needing": "The chain 'needing' needs the option 'tone'.",
-    "failing": "The chain 'failing' cannot be loaded from 'failing_chain:chain': ValueError: no such wiring.",
-    "broken": "The chain 'broken' cannot be loaded from 'tests.nowhere:chain'",
+    "failing": "The chain 'failing' of the package 'surprise' cannot be loaded from 'failing_chain:chain': ValueError",
+    "broken": "The chain 'broken' of the package 'surprise' cannot be loaded from 'tests.nowhere:chain'",
 }
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from askance.models import ScriptedEmbedder
-from askance.models.encoders import embedder as embedders
+from askance.models.encoders import records as encoders
 from tests.cli.command import Command, draw
 from tests.evals.pittads.files import record, release_b, true_of, write_json
 
@@ -39,7 +39,7 @@ def stand_in(monkeypatch: pytest.MonkeyPatch, made: ScriptedEmbedder) -> Scripte
     def from_spec(*_: object, **__: object) -> ScriptedEmbedder:
         return made
 
-    monkeypatch.setattr(embedders, "from_spec", from_spec)
+    monkeypatch.setattr(encoders, "from_spec", from_spec)
     return made
 
 

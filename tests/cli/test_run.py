@@ -17,6 +17,7 @@ from jsonschema import Draft202012Validator
 from askance.chains import output_line
 from askance.replay import open_records
 from tests.cli.command import Command, draw, link_of, picture_of, telling
+from tests.distributions import install
 from tests.replies import SLOW_DOWN
 from tests.servers import Answer, FakeEndpoint, Seen, chat_body
 
@@ -110,12 +111,9 @@ def test_candidate_captions_are_drafted_planned_kept_and_replayed(
 @pytest.fixture
 def installed(own_place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A package that brings a chain."""
-    package = own_place / "installed" / "surprise-1.0.dist-info"
-    package.mkdir(parents=True)
-    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: surprise\nVersion: 1.0\n", encoding="utf-8")
-    entry = "[askance.chains]\nsurprise = tests.chains.test_own_links:surprise\n"
-    (package / "entry_points.txt").write_text(entry, encoding="utf-8")
-    monkeypatch.setattr(sys, "path", [*sys.path, str(package.parent)])
+    there = own_place / "installed"
+    install(there, "surprise", {"askance.chains": {"surprise": "tests.chains.test_own_links:surprise"}})
+    monkeypatch.setattr(sys, "path", [*sys.path, str(there)])
 
 
 @pytest.mark.usefixtures("installed")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,8 +12,8 @@ import pytest
 from askance.errors import UsageError
 from askance.evals import Run, evaluate, find_task, task_of
 from askance.evals.catalog import packaged, tasks_of_suite
-from askance.evals.registry import suites
 from tests.cli.command import Command
+from tests.distributions import install
 
 SUITE = '''\
 """Whether numbers are odd."""
@@ -42,13 +43,9 @@ class Parity(Task):
 '''
 
 
-def install(place: Path, name: str, text: str, *, suite: str = "tiny") -> None:
-    """Puts a distribution with one module and an entry point into a folder."""
-    about = place / f"{name}-1.0.dist-info"
-    about.mkdir(parents=True)
-    (place / f"{name}.py").write_text(text, encoding="utf-8")
-    (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n", encoding="utf-8")
-    (about / "entry_points.txt").write_text(f"[askance.suites]\n{suite} = {name}\n", encoding="utf-8")
+def install_suite(place: Path, name: str, text: str, *, suite: str = "tiny") -> None:
+    """Installs a package with one module, which is a suite."""
+    install(place, name, {"askance.suites": {suite: name}}, {name: text})
 
 
 @pytest.fixture
@@ -57,15 +54,13 @@ def site(own_place: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     place = own_place / "site"
     place.mkdir()
     monkeypatch.syspath_prepend(str(place))  # pyright: ignore[reportUnknownMemberType]
-    for known in (suites, tasks_of_suite):
-        known.cache_clear()
+    tasks_of_suite.cache_clear()
     yield place
-    for known in (suites, tasks_of_suite):
-        known.cache_clear()
+    tasks_of_suite.cache_clear()
 
 
 def test_a_suite_of_another_package_is_run_reported_and_compared(site: Path, askance: Command) -> None:
-    install(site, "askance_tiny", SUITE)
+    install_suite(site, "askance_tiny", SUITE)
 
     done = [askance("eval", "run", "tiny/parity", "-T", f"says={word}", "--out", word) for word in ("odd", "even")]
     listed, options = askance("eval", "list"), askance("eval", "list", "tiny/parity", "--json")
@@ -88,7 +83,7 @@ def test_a_suite_of_another_package_is_run_reported_and_compared(site: Path, ask
 
 
 def test_it_is_a_class_as_all_tasks_are(site: Path) -> None:
-    install(site, "askance_small", SUITE.replace("tiny/", "small/"), suite="small")
+    install_suite(site, "askance_small", SUITE.replace("tiny/", "small/"), suite="small")
 
     task = find_task("small/parity")
     run = evaluate(task(count=3), out="run")
@@ -98,22 +93,28 @@ def test_it_is_a_class_as_all_tasks_are(site: Path) -> None:
 
 
 WRONG = {
-    "broken": ("1 / 0", r"The suite 'tiny' \(wrong\) cannot be loaded: ZeroDivisionError"),
+    "broken": ("1 / 0", r"The suite 'tiny' of the package 'wrong' cannot be loaded from 'wrong': ZeroDivisionError"),
     "not there": (SUITE, r"There is no task 'tiny/paritee'\. Near it: tiny/parity"),
 }
 
 
 @pytest.mark.parametrize(("text", "message"), WRONG.values(), ids=WRONG)
 def test_what_is_wrong_with_a_suite_is_told(text: str, message: str, site: Path) -> None:
-    install(site, "wrong", text)
+    install_suite(site, "wrong", text)
 
     with pytest.raises(UsageError, match=message):
         find_task("tiny/paritee")
 
 
-def test_two_packages_cannot_bring_one_suite(site: Path) -> None:
+def test_two_packages_cannot_bring_one_suite_and_others_are_listed(
+    site: Path, askance: Command, caplog: pytest.LogCaptureFixture
+) -> None:
     for name in ("one_tiny", "other_tiny"):
-        install(site, name, SUITE)
+        install_suite(site, name, SUITE)
+    message = r"Several packages bring a suite 'tiny': '\w+_tiny' \(\w+_tiny\) and '\w+_tiny' \(\w+_tiny\)\. Uninstall"
 
-    with pytest.raises(UsageError, match=r"Two packages have a suite 'tiny': \w+_tiny and \w+_tiny\. Uninstall"):
-        packaged()
+    with pytest.raises(UsageError, match=message):
+        find_task("tiny/parity")
+    assert "pittads/mac" in packaged()
+    assert re.match(message, caplog.messages[0])
+    assert askance("eval", "list").code == 0

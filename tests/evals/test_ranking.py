@@ -117,7 +117,7 @@ def test_a_ranking_is_read_as_it_was_written(
     scores = numbers.draw(st.lists(finite, min_size=len(ids), max_size=len(ids)))
     ranking = Ranking(ids, scores)
 
-    read = put(tmp_path_factory.mktemp("run"), ranking.text.encode(), count=len(ids))
+    read = put(tmp_path_factory.mktemp("run"), ranking.content, count=len(ids))
 
     assert (read.ids, read.scores) == (tuple(ids), tuple(scores))
     assert read == ranking
@@ -323,7 +323,7 @@ def test_a_line_is_written_only_when_its_ranking_is(own_place: Path) -> None:
     ranking = Ranking(["a"], [1])
 
     with pytest.raises(StoreError, match="rankings"):
-        folder.add({"id": "a", "outcome": "answered", "links": {}, "ranking": ranking.form()}, ranking)
+        folder.add({"id": "a", "outcome": "answered", "links": {}, "ranking": ranking.form()}, [ranking])
     folder.close()
 
     assert (own_place / "run" / "samples.jsonl").read_text(encoding="utf-8") == ""
@@ -385,14 +385,15 @@ async def test_a_pack_whose_ranking_is_not_that_of_its_line_does_not_follow(run:
 
     assert not report.follows
     assert any(
-        said.startswith("the rankings of 1 samples are missing or were changed") for said in report.runs[0].differences
+        said.startswith("the rankings of 1 sample are missing or were changed, such as that of '0")
+        for said in report.runs[0].differences
     )
 
 
 def test_a_run_with_a_spoilt_ranking_is_not_packed(run: Run, tmp_path: Path) -> None:
     files(run)[0].write_text("{}", encoding="utf-8")
 
-    with pytest.raises(UsageError, match="was changed"):
+    with pytest.raises(UsageError, match=r"were changed, such as that of '0.' \(rankings/"):
         write_pack([Run.open(run.path)], tmp_path / "one.pack")
     assert not [*tmp_path.glob("one.pack*")]
 

@@ -5,14 +5,15 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from askance.chat import ChatRequest, ChatResponse, Message, ModelId, Sampling, TextPart
 from askance.errors import CallError, ConfigError, UsageError
 from askance.images import ORIGINAL_POLICY, ImagePolicy
-from askance.models import Capabilities, Engine, Model, ScriptedModel, get_model
-from askance.models.factory import model_from_form
+from askance.models import Capabilities, Config, Engine, Model, ScriptedModel, get_model
+from askance.models.factory import model_from_form, named
 from askance.replay import MemoryStore
 
 Engines = Callable[..., Engine]
@@ -176,3 +177,47 @@ def test_what_describes_no_model_is_refused() -> None:
         match=r"^This describes no model: \"\{'id': 3\}\"\. Give what a run's `run\.json` says of a model\.$",
     ):
         model_from_form({"id": 3}, Engine(records=MemoryStore()))
+
+
+# --- settings in a spec ---
+
+
+def test_settings_behind_a_spec_are_those_of_a_table() -> None:
+    spec = "openai:m@http://h/v1?temperature=0&max_tokens=9&detail=low&effort=low&image_policy=original"
+    table: dict[str, Any] = {
+        "temperature": 0,
+        "max_tokens": 9,
+        "detail": "low",
+        "effort": "low",
+        "image_policy": "original",
+    }
+
+    assert named(spec) == named("openai:m@http://h/v1", table)
+    assert str(named(spec).id) == "openai:m@http://h/v1"
+
+
+def test_what_a_caller_or_a_table_says_goes_before_them() -> None:
+    config = Config(models={"mine": {"spec": "openai:m?seed=1&top_p=0.5", "seed": 2}})
+
+    assert named("mine", config=config).sampling == Sampling(seed=2, top_p=0.5)
+    assert named("openai:m?seed=1", {"seed": 3}).sampling == Sampling(seed=3)
+
+
+REFUSED = {
+    "openai:m?temprature=marker": "'openai:m' has no setting 'temprature'. Nearest: 'temperature'. There are:",
+    "openai:m?identity=marker": "'openai:m' has no setting 'identity'. ",
+    "openai:m@http://h/v1?key=marker": "'openai:m@http://h/v1' has no setting 'key'. There are: api, detail, effort,",
+    "opnai:m?key=marker": "'opnai' in 'opnai:m' is no known provider. ",
+    "openai:m?temperature=hot": "The setting 'temperature' of 'openai:m' cannot be 'hot'. It takes: a number from 0.",
+    "openai:m?max_tokens=0": "The setting 'max_tokens' of 'openai:m' cannot be '0'. It takes: a whole number from 1.",
+    "openai:m?detail=odd": "The setting 'detail' of 'openai:m' cannot be 'odd'. It takes: one of 'auto', 'low',",
+}
+
+
+@pytest.mark.parametrize(("spec", "message"), REFUSED.items(), ids=REFUSED)
+def test_a_setting_behind_a_spec_that_there_is_not_is_named(spec: str, message: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        named(spec)
+
+    assert str(caught.value).startswith(message)
+    assert "marker" not in str(caught.value)

@@ -1,4 +1,4 @@
-"""The address of records: a folder today, found where none is named; any other kind is refused wherever it is given."""
+"""The address of records: a folder, found where none is named; a kind that nobody brings is refused."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ def test_an_address_of_an_unknown_kind_is_refused(
         with pytest.raises(StoreError) as caught:
             way()
         assert str(caught.value) == (
-            f"Records cannot be kept at an address of the kind {kind!r}: the only kind of address is a folder."
+            f"Records cannot be kept at an address of the kind {kind!r}: no installed package brings such a store."
             " Name a folder, such as '.askance'; one that has a colon in its name begins with './'."
         )
     assert list(own_place.iterdir()) == []
 
 
-def test_an_address_of_an_unknown_kind_in_the_settings_is_refused(own_place: Path) -> None:
+def test_an_address_that_is_no_folder_is_refused_in_the_settings(own_place: Path) -> None:
     (own_place / "askance.toml").write_text(f'store = "{KINDS["postgres"]}"')
 
-    with pytest.raises(ConfigError, match=r"^'store' in 'askance\.toml': Records cannot be kept at .* 'postgres'"):
+    with pytest.raises(ConfigError, match=r"^'store' in 'askance\.toml' names an address of the kind 'postgres', and"):
         Config.find()
 
 

@@ -36,7 +36,7 @@ class Bomb:
 def folder(tmp_path: Path) -> Path:
     with open_records() as store:
         store.put(record())
-        return find_address()
+        return Path(find_address())
 
 
 @pytest.fixture

@@ -147,7 +147,7 @@ RECORDS = [
 
 @pytest.fixture
 def store() -> Iterator[Store]:
-    with Store.open(find_address()) as store:
+    with Store.open(Path(find_address())) as store:
         for each in RECORDS:
             store.put(each)
         yield store

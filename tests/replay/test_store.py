@@ -44,7 +44,7 @@ def writer(folder: Path, name: str, count: int) -> subprocess.Popen[str]:
 
 @pytest.fixture
 def store() -> Iterator[Store]:
-    with Store.open(find_address()) as store:
+    with Store.open(Path(find_address())) as store:
         yield store
 
 

@@ -164,7 +164,7 @@ ROWS: dict[str, str] = {
 def test_a_row_of_any_kind_is_read_or_refused(value: str) -> None:
     with open_records() as store:
         store.put(record())
-        tampered(find_address(), value)
+        tampered(Path(find_address()), value)
         with pytest.raises(StoreError):
             store.get(record().key)
         with pytest.raises(StoreError):
@@ -225,7 +225,7 @@ async def test_a_batch_of_another_century_holds_nothing(monkeypatch: pytest.Monk
     key = (await asked_of(open_records())).calls[0].key
     with open_records() as store:
         store.remove([key])
-    leases = StoreLeases(find_address())
+    leases = StoreLeases(Path(find_address()))
     with monkeypatch.context() as wrong:
         wrong.setattr(time, "time", lambda: 2**32 - 1e8)
         assert leases.assign_to_batch("0" * 32, [key])

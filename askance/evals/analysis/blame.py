@@ -29,7 +29,7 @@ from askance.errors import UsageError
 from askance.evals.analysis.trial import Place, PlannedTrial, Trial, Trials, place_of
 from askance.evals.job import FirstFailure, Job
 from askance.evals.metric import Figure, Scored, figure, mean
-from askance.evals.run_folder import amending, keep_ranking, write_lines
+from askance.evals.run_folder import amending, keep_attachments, write_lines
 from askance.evals.run_format import BLAMES, TRIALS
 from askance.evals.run_plan import JudgePlan
 from askance.evals.sample import Score
@@ -330,7 +330,7 @@ def _job(
 
     def keep(trial: PlannedTrial, now: Prediction) -> None:
         made[trial.key] = trials.line(trial, now)
-        keep_ranking(run.path, now.ranking)
+        keep_attachments(run.path, now.attachments)
         _write_line(lines, made[trial.key])
 
     return Job(

@@ -38,7 +38,10 @@ from askance.evals.solver import as_solver
 from askance.evals.tables import Cell, Format, Table, notes_of, rendered, table_of_runs
 from askance.evals.task import ROLES
 from askance.models import get_model
+from askance.models.encoders.embedder import EMBEDDERS
 from askance.models.encoders.records import allows_code
+from askance.models.encoders.scorer import SCORERS
+from askance.models.spec import BACKENDS
 from askance.python_file import is_python
 
 if TYPE_CHECKING:
@@ -255,13 +258,20 @@ def read_grid(name: str | Path) -> Grid:
             f"The grid {str(path)!r} names a Python file: {python!r}.", hint="Name a YAML task, or one of a suite."
         )
     texts = [*grid.models.values(), *(value for cell in grid.cells for value in cell.options.values())]
-    code = next((text for text in texts if isinstance(text, str) and (is_python(text) or allows_code(text))), None)
+    code = next((text for text in texts if isinstance(text, str) and _runs_code(text)), None)
     if code is not None:
         raise UsageError(
             f"The grid {str(path)!r} names what would run code: {code[:80]!r}.",
             hint="Run its task with `askance eval run`, or say a model yourself: `--model NAME=SPEC`.",
         )
     return grid
+
+
+def _runs_code(text: str) -> bool:
+    """Whether an option names Python, weights that may bring code, or what another package brings."""
+    provider, colon, _ = text.partition(":")
+    others = (each for each in (BACKENDS, EMBEDDERS, SCORERS) if colon and provider not in each.built_in)
+    return is_python(text) or allows_code(text) or any(provider in each for each in others)
 
 
 Published = Callable[[str, tuple[str, ...], str], float | None]

@@ -15,7 +15,6 @@ import zipfile
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
@@ -27,13 +26,12 @@ from askance.amounts import shortened
 from askance.documents import Archive, UnreadableDocument, parse_json, schema_violation
 from askance.errors import StoreError, UsageError
 from askance.evals.completeness import check_whole, unused_records
-from askance.evals.ranking import place_of_ranking
 from askance.evals.run import Run
-from askance.evals.run_format import CALLS, DESCRIPTION, PROMPTS, RANKINGS, SAMPLES, SCORES
+from askance.evals.run_format import CALLS, DESCRIPTION, MATRICES, PROMPTS, SAMPLES, SCORES
+from askance.evals.sample import ATTACHMENTS
 from askance.evals.tables import task_tables
 
 if TYPE_CHECKING:
-    from askance.evals.ranking import Ranking
     from askance.images import Image
 
 
@@ -54,8 +52,10 @@ MOST_BYTES_OF_TEXT = 16_000_000
 
 _NAME = r"(?!\.{1,2}(?:/|\Z))[\w.-]+"
 """The name of a file or folder; `.` and `..` are none."""
+_ATTACHMENT = "|".join(rf"{kind.folder}/[0-9a-f]{{64}}{re.escape(kind.suffix)}" for kind in ATTACHMENTS)
+"""Places of attachments within the folder of a run."""
 _SHAPE = re.compile(
-    rf"runs/{_NAME}/({DESCRIPTION}|{SAMPLES}|{SCORES}|{CALLS}|{PROMPTS}/{_NAME}|{RANKINGS}/[0-9a-f]{{64}}\.json)"
+    rf"runs/{_NAME}/({DESCRIPTION}|{SAMPLES}|{SCORES}|{CALLS}|{PROMPTS}/{_NAME}|{_ATTACHMENT})"
     rf"|tables/{_NAME}|schemas/{_NAME}|images/[0-9a-f]{{64}}",
     re.ASCII,
 )
@@ -153,24 +153,14 @@ def _sources(runs: Sequence[Run]) -> Iterator[tuple[str, Callable[[], bytes]]]:
             yield f"runs/{name}/{file}", (run.path / file).read_bytes
         for prompt in sorted((run.path / PROMPTS).glob("*")):
             yield f"runs/{name}/{PROMPTS}/{prompt.name}", prompt.read_bytes
-        for ranking in (answer.prediction.ranking for answer in run.answers):
-            if ranking is not None:
-                yield f"runs/{name}/{place_of_ranking(ranking.digest)}", partial(_ranking, run.path, ranking)
-
-
-def _ranking(folder: Path, ranking: Ranking) -> bytes:
-    """The content of a ranking's file.
-
-    Raises:
-        UsageError: it is missing, or was changed.
-    """
-    _ = ranking.ids
-    return (folder / place_of_ranking(ranking.digest)).read_bytes()
+        for each in (each for answer in run.answers for each in answer.prediction.attachments):
+            yield f"runs/{name}/{each.place}", lambda each=each: each.content
 
 
 def _add(file: zipfile.ZipFile, name: str, content: bytes) -> str:
     info = zipfile.ZipInfo(name, _DATE)
-    info.compress_type = zipfile.ZIP_DEFLATED
+    # Compressed, a matrix of equal numbers would exceed the ratio that `Archive` allows.
+    info.compress_type = zipfile.ZIP_STORED if f"/{MATRICES}/" in name else zipfile.ZIP_DEFLATED
     info.external_attr = 0o644 << 16
     file.writestr(info, content)
     return sha256(content).hexdigest()

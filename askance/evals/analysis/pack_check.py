@@ -22,8 +22,8 @@ from askance.evals.analysis.rescore import RerunOutcome, read_again, rerun, resc
 from askance.evals.catalog import packaged
 from askance.evals.completeness import NO_DIGEST, completeness, unused_records
 from askance.evals.metric import STATISTICS, with_older_interval
-from askance.evals.ranking import place_of_ranking
-from askance.evals.run_format import CALLS, PROMPTS, RANKINGS, SCORES, ScoreLine, lines_of
+from askance.evals.run_format import CALLS, MATRICES, PROMPTS, RANKINGS, SCORES, ScoreLine, lines_of
+from askance.evals.sample import ATTACHMENTS
 from askance.evals.tables import task_tables
 from askance.evals.yaml_task import task_from_form
 from askance.nodes.reply import READERS
@@ -70,7 +70,8 @@ FILES: Mapping[str, FileOrigin] = {
         claimed=("the samples, which have the digest in run.json", "times", "tokens", "costs"),
     ),
     "scores.jsonl": FileOrigin(derived=("everything",)),
-    "rankings": FileOrigin(derived=("everything",)),
+    RANKINGS: FileOrigin(derived=("everything",)),
+    MATRICES: FileOrigin(derived=("everything",)),
     "calls.jsonl": FileOrigin(
         derived=("keys of the requests",), claimed=("replies", "dates", "records that nothing rests on")
     ),
@@ -188,7 +189,7 @@ def _task(run: Run, own: Mapping[str, type[Task]]) -> type[Task]:
 async def _checked(run: Run, tasks: Mapping[str, type[Task]], *, again: bool) -> tuple[Run, Run, RunCheck]:
     """The run with its own answers scored anew, the run with its answers read anew, and the check."""
     whole = completeness(run)
-    differences = [*_description(run), *whole.faults, *_records(run), *_rankings(run)]
+    differences = [*_description(run), *whole.faults, *_records(run), *_unnamed(run)]
     results: Counter[RerunOutcome] = Counter()
     changed: list[str] = []
     older = 0
@@ -329,17 +330,14 @@ def _records(run: Run) -> Iterator[str]:
         yield f"{len(missing)} samples rest on records that are not in {CALLS}, such as {examples}"
 
 
-def _rankings(run: Run) -> Iterator[str]:
-    """What is wrong with the rankings: files that are missing, were changed, or that no sample has."""
-    kept = [(answer.sample.id, answer.prediction.ranking) for answer in run.answers]
-    broken = [name for name, ranking in kept if ranking is not None and not ranking.whole]
-    if broken:
-        yield f"the rankings of {len(broken)} samples are missing or were changed, such as {_such_as(broken)}"
-    named = {place_of_ranking(ranking.digest) for _, ranking in kept if ranking is not None}
-    unnamed = [file.name for file in (run.path / RANKINGS).glob("*") if f"{RANKINGS}/{file.name}" not in named]
-    if unnamed:
-        of_none = "is of no sample" if len(unnamed) == 1 else "are of no sample"
-        yield f"{len(unnamed):,} of its rankings {of_none}: {_such_as(sorted(unnamed))}"
+def _unnamed(run: Run) -> Iterator[str]:
+    """Files of attachments that no sample has."""
+    named = {each.place for answer in run.answers for each in answer.prediction.attachments}
+    for folder in (kind.folder for kind in ATTACHMENTS):
+        unnamed = [file.name for file in (run.path / folder).glob("*") if f"{folder}/{file.name}" not in named]
+        if unnamed:
+            of_none = "is of no sample" if len(unnamed) == 1 else "are of no sample"
+            yield f"{len(unnamed):,} of its {folder} {of_none}: {_such_as(sorted(unnamed))}"
 
 
 def _scores(was: Sequence[SampleResult], now: Sequence[SampleResult]) -> Iterator[str]:

@@ -19,7 +19,7 @@ from askance.evals.evaluation import EXTRACTOR
 from askance.evals.metric import STATISTICS
 from askance.evals.run import Run, line_of_answer
 from askance.evals.run_configuration import links_of_today
-from askance.evals.run_folder import amending, keep_ranking, write_lines
+from askance.evals.run_folder import amending, keep_attachments, write_lines
 from askance.evals.run_format import FIGURED_BY, PROMPTS, READ_BY, SAMPLES, SCORES
 from askance.evals.sample import reads_of
 from askance.evals.scorer import figures_of, notes_on, scored, write_scores
@@ -220,7 +220,7 @@ async def rescore(
         if changed:
             for answer in found.answers:
                 if answer.sample.id in changed:
-                    keep_ranking(run.path, answer.prediction.ranking)
+                    keep_attachments(run.path, answer.prediction.attachments)
             write_lines(run.path / SAMPLES, (line_of_answer(answer) for answer in found.answers))
         now = run.scored(found.answers, run.figures)
         answers, figures = await rescored(now, task, convention=convention)

@@ -154,7 +154,7 @@ def _sample(run: Run, answer: SampleResult) -> JsonObject:
             "outcome": prediction.outcome,
             "reason": prediction.reason,
             "trace": finite({**sample.trace, **prediction.trace}),
-            **({} if prediction.ranking is None else {"ranking": prediction.ranking.form()}),
+            **{each.kind: each.form() for each in prediction.attachments},
             "links": {name: link["outcome"] for name, link in prediction.links.items()},
         },
         "model_usage": {_model(run): _usage(prediction.meta)},

@@ -71,8 +71,8 @@ def _row(answer: SampleResult) -> Iterator[tuple[str, Json]]:
     yield "outcome", prediction.outcome
     yield "reason", prediction.reason
     yield "value", prediction.value
-    if prediction.ranking is not None:
-        yield from ((f"ranking.{name}", value) for name, value in prediction.ranking.form().items())
+    for each in prediction.attachments:
+        yield from ((f"{each.kind}.{name}", value) for name, value in each.form().items())
     yield "target", sample.target
     yield "options", sample.inputs.get("options")
     score = answer.score

@@ -21,10 +21,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 from askance.chat import ModelId
 from askance.errors import ConfigError, UsageError
-from askance.models.encoders.records import BATCH, one_of, settings_in
+from askance.models.encoders.records import BATCH, settings_in
 from askance.models.local.folder import ModelFolder, find_folder, identity_of, is_identity, no_weights
 from askance.models.local.runtime import BatchRunner, TorchRuntime, tokenizable
 from askance.models.settings import Local
+from askance.spec_grammar import one_of
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject

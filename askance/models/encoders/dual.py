@@ -27,13 +27,14 @@ from askance.chat import ModelId, key_of
 from askance.errors import AskanceError, ConfigError, UsageError
 from askance.images import ORIGINAL_POLICY, WHOLE_IMAGE, Image, RegionView, Shown
 from askance.images.pixels import pad_to_square
-from askance.models.encoders.records import BATCH, one_of, settings_in
+from askance.models.encoders.records import BATCH, settings_in
 from askance.models.encoders.towers import SIGLIP_KINDS, Towers, no_towers, parts_of
 from askance.models.encoders.vectors import MemoryVectors, VectorFile, cosine_of, mean_of
 from askance.models.local.collector import BatchCollector
 from askance.models.local.folder import ModelFolder, find_folder, identity_of, is_identity, no_weights
 from askance.models.loop import PerLoop
 from askance.models.settings import Local
+from askance.spec_grammar import one_of
 
 if TYPE_CHECKING:
     from PIL.Image import Image as Picture

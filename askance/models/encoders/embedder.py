@@ -11,20 +11,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeAlias, runtime_checkable
 
 from askance.chat import JsonObject, ModelId, key_of
-from askance.errors import UsageError
-from askance.models.backend import load
-from askance.models.encoders.records import RecordedModel, from_spec, id_of_form, identity_of
+from askance.errors import ConfigError, UsageError
+from askance.models.encoders.records import RecordedModel
 from askance.models.encoders.vectors import Vector, checked_vectors, packed, unpacked
-from askance.models.engine import Engine, default_engine
 from askance.models.local.folder import REVISION, hub_folder
+from askance.registry import Registry
 
-PROVIDERS: Mapping[str, str] = {
-    "clip": "askance.models.encoders.dual:dual_embedder",
-    "st": "askance.models.encoders.sentence:SentenceEncoder",
-}
+EMBEDDERS = Registry(
+    group="askance.embedders",
+    what="embedder",
+    built_in={
+        "clip": "askance.models.encoders.dual:dual_embedder",
+        "st": "askance.models.encoders.sentence:SentenceEncoder",
+    },
+    error=ConfigError,
+)
 """By provider of a spec: the class or function that makes the embedder from the part behind the colon."""
-
-EXAMPLES = "`st:FOLDER` or `st:sentence-transformers/all-mpnet-base-v2` for a sentence encoder"
 
 
 @runtime_checkable
@@ -51,6 +53,7 @@ class Embedder(Protocol):
 
 if TYPE_CHECKING:
     from askance.images import Image
+    from askance.models.engine import Engine
 
     EmbedderLike: TypeAlias = "str | Embedder | RecordedEmbedder | Mapping[str, Any]"
 else:
@@ -69,6 +72,13 @@ class RecordedEmbedder(RecordedModel):
         normalized: whether every vector has the length 1; None is not known.
     """
 
+    registry = EMBEDDERS
+    examples = (
+        "`st:FOLDER` or `st:sentence-transformers/all-mpnet-base-v2` for a sentence encoder, "
+        "or an object with `async def embed(texts)`"
+    )
+    protocols = (Embedder,)
+
     def __init__(
         self,
         embedder: Embedder,
@@ -81,6 +91,23 @@ class RecordedEmbedder(RecordedModel):
         super().__init__(embedder, "embed", id=id, engine=engine, parameters=parameters)
         self.normalized = normalized
         self._embedder = embedder
+
+    @classmethod
+    def _described(cls, model: ModelId, fields: dict[str, Any], *, engine: Engine) -> RecordedEmbedder:
+        normalized = fields.get("normalized")
+        return cls(_named(model), id=model, engine=engine, parameters=fields, normalized=normalized)
+
+    @classmethod
+    def _around(
+        cls,
+        made: Embedder,
+        *,
+        id: ModelId | None,  # noqa: A002  # as everywhere here
+        parameters: Mapping[str, Any],
+        engine: Engine,
+    ) -> RecordedEmbedder:
+        normalized = getattr(made, "normalized", None)
+        return cls(made, id=id, engine=engine, parameters=parameters, normalized=normalized)
 
     def form(self) -> JsonObject:
         """Everything but text or picture that decides a vector, as JSON: `get_embedder` takes it for its records."""
@@ -192,46 +219,18 @@ def get_embedder(
         ConfigError: no embedder goes by that spec.
         UsageError: `embedder` is of no kind that is known here.
     """
-    run = engine if engine is not None else default_engine()
-    if isinstance(embedder, RecordedEmbedder):
-        same = identity is None and engine in {None, embedder.engine}
-        return embedder if same else embedder.changed(identity=identity, engine=engine)
-    if isinstance(embedder, str):
-        made: object = from_spec(embedder, PROVIDERS, what="embedder", examples=EXAMPLES)
-    elif isinstance(embedder, Mapping):
-        return _described(embedder, run)
-    else:
-        made = embedder
-    if not isinstance(made, Embedder):
-        raise UsageError(
-            f"A {type(made).__name__} is no embedder.",
-            hint=f"Give {EXAMPLES}, or an object with `async def embed(texts)`.",
-        )
-    return RecordedEmbedder(
-        made,
-        id=identity_of(made, identity),
-        engine=run,
-        parameters=dict(getattr(made, "parameters", {})),
-        normalized=getattr(made, "normalized", None),
-    )
-
-
-def _described(form: Mapping[str, Any], engine: Engine) -> RecordedEmbedder:
-    fields = dict(form)
-    model = id_of_form(fields.pop("model", None))
-    return RecordedEmbedder(
-        _named(model), id=model, engine=engine, parameters=fields, normalized=fields.get("normalized")
-    )
+    return RecordedEmbedder.of(embedder, identity=identity, engine=engine)
 
 
 def _named(model: ModelId) -> Embedder:
-    # A form may be a stranger's. Settings, which are no part of an identity, could have code run, and `st:` downloads.
-    if model.name is not None or model.provider not in PROVIDERS or "?" in model.model:
+    # A form may be a stranger's. Settings, which are no part of an identity, could have code run, and `st:` downloads;
+    # and it names no package that the user has not named.
+    if model.name is not None or model.provider not in EMBEDDERS.built_in or "?" in model.model:
         return _RecordsAlone(model)
     name, _, revision = model.model.partition("@")
     if model.provider == "st" and not name.startswith("sha256:") and hub_folder(name, revision or REVISION) is None:
         return _RecordsAlone(model)
-    return load(PROVIDERS[model.provider])(model.model)
+    return EMBEDDERS.load(model.provider)(model.model)
 
 
 class _RecordsAlone:

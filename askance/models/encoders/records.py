@@ -7,21 +7,23 @@ fastest with many.
 from __future__ import annotations
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast
-from urllib.parse import parse_qsl
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias, cast
 
 from askance.chat import JsonObject, ModelId, key_of
 from askance.errors import ConfigError, UsageError
-from askance.models.backend import close, load
+from askance.models.backend import close
 from askance.models.call_scope import current_scope
+from askance.models.engine import default_engine
 from askance.models.loop import PerLoop
 from askance.models.settings import DTYPES, Local
-from askance.models.spec import nearest
+from askance.registry import Registry, nearest
 from askance.replay import Record, explain_miss
+from askance.spec_grammar import SettingReaders, count, one_of, read_settings, split_settings, yes_or_no
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -140,8 +142,11 @@ class RecordedResponses:
         return found | made
 
 
-class RecordedModel:
+class RecordedModel(ABC):
     """A model whose responses come from the records where they are there, else from the model itself.
+
+    What it is called is said by its class: `registry` has the providers of its specs, `examples` shows such specs, and
+    a model is of one of the `protocols`.
 
     Args:
         model: gives the responses that are not on record.
@@ -150,6 +155,10 @@ class RecordedModel:
         engine: whose records and mode are used.
         parameters: what else decides its responses.
     """
+
+    registry: ClassVar[Registry]
+    examples: ClassVar[str]
+    protocols: ClassVar[tuple[type, ...]]
 
     def __init__(
         self,
@@ -166,6 +175,49 @@ class RecordedModel:
         self.parameters = parameters
         self._recorded = model
         self._responses = self.responses(kind)
+
+    @classmethod
+    def of(cls, given: object, *, identity: str | None, engine: Engine | None) -> Self:
+        """The model that `given` names, describes or is.
+
+        Args:
+            given: a spec, a model of one of the protocols, one with its records, or the form of one.
+            identity: name under which its responses are filed; an object without an `id` is not recorded without it.
+            engine: the run's; None is one with default settings on the project's store.
+
+        Raises:
+            ConfigError: no model goes by that spec.
+            UsageError: `given` is of no kind that is known here.
+        """
+        if isinstance(given, cls):
+            same = identity is None and engine in {None, given.engine}
+            return given if same else given.changed(identity=identity, engine=engine)
+        run = engine if engine is not None else default_engine()
+        if isinstance(given, Mapping):
+            fields = dict(cast("Mapping[str, Any]", given))
+            return cls._described(id_of_form(fields.pop("model", None)), fields, engine=run)
+        made = from_spec(given, cls.registry, examples=cls.examples) if isinstance(given, str) else given
+        if not isinstance(made, cls.protocols):
+            raise UsageError(f"A {type(made).__name__} is no {cls.registry.what}.", hint=f"Give {cls.examples}.")
+        parameters: Mapping[str, Any] = getattr(made, "parameters", {})
+        return cls._around(made, id=identity_of(made, identity), parameters=dict(parameters), engine=run)
+
+    @classmethod
+    @abstractmethod
+    def _described(cls, model: ModelId, fields: dict[str, Any], *, engine: Engine) -> Self:
+        """The model of a form, which may be a stranger's, by its identity and the other fields."""
+
+    @classmethod
+    @abstractmethod
+    def _around(
+        cls,
+        made: Any,
+        *,
+        id: ModelId | None,  # noqa: A002  # as everywhere here
+        parameters: Mapping[str, Any],
+        engine: Engine,
+    ) -> Self:
+        """A model of one of the protocols, with its records."""
 
     def responses(self, kind: RecordKind) -> RecordedResponses:
         """Its responses of one kind.
@@ -195,23 +247,23 @@ class RecordedModel:
 # --- how an embedder or a scorer is named ---
 
 
-def from_spec(spec: str, providers: Mapping[str, str], *, what: str, examples: str) -> object:
+def from_spec(spec: str, registry: Registry, *, examples: str) -> object:
     """What the spec `provider:rest` names.
 
     Args:
         spec: as written.
-        providers: by name, where the class or function is that makes it of the rest.
-        what: what it is that is named, for messages.
+        registry: by provider, the class or function that makes it of the rest.
         examples: of specs.
 
     Raises:
         ConfigError: there is no such provider, or nothing stands behind the colon.
     """
     provider, _, rest = spec.partition(":")
-    if provider not in providers or not rest.strip():
-        known = nearest(provider, providers) if provider not in providers else ""
-        raise ConfigError(f"{spec!r} names no {what}.", hint=f"{known}Write {examples}.")
-    make: Callable[[str], object] = load(providers[provider])
+    known = provider in registry
+    if not known or not rest.strip():
+        close = "" if known else nearest(provider, registry.names())
+        raise ConfigError(f"{spec!r} names no {registry.what}.", hint=f"{close}Write {examples}.")
+    make: Callable[[str], object] = registry.load(provider)
     return make(rest.strip())
 
 
@@ -250,39 +302,12 @@ def id_of_form(form: object) -> ModelId:
 BATCH = 32
 """Texts or pictures that are encoded at a time."""
 
-SettingReaders: TypeAlias = Mapping[str, Callable[[str], object]]
-"""By name of a setting: what makes its value of the text; raises ValueError where it is none."""
-
-
-def one_of(*values: str) -> Callable[[str], str]:
-    """Makes a reader that takes one of `values`."""
-
-    def read(text: str) -> str:
-        if text not in values:
-            msg = f"choose one of {', '.join(values)}"
-            raise ValueError(msg)
-        return text
-
-    return read
-
-
-def _yes_or_no(text: str) -> bool:
-    return one_of("true", "false")(text) == "true"
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        msg = "a number from 1 up"
-        raise ValueError(msg)
-    return int(text)
-
-
 _LOCAL: SettingReaders = {
-    "batch": _count,
+    "batch": count,
     "device": str,
     "dtype": one_of(*DTYPES),
-    "pickled": _yes_or_no,
-    "remote_code": _yes_or_no,
+    "pickled": yes_or_no,
+    "remote_code": yes_or_no,
     "revision": str,
 }
 """Settings of any encoder: fields of `Local`."""
@@ -300,31 +325,12 @@ def settings_in(rest: str, *, provider: str, local: Local, own: SettingReaders) 
     Raises:
         ConfigError: a setting that there is not, or a value that it does not take.
     """
-    source, _, said = rest.partition("?")
-    known = {**_LOCAL, **own}
-    values: dict[str, Any] = {}
-    for name, text in _said_in(said):
-        if name not in known:
-            close = nearest(name, known)
-            raise ConfigError(
-                f"{f'{provider}:{rest}'!r} has no setting {name!r}.",
-                hint=f"{close}There are: {', '.join(sorted(known))}.",
-            )
-        try:
-            values[name] = known[name](text)
-        except ValueError as error:
-            raise ConfigError(
-                f"The setting {name!r} of {f'{provider}:{rest}'!r} cannot be {text!r}.", hint=f"It takes: {error}."
-            ) from error
+    source, said = split_settings(rest)
+    values = read_settings(said, {**_LOCAL, **own}, of=f"{provider}:{source}")
     ours = {name: values.pop(name) for name in list(values) if name in _LOCAL}
     return source, replace(local, **ours), values
 
 
 def allows_code(spec: str) -> bool:
     """Whether a spec lets weights run code: code that comes with them, or pickles."""
-    return any(name in {"pickled", "remote_code"} and text == "true" for name, text in _said_in(spec.partition("?")[2]))
-
-
-def _said_in(settings: str) -> list[tuple[str, str]]:
-    """The settings behind a `?`. A plus is one, as in `pooling=cls+mean`, and no space as in the forms of web pages."""
-    return parse_qsl(settings.replace("+", "%2B"), keep_blank_values=True)
+    return any(name in {"pickled", "remote_code"} and text == "true" for name, text in split_settings(spec)[1])

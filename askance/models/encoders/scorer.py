@@ -1,7 +1,6 @@
 """Scorers: how well texts fit a picture, or other texts. Every score is on record (kind `score`), one record a text.
 
-A provider is a line in `PROVIDERS`: the name in front of the colon of a spec, and the function that makes a scorer of
-the rest. A scorer has `score` (texts against a picture), `score_texts` (against other texts) or both.
+A scorer has `score` (texts against a picture), `score_texts` (against other texts) or both.
 """
 
 from __future__ import annotations
@@ -11,16 +10,21 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeAlias, cast, runtime_checkable
 
 from askance.chat import JsonObject, ModelId, key_of
-from askance.errors import BadRecord, ModelError, UsageError
+from askance.errors import BadRecord, ConfigError, ModelError, UsageError
 from askance.images import CLEAN_POLICY, WHOLE_IMAGE, Image, ImagePolicy, RegionView, Shown
-from askance.models.encoders.records import RecordedModel, from_spec, id_of_form, identity_of
-from askance.models.engine import Engine, default_engine
+from askance.models.encoders.records import RecordedModel
+from askance.registry import Registry
 from askance.replay import DAMAGED_HINT
 
-PROVIDERS: Mapping[str, str] = {
-    "bem": "askance.models.encoders.classifier:answer_classifier",
-    "clip": "askance.models.encoders.dual:dual_encoder",
-}
+SCORERS = Registry(
+    group="askance.scorers",
+    what="scorer",
+    built_in={
+        "bem": "askance.models.encoders.classifier:answer_classifier",
+        "clip": "askance.models.encoders.dual:dual_encoder",
+    },
+    error=ConfigError,
+)
 """By provider of a spec: the function that makes the scorer from the part behind the colon."""
 
 EXAMPLES = (
@@ -63,6 +67,8 @@ class TextScorer(Protocol):
 
 
 if TYPE_CHECKING:
+    from askance.models.engine import Engine
+
     ScorerLike: TypeAlias = "str | PictureScorer | TextScorer | RecordedScorer | Mapping[str, Any]"
 else:
     ScorerLike = Annotated[Any, "a scorer"]  # a field of a task may have this type, and pydantic reads it
@@ -80,6 +86,10 @@ class RecordedScorer(RecordedModel):
         policy: how pictures are prepared.
     """
 
+    registry = SCORERS
+    examples = EXAMPLES
+    protocols = (PictureScorer, TextScorer)
+
     def __init__(
         self,
         scorer: PictureScorer | TextScorer,
@@ -92,6 +102,23 @@ class RecordedScorer(RecordedModel):
         super().__init__(scorer, "score", id=id, engine=engine, parameters=parameters)
         self.policy = policy
         self._scorer = scorer
+
+    @classmethod
+    def _described(cls, model: ModelId, fields: dict[str, Any], *, engine: Engine) -> RecordedScorer:
+        policy = _policy(fields.pop("policy", None))
+        return cls(_RecordsAlone(model), id=model, engine=engine, parameters=fields, policy=policy)
+
+    @classmethod
+    def _around(
+        cls,
+        made: PictureScorer | TextScorer,
+        *,
+        id: ModelId | None,  # noqa: A002  # as everywhere here
+        parameters: Mapping[str, Any],
+        engine: Engine,
+    ) -> RecordedScorer:
+        policy = getattr(made, "policy", CLEAN_POLICY)
+        return cls(made, id=id, engine=engine, parameters=parameters, policy=policy)
 
     def form(self) -> JsonObject:
         """Everything but picture and text that decides a score, as JSON: `get_scorer` takes it for its records."""
@@ -221,27 +248,7 @@ def get_scorer(scorer: ScorerLike, *, identity: str | None = None, engine: Engin
         ConfigError: no scorer goes by that spec.
         UsageError: `scorer` is of no kind that is known here.
     """
-    run = engine if engine is not None else default_engine()
-    if isinstance(scorer, RecordedScorer):
-        same = identity is None and engine in {None, scorer.engine}
-        return scorer if same else scorer.changed(identity=identity, engine=engine)
-    if isinstance(scorer, str):
-        made: object = from_spec(scorer, PROVIDERS, what="scorer", examples=EXAMPLES)
-    elif isinstance(scorer, Mapping):
-        fields = dict(scorer)
-        model, policy = id_of_form(fields.pop("model", None)), _policy(fields.pop("policy", None))
-        return RecordedScorer(_RecordsAlone(model), id=model, engine=run, parameters=fields, policy=policy)
-    else:
-        made = scorer
-    if not isinstance(made, (PictureScorer, TextScorer)):
-        raise UsageError(f"A {type(made).__name__} is no scorer.", hint=f"Give {EXAMPLES}.")
-    return RecordedScorer(
-        made,
-        id=identity_of(made, identity),
-        engine=run,
-        parameters=dict(getattr(made, "parameters", {})),
-        policy=getattr(made, "policy", CLEAN_POLICY),
-    )
+    return RecordedScorer.of(scorer, identity=identity, engine=engine)
 
 
 def _policy(form: object) -> ImagePolicy:
