@@ -20,7 +20,7 @@ from askance.chains.output_line import line_of
 from askance.images import prepare
 from askance.models import BudgetGuard, Engine, get_model
 from askance.models.batch.batches import BatchPolicy, BatchProgress
-from askance.models.batch.job import Job
+from askance.models.batch.job import BatchJob
 from askance.replay import Budget, Records, SqliteLedger, open_records
 from tests.processes import begin
 from tests.scripted import ANSWERS, OPTIONS
@@ -154,9 +154,9 @@ def _plant(count: int, where: str) -> None:
     def die() -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
-    note, put = Job.note, Records.put
+    note, put = BatchJob.note, Records.put
 
-    def noted(self: Job, event: str, *args: Any, **facts: Any) -> None:
+    def noted(self: BatchJob, event: str, *args: Any, **facts: Any) -> None:
         dies = due()
         if dies and where == "torn":
             self._journal.write(b'{"event":"' + event.encode()[:3])  # pyright: ignore[reportPrivateUsage]
@@ -175,4 +175,4 @@ def _plant(count: int, where: str) -> None:
     if where == "put":
         Records.put = recorded  # type: ignore[method-assign]
     else:
-        Job.note = noted  # type: ignore[method-assign]
+        BatchJob.note = noted  # type: ignore[method-assign]

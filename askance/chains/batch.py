@@ -17,7 +17,7 @@ from askance.chains.chain import CONCURRENCY
 from askance.chat import key_of
 from askance.errors import UsageError
 from askance.models.batch.batches import Batches
-from askance.models.batch.job import Job
+from askance.models.batch.job import BatchJob
 from askance.models.call_scope import on_miss
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ async def read_in_batches(
     models = models_of(chain)
     if isinstance(inputs, Iterator):
         raise UsageError("The inputs are gone through once a pass, and an iterator only once.", hint="Give a list.")
-    with Job(folder or place_of(chain), tries=policy.tries if policy else 3) as job:
+    with BatchJob(folder or place_of(chain), tries=policy.tries if policy else 3) as job:
         batches = Batches(job, models, policy=policy, on_progress=on_progress)
         try:
             await batches.begin()

@@ -14,25 +14,23 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mappin
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from askance.chains import read_in_batches
 from askance.chains.output_line import line_of
-from askance.errors import BadImage, OverBudget
+from askance.chat import JsonObject
+from askance.errors import BadImage
+from askance.evals.job import FirstFailure, Job
 from askance.evals.run_folder import RunFolder
 from askance.evals.run_format import PROMPTS
-from askance.evals.runner import stop_if_hopeless
 from askance.evals.solver import ChainSolver
 from askance.images import Image
 from askance.models import run_sync
 from askance.models.capabilities import endpoint_key
-from askance.models.counters import RunCounters
 
 if TYPE_CHECKING:
-    from askance.chains import Chain, Given, Reading
-    from askance.chat import JsonObject
+    from askance.chains import Chain, Given
     from askance.evals.runner import BatchOptions
     from askance.models import Counters, Model
 
@@ -94,69 +92,61 @@ class PictureRun:
             CallError: a model cannot be reached at all, or the first picture failed in a way that all others would.
             StoreError: the records or the folder cannot be read or written.
         """
-        counting = await RunCounters.begun(self.models)
         if self.folder is not None:
             self.folder.keep(PROMPTS, ChainSolver(self.chain).prompts)
+        first, engine = FirstFailure(what="image"), self.models[0].engine if self.models else None
+        by_key: Mapping[Any, Sequence[str] | None] = pictures
+
+        def accepts(line: JsonObject) -> bool:
+            """As `FirstFailure`; answers on record and in the folder show as well that others need not fail alike."""
+            calls = line["meta"]["calls"] + line["meta"]["replayed"] + self.outcomes["answered"]
+            return first.accepts(line["links"], answered=True, calls=calls)
+
+        job = Job[PictureKey, JsonObject, JsonObject](
+            items=[*pictures],
+            name=name_of,
+            stream=lambda some: self._read({each: by_key[each] for each in some}, job),
+            accepts=accepts,
+            finished={} if self.folder is None else self.folder.finished,
+            keep=lambda _, line: line if self.folder is None else self.folder.add(line),
+            models=self.models,
+            counting=self.models,
+            counted=self._counted,
+            engine=engine,
+        )
         try:
-            try:
-                async with aclosing(self._lines(pictures)) as lines:
-                    async for path, line in lines:
-                        self._add(path, line)
-            finally:
-                self.counters = await counting.so_far()
-                if self.folder is not None:
-                    self.folder.counted(self.counters)
+            async with job.answered(again=True) as lines:
+                async for picture, line in lines:
+                    self.outcomes[line["outcome"]] += 1
+                    if self._on_line is not None:
+                        self._on_line(picture, line)
+            self.left = {picture: by_key[picture] for picture in job.left}
             if self.folder is not None:
                 left = {"left": len(self.left)} if self.left else {}
                 endpoints = [endpoint_key(model.id) for model in self.models]
-                records = self.models[0].engine.recorder.records if self.models else None
-                self.folder.finish(records, also=endpoints, more=left)
+                self.folder.finish(None if engine is None else engine.recorder.records, also=endpoints, more=left)
         finally:
-            for model in self.models:
-                await model.aclose()
             if self.folder is not None:
                 self.folder.close()
 
-    def _add(self, path: PictureKey, line: Mapping[str, Any]) -> None:
+    def _counted(self, counters: Mapping[str, Counters]) -> None:
+        self.counters = counters
         if self.folder is not None:
-            self.folder.add(line)
-        self.outcomes[line["outcome"]] += 1
-        if self._on_line is not None:
-            self._on_line(path, line)
+            self.folder.counted(counters)
 
-    async def _lines(self, pictures: PictureOptions) -> AsyncGenerator[tuple[PictureKey, Mapping[str, Any]], None]:
-        """Every picture with its line, in order: lines of the folder, and lines of pictures that are read now.
-
-        Once the budget is used up, no further picture is started; those without an answer go to `left`.
-        """
-        finished: Mapping[str, Mapping[str, Any]] = {} if self.folder is None else self.folder.finished
-        unread = {path: options for path, options in pictures.items() if name_of(path) not in finished}
-        for model in self.models if unread else ():
-            await model.output_mode()
-        reached = False
-        async with aclosing(self._readings(unread)) as readings:
-            for path, options in pictures.items():
-                line: Mapping[str, Any] | None = finished.get(name_of(path))
-                if line is None:
-                    reading = await anext(readings, None)
-                    if reading is None or any(each.error == OverBudget.__name__ for each in reading.links.values()):
-                        self.left[path] = options
-                        continue
-                    line = line_of(reading)
-                    calls = line["meta"]["calls"] + line["meta"]["replayed"]
-                    reached = reached or self.outcomes["answered"] > 0
-                    if not reached:
-                        stop_if_hopeless(line["links"], calls=calls, what="image")
-                    reached = reached or calls > 0
-                yield path, line
-
-    def _readings(self, pictures: PictureOptions) -> AsyncGenerator[Reading, None]:
+    async def _read(
+        self, pictures: PictureOptions, job: Job[PictureKey, JsonObject, JsonObject]
+    ) -> AsyncGenerator[JsonObject, None]:
+        """The lines of pictures that are read now."""
         inputs = inputs_of(pictures)
-        if self._batches is not None:
-            folder = self._batches.folder
-            return read_in_batches(self.chain, [*inputs], folder=folder, on_progress=self._batches.on_progress)
-        guard = self.models[0].engine.budget if self.models else None
-        return self.chain.read_all(takewhile(lambda _: guard is None or not guard.used_up, inputs))
+        if self._batches is None:
+            made = self.chain.read_all(job.affordable(inputs))
+        else:
+            folder, told = self._batches.folder, self._batches.on_progress
+            made = read_in_batches(self.chain, [*inputs], folder=folder, on_progress=told)
+        async with aclosing(made) as readings:
+            async for reading in readings:
+                yield line_of(reading)
 
 
 async def aread_pictures(

@@ -13,15 +13,15 @@ from collections import Counter, deque
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field, replace
-from itertools import takewhile
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from askance import chains
 from askance.chat import key_of
-from askance.concurrency import map_in_order
-from askance.errors import FATAL, OverBudget, UsageError
+from askance.errors import UsageError
 from askance.evals.evaluation import Evaluation
+from askance.evals.job import FirstFailure, Job
 from askance.evals.metric import STATISTICS
 from askance.evals.run import Run, SampleResult, answer_of, line_of_answer, name_of_line
 from askance.evals.run_folder import RunFolder
@@ -31,13 +31,12 @@ from askance.evals.scorer import Scorer, figures_of, notes_on, scored, write_sco
 from askance.evals.solver import as_solver, plain, solved
 from askance.models import Engine, run_sync, use_draw
 from askance.models.capabilities import endpoint_key
-from askance.models.counters import RunCounters
 from askance.models.engine import default_engine
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
     from askance.evals.metric import Figure, MissingAnswerPolicy
-    from askance.evals.solver import Solver
+    from askance.evals.solver import ChainSolver
     from askance.evals.task import Task
     from askance.models import Model
     from askance.models.batch.batches import BatchProgress
@@ -60,11 +59,6 @@ class SampleEpoch:
     def name(self) -> str:
         """Its name within a run, as `name_of_line` gives it."""
         return f"{self.sample.id}\n{self.epoch}"
-
-
-_Predictions: TypeAlias = AsyncGenerator[tuple[SampleEpoch, Prediction], None]
-PredictionStream: TypeAlias = Callable[[Sequence[SampleEpoch]], _Predictions]
-"""Predicts many samples at once; gives each with its prediction, in the order of the samples."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,17 +137,41 @@ async def aevaluate(
         },
     )
     try:
-        running = _Runner(scoring, folder, convention=convention, on_progress=on_progress)
-        if batches is None:
-            stream = predict_online(solver, engine)
-        else:
-            stream = predict_in_batches(solver, batches.folder or folder.path / BATCHES, batches.on_progress)
+        stream, by_chain = None, solver.by_chain
+        if batches is not None:
+            if by_chain is None:
+                message = "Only a chain can be asked by batches, and this solver is none."
+                raise UsageError(message, hint="Leave `--batch` out.")
+            sample_epochs.sort(key=lambda each: each.epoch)  # one epoch is asked after the other
+            place = batches.folder or folder.path / BATCHES
+            stream = partial(_in_batches, by_chain, folder=place, on_progress=batches.on_progress)
+        first = FirstFailure()
+
+        async def predict(each: SampleEpoch) -> Prediction:
+            with use_draw(each.epoch):
+                return await solved(solver, each.sample)
+
         folder.keep(PROMPTS, solver.prompts)
-        counting = await RunCounters.begun([*models, *task.models.values()])
-        try:
-            await running.run(sample_epochs, models, stream)
-        finally:
-            folder.counted(await counting.so_far())
+        running = _Runner(scoring, folder, sample_epochs, convention=convention, on_progress=on_progress)
+        job = Job(
+            items=running.in_order,
+            name=lambda each: each.name,
+            answer=predict,
+            stream=stream,
+            accepts=lambda now: first.accepts(
+                now.links, answered=now.answered, calls=now.meta.get("calls"), reason=now.reason
+            ),
+            finished=folder.finished,
+            keep=lambda each, prediction: folder.add(
+                line_of_answer(SampleResult(sample=each.sample, epoch=each.epoch, prediction=prediction)),
+                prediction.attachments,
+            ),
+            models=models,
+            counting=[*models, *task.models.values()],
+            counted=folder.counted,
+            engine=engine,
+        )
+        await running.score(job)
         figures = figures_of(running.answers, scoring, convention=convention, seed=seed)
         write_scores(folder.path / SCORES, running.answers)
         also = _further_keys(running.answers, models)
@@ -190,122 +208,74 @@ def evaluate(task: Task | Evaluation, **options: Any) -> Run:
     return run_sync(aevaluate(task, **options))
 
 
-# --- predictions: many samples under way at once, given in the order of the samples ---
+# --- predictions ---
 
 
-def predict_online(solver: Solver, engine: Engine) -> PredictionStream:
-    """Predicts as many samples at once as keep the models busy; starts no more once the budget is used up."""
-
-    async def predict(each: SampleEpoch) -> tuple[SampleEpoch, Prediction]:
-        with use_draw(each.epoch):
-            return each, await solved(solver, each.sample)
-
-    def stream(sample_epochs: Sequence[SampleEpoch]) -> _Predictions:
-        guard = engine.budget
-        return map_in_order(
-            predict,
-            takewhile(lambda _: guard is None or not guard.used_up, sample_epochs),
-            room=lambda: engine.places,
-        )
-
-    return stream
-
-
-def predict_in_batches(
-    solver: Solver, folder: Path, on_progress: Callable[[BatchProgress], None] | None = None
-) -> PredictionStream:
-    """Predicts by the provider's batch interface, one epoch after the other.
-
-    Args:
-        solver: whose answers are a chain's.
-        folder: where batches under way are kept.
-        on_progress: called at every step of a batch.
-
-    Raises:
-        UsageError: the solver is not a chain, so its calls are not known beforehand.
-    """
-    by_chain = solver.by_chain
-    if by_chain is None:
-        raise UsageError("Only a chain can be asked by batches, and this solver is none.", hint="Leave `--batch` out.")
-
-    async def stream(sample_epochs: Sequence[SampleEpoch]) -> _Predictions:
-        for epoch in sorted({each.epoch for each in sample_epochs}):
-            some = [each for each in sample_epochs if each.epoch == epoch]
-            inputs = [by_chain.given(each.sample) for each in some]
-            batches = chains.read_in_batches(
-                by_chain.chain, inputs, folder=folder / str(epoch), on_progress=on_progress
-            )
-            async with aclosing(batches) as readings:
-                for each in some:
-                    with use_draw(epoch):  # the epoch is the draw of the readings, not of the calls that score them
-                        reading = await anext(readings)
-                    yield each, plain(by_chain.prediction(reading, each.sample))
-        await asyncio.to_thread(_remove_empty, folder)
-
-    return stream
-
-
-def _remove_empty(folder: Path) -> None:
+async def _in_batches(
+    by_chain: ChainSolver,
+    sample_epochs: Sequence[SampleEpoch],
+    *,
+    folder: Path,
+    on_progress: Callable[[BatchProgress], None] | None,
+) -> AsyncGenerator[Prediction, None]:
+    """Predicts by the provider's batch interface, one epoch after the other."""
+    for epoch in sorted({each.epoch for each in sample_epochs}):
+        some = [each for each in sample_epochs if each.epoch == epoch]
+        inputs = [by_chain.given(each.sample) for each in some]
+        batches = chains.read_in_batches(by_chain.chain, inputs, folder=folder / str(epoch), on_progress=on_progress)
+        async with aclosing(batches) as readings:
+            for each in some:
+                with use_draw(epoch):  # the epoch is the draw of the readings, not of the calls that score them
+                    reading = await anext(readings)
+                yield plain(by_chain.prediction(reading, each.sample))
     with suppress(OSError):  # a folder that is not empty is still needed
-        folder.rmdir()
+        await asyncio.to_thread(folder.rmdir)
 
 
 # --- scoring and progress ---
 
 
 class _Runner:
-    """A run under way: writes answers as they come, scores them, and reports progress."""
+    """A run under way: scores answers as they come, and reports progress."""
 
     def __init__(
-        self, scoring: Scorer, folder: RunFolder, *, convention: MissingAnswerPolicy, on_progress: OnProgress | None
+        self,
+        scoring: Scorer,
+        folder: RunFolder,
+        sample_epochs: Sequence[SampleEpoch],
+        *,
+        convention: MissingAnswerPolicy,
+        on_progress: OnProgress | None,
     ) -> None:
         self._scoring = scoring
         self._folder = folder
         self._on_progress = on_progress
-        self._reached = False
-        """Whether a model has answered a call in this process; an answer on record does not count."""
-        self._samples: Mapping[str, Sample] = {}
+        self._samples = {each.sample.id: each.sample for each in sample_epochs}
+        places = {name: place for place, name in enumerate(folder.finished)}
+        self.in_order = sorted(sample_epochs, key=lambda each: places.get(each.name, len(places)))
+        """What is to be answered; what has an answer comes first, in the order in which the folder has it."""
         self._scored: deque[asyncio.Task[SampleResult]] = deque()
         self.answers: list[SampleResult] = []
         """Answers with their scores and without their texts, which are in the folder."""
         headline = scoring.metrics[0]
         self.progress = RunProgress(
+            total=len(sample_epochs),
             metric=headline.name,
             running=lambda: figures_of(self.answers, replace(scoring, metrics=(headline,)), convention=convention)[0],
         )
 
-    async def run(
-        self, sample_epochs: Sequence[SampleEpoch], models: Sequence[Model], stream: PredictionStream
-    ) -> None:
+    async def score(self, job: Job[SampleEpoch, Prediction, JsonObject]) -> None:
         """Scores the answers that the folder has, then answers and scores the other samples."""
-        self.progress.total = len(sample_epochs)
-        self._samples = {each.sample.id: each.sample for each in sample_epochs}
-        unread = [each for each in sample_epochs if each.name not in self._folder.finished]
-        try:
-            for line in self._folder.finished.values():
-                await self._take(line)
-            for model in models if unread else ():
-                await model.output_mode()
-            async with aclosing(stream(unread)) as predictions:
-                async for each, prediction in predictions:
-                    if _unaffordable(prediction):
-                        self.progress.left += 1
-                        continue
-                    if not self._reached:
-                        calls = prediction.meta.get("calls", 0)
-                        stop_if_hopeless(prediction.links, calls=calls, reason=prediction.reason)
-                    # A solver that counts no calls may have made one for any answer.
-                    self._reached |= prediction.answered and prediction.meta.get("calls", 1) > 0
-                    answer = SampleResult(sample=each.sample, epoch=each.epoch, prediction=prediction)
-                    await self._take(self._folder.add(line_of_answer(answer), prediction.attachments))
-            await self._count(until=0)
-        finally:
-            for task in self._scored:
-                task.cancel()
-            await asyncio.gather(*self._scored, return_exceptions=True)
-            for model in models:
-                await model.aclose()
-        self.progress.left = len(sample_epochs) - len(self.answers)
+        async with job.answered(again=True) as lines:
+            try:
+                async for _, line in lines:
+                    await self._take(line)
+                await self._count(until=0)
+            finally:
+                for task in self._scored:
+                    task.cancel()
+                await asyncio.gather(*self._scored, return_exceptions=True)
+        self.progress.left = len(job.left)
 
     async def _take(self, line: Mapping[str, Any]) -> None:
         """Starts to score the answer in a line, whether it was written now or by an earlier process.
@@ -330,30 +300,6 @@ class _Runner:
             self.progress.outcomes[answer.prediction.outcome] += 1
             if self._on_progress is not None:
                 self._on_progress(self.progress)
-
-
-def stop_if_hopeless(links: Mapping[str, Any], *, calls: int, reason: str | None = None, what: str = "sample") -> None:
-    """Stops a run whose first sample failed in a way that all others would.
-
-    Args:
-        links: links of the first sample that was asked, as JSON.
-        calls: how many of its calls were answered.
-        reason: why it has no answer, if its links do not say.
-        what: noun for a sample in the message.
-
-    Raises:
-        CallError: it failed so; the error has the same class.
-    """
-    for link in links.values() if not calls else ():
-        kind = FATAL.get(str(link.get("error")))
-        if kind is not None:
-            hint = f"Stopped at the first {what}, since the others would fail alike."
-            raise kind(str(link.get("reason") or reason), hint=hint)
-
-
-def _unaffordable(prediction: Prediction) -> bool:
-    """Whether a call was not made because the budget was used up: then the sample has no outcome yet."""
-    return any(link.get("error") == OverBudget.__name__ for link in prediction.links.values())
 
 
 def configuration_of(task: Evaluation, *, epochs: int) -> JsonObject:

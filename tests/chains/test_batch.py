@@ -29,7 +29,7 @@ from askance.chat import ChatRequest
 from askance.errors import AuthError, StoreError, UsageError
 from askance.models import CallEvent, Price, RetryPolicy
 from askance.models.batch.batches import BatchPolicy, BatchProgress
-from askance.models.batch.job import JOURNAL, Job
+from askance.models.batch.job import JOURNAL, BatchJob
 from askance.models.batch.results import LARGEST_LINE, line_result
 from askance.models.vendor_errors import ErrorContext
 from tests import replies
@@ -709,8 +709,8 @@ def peak_of(place: Path, count: int) -> int:
 
 
 def test_two_processes_do_not_work_on_one_job(tmp_path: Path) -> None:
-    with Job(tmp_path / "batches"), pytest.raises(StoreError) as raised:
-        Job(tmp_path / "batches")
+    with BatchJob(tmp_path / "batches"), pytest.raises(StoreError) as raised:
+        BatchJob(tmp_path / "batches")
 
     assert str(raised.value) == (
         f"Another process works on the batches in {str(tmp_path / 'batches')!r}. "
@@ -793,7 +793,7 @@ def test_a_chain_that_never_asks_the_same_is_found_out(
 def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(StoreError) as raised:
-        Job(tmp_path / "file" / "batches")
+        BatchJob(tmp_path / "file" / "batches")
 
     assert str(raised.value) == (
         f"The folder {str(tmp_path / 'file' / 'batches')!r} for batches cannot be written: Not a directory. "

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from askance.models.batch.job import BatchPart, Job
+from askance.models.batch.job import BatchJob, BatchPart
 from askance.models.batch.reservations import JobLeases
 from askance.models.recorder import Recorder
 from askance.replay import Leases, open_records
@@ -19,8 +19,8 @@ KEYS = ["ab" * 32, "cd" * 32]
 
 
 @pytest.fixture
-def job(tmp_path: Path) -> Iterator[Job]:
-    with Job(tmp_path / "batches") as job:
+def job(tmp_path: Path) -> Iterator[BatchJob]:
+    with BatchJob(tmp_path / "batches") as job:
         yield job
 
 
@@ -40,13 +40,13 @@ def other(tmp_path: Path) -> Iterator[Leases]:
 
 
 @pytest.fixture
-def part(job: Job) -> BatchPart:
+def part(job: BatchJob) -> BatchPart:
     part = BatchPart("0" * 32, "m", 2, 0)
     job.calls_file(part.id).write_text("".join(json.dumps({"key": key}) + "\n" for key in KEYS))
     return part
 
 
-def spooled(job: Job, recorder: Recorder, part: BatchPart) -> JobLeases:
+def spooled(job: BatchJob, recorder: Recorder, part: BatchPart) -> JobLeases:
     leases = JobLeases(job, recorder)
     assert all(leases.take(key) for key in KEYS)
     leases.spooled(part.id)
@@ -54,7 +54,7 @@ def spooled(job: Job, recorder: Recorder, part: BatchPart) -> JobLeases:
 
 
 def test_a_part_goes_from_the_process_to_its_batch_and_back(
-    job: Job, recorder: Recorder, other: Leases, part: BatchPart
+    job: BatchJob, recorder: Recorder, other: Leases, part: BatchPart
 ) -> None:
     leases, free = spooled(job, recorder, part), list[bool]()
     for step in (leases.secure, leases.assign_to_batch, leases.secure, leases.assign_to_batch):
@@ -67,7 +67,7 @@ def test_a_part_goes_from_the_process_to_its_batch_and_back(
 
 @pytest.mark.parametrize("step", ["secure", "assign_to_batch"])
 def test_what_was_taken_over_is_not_asked_for(
-    job: Job, recorder: Recorder, other: Leases, part: BatchPart, monkeypatch: pytest.MonkeyPatch, step: str
+    job: BatchJob, recorder: Recorder, other: Leases, part: BatchPart, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
     leases = spooled(job, recorder, part)
     assert not other.take(KEYS[1])
@@ -81,7 +81,7 @@ def test_what_was_taken_over_is_not_asked_for(
 
 
 def test_a_part_that_an_earlier_process_left_is_claimed_whole_or_not_at_all(
-    job: Job, recorder: Recorder, other: Leases, part: BatchPart
+    job: BatchJob, recorder: Recorder, other: Leases, part: BatchPart
 ) -> None:
     leases = JobLeases(job, recorder)
     assert other.take(KEYS[1])
@@ -90,7 +90,7 @@ def test_a_part_that_an_earlier_process_left_is_claimed_whole_or_not_at_all(
     assert (leases.secure(part), other.is_free(KEYS[0])) == (True, False)
 
 
-def test_a_call_whose_lease_a_batch_holds_is_left_to_it(job: Job, recorder: Recorder, other: Leases) -> None:
+def test_a_call_whose_lease_a_batch_holds_is_left_to_it(job: BatchJob, recorder: Recorder, other: Leases) -> None:
     leases = JobLeases(job, recorder)
     other.assign_to_batch("another", KEYS[:1])
 

@@ -16,29 +16,27 @@ have the mark of the run and its answers, so that a report shows no blame of ano
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import aclosing, asynccontextmanager, contextmanager
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import takewhile
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeAlias, cast
 
 from askance.chains import Planner
 from askance.chat import key_of
-from askance.concurrency import map_in_order
-from askance.errors import OverBudget, UsageError
+from askance.errors import UsageError
 from askance.evals.analysis.trial import Place, PlannedTrial, Trial, Trials, place_of
+from askance.evals.job import FirstFailure, Job
 from askance.evals.metric import Figure, Scored, figure, mean
 from askance.evals.run_folder import amending, keep_attachments, write_lines
 from askance.evals.run_format import BLAMES, TRIALS
 from askance.evals.run_plan import JudgePlan
-from askance.evals.runner import stop_if_hopeless
 from askance.evals.sample import Score
 from askance.evals.solver import as_solver, plain, solved
 from askance.models import run_sync, use_draw
 from askance.models.capabilities import endpoint_key
-from askance.models.counters import RunCounters, counts_form
+from askance.models.counters import counts_form
 from askance.models.factory import model_from_form
 
 if TYPE_CHECKING:
@@ -291,67 +289,58 @@ async def make_blame(
         todo = [trial for trial in trials if trial.key not in made]
         if on_trial is not None:
             on_trial(len(made), len(made) + len(todo))
-        async with _counting(trials, folder) as counters:
-            left = await _make(trials, todo, made, file=folder / TRIALS, on_trial=on_trial) if todo else 0
-            done = [await trials.made(line) for line in made.values()]
-        blame = replace(Blame.of(trials, done, left=left, seed=seed), counters=counters)
+        judges, counters = dict.fromkeys(judge.model for judge in trials.scoring.judges), dict[str, Any]()
+        try:
+            with (folder / TRIALS).open("a", encoding="utf-8", errors="backslashreplace", newline="\n") as lines:
+                job = _job(trials, todo, made, lines=lines)
+                if on_trial is not None:
+                    job.on_progress = lambda done, total: on_trial(len(made), len(made) + total - done)
+                job.counting = [*job.models, *judges]
+                job.counted = lambda counts: counters.update(_add_counts(folder, trials, counts=counts))
+                async with job.answered() as answered:
+                    async for _ in answered:
+                        pass
+                    done = [await trials.made(line) for line in made.values()]
+        finally:
+            for each in (*judges, *trials.scoring.closing):
+                await each.aclose()
+        blame = replace(Blame.of(trials, done, left=len(job.left), seed=seed), counters=counters)
         _save(folder, blame, trials.run)
     return blame
 
 
-@asynccontextmanager
-async def _counting(trials: Trials, folder: Path) -> AsyncGenerator[dict[str, Any]]:
-    """Counts what models and judges compute inside the context, also if it ends by an error; adds earlier counts."""
-    scoring, total = trials.scoring, dict[str, Any]()
-    judges = list(dict.fromkeys(judge.model for judge in scoring.judges))
-    counting = await RunCounters.begun([*trials.solver.models, *judges])
-    try:
-        yield total
-    finally:
-        for each in (*judges, *scoring.closing):
-            await each.aclose()
-        total |= _add_counts(folder, trials, counts=await counting.so_far())
-
-
-async def _make(
-    trials: Trials, todo: Sequence[PlannedTrial], made: dict[str, JsonObject], *, file: Path, on_trial: OnTrial | None
-) -> int:
-    """Makes trials and writes each; returns how many were not made because the budget was used up."""
-    solver, engine, run = trials.solver, trials.engine, trials.run
-    models, guard, done, reached = solver.models, engine.budget, 0, False
-    for model in models:
+def _job(
+    trials: Trials, todo: Sequence[PlannedTrial], made: dict[str, JsonObject], *, lines: IO[str]
+) -> Job[PlannedTrial, Prediction, None]:
+    """The trials that are to be made; each is written to `lines`, and put into `made`."""
+    solver, run, first = trials.solver, trials.run, FirstFailure()
+    for model in solver.models if todo else ():
         _ask_as_before(model, run)
-        await model.output_mode()
 
-    async def make(trial: PlannedTrial) -> tuple[PlannedTrial, Prediction]:
+    async def make(trial: PlannedTrial) -> Prediction:
         async def solve(sample: Sample) -> Prediction:
             return solver.prediction(await solver.chain.ainvoke(trial.given), sample)
 
         with use_draw(trial.answer.epoch):
-            return trial, plain(await solved(as_solver(solve), trial.answer.sample))
+            return plain(await solved(as_solver(solve), trial.answer.sample))
 
-    affordable = takewhile(lambda _: guard is None or not guard.used_up, todo)
-    try:
-        with file.open("a", encoding="utf-8", errors="backslashreplace", newline="\n") as lines:
-            async with aclosing(map_in_order(make, affordable, room=lambda: engine.places)) as predictions:
-                async for trial, now in predictions:
-                    if any(link.get("error") == OverBudget.__name__ for link in now.links.values()):
-                        continue
-                    _stop_if_nobody(now)
-                    calls = now.meta.get("calls", 0)
-                    if not reached:
-                        stop_if_hopeless(now.links, calls=calls, reason=now.reason)
-                    reached |= now.answered and calls > 0
-                    made[trial.key] = trials.line(trial, now)
-                    keep_attachments(run.path, now.attachments)
-                    _write_line(lines, made[trial.key])
-                    done += 1
-                    if on_trial is not None:
-                        on_trial(len(made), len(made) + len(todo) - done)
-    finally:
-        for model in models:
-            await model.aclose()
-    return len(todo) - done
+    def accepts(now: Prediction) -> bool:
+        _stop_if_nobody(now)
+        return first.accepts(now.links, answered=now.answered, calls=now.meta.get("calls", 0), reason=now.reason)
+
+    def keep(trial: PlannedTrial, now: Prediction) -> None:
+        made[trial.key] = trials.line(trial, now)
+        keep_attachments(run.path, now.attachments)
+        _write_line(lines, made[trial.key])
+
+    return Job(
+        items=todo,
+        answer=make,
+        accepts=accepts,
+        keep=keep,
+        models=solver.models,
+        engine=trials.engine,
+    )
 
 
 def _ask_as_before(model: Model, run: Run) -> None:

@@ -3,10 +3,10 @@ from .answer_pairs import AnswerPairs as AnswerPairs
 from .answer_pairs import PreferredPair as PreferredPair
 from .answer_pairs import answer_pairs as answer_pairs
 from .card import JudgeCard as JudgeCard
-from .card import ask_about as ask_about
 from .card import judge_card as judge_card
 from .card import planned_card as planned_card
 from .card import read_card as read_card
+from .card import verdict_job as verdict_job
 from .labels import Label as Label
 from .labels import Labels as Labels
 from .labels import Votes as Votes

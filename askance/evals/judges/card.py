@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, aclosing, asynccontextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -16,15 +15,15 @@ from askance.agents import Panel, canonical_judge
 from askance.agents.judge import QUESTION, EquivalenceJudge
 from askance.chains import Planner
 from askance.chat import key_of
-from askance.concurrency import map_in_order
 from askance.documents import parse_json, schema_violation
 from askance.errors import BadData, UsageError
+from askance.evals.job import Job, Role
 from askance.evals.judges.labels import Labels, read_labels
 from askance.evals.judges.verdicts import CardFigure, JudgedPair, digest_of, figures_of_pairs, reliability_summary
 from askance.evals.run_folder import write_whole
 from askance.evals.suite.files import read_json
 from askance.models import use_draw
-from askance.models.counters import RunCounters, counts_form
+from askance.models.counters import counts_form
 from askance.nodes import Node
 from askance.statistics import confusion
 
@@ -80,7 +79,7 @@ class JudgeCard:
         Args:
             judge: whose card it is.
             labels: that it was asked about.
-            pairs: each label with the verdicts on it, from `ask_about`.
+            pairs: each label with the verdicts on it, from a `verdict_job`.
             seed: of the bootstraps.
             counters: what backends computed, by model.
         """
@@ -286,43 +285,29 @@ async def judge_card(
         BadData: the label file cannot be used.
         StoreError: what was counted cannot be kept.
     """
-    known = labels if isinstance(labels, Labels) else read_labels(labels)
-    done = count(1)
-
-    def one_more() -> None:
-        if on_progress is not None:
-            on_progress(next(done), len(known.rows))
-
+    known, nodes = labels if isinstance(labels, Labels) else read_labels(labels), [*calls_of(judge)]
     asked = {"judge": canonical_judge(judge), "labels": known.digest, "draws": draws, "swaps": swaps, "as": question}
-    async with kept_counts([*calls_of(judge)], key_of("card", asked)) as counts:
-        pairs = await ask_about(
-            judge, known.rows, draws=draws, swaps=swaps, question=question, room=room, on_progress=one_more
-        )
-    return JudgeCard.of(judge, known, pairs, seed=seed, counters=counts)
+    job = verdict_job(judge, known.rows, draws=draws, swaps=swaps, question=question)
+    job.room, job.on_progress = room, on_progress
+    counts = keep_counts(job, nodes, key_of("card", asked))
+    return JudgeCard.of(judge, known, await job.run(), seed=seed, counters=counts)
 
 
-@asynccontextmanager
-async def kept_counts(nodes: Sequence[Node[Any, Any]], key: str) -> AsyncGenerator[JsonObject]:
-    """Counts what the models of judges compute within it, with what they computed in earlier starts of the same work.
+def keep_counts(job: Job[Any, Any, Any], nodes: Sequence[Node[Any, Any]], key: str) -> JsonObject:
+    """Has a job count what the models of judges compute; gives the counts, which are there once the job has ended.
 
-    The counts are kept beside the records, in `cards`, and are in the mapping that it gives once it has ended.
+    Those of earlier starts of the same work are among them. They are kept beside the records, in `cards`.
 
     Args:
+        job: that asks the judges. It raises `StoreError` if the counts cannot be kept.
         nodes: of the judges.
         key: of the work.
-
-    Raises:
-        StoreError: the counts cannot be kept.
     """
-    counting = await RunCounters.begun([node.model for node in nodes])
     places = (node.model.engine.recorder.records.folder for node in nodes)
     folder = next((place for place in places if place is not None), None)
-    file = None if folder is None else folder / "cards" / f"{key[:16]}.json"
-    counts: JsonObject = {}
-    try:
-        yield counts
-    finally:
-        counts |= _all_counts(await counting.so_far(), file)
+    file, counts = None if folder is None else folder / "cards" / f"{key[:16]}.json", dict[str, Any]()
+    job.counting, job.counted = [node.model for node in nodes], lambda new: counts.update(_all_counts(new, file))
+    return counts
 
 
 def _all_counts(counts: Mapping[str, Counters], file: Path | None) -> JsonObject:
@@ -352,32 +337,30 @@ async def planned_card(
     Raises:
         UsageError: the judge is of another kind, whose calls cannot be counted; or the mode is `replay`.
     """
-    members, planner = judge.judges if isinstance(judge, Panel) else (judge,), Planner(unit="pair")
-    with ExitStack() as within:
-        for place, member in enumerate(members, start=1):
-            if not isinstance(member, EquivalenceJudge):
-                raise UsageError(
-                    f"The calls of the judge {member} cannot be counted: it is no model.",
-                    hint="Plan with judges that are models.",
-                )
-            counter = planner.counter("judge" if len(members) == 1 else f"judge {place}", member)
-            within.enter_context(counter.counting(member))
-        within.enter_context(planner.counting())
-        await ask_about(judge, labels.rows, draws=draws, swaps=swaps, question=question)
+    members = judge.judges if isinstance(judge, Panel) else (judge,)
+    nodes = [member for member in members if isinstance(member, EquivalenceJudge)]
+    for member in members:
+        if member not in nodes:
+            raise UsageError(
+                f"The calls of the judge {member} cannot be counted: it is no model.",
+                hint="Plan with judges that are models.",
+            )
+    planner = Planner(unit="pair")
+    job = verdict_job(judge, labels.rows, draws=draws, swaps=swaps, question=question)
+    await job.plan(planner, judge_roles(nodes))
     return planner.plan(sum(label.verdict is not None for label in labels.rows))
 
 
-async def ask_about(
-    judge: Judge,
-    labels: Sequence[Label],
-    *,
-    draws: int = DRAWS,
-    swaps: bool = True,
-    question: str = QUESTION,
-    room: Callable[[], int] = lambda: 64,
-    on_progress: Callable[[], None] = lambda: None,
-) -> list[JudgedPair]:
-    """The verdicts of `judge` on each of `labels`, in their order.
+def judge_roles(nodes: Sequence[Node[Any, Any]]) -> Iterator[Role]:
+    """The nodes of judges, by the names of their lines in a plan; several are numbered."""
+    for place, node in enumerate(nodes, start=1):
+        yield ("judge" if len(nodes) == 1 else f"judge {place}"), node
+
+
+def verdict_job(
+    judge: Judge, labels: Sequence[Label], *, draws: int = DRAWS, swaps: bool = True, question: str = QUESTION
+) -> Job[Label, JudgedPair, JudgedPair]:
+    """The verdicts of `judge` on each of `labels`, as a job.
 
     Args:
         judge: what is asked.
@@ -385,19 +368,12 @@ async def ask_about(
         draws: how often each pair is asked about.
         swaps: whether each is asked once more with its texts in each other's place.
         question: where a pair has none of its own.
-        room: how many pairs may be under way at the moment.
-        on_progress: called after every pair that is done.
     """
 
     async def one(label: Label) -> JudgedPair:
         return await _ask(judge, label, draws=draws, swaps=swaps, question=label.question or question)
 
-    pairs: list[JudgedPair] = []
-    async with aclosing(map_in_order(one, labels, room=room)) as done:
-        async for pair in done:
-            pairs.append(pair)
-            on_progress()
-    return pairs
+    return Job(items=labels, answer=one)
 
 
 async def _ask(judge: Judge, label: Label, *, draws: int, swaps: bool, question: str) -> JudgedPair:

@@ -10,9 +10,8 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, aclosing
 from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,11 +20,11 @@ from askance.agents import Preference
 from askance.amounts import first_few, many
 from askance.chains import Planner
 from askance.chat import key_of
-from askance.concurrency import map_in_order
 from askance.documents import schema_violation
 from askance.errors import BadData, UsageError
+from askance.evals.job import Job
 from askance.evals.judges.answer_pairs import PAIR_OUTCOMES, SIDES, AnswerDigest, PreferredPair, majority_of
-from askance.evals.judges.card import cut_reason, digest_of_judge, kept_counts
+from askance.evals.judges.card import cut_reason, digest_of_judge, judge_roles, keep_counts
 from askance.evals.judges.rates import PreferenceAgreement, PreferenceFigures, preference_figures
 from askance.evals.judges.verdicts import CardFigure, coefficient_figure, share_figure
 from askance.evals.suite.files import read_json
@@ -399,18 +398,17 @@ async def judge_preferences(
     check_judges(judges)
     by_pair, about_votes = votes_by_pair(pairs, votes)
 
-    async def one(pair: AnswerPair) -> PreferredPair:
-        return replace(await _ask(judges, pair), votes=by_pair.get(pair.id, ()))
-
     forms = [judge.canonical() for judge in judges]
     asked = key_of("preferences", {"judges": forms, "pairs": [_form_of(pair) for pair in pairs.pairs]})
-    found: list[PreferredPair] = []
-    answers = map_in_order(one, pairs.pairs, room=room)
-    async with kept_counts([judge.node for judge in judges], asked) as counts, aclosing(answers) as answered:
-        async for pair in answered:
-            found.append(pair)
-            if on_progress is not None:
-                on_progress(len(found), len(pairs.pairs))
+    job = Job(
+        items=pairs.pairs,
+        answer=partial(_ask, judges),
+        keep=lambda pair, said: replace(said, votes=by_pair.get(pair.id, ())),
+        room=room,
+        on_progress=on_progress,
+    )
+    counts = keep_counts(job, [judge.node for judge in judges], asked)
+    found = await job.run()
     return RunPreferences(
         task=pairs.task,
         names=pairs.names,
@@ -452,17 +450,8 @@ async def planned_preferences(judges: Sequence[PreferenceJudge], pairs: AnswerPa
         UsageError: there is no judge, or one twice; or the mode is `replay`.
     """
     check_judges(judges)
-    planner = Planner(unit="pair")
-    counters = [
-        planner.counter("judge" if len(judges) == 1 else f"judge {place}", judge.node)
-        for place, judge in enumerate(judges, start=1)
-    ]
-    with ExitStack() as within:
-        for counter, judge in zip(counters, judges, strict=True):
-            within.enter_context(counter.counting(judge.node))
-        within.enter_context(planner.counting())
-        for pair in pairs.pairs:
-            await _ask(judges, pair)
+    planner, job = Planner(unit="pair"), Job(items=pairs.pairs, answer=partial(_ask, judges))
+    await job.plan(planner, judge_roles([judge.node for judge in judges]))
     return planner.plan(sum(pair.missing is None for pair in pairs.pairs))
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import aclosing
 from dataclasses import asdict, dataclass, field
 from importlib import import_module
 from itertools import pairwise
@@ -21,8 +20,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from askance import statistics
 from askance.agents.choose import BlindChooser
 from askance.agents.negatives import normal, words
-from askance.concurrency import map_in_order
 from askance.errors import MissingExtra
+from askance.evals.job import Job
 from askance.models import get_model
 
 if TYPE_CHECKING:
@@ -425,18 +424,12 @@ async def ask_blind(
     await model.output_mode()
     choosers = blind_choosers(sets, model, prompts=prompts)
 
-    async def ask(turn: tuple[OptionSet, int]) -> tuple[OptionSet, tuple[str, ...] | None]:
-        each, order = turn
-        options = shuffled(each, order, seed=seed)
-        result = await choosers[len(each.true)].ask(options)
-        return each, None if result.value is None else tuple(options[number - 1] for number in result.value.numbers)
-
+    job = blind_job(sets, choosers, orders=orders, seed=seed)
+    job.room = lambda: model.engine.places
     answers: dict[str, list[tuple[str, ...]]] = {each.key: [] for each in sets}
-    turns = ((each, order) for each in sets for order in range(orders))
-    async with aclosing(map_in_order(ask, turns, room=lambda: model.engine.places)) as found:
-        async for each, chosen in found:
-            if chosen is not None:
-                answers[each.key].append(chosen)
+    for each, chosen in await job.run():
+        if chosen is not None:
+            answers[each.key].append(chosen)
     images = {each.key: _image(each, answers[each.key], orders=orders) for each in sets}
     judged = [image for image in images.values() if image.precision is not None]
     precisions = [image.precision or 0.0 for image in judged]
@@ -449,6 +442,24 @@ async def ask_blind(
         calls=len(sets) * orders,
         unanswered=len(sets) * orders - sum(map(len, answers.values())),
     )
+
+
+_Chosen: TypeAlias = "tuple[OptionSet, tuple[str, ...] | None]"
+"""The options of an image, and those that were chosen as true."""
+
+
+def blind_job(
+    sets: Sequence[OptionSet], choosers: Mapping[int, BlindChooser], *, orders: int, seed: int
+) -> Job[tuple[OptionSet, int], _Chosen, _Chosen]:
+    """Asks about each of `sets` in each of its orders."""
+
+    async def ask(turn: tuple[OptionSet, int]) -> _Chosen:
+        each, order = turn
+        options = shuffled(each, order, seed=seed)
+        result = await choosers[len(each.true)].ask(options)
+        return each, None if result.value is None else tuple(options[number - 1] for number in result.value.numbers)
+
+    return Job(items=[(each, order) for each in sets for order in range(orders)], answer=ask)
 
 
 def blind_choosers(

@@ -6,8 +6,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import aclosing
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import hypot
 from operator import mul
@@ -17,15 +16,15 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from askance.agents.judge import EquivalenceJudge
 from askance.agents.negatives import normal
 from askance.chains import Planner
-from askance.concurrency import map_in_order
 from askance.errors import UsageError
+from askance.evals.job import Job
 from askance.evals.negatives.annotation_artifacts import (
     CHANCE,
     ORDERS,
     ask_blind,
     blind_choosers,
+    blind_job,
     find_artifacts,
-    shuffled,
 )
 from askance.evals.negatives.edits import Sameness, StatementChange, change, nearest, sameness
 from askance.evals.negatives.option_sets import HardNegative, OptionSet, own_sidecar, write_options
@@ -34,7 +33,6 @@ from askance.evals.run_folder import write_lines
 from askance.models import get_model
 
 if TYPE_CHECKING:
-    from askance.agents.choose import BlindChooser
     from askance.agents.verdict import Judge, Verdict
     from askance.chains import Plan
     from askance.chat import JsonObject
@@ -193,11 +191,12 @@ async def aaudit(
     full = _with_negatives(sets)
     rows = [row for each in full for row in _text_columns(each, rules)]
     found = find_artifacts(full, seed=seed, train=options.wording)
-    verdicts: Mapping[int, tuple[Verdict, ...]] = {}
+    verdicts: dict[int, tuple[Verdict, ...]] = {}
     if options.judge is not None:
         if isinstance(options.judge, EquivalenceJudge):
             await options.judge.model.output_mode()
-        verdicts = await _verdicts(rows, full, options, judge=options.judge)
+        for place, verdict in await _judging(rows, full, options, judge=options.judge).run():
+            verdicts[place] = (*verdicts.get(place, ()), verdict)
     cosines: Mapping[int, float] = {} if options.embedder is None else await _similarities(rows, options.embedder)
     blind = None
     if options.blind is not None:
@@ -235,19 +234,12 @@ async def planned_audit(
             raise UsageError(
                 f"The calls of the judge {judge} cannot be counted: it is no model.", hint="Plan with a model."
             )
-        judge = planner.counter("judge", judge).counting_copy(judge)
-    choosers: dict[int, BlindChooser] = {}
+        rows = [row for each in full for row in _text_columns(each, rules or Rules())]
+        await _judging(rows, full, options, judge=judge).plan(planner, [("judge", judge)])
     if options.blind is not None:
-        model = get_model(options.blind, engine=options.engine)
-        for count, chooser in blind_choosers(full, model).items():
-            choosers[count] = planner.counter("blind", chooser).counting_copy(chooser)
-    with planner.counting():
-        if judge is not None:
-            rows = [row for each in full for row in _text_columns(each, rules or Rules())]
-            await _verdicts(rows, full, options, judge=judge)
-        for each in full if choosers else ():
-            for order in range(options.orders):
-                await choosers[len(each.true)].ask(shuffled(each, order, seed=seed))
+        choosers = blind_choosers(full, get_model(options.blind, engine=options.engine))
+        job = blind_job(full, choosers, orders=options.orders, seed=seed)
+        await job.plan(planner, [("blind", chooser) for chooser in choosers.values()])
     return planner.plan(len(full))
 
 
@@ -287,10 +279,10 @@ def _text_columns(each: OptionSet, rules: Rules) -> list[AuditRow]:
     return rows
 
 
-async def _verdicts(
+def _judging(
     rows: Sequence[AuditRow], sets: Sequence[OptionSet], options: AuditOptions, *, judge: Judge
-) -> Mapping[int, tuple[Verdict, ...]]:
-    """The verdicts on each row; a row that has the words of a true statement needs none."""
+) -> Job[tuple[int, str], tuple[int, Verdict], tuple[int, Verdict]]:
+    """Asks for the verdicts on each row, by its place; a row that has the words of a true statement needs none."""
     true = {each.key: each.true for each in sets}
     pairs = [
         (place, reference)
@@ -303,15 +295,8 @@ async def _verdicts(
         place, reference = pair
         return place, await judge.judge(reference, rows[place].negative.text, question=options.question)
 
-    verdicts: dict[int, tuple[Verdict, ...]] = {}
-    async with aclosing(map_in_order(ask, pairs, room=_room(options.engine))) as found:
-        async for place, verdict in found:
-            verdicts[place] = (*verdicts.get(place, ()), verdict)
-    return verdicts
-
-
-def _room(engine: Engine | None) -> Callable[[], int]:
-    return lambda: 16 if engine is None else engine.places
+    engine = options.engine
+    return Job(items=pairs, answer=ask, room=lambda: 16 if engine is None else engine.places)
 
 
 async def _similarities(rows: Sequence[AuditRow], embedder: Embedder) -> Mapping[int, float]:

@@ -7,10 +7,8 @@ calls without an answer are made again. A negative is in the files once its call
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import aclosing
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import takewhile
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -18,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 from askance.agents.negatives import Domain, NegativeKind, NegativeQuestion, NegativeWriter, kinds_of, normal
 from askance.chains import Planner
 from askance.chat import key_of
-from askance.concurrency import map_in_order
 from askance.errors import OverBudget, UsageError
+from askance.evals.job import Job
 from askance.evals.negatives.option_sets import SIDECAR, HardNegative, write_options
 from askance.evals.negatives.picture_statements import PictureStatements
 from askance.evals.run_folder import RunFolder, write_lines
@@ -202,9 +200,24 @@ async def agenerate(
     pictures = sources if isinstance(sources, PictureStatements) else None
     try:
         true = sources if not isinstance(sources, PictureStatements) else await sources.read(out)
-        work = _OpenCalls(true, recipe, writers, model=model, folder=folder, on_progress=on_progress)
-        await work.ask()
-        run = work.run
+        job = Job(
+            items=[*calls_of(true, recipe)],
+            answer=_answering(true, recipe, writers),
+            name=lambda call: call.name,
+            finished=folder.finished,
+            keep=lambda _, line: folder.add(line),
+            engine=None if model is None else model.engine,
+        )
+        job.models = [model] if model is not None and any(call.kind in writers for call in job.todo) else []
+        run = NegativesRun(folder=out, total=len(job.items), done=job.done)
+        run.outcomes += Counter(answered=job.done)
+        async with job.answered() as lines:
+            async for _, line in lines:
+                run.done = job.done
+                run.outcomes[str(line["outcome"])] += 1
+                if on_progress is not None:
+                    on_progress(run)
+        run.left = len(job.left)
         run.negatives, run.files = write_files(out, true, recipe, lines=folder.lines())
         run.unread = Counter() if pictures is None else pictures.unread
         records = None if model is None else model.engine.recorder.records
@@ -213,8 +226,6 @@ async def agenerate(
         folder.finish(records, also=also, more={"files": dict(run.files), "left": run.left})
     finally:
         folder.close()
-        if model is not None:
-            await model.aclose()
         if pictures is not None:
             await pictures.aclose()
     return run
@@ -244,17 +255,14 @@ async def planned_negatives(
     _, writers = _writers(sources, llm, recipe, prompts=prompts, engine=engine)
     pictures, true = (sources, ()) if isinstance(sources, PictureStatements) else (None, sources)
     walk = None if pictures is None else planner.walk(pictures.chain)
-    counters = {kind: planner.counter(kind, writers[kind]) for kind in writers}
-    counted = {kind: counters[kind].counting_copy(writer) for kind, writer in writers.items()}
     later = 0
-    with planner.counting(), use_draw(recipe.draw):
-        if pictures is not None and walk is not None:
+    if pictures is not None and walk is not None:
+        with planner.counting():
             true, later = await pictures.planned(walk)
-        for call in calls_of(true, recipe):
-            if call.kind in counted:
-                await counted[call.kind].ask(call.question)
-        for counter in counters.values():
-            counter.add_dependent(later)
+    job = Job(items=[*calls_of(true, recipe)], answer=_answering(true, recipe, writers))
+    await job.plan(planner, writers.items())
+    for kind, writer in writers.items():
+        planner.counter(kind, writer).add_dependent(later)
     return planner.plan(len(sources))
 
 
@@ -319,64 +327,22 @@ def _form_of(sources: Sequence[TrueStatements]) -> JsonObject:
     return {"count": len(sources), "digest": key_of("sources", content)}
 
 
-class _OpenCalls:
-    """The calls of a run that have no answer yet."""
+def _answering(
+    sources: Sequence[TrueStatements], recipe: Recipe, writers: Mapping[NegativeKind, NegativeWriter]
+) -> Callable[[NegativeCall], Coroutine[Any, Any, JsonObject | None]]:
+    """Makes calls; gives the line of each, or None where the budget had nothing left for it."""
+    random = random_negatives(sources, recipe)
 
-    def __init__(
-        self,
-        sources: Sequence[TrueStatements],
-        recipe: Recipe,
-        writers: Mapping[NegativeKind, NegativeWriter],
-        *,
-        model: Model | None,
-        folder: RunFolder,
-        on_progress: OnProgress | None,
-    ) -> None:
-        self._calls = [*calls_of(sources, recipe)]
-        self._recipe = recipe
-        self._writers = writers
-        self._model = model
-        self._folder = folder
-        self._on_progress = on_progress
-        self._random = random_negatives(sources, recipe)
-        self.run = NegativesRun(folder=folder.path, total=len(self._calls))
-
-    async def ask(self) -> None:
-        """Makes the calls that the folder has no answer for."""
-        finished = self._folder.finished
-        todo = [call for call in self._calls if call.name not in finished]
-        if self.run.total > len(todo):
-            self.run.done = self.run.outcomes["answered"] = self.run.total - len(todo)
-        if self._model is not None and any(call.kind in self._writers for call in todo):
-            await self._model.output_mode()
-        guard = None if self._model is None else self._model.engine.budget
-        affordable = takewhile(lambda _: guard is None or not guard.used_up, todo)
-        async with aclosing(map_in_order(self._line, affordable, room=self._room)) as lines:
-            async for line in lines:
-                if line is not None:
-                    self._take(line)
-        self.run.left = self.run.total - self.run.done
-
-    def _room(self) -> int:
-        return 1 if self._model is None else self._model.engine.places
-
-    def _take(self, line: JsonObject) -> None:
-        self._folder.add(line)
-        self.run.done += 1
-        self.run.outcomes[str(line["outcome"])] += 1
-        if self._on_progress is not None:
-            self._on_progress(self.run)
-
-    async def _line(self, call: NegativeCall) -> JsonObject | None:
-        """The line of one call; None where the budget had nothing left for it."""
-        writer = self._writers.get(call.kind)
-        if writer is None:
-            drawn = self._random[call.name]
+    async def answer(call: NegativeCall) -> JsonObject | None:
+        if (writer := writers.get(call.kind)) is None:
+            drawn = random[call.name]
             reason = None if drawn else "there are too few explanations of other images to draw from"
             return _line(call, "answered" if drawn else "skipped", [{"text": text} for text in drawn], reason=reason)
-        with use_draw(self._recipe.draw):
+        with use_draw(recipe.draw):
             result = await writer.ask(call.question)
         return None if result.error == OverBudget.__name__ else _line_of_result(call, result)
+
+    return answer
 
 
 def _line_of_result(call: NegativeCall, result: Result[Any]) -> JsonObject:

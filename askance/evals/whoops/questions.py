@@ -10,14 +10,11 @@ Each pair of a question and its answer has to pass gates; pairs that do not are 
 
 from __future__ import annotations
 
-import copy
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import aclosing
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
@@ -26,8 +23,8 @@ from askance.agents.negatives import normal
 from askance.agents.vqa import AnswerInCaption, find_candidates, write_question
 from askance.chains import Planner
 from askance.chat import key_of
-from askance.concurrency import map_in_order
 from askance.errors import UsageError
+from askance.evals.job import Job
 from askance.evals.negatives import HardNegative, OptionSet, Sheet, draw_sheet, write_sheet
 from askance.evals.run_folder import RunFolder, write_lines, write_whole
 from askance.evals.suite.context import NOTHING
@@ -38,10 +35,10 @@ from askance.models.capabilities import endpoint_key
 
 if TYPE_CHECKING:
     from askance.agents import JudgeForm, Verdict
-    from askance.chains.planner import CallCounter
     from askance.chat import JsonObject
     from askance.images import Image
     from askance.models import Model, ModelLike
+    from askance.models.budget import BudgetGuard
     from askance.nodes import Node, Result
     from askance.prompts import PromptLibrary
 
@@ -125,16 +122,6 @@ class QuestionMaker:
             "blind": self.guesser,
             "judge": self.judge,
         }
-
-    def counting_copy(self, counters: Mapping[str, CallCounter]) -> QuestionMaker:
-        """A copy whose calls are counted in a plan, by the roles of `nodes`."""
-        twin = copy.copy(self)
-        twin.finder = counters["finder"].counting_copy(self.finder)
-        twin.writer = counters["writer"].counting_copy(self.writer)
-        twin.reader = counters["reader"].counting_copy(self.reader)
-        twin.guesser = counters["blind"].counting_copy(self.guesser)
-        twin.judge = counters["judge"].counting_copy(self.judge)
-        return twin
 
     def form(self) -> JsonObject:
         """Everything that decides what is made."""
@@ -377,35 +364,23 @@ async def amake(
     folder = RunFolder(out, configuration, name=lambda line: str(line["id"]))
     engine = maker.models[0].engine
     try:
-        todo = [name for name in captions if name not in folder.finished]
-        for model in maker.models if todo else ():
-            await model.output_mode()
-        affordable = takewhile(lambda _: engine.budget is None or not engine.budget.used_up, todo)
-
-        async def line(name: str) -> JsonObject | None:
-            """The line of a caption; None where the budget had nothing left for it."""
-            found = await _line(name, captions[name], maker)
-            unaffordable = found["outcome"] == "failed" and engine.budget is not None and engine.budget.used_up
-            return None if unaffordable else found
-
-        done = len(captions) - len(todo)
-        async with aclosing(map_in_order(line, affordable, room=lambda: engine.places)) as lines:
-            async for each in lines:
-                if each is None:
-                    continue
-                folder.add(each)
-                done += 1
-                if on_progress is not None:
-                    on_progress(done, len(captions))
+        job = Job(
+            items=[*captions],
+            answer=_answering(captions, maker, engine.budget),
+            finished=folder.finished,
+            keep=lambda name, made: folder.add(_line(name, captions[name], made)),
+            models=maker.models,
+            engine=engine,
+            on_progress=on_progress,
+        )
+        await job.run()
         made = _made(out, captions, [*folder.lines()])
         write_questions(out, made.pairs)
-        made.left = len(captions) - done
+        made.left = len(job.left)
         more = {"passed": dict(made.passed), "candidates": made.candidates, "left": made.left}
         folder.finish(engine.recorder.records, also=[endpoint_key(model.id) for model in maker.models], more=more)
     finally:
         folder.close()
-        for model in maker.models:
-            await model.aclose()
     return made
 
 
@@ -416,11 +391,37 @@ def make(
     return run_sync(amake(entries, maker, out=out, on_progress=on_progress))
 
 
-async def _line(name: str, caption: str, maker: QuestionMaker) -> JsonObject:
-    found = await maker.find(caption)
-    pairs = [await maker.pair(caption, answer) for answer in (() if found.value is None else found.value.texts)]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaptionPairs:
+    """What was made of one caption."""
+
+    found: Result[Any]
+    """The answers in it."""
+    pairs: Sequence[QuestionPair]
+
+    @property
+    def outcome(self) -> str:
+        """That of its line."""
+        return "failed" if any(pair.failed for pair in self.pairs) else self.found.outcome
+
+
+def _answering(
+    captions: Mapping[str, str], maker: QuestionMaker, budget: BudgetGuard | None = None
+) -> Callable[[str], Coroutine[Any, Any, CaptionPairs | None]]:
+    """Makes the pairs of captions, by name; None for one that failed where the budget is used up."""
+
+    async def answer(name: str) -> CaptionPairs | None:
+        found = await maker.find(captions[name])
+        texts: Sequence[str] = () if found.value is None else found.value.texts
+        made = CaptionPairs(found=found, pairs=[await maker.pair(captions[name], text) for text in texts])
+        return None if made.outcome == "failed" and budget is not None and budget.used_up else made
+
+    return answer
+
+
+def _line(name: str, caption: str, made: CaptionPairs) -> JsonObject:
+    found, pairs, outcome = made.found, made.pairs, made.outcome
     calls = [call.key for call in found.calls] + [key for pair in pairs for key in pair.calls]
-    outcome = "failed" if any(pair.failed for pair in pairs) else found.outcome
     return {
         "id": name,
         "caption": caption,
@@ -482,22 +483,21 @@ async def planned(entries: Sequence[WeirdImage], maker: QuestionMaker) -> Plan:
         UsageError: no entry has a caption, or the mode is `replay`, which asks nothing.
     """
     captions, planner = captions_of(entries), Planner(unit="caption")
-    counters = {name: planner.counter(name, node) for name, node in maker.nodes.items()}
-    twin = maker.counting_copy(counters)
 
     def add_dependent(first: str, *, count: int) -> None:
         """Counts the calls of `count` pairs from that of `first` on."""
         for role in _ASKED[_ASKED.index(first) :] if first else ():
-            counters[role.split()[0]].add_dependent(count)
+            name = role.split()[0]
+            planner.counter(name, maker.nodes[name]).add_dependent(count)
 
-    with planner.counting():
-        for caption in captions.values():
-            found = await twin.find(caption)
-            if found.error == Pending.__name__:
-                add_dependent("writer", count=maker.finder.count)
-            for answer in () if found.value is None else found.value.texts:
-                pair = await twin.pair(caption, answer)
-                add_dependent(_waiting(pair) if pair.failed else "", count=1)
+    def count_dependent(made: CaptionPairs | None) -> None:
+        if made is not None and made.found.error == Pending.__name__:
+            add_dependent("writer", count=maker.finder.count)
+        for pair in () if made is None else made.pairs:
+            add_dependent(_waiting(pair) if pair.failed else "", count=1)
+
+    job = Job(items=[*captions], answer=_answering(captions, maker))
+    await job.plan(planner, maker.nodes.items(), then=count_dependent)
     return planner.plan(len(captions))
 
 

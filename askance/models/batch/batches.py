@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from askance.errors import OverBudget
-    from askance.models.batch.job import BatchPart, Job
+    from askance.models.batch.job import BatchJob, BatchPart
     from askance.models.model import Model
 
 
@@ -82,7 +82,7 @@ class Batches:
 
     def __init__(
         self,
-        job: Job,
+        job: BatchJob,
         models: Sequence[Model],
         *,
         policy: BatchPolicy | None = None,

@@ -107,7 +107,7 @@ class CallFailure:
 
 
 @dataclass
-class Job:
+class BatchJob:
     """The state of one run's batches; a process has it for itself while it is open.
 
     Args:
@@ -148,7 +148,7 @@ class Job:
             self._lock.release()
             raise
 
-    def __enter__(self) -> Job:
+    def __enter__(self) -> BatchJob:
         return self
 
     def __exit__(

@@ -22,7 +22,7 @@ from askance.errors import BadRecord, OverBudget
 from askance.replay import NOTHING, Cost
 
 if TYPE_CHECKING:
-    from askance.models.batch.job import BatchPart, Job
+    from askance.models.batch.job import BatchJob, BatchPart
     from askance.models.budget import BudgetGuard
     from askance.models.recorder import Recorder
     from askance.replay import Leases
@@ -41,7 +41,7 @@ class JobLeases:
         recorder: the records, and the leases beside them.
     """
 
-    def __init__(self, job: Job, recorder: Recorder) -> None:
+    def __init__(self, job: BatchJob, recorder: Recorder) -> None:
         self._job = job
         self._recorder = recorder
         self._own: set[str] = set()
@@ -149,7 +149,7 @@ class BatchBudget:
         guard: the run's.
     """
 
-    def __init__(self, job: Job, guard: BudgetGuard) -> None:
+    def __init__(self, job: BatchJob, guard: BudgetGuard) -> None:
         self._job = job
         self._guard = guard
         self._place = guard.ledger.place_of(job.folder)

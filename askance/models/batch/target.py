@@ -18,7 +18,7 @@ from askance.models.openai.dialect import OPTIONAL, PATHS, Dialect, to_body
 
 if TYPE_CHECKING:
     from askance.chat import ChatRequest, Usage
-    from askance.models.batch.job import BatchPart, Job
+    from askance.models.batch.job import BatchJob, BatchPart
     from askance.models.model import Model
     from askance.models.settings import ModelSettings, TokenField
     from askance.models.vendor_errors import ErrorDetails
@@ -55,7 +55,7 @@ class BatchTarget:
         UsageError: the model has no batch interface that is known here.
     """
 
-    def __init__(self, model: Model, job: Job) -> None:
+    def __init__(self, model: Model, job: BatchJob) -> None:
         _check(model)
         self.key = target_of(model.settings)
         self.model = model

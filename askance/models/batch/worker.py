@@ -25,7 +25,7 @@ from askance.replay import NOTHING
 if TYPE_CHECKING:
     from askance.errors import AskanceError
     from askance.models.batch.batches import BatchPolicy, Phase
-    from askance.models.batch.job import BatchPart, Job
+    from askance.models.batch.job import BatchJob, BatchPart
     from askance.models.batch.reservations import BatchBudget, JobLeases
     from askance.models.batch.target import BatchTarget
     from askance.models.openai.batch_api import Batch
@@ -59,7 +59,7 @@ class BatchWorker:
 
     def __init__(
         self,
-        job: Job,
+        job: BatchJob,
         targets: Mapping[str, BatchTarget],
         *,
         leases: JobLeases,

@@ -20,10 +20,10 @@ from askance.evals.judges import (
     JudgeNote,
     Label,
     Labels,
-    ask_about,
     corrected_rate,
     judged_score,
     judged_scoring,
+    verdict_job,
 )
 from askance.evals.scorer import scored
 from askance.models import Counters, Engine, ScriptedModel, get_model
@@ -38,7 +38,7 @@ SAYS = Scripted(lambda reference, candidate: "true" if candidate.startswith(refe
 
 
 def card_of(judge: Judge, rows: list[Label]) -> JudgeCard:
-    cases = asyncio.run(ask_about(judge, rows, draws=1, swaps=False))
+    cases = asyncio.run(verdict_job(judge, rows, draws=1, swaps=False).run())
     return JudgeCard.of(judge, Labels(name="labels.csv", digest="0" * 64, rows=tuple(rows)), cases)
 
 
