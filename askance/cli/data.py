@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from askance.cli.options import AsJson, JudgePrompt, PromptCalls, spelled_out
-from askance.cli.process import HELP, INTERRUPTED, OK, SOME, Process
+from askance.cli.process import HELP, OK, SOME, Process
 from askance.terminal import echo, json_text, printable
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
+    from askance.cli.tally import Tally
     from askance.evals.newyorker import NewYorkerReport
     from askance.evals.pittads import DataReport, Dropped
     from askance.evals.suite.files import Counted
@@ -283,30 +284,31 @@ def make_questions(context_: typer.Context, asked: QuestionOptions, calls: Promp
     Exit code 1 where captions are left: by the budget, or because they have no answer.
     """
     Process.of(context_).without_langchain()
-    from askance.cli.output import print_plan
-    from askance.cli.progress import Progress, calls_state
+    from askance.cli.execute import execute, print_plan
     from askance.evals.run_format import LEDGER
     from askance.evals.whoops import Whoops
     from askance.evals.whoops.questions import amake, planned
-    from askance.models import run_sync
 
     entries = Whoops.open(asked.folder, ids=asked.ids).with_all("captions")[: asked.limit]
     with calls.open(ledger=asked.out / LEDGER) as work:
         maker = _maker(asked, work)
-        if calls.plan:
-            print_plan(run_sync(planned(entries, maker)), work.engine, as_json=asked.as_json)
-            return
-        try:
-            with Progress("captions", state=calls_state(work.tally, work.engine)) as progress:
-                made = run_sync(amake(entries, maker, out=asked.out, on_progress=progress.update))
-        except KeyboardInterrupt:
-            echo("Interrupted. The same command goes on where this one stopped.", err=True)
-            raise typer.Exit(INTERRUPTED) from None
+        code = execute(
+            work,
+            lambda progress: amake(entries, maker, out=asked.out, on_progress=progress.update),
+            lambda made: _print_questions(asked, made, entries, work.tally),
+            plan=lambda: print_plan(planned(entries, maker), work.engine, as_json=asked.as_json),
+            progress=lambda: work.progress("captions"),
+        )
+    raise typer.Exit(code)
+
+
+def _print_questions(asked: QuestionOptions, made: QuestionSet, entries: Sequence[WeirdImage], tally: Tally) -> int:
+    """Prints what became of the captions, and writes the sheet for people; returns the exit code."""
     echo(json_text(_questions_form(made)) if asked.as_json else "\n".join(_gates_text(made)))
-    echo(f"{_end(made)}\n{work.tally}", err=True)
+    echo(f"{_end(made)}\n{tally}", err=True)
     if asked.sheet is not None:
         echo(_sheet(asked.sheet, asked, made, entries), err=True)
-    raise typer.Exit(OK if made.complete else SOME)
+    return OK if made.complete else SOME
 
 
 def _maker(asked: QuestionOptions, work: Workspace) -> QuestionMaker:

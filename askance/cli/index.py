@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,14 +12,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from askance.amounts import many
-from askance.cli.options import AsJson, Llm, Plan, PromptCalls, Records, Vlm, spelled_out
-from askance.cli.process import HELP, INTERRUPTED, OK, SOME, Process
+from askance.cli.options import AsJson, Llm, PromptCalls, Records, Vlm, spelled_out
+from askance.cli.options import Plan as PlanOption
+from askance.cli.process import HELP, OK, SOME, Process
 from askance.errors import StoreError, UsageError
 from askance.terminal import echo, json_text
 
 if TYPE_CHECKING:
-    from askance.chains import Chain
+    from askance.chains import Chain, Plan
     from askance.chat import JsonObject
+    from askance.cli.progress import Progress
     from askance.cli.workspace import CommandWorkspace
     from askance.images import Image
     from askance.models.encoders.embedder import RecordedEmbedder
@@ -106,7 +109,7 @@ class IndexBuildOptions:
             "fits into memory; or a store of your own.",
         ),
     ] = None
-    plan: Plan = False
+    plan: PlanOption = False
     store: Records = None
     as_json: AsJson = False
 
@@ -120,6 +123,8 @@ def build(context_: typer.Context, asked: IndexBuildOptions) -> None:
     index that is there; --data and --texts may then be left out.
     """
     Process.of(context_).without_langchain()
+    from askance.cli.execute import GOES_ON, execute
+    from askance.cli.progress import Progress
     from askance.models import get_embedder
     from askance.workspace import Workspace
 
@@ -130,13 +135,16 @@ def build(context_: typer.Context, asked: IndexBuildOptions) -> None:
         if embedder is not None:
             embedder.form()  # an error in the spec, or in the weights, is said before the texts are read
         rows, notes = _rows(asked)
-        if asked.plan:
-            _print_plan(asked.folder, rows, embedder, store, as_json=asked.as_json)
-            return
-        found = _built(asked.folder, rows, embedder, store)
-    if found is None:
-        raise typer.Exit(INTERRUPTED)
-    _print_built(found, notes, as_json=asked.as_json)
+        state = "embedded" if embedder is not None else "words counted"
+        code = execute(
+            work,
+            lambda progress: _built(asked.folder, rows, embedder, store, progress),
+            lambda found: _print_built(found, notes, as_json=asked.as_json),
+            plan=lambda: _print_plan(asked.folder, rows, embedder, store, as_json=asked.as_json),
+            progress=lambda: Progress("texts", len({row.id for row in rows}), state=lambda: state),
+            interrupted=lambda progress: f"{progress}.\n{GOES_ON}.",
+        )
+    raise typer.Exit(code)
 
 
 def _check_build(asked: IndexBuildOptions) -> None:
@@ -207,8 +215,8 @@ def _print_plan(
     store: StoreLike,
     *,
     as_json: bool,
-) -> None:
-    """Prints how many texts would be in the index, and how many vectors would be made."""
+) -> int:
+    """Prints how many texts would be in the index, and how many vectors would be made; returns the exit code."""
     from askance.models import run_sync
     from askance.retrieval import Index, merge_entries
 
@@ -218,40 +226,30 @@ def _print_plan(
         missing = run_sync(Index.plan(folder, entries, embedder=embedder, store=store, engine=embedder.engine))
     if as_json:
         echo(json_text({"index": str(folder), "entries": len(entries), "vectors": missing}))
-        return
-    made = f"{many(missing, 'vector')} to be made" if embedder is not None else "no vectors"
-    echo(f"{folder}: {many(len(entries), 'text')}, {made}.")
+    else:
+        made = f"{many(missing, 'vector')} to be made" if embedder is not None else "no vectors"
+        echo(f"{folder}: {many(len(entries), 'text')}, {made}.")
+    return OK
 
 
-def _built(
+async def _built(
     folder: Path,
     rows: Sequence[IndexEntry],
     embedder: RecordedEmbedder | None,
     store: StoreLike,
-) -> Index | None:
-    """The index; None where the build was interrupted, which is said."""
-    from askance.cli.progress import Progress
-    from askance.models import run_sync
+    progress: Progress,
+) -> Index:
     from askance.retrieval import Index
 
-    async def made() -> Index:
-        try:
-            return await Index.build(folder, rows, embedder=embedder, store=store, progress=progress.update)
-        finally:
-            if embedder is not None:
-                await embedder.aclose()
-
-    total = len({row.id for row in rows})
-    with Progress("texts", total, state=lambda: "embedded" if embedder is not None else "words counted") as progress:
-        try:
-            return run_sync(made())
-        except KeyboardInterrupt:
-            said = str(progress)
-    echo(f"{said}.\nInterrupted. The same command goes on where this one stopped.", err=True)
-    return None
+    try:
+        return await Index.build(folder, rows, embedder=embedder, store=store, progress=progress.update)
+    finally:
+        if embedder is not None:
+            await embedder.aclose()
 
 
-def _print_built(found: Index, notes: Sequence[str], *, as_json: bool) -> None:
+def _print_built(found: Index, notes: Sequence[str], *, as_json: bool) -> int:
+    """Prints what is in an index that was built; returns the exit code."""
     from askance.cli.columns import filled, terminal_width
 
     stats = found.stats()
@@ -263,6 +261,7 @@ def _print_built(found: Index, notes: Sequence[str], *, as_json: bool) -> None:
         echo(filled(said, width=terminal_width()))
     for note in (*notes, *_stats_notes(stats.merged, stats.junk)):
         echo(filled(f"· {note}", width=terminal_width()), err=True)
+    return OK
 
 
 def _stats_notes(merged: int, junk: int) -> Iterator[str]:
@@ -318,7 +317,8 @@ def search(context_: typer.Context, asked: IndexSearchOptions, calls: PromptCall
     """
     Process.of(context_).without_langchain()
     with calls.open(name="index") as work:
-        raise typer.Exit(_Search(asked, work).run(plan=calls.plan))
+        code = _Search(asked, work).run()
+    raise typer.Exit(code)
 
 
 DEPTH = 100
@@ -347,20 +347,18 @@ class _Search:
         )
         self._chain = self._describing_chain()
 
-    def run(self, *, plan: bool) -> int:
+    def run(self) -> int:
         """Searches, or plans that; returns the exit code."""
-        from askance.models import run_sync
+        from askance.cli.execute import GOES_ON, ON_RECORD, execute, print_plan
 
-        if plan:
-            return run_sync(self._plan())
-        try:
-            return run_sync(self._searched())
-        except KeyboardInterrupt:
-            echo(
-                "Interrupted. The same command goes on where this one stopped; what is on record is not asked again.",
-                err=True,
-            )
-            return INTERRUPTED
+        return execute(
+            self._work,
+            lambda _: self._searched(),
+            lambda code: code,
+            plan=lambda: print_plan(self._plan(), self._work.engine, as_json=self._asked.as_json, unusable=SOME),
+            progress=nullcontext,
+            interrupted=lambda _: f"{GOES_ON}; {ON_RECORD}",
+        )
 
     def _describing_chain(self) -> Chain | None:
         """What puts a picture into words; None where only the picture itself, or a text, is searched by.
@@ -403,11 +401,10 @@ class _Search:
             prompts=self._work.library,
         )
 
-    async def _plan(self) -> int:
-        """Prints what the search would ask; returns the exit code."""
+    async def _plan(self) -> Plan:
+        """What the search would ask."""
         from askance.chains import Planner
         from askance.chains.link import DESCRIPTION
-        from askance.cli.output import print_plan
 
         planner = Planner(unit="query")
         texts, waiting = self._texts, 0
@@ -417,9 +414,7 @@ class _Search:
                 said = (await walk.read({"image": self._picture})).value(DESCRIPTION)
             texts, waiting = ((str(said),), 0) if said is not None else ((), 1)
         self._retriever.plan(planner, self._query(texts), waiting=waiting)
-        found = planner.plan(1)
-        print_plan(found, self._work.engine, as_json=self._asked.as_json)
-        return SOME if found.unusable else OK
+        return planner.plan(1)
 
     async def _searched(self) -> int:
         """Searches and prints what was found; returns the exit code."""

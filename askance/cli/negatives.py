@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from askance.cli.options import AsJson, JudgePrompt, PromptCalls, spelled_out
-from askance.cli.process import HELP, INTERRUPTED, OK, SOME, Process
+from askance.cli.process import HELP, OK, SOME, Process
 from askance.terminal import echo, json_text
 
 if TYPE_CHECKING:
     from askance.agents.negatives import Domain
-    from askance.cli.workspace import CommandWorkspace
+    from askance.cli.tally import Tally
     from askance.evals.negatives import (
         Audit,
         AuditOptions,
@@ -102,12 +102,10 @@ class GenerateOptions:
 @spelled_out
 def generate(context_: typer.Context, asked: GenerateOptions, calls: PromptCalls) -> None:
     """Write hard negatives for true statements, one kind a call, into files of the authors' shape."""
-    from askance.models import run_sync
-
     Process.of(context_).without_langchain()
     from askance.agents.negatives import kinds_of
-    from askance.cli.output import print_plan
-    from askance.evals.negatives import Recipe, planned_negatives
+    from askance.cli.execute import execute, print_plan
+    from askance.evals.negatives import Recipe, agenerate, planned_negatives
     from askance.evals.run_format import LEDGER
 
     domain, of_pictures = _source(asked)
@@ -121,16 +119,30 @@ def generate(context_: typer.Context, asked: GenerateOptions, calls: PromptCalls
         draw=asked.draw,
     )
     sources = () if of_pictures else _true_statements(asked)
-    with calls.open(ledger=None if calls.plan else asked.out / LEDGER) as work:
+    with calls.open(ledger=asked.out / LEDGER) as work:
         sources = _pictures(asked, work) if of_pictures else sources
         seeing = asked.vlm or work.default_model("vlm")
         name = _writer(asked.llm or (work.default_model("llm") or seeing if of_pictures else None), work, recipe)
-        if calls.plan:
-            model = None if name is None else work.model(name)
-            plan = run_sync(planned_negatives(sources, model, recipe=recipe, prompts=work.library))
-            print_plan(plan, work.engine, as_json=asked.as_json)
-            return
-        raise typer.Exit(_generate(asked, sources, name, recipe, work))
+        model = None if name is None else work.model(name)
+        code = execute(
+            work,
+            lambda progress: agenerate(
+                sources,
+                model,
+                out=asked.out,
+                recipe=recipe,
+                prompts=work.library,
+                on_progress=lambda run: progress.update(run.done, run.total),
+            ),
+            lambda run: _print_run(run, sources, work.tally, as_json=asked.as_json),
+            plan=lambda: print_plan(
+                planned_negatives(sources, model, recipe=recipe, prompts=work.library),
+                work.engine,
+                as_json=asked.as_json,
+            ),
+            progress=lambda: work.progress("calls"),
+        )
+    raise typer.Exit(code)
 
 
 def _source(asked: GenerateOptions) -> tuple[Domain, bool]:
@@ -229,40 +241,6 @@ def _writer(llm: str | None, work: Workspace, recipe: Recipe) -> str | None:
     return name
 
 
-def _generate(
-    asked: GenerateOptions,
-    sources: Sequence[TrueStatements] | PictureStatements,
-    name: str | None,
-    recipe: Recipe,
-    work: CommandWorkspace,
-) -> int:
-    """Writes the negatives; returns the exit code."""
-    from askance.cli.progress import Progress, calls_state
-    from askance.evals.negatives import PictureStatements, agenerate
-    from askance.models import run_sync
-
-    model = None if name is None else work.model(name)
-    try:
-        with Progress("calls", state=calls_state(work.tally, work.engine)) as progress:
-            run = run_sync(
-                agenerate(
-                    sources,
-                    model,
-                    out=asked.out,
-                    recipe=recipe,
-                    prompts=work.library,
-                    on_progress=lambda run: progress.update(run.done, run.total),
-                )
-            )
-    except KeyboardInterrupt:
-        echo("Interrupted. The same command goes on where this one stopped.", err=True)
-        return INTERRUPTED
-    _print_run(run, work, as_json=asked.as_json)
-    if isinstance(sources, PictureStatements):
-        _print_statements(sources, run)
-    return OK if run.complete else SOME
-
-
 def _print_statements(pictures: PictureStatements, run: NegativesRun) -> None:
     """Says whose word is taken for true, and how many pictures have none."""
     from askance.amounts import many
@@ -280,8 +258,12 @@ def _print_statements(pictures: PictureStatements, run: NegativesRun) -> None:
         echo(f"No statement for {many(run.unread.total(), 'picture')}: {lacking}.", err=True)
 
 
-def _print_run(run: NegativesRun, work: CommandWorkspace, *, as_json: bool) -> None:
+def _print_run(
+    run: NegativesRun, sources: Sequence[TrueStatements] | PictureStatements, tally: Tally, *, as_json: bool
+) -> int:
+    """Prints what was written; returns the exit code."""
     from askance.amounts import many
+    from askance.evals.negatives import PictureStatements
 
     if as_json:
         counts = {"outcomes": dict(run.outcomes), "unread": dict(run.unread)}
@@ -292,7 +274,7 @@ def _print_run(run: NegativesRun, work: CommandWorkspace, *, as_json: bool) -> N
     counts = ", ".join(f"{count:,} {outcome}" for outcome, count in sorted(run.outcomes.items()))
     echo(
         f"{run.done:,} of {run.total:,} calls: {counts or 'none'}; {many(run.negatives, 'different negative')}.\n"
-        f"{work.tally}",
+        f"{tally}",
         err=True,
     )
     if run.left:
@@ -303,6 +285,9 @@ def _print_run(run: NegativesRun, work: CommandWorkspace, *, as_json: bool) -> N
         )
     elif not run.complete:
         echo("What has no answer is asked again by the same command with --retry.", err=True)
+    if isinstance(sources, PictureStatements):
+        _print_statements(sources, run)
+    return OK if run.complete else SOME
 
 
 # --- audit ---
@@ -364,7 +349,7 @@ def audit(context_: typer.Context, asked: AuditFileOptions, calls: AuditCalls) -
     from askance.models import run_sync
 
     Process.of(context_).without_langchain()
-    from askance.cli.output import print_plan
+    from askance.cli.execute import print_plan
     from askance.evals.negatives import Rules, audit_text, planned_audit, read_negatives, read_rules
     from askance.evals.run_folder import write_whole
 
@@ -373,9 +358,8 @@ def audit(context_: typer.Context, asked: AuditFileOptions, calls: AuditCalls) -
     with calls.open(name="negatives") as work:
         options, models = _audit_options(asked, work)
         if calls.plan:
-            plan = run_sync(planned_audit(sets, options, rules=rules, seed=asked.seed))
-            print_plan(plan, work.engine, as_json=asked.as_json)
-            return
+            plan = planned_audit(sets, options, rules=rules, seed=asked.seed)
+            raise typer.Exit(print_plan(plan, work.engine, as_json=asked.as_json))
         found = run_sync(_audit(sets, options, models, rules=rules, seed=asked.seed))
     form = found.form()
     if asked.report is not None:
