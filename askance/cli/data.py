@@ -60,12 +60,7 @@ def pittads(
     from askance.evals.pittads import check
 
     report = check(folder, ids=ids, qa=qa)
-    if as_json:
-        echo(json_text(report.canonical()))
-    else:
-        show(report.folder, sections(report))
-    if not report.sound:
-        raise typer.Exit(SOME)
+    _end_check(report, sections(report), as_json=as_json)
 
 
 @checks.command()
@@ -83,12 +78,7 @@ def whoops(
     from askance.evals.whoops import check
 
     report = check(folder, ids=ids, pairs=pairs)
-    if as_json:
-        echo(json_text(report.canonical()))
-    else:
-        show(report.folder, weird_sections(report))
-    if not report.sound:
-        raise typer.Exit(SOME)
+    _end_check(report, weird_sections(report), as_json=as_json)
 
 
 @checks.command()
@@ -102,12 +92,18 @@ def newyorker(
     from askance.evals.newyorker import check
 
     report = check(folder)
+    _end_check(report, contest_sections(report), as_json=as_json)
+
+
+def _end_check(
+    report: DataReport | WhoopsReport | NewYorkerReport, parts: Iterable[tuple[str, list[Row]]], *, as_json: bool
+) -> None:
+    """Prints what was found, and ends the command."""
     if as_json:
         echo(json_text(report.canonical()))
     else:
-        show(report.folder, contest_sections(report))
-    if not report.sound:
-        raise typer.Exit(SOME)
+        show(report.folder, parts)
+    raise typer.Exit(OK if report.sound else SOME)
 
 
 def show(heading: str, parts: Iterable[tuple[str, list[Row]]]) -> None:
