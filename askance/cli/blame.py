@@ -22,8 +22,8 @@ from askance.cli.options import (
     Yes,
     spelled_out,
 )
-from askance.cli.process import OK, SOME, Process
-from askance.terminal import echo, json_text
+from askance.cli.process import OK, SOME, Columns, Part, Process, Report
+from askance.terminal import echo
 
 if TYPE_CHECKING:
     from askance.cli.tally import Tally
@@ -140,7 +140,7 @@ def _print(asked: BlameOptions, blame: Blame, tally: Tally) -> int:
     from askance.models import Counters
 
     counters = {"counters": dict(blame.counters)} if blame.counters else {}
-    echo(json_text({**blame.form(), **counters}) if asked.as_json else "\n".join(blame_text(blame)))
+    Report(lambda: {**blame.form(), **counters}, lambda: blame_parts(blame), breaks=False).print(as_json=asked.as_json)
     counted = (f"{name}: {Counters.from_canonical(form)}." for name, form in blame.counters.items())
     echo("\n".join([str(tally), *counted]), err=True)
     if blame.trials:
@@ -199,7 +199,7 @@ def _models(asked: BlameOptions, run: Run, work: Workspace) -> Iterator[tuple[st
             yield role, own
 
 
-def blame_text(blame: Blame) -> Iterator[str]:
+def blame_parts(blame: Blame) -> Iterator[Part]:
     """What the trials come to, and which link each wrong answer comes from."""
     from askance.amounts import many
 
@@ -216,7 +216,7 @@ def blame_text(blame: Blame) -> Iterator[str]:
         return
     yield f"Each link {blame.words}, and what follows from it asked again:"
     yield ""
-    yield from _table(blame)
+    yield _table(blame)
     yield ""
     for answer in blame.wrong[:SHOWN]:
         flips, guilty = blame.flips(answer), blame.guilty(answer)
@@ -228,12 +228,9 @@ def blame_text(blame: Blame) -> Iterator[str]:
         yield f"… and {len(blame.wrong) - SHOWN:,} more; `--json` has them all"
 
 
-def _table(blame: Blame) -> Iterator[str]:
-    from askance.cli.columns import aligned, terminal_width
-
+def _table(blame: Blame) -> Columns:
     head = ("link", "tried", "flips", "95 % interval", "to blame", "95 % interval", "change")
-    rows = [head, *(_row(each, blame.short(each.link), percent=blame.percent) for each in blame.sums)]
-    yield from aligned(rows, width=terminal_width())
+    return Columns([head, *(_row(each, blame.short(each.link), percent=blame.percent) for each in blame.sums)])
 
 
 def _row(each: LinkBlame, name: str, *, percent: bool) -> tuple[str, ...]:

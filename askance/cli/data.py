@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from askance.cli.options import AsJson, JudgePrompt, PromptCalls, spelled_out
-from askance.cli.process import HELP, OK, SOME, Process
+from askance.cli.process import HELP, OK, SOME, Part, Process, Report
 from askance.terminal import echo, json_text, printable
 
 if TYPE_CHECKING:
@@ -300,7 +300,7 @@ def make_questions(context_: typer.Context, asked: QuestionOptions, calls: Promp
 
 def _print_questions(asked: QuestionOptions, made: QuestionSet, entries: Sequence[WeirdImage], tally: Tally) -> int:
     """Prints what became of the captions, and writes the sheet for people; returns the exit code."""
-    echo(json_text(_questions_form(made)) if asked.as_json else "\n".join(_gates_text(made)))
+    Report(lambda: _questions_form(made), lambda: _gates(made), breaks=False).print(as_json=asked.as_json)
     echo(f"{_end(made)}\n{tally}", err=True)
     if asked.sheet is not None:
         echo(_sheet(asked.sheet, asked, made, entries), err=True)
@@ -373,10 +373,9 @@ def _questions_form(made: QuestionSet) -> JsonObject:
     }
 
 
-def _gates_text(made: QuestionSet) -> Iterator[str]:
+def _gates(made: QuestionSet) -> Iterator[Part]:
     """The counts at each gate, and why pairs were dropped there."""
     from askance.amounts import many
-    from askance.cli.columns import table_text
     from askance.evals.tables import Table
     from askance.evals.whoops.questions import DROPPED, GATES, KEPT
 
@@ -386,8 +385,7 @@ def _gates_text(made: QuestionSet) -> Iterator[str]:
         why = "; ".join(f"{n:,} {reason}" for (each, reason), n in made.dropped.items() if each == gate)
         rows.append((gate, left, before - left, why))
         before = left
-    yield table_text(Table(columns=("gate", "pass", "dropped", "why"), rows=tuple(rows))).rstrip("\n")
-    yield ""
+    yield Table(columns=("gate", "pass", "dropped", "why"), rows=tuple(rows))
     yield f"{made.folder / KEPT}  {many(before, 'question')} of {many(_with_any(made), 'image')}"
     yield f"{made.folder / DROPPED}  {many(made.candidates - before, 'pair')} with the gate that stopped them, and why"
 

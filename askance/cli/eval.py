@@ -27,8 +27,8 @@ from askance.cli.options import (
     Vlm,
     spelled_out,
 )
-from askance.cli.process import HELP, OK, SOME, Process
-from askance.terminal import echo, json_text, printable, printable_json
+from askance.cli.process import HELP, OK, SOME, Columns, Line, Part, Process, Report
+from askance.terminal import echo, printable, printable_json
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -90,19 +90,19 @@ def list_tasks(
 
 def _print_tasks(*, as_json: bool) -> None:
     """Prints the packaged tasks, with what each takes."""
-    from askance.cli.columns import filled, terminal_width
     from askance.evals.catalog import packaged
 
     tasks = packaged()
-    if as_json:
-        forms = [{"name": each.name, "summary": each.summary(), "takes": [*each.takes()]} for each in tasks.values()]
-        echo(json_text(forms))
-        return
-    names, width = max((len(name) for name in tasks), default=0), terminal_width()
-    for name, task in tasks.items():
-        for line in (f"{name:<{names}}  {task.summary()}", f"{'':<{names}}  takes {', '.join(task.takes())}"):
-            echo(filled(line, width=width, indent=names + 2))
-    echo(filled("A task of your own is named by its file: my_task.py, my_task.py@NAME, my_task.yaml.", width=width))
+
+    def parts() -> Iterator[Part]:
+        names = max((len(name) for name in tasks), default=0)
+        for name, task in tasks.items():
+            yield Line(f"{name:<{names}}  {task.summary()}", names + 2)
+            yield Line(f"{'':<{names}}  takes {', '.join(task.takes())}", names + 2)
+        yield "A task of your own is named by its file: my_task.py, my_task.py@NAME, my_task.yaml."
+
+    forms = [{"name": each.name, "summary": each.summary(), "takes": [*each.takes()]} for each in tasks.values()]
+    Report(lambda: forms, parts).print(as_json=as_json)
 
 
 def _print_options(name: str, *, as_json: bool) -> None:
@@ -111,7 +111,7 @@ def _print_options(name: str, *, as_json: bool) -> None:
     Raises:
         UsageError: there is no such task.
     """
-    from askance.cli.columns import filled, terminal_width
+    from askance.cli.columns import text_of
     from askance.evals.catalog import find_task
     from askance.evals.task import type_in_words
 
@@ -130,14 +130,13 @@ def _print_options(name: str, *, as_json: bool) -> None:
         form = {"name": task.name, "summary": task.summary(), "options": options}
         echo(printable_json(json.dumps(form, default=str)))
         return
-    width = terminal_width()
-    echo(filled(printable(f"{task.name}  {task.summary()}\n"), width=width))
+    parts = [f"{task.name}  {task.summary()}\n"]
     for option, each in task.takes().items():
         default = "" if each.default is None else f", default {_default_text(each.default)}"
         kind = f"{type_in_words(each)}{', needed' if each.is_required() else default}"
-        echo(filled(printable(f"  {option}  ({kind})\n      {_meaning(each)}"), width=width))
-    last = "\nAn option is given by `-T name=value`; `eval run --help` has those with a name of their own."
-    echo(filled(last, width=width))
+        parts.append(f"  {option}  ({kind})\n      {_meaning(each)}")
+    parts.append("\nAn option is given by `-T name=value`; `eval run --help` has those with a name of their own.")
+    echo(text_of(parts))
 
 
 def _meaning(option: FieldInfo) -> str:
@@ -396,7 +395,7 @@ class _EvaluationRun:
         from askance.cli.execute import say_budget
         from askance.cli.progress import say_unanswered
 
-        echo(json_text(_run_form(run)) if self.asked.as_json else _figures_text(run))
+        Report(lambda: _run_form(run), lambda: figures_of(run)).print(as_json=self.asked.as_json)
         say_unanswered(run)
         echo(f"{self.work.tally}\nThe run is in {self._place}.", err=True)
         say_budget(self.work.engine.budget, (lambda: self._left(run)) if run.left else None)
@@ -442,11 +441,8 @@ def score(
     found = run_sync(rescore(run, task_of(run, task), reread=reread, convention=policy))
     for lack in found.lacks:
         echo(f"· {lack}.", err=True)
-    if as_json:
-        form = {**_run_form(found.run), "reread": found.reread, "changed": found.changed, "kept": found.kept}
-        echo(json_text(form))
-    else:
-        echo("\n".join([_figures_text(found.run), *_reread(found)]))
+    form = {**_run_form(found.run), "reread": found.reread, "changed": found.changed, "kept": found.kept}
+    Report(lambda: form, lambda: [*figures_of(found.run), *_reread(found)]).print(as_json=as_json)
 
 
 _SHOWN = 3
@@ -498,32 +494,25 @@ app.command()(grid)
 # --- figures of a run ---
 
 
-def _figures_text(run: Run) -> str:
+def figures_of(run: Run) -> Iterator[Part]:
     """The figures of a run as a table, its outcomes, and what a reader has to know."""
     from askance.amounts import many
-    from askance.cli.columns import filled, terminal_width
     from askance.evals.sample import told_reads
     from askance.evals.tables import conventions_of
     from askance.models import Counters
 
-    lines = [*_figures_table(run), ""] if run.figures else []
+    if run.figures:
+        head = ("metric", "value", "95 % interval", "n", "answered", "if wrong", "if right")
+        yield Columns([head, *(_row(figure) for figure in run.figures if figure.samples)])
+        yield ""
     outcomes = ", ".join(f"{count:,} {outcome}" for outcome, count in run.totals.get("outcomes", {}).items())
     left = f"; {run.left:,} left" if run.left else ""
-    lines.append(f"{many(run.totals.get('samples', 0), 'sample')}: {outcomes or 'none'}{left}.")
+    yield f"{many(run.totals.get('samples', 0), 'sample')}: {outcomes or 'none'}{left}."
     if reads := run.totals.get("read"):
-        lines.append(f"{told_reads(reads).capitalize()}.")
-    lines += [f"Convention: {words}." for words in conventions_of(run.figures)]
-    lines += [f"· {note}" for note in run.notes]
-    lines += [f"{name}: {Counters.from_canonical(form)}." for name, form in run.counters.items()]
-    return filled(printable("\n".join(lines)), width=terminal_width())
-
-
-def _figures_table(run: Run) -> Iterator[str]:
-    from askance.cli.columns import aligned, terminal_width
-
-    head = ("metric", "value", "95 % interval", "n", "answered", "if wrong", "if right")
-    rows = [head, *(_row(figure) for figure in run.figures if figure.samples)]
-    yield from aligned(rows, width=terminal_width())
+        yield f"{told_reads(reads).capitalize()}."
+    yield from (f"Convention: {words}." for words in conventions_of(run.figures))
+    yield from (f"· {note}" for note in run.notes)
+    yield from (f"{name}: {Counters.from_canonical(form)}." for name, form in run.counters.items())
 
 
 def _row(figure: Figure) -> tuple[str, ...]:

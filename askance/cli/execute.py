@@ -6,9 +6,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from askance.cli.output import left_text, plan_form, plan_text
-from askance.cli.process import INTERRUPTED, OK
+from askance.cli.process import INTERRUPTED, OK, Report
 from askance.models import run_sync
-from askance.terminal import echo, json_text
+from askance.terminal import echo
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -70,7 +70,7 @@ def print_plan(plan: Coroutine[Any, Any, Plan], engine: Engine, *, as_json: bool
         unusable: the exit code where pictures cannot be used.
     """
     found = run_sync(plan)
-    echo(json_text(plan_form(found, engine)) if as_json else plan_text(found, engine))
+    Report(lambda: plan_form(found, engine), lambda: [plan_text(found, engine)], breaks=False).print(as_json=as_json)
     return unusable if found.unusable else OK
 
 

@@ -14,9 +14,9 @@ import typer
 from askance.amounts import many
 from askance.cli.options import AsJson, Llm, PromptCalls, Records, Vlm, spelled_out
 from askance.cli.options import Plan as PlanOption
-from askance.cli.process import HELP, OK, SOME, Process
+from askance.cli.process import HELP, OK, SOME, Columns, Line, Part, Process, Report
 from askance.errors import StoreError, UsageError
-from askance.terminal import echo, json_text
+from askance.terminal import echo
 
 if TYPE_CHECKING:
     from askance.chains import Chain, Plan
@@ -224,11 +224,10 @@ def _print_plan(
     missing = 0
     if embedder is not None:
         missing = run_sync(Index.plan(folder, entries, embedder=embedder, store=store, engine=embedder.engine))
-    if as_json:
-        echo(json_text({"index": str(folder), "entries": len(entries), "vectors": missing}))
-    else:
-        made = f"{many(missing, 'vector')} to be made" if embedder is not None else "no vectors"
-        echo(f"{folder}: {many(len(entries), 'text')}, {made}.")
+    form = {"index": str(folder), "entries": len(entries), "vectors": missing}
+    made = f"{many(missing, 'vector')} to be made" if embedder is not None else "no vectors"
+    said = f"{folder}: {many(len(entries), 'text')}, {made}."
+    Report(lambda: form, lambda: [said], breaks=False).print(as_json=as_json)
     return OK
 
 
@@ -250,17 +249,11 @@ async def _built(
 
 def _print_built(found: Index, notes: Sequence[str], *, as_json: bool) -> int:
     """Prints what is in an index that was built; returns the exit code."""
-    from askance.cli.columns import filled, terminal_width
-
     stats = found.stats()
-    if as_json:
-        echo(json_text(_description(found)))
-    else:
-        vectors = ", ".join(map(_space_name, found.spaces)) or "no vectors"
-        said = f"{found.folder}: {many(stats.entries, 'text')} of {many(_images(found), 'image')}; {vectors}."
-        echo(filled(said, width=terminal_width()))
-    for note in (*notes, *_stats_notes(stats.merged, stats.junk)):
-        echo(filled(f"· {note}", width=terminal_width()), err=True)
+    vectors = ", ".join(map(_space_name, found.spaces)) or "no vectors"
+    said = f"{found.folder}: {many(stats.entries, 'text')} of {many(_images(found), 'image')}; {vectors}."
+    notes = [*notes, *_stats_notes(stats.merged, stats.junk)]
+    Report(lambda: _description(found), lambda: [said], notes).print(as_json=as_json)
     return OK
 
 
@@ -446,24 +439,19 @@ class _Search:
 
     def _print(self, query: RetrievalQuery, hits: Sequence[RetrievalHit]) -> None:
         """Prints the hits, and on stderr what was searched by where models said it, and the calls."""
-        from askance.cli.columns import terminal_width
-
         asked = self._asked
         known: Mapping[str, IndexEntry] = self._index.by_id if self._index.has_entries else {}
         # Behind the first hundred hits have no text.
         hits = [hit if hit.text or hit.id not in known else replace(hit, text=known[hit.id].text) for hit in hits]
-        if asked.as_json:
-            form = {
-                "index": str(asked.folder),
-                "digest": self._index.digest,
-                "how": asked.how,
-                "texts": list(query.texts),
-                "image": None if query.image is None else query.image.sha256,
-                "hits": [_hit_form(hit, known) for hit in hits],
-            }
-            echo(json_text(form))
-        elif hits:
-            echo("\n".join(_hits_text(hits, known, terminal_width())))
+        form = {
+            "index": str(asked.folder),
+            "digest": self._index.digest,
+            "how": asked.how,
+            "texts": list(query.texts),
+            "image": None if query.image is None else query.image.sha256,
+            "hits": [_hit_form(hit, known) for hit in hits],
+        }
+        Report(lambda: form, lambda: _hit_lines(hits, known)).print(as_json=asked.as_json)
         if not hits:
             why = " No text shares a word with the query." if self._retriever.ways == ("bm25",) else ""
             echo(f"Nothing was found.{why}", err=True)
@@ -475,16 +463,14 @@ SHOWN = 3
 """Images of a text that are named at most; `--json` has them all."""
 
 
-def _hits_text(hits: Sequence[RetrievalHit], known: Mapping[str, IndexEntry], width: int | None) -> Iterator[str]:
+def _hit_lines(hits: Sequence[RetrievalHit], known: Mapping[str, IndexEntry]) -> Iterator[Line]:
     """Rank, score and text of each hit, and below it the images that the text is true of."""
-    from askance.cli.columns import filled
-
     scores = [f"{hit.score:.4f}" for hit in hits]
-    room = max(map(len, scores))
+    room = max(map(len, scores), default=0)
     indent = 4 + room + 2
     for rank, (hit, score) in enumerate(zip(hits, scores, strict=True), start=1):
         text = " ".join(hit.text.split())
-        yield filled(f"{rank:>3} {score:>{room}}  {text}", width=width, indent=indent)
+        yield Line(f"{rank:>3} {score:>{room}}  {text}", indent)
         entry = known.get(hit.id)
         if entry is None:
             continue
@@ -493,7 +479,7 @@ def _hits_text(hits: Sequence[RetrievalHit], known: Mapping[str, IndexEntry], wi
             *([f"{len(entry.images) - SHOWN:,} more"] if len(entry.images) > SHOWN else []),
         ]
         said = ", ".join([*(images or ["true of no image"]), *entry.marks])
-        yield filled(f"{'':{indent}}{said}", width=width, indent=indent)
+        yield Line(f"{'':{indent}}{said}", indent)
 
 
 def _hit_form(hit: RetrievalHit, known: Mapping[str, IndexEntry]) -> JsonObject:
@@ -575,7 +561,6 @@ def stats(
     as_json: AsJson = False,
 ) -> None:
     """Say what is in an index, and check its files; exit code 1 where one is damaged or was changed."""
-    from askance.cli.columns import filled, terminal_width
     from askance.models import run_sync
     from askance.retrieval import Index
     from askance.retrieval.vector_store import load_store
@@ -587,18 +572,16 @@ def stats(
         counts = _description(found)
     except StoreError:  # the problems say why
         counts = None
-    if as_json:
-        counted = {name: {"pairs": each.pairs, "entries": each.entries} for name, each in twins.items()}
-        form = counts or {"index": str(folder)}
-        echo(json_text({**form, "near_twins": counted or None, "problems": problems}))
-    elif counts is not None:
-        echo("\n".join(_stats_text(found, twins)))
+    counted = {name: {"pairs": each.pairs, "entries": each.entries} for name, each in twins.items()}
+    form = {**(counts or {"index": str(folder)}), "near_twins": counted or None, "problems": problems}
+    notes: list[str] = []
     if near_twins and not found.spaces:
-        echo("· Near-twins are told by vectors, and the index has none.", err=True)
+        notes.append("Near-twins are told by vectors, and the index has none.")
     if near_twins and any(space.store != "file" for space in found.spaces):
-        echo(filled("· Near-twins are counted in files of vectors alone.", width=terminal_width()), err=True)
-    for problem in () if as_json else problems:
-        echo(filled(f"· {problem}", width=terminal_width()), err=True)
+        notes.append("Near-twins are counted in files of vectors alone.")
+    notes += () if as_json else problems
+    parts = () if counts is None else _stats_parts(found, twins)
+    Report(lambda: form, lambda: parts, notes, breaks=False).print(as_json=as_json)
     raise typer.Exit(SOME if problems else OK)
 
 
@@ -607,8 +590,7 @@ async def _near_twins(found: Index) -> Mapping[str, NearTwins]:
     return {_space_name(space): await found.near_twins(space) for space in found.spaces if space.store == "file"}
 
 
-def _stats_text(found: Index, twins: Mapping[str, NearTwins]) -> Iterator[str]:
-    from askance.cli.columns import aligned, terminal_width
+def _stats_parts(found: Index, twins: Mapping[str, NearTwins]) -> Iterator[Part]:
 
     stats = found.stats()
     yield f"{found.folder}: {many(stats.entries, 'text')} of {many(_images(found), 'image')}"
@@ -621,22 +603,21 @@ def _stats_text(found: Index, twins: Mapping[str, NearTwins]) -> Iterator[str]:
         ("  no because", f"{stats.no_because:,}"),
         ("  duplicates merged", f"{stats.merged:,}"),
     ]
-    yield from aligned(rows, width=terminal_width())
+    yield Columns(rows)
     yield ""
     if not found.spaces:
         yield "Vectors: none; texts are found by their words."
     else:
         rows = [("Vectors", "numbers", "kept in")]
         rows += [(f"  {_space_name(space)}", f"{space.size:,}", space.store) for space in found.spaces]
-        yield from aligned(rows, left=(0, 2), width=terminal_width())
+        yield Columns(rows, left=(0, 2))
     if twins:
         yield ""
     for name, counted in twins.items():
         of = f" of {many(counted.entries, 'text')}" if counted.pairs else ""
         yield f"Near-twins by {name}: {many(counted.pairs, 'pair')}{of}"
     yield ""
-    rows = [("Size", ""), *((f"  {name}", _size(size)) for name, size in _sizes(found).items())]
-    yield from aligned(rows, width=terminal_width())
+    yield Columns([("Size", ""), *((f"  {name}", _size(size)) for name, size in _sizes(found).items())])
 
 
 def _sizes(found: Index) -> Mapping[str, int]:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 
 from askance.cli.options import AsJson, JudgePrompt, PromptCalls, TaskPlace, spelled_out
-from askance.cli.process import HELP, OK, SOME, CannotStart, Process
-from askance.terminal import echo, json_text, printable
+from askance.cli.process import HELP, OK, SOME, CannotStart, Part, Process, Report
+from askance.terminal import echo
 
 if TYPE_CHECKING:
     from askance.agents.judge import EquivalenceJudge, PreferenceJudge
@@ -113,10 +113,8 @@ def _print_card(asked: CardOptions, made: JudgeCard, labels: Labels, run: Run | 
     from askance.evals.judges import corrected_rate
 
     rate = None if run is None else corrected_rate(made, run, seed=asked.seed)
-    if asked.as_json:
-        echo(json_text({**made.form(), **({} if rate is None else {"corrected": rate.form()})}))
-    else:
-        echo("\n".join(card_text(made, rate)))
+    form = {**made.form(), **({} if rate is None else {"corrected": rate.form()})}
+    Report(lambda: form, lambda: card_parts(made, rate)).print(as_json=asked.as_json)
     if asked.html is not None:
         from askance.evals.report.card_page import card_page
 
@@ -205,19 +203,17 @@ def _named(judge: Sequence[str] | None, work: CommandWorkspace) -> Sequence[str]
     return judge or [name for name in (work.local_model,) if name is not None]
 
 
-def card_text(card: JudgeCard, rate: CorrectedRate | None) -> Iterator[str]:
+def card_parts(card: JudgeCard, rate: CorrectedRate | None) -> Iterator[Part]:
     """The card for a person: figures, the table of verdicts, and what there is to know."""
-    from askance.cli.columns import filled, table_text, terminal_width
-
     yield f"{card.judge}\non {card.labels['name']}: {_counts(card)}\n"
-    yield table_text(_figures(card))
-    yield table_text(_verdicts(card))
+    yield _figures(card)
+    yield _verdicts(card)
     if rate is not None:
-        yield table_text(_rates(rate))
+        yield _rates(rate)
     notes = [*card.notes, *(() if rate is None else rate.notes)]
     if any(figure.name == "flip rate" for figure in card.figures):
         notes.append("Flip rate: pairs whose verdict changes when reference and candidate change places.")
-    yield from (filled(printable(f"· {note}"), width=terminal_width()) for note in notes)
+    yield from (f"· {note}" for note in notes)
 
 
 def _counters(counters: Mapping[str, Any]) -> Iterator[str]:
@@ -353,7 +349,7 @@ def _print_preferences(asked: PreferOptions, made: RunPreferences, pairs: Answer
 
     if asked.out is not None:
         write_whole(asked.out, json.dumps(made.form(), ensure_ascii=False) + "\n")
-    echo(json_text(made.form()) if asked.as_json else "\n".join(preferences_text(made)))
+    Report(made.form, lambda: preference_parts(made)).print(as_json=asked.as_json)
     if asked.out is not None:
         echo(f"All pairs are in {asked.out}.", err=True)
     if asked.html is not None:
@@ -369,31 +365,27 @@ def _preference_judges(asked: PreferOptions, work: CommandWorkspace) -> list[Pre
     return [judge_preference(work.model(spec), prompts=work.library) for spec in _named(asked.judge, work)]
 
 
-def preferences_text(made: RunPreferences) -> Iterator[str]:
+def preference_parts(made: RunPreferences) -> Iterator[Part]:
     """Preferences for a person: the verdict, tables by judge, agreement, unanimous pairs, and what there is to know."""
-    from askance.cli.columns import filled, table_text, terminal_width
     from askance.evals.report import preference_page as page
 
-    def line(text: str) -> str:
-        return filled(printable(text), width=terminal_width())
-
     a, b = made.names
-    yield line(f"A  {a}\nB  {b}\n\n{made.sentence}")
-    yield line(f"{page.counts_of(made)}\n")
-    yield line("\n".join(f"{place}  {name}" for place, name in enumerate(made.judges, start=1)) + "\n")
-    yield table_text(page.wins_table(made))
-    yield table_text(page.lengths_table(made))
+    yield f"A  {a}\nB  {b}\n\n{made.sentence}"
+    yield f"{page.counts_of(made)}\n"
+    yield "\n".join(f"{place}  {name}" for place, name in enumerate(made.judges, start=1)) + "\n"
+    yield page.wins_table(made)
+    yield page.lengths_table(made)
     if made.agreement is not None:
-        yield table_text(page.agreement_table("judges agree", made.agreement))
-        yield from map(line, _unanimous("All judges prefer", made.unanimous))
+        yield page.agreement_table("judges agree", made.agreement)
+        yield from _unanimous("All judges prefer", made.unanimous)
     if made.card is not None:
-        yield line(f"{page.people_of(made.card)}\n")
-        yield table_text(page.people_table(made.card))
-        yield table_text(page.sides_table(made.card))
+        yield f"{page.people_of(made.card)}\n"
+        yield page.people_table(made.card)
+        yield page.sides_table(made.card)
         if made.card.people_agree is not None:
-            yield table_text(page.agreement_table("people agree", made.card.people_agree))
-            yield from map(line, _unanimous("All people prefer", made.card.unanimous))
-    yield from (line(f"· {note}") for note in page.notes_of(made))
+            yield page.agreement_table("people agree", made.card.people_agree)
+            yield from _unanimous("All people prefer", made.card.unanimous)
+    yield from (f"· {note}" for note in page.notes_of(made))
 
 
 def _unanimous(who: str, sides: Mapping[str, Sequence[str]]) -> Iterator[str]:

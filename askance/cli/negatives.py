@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from askance.cli.options import AsJson, JudgePrompt, PromptCalls, spelled_out
-from askance.cli.process import HELP, OK, SOME, Process
-from askance.terminal import echo, json_text
+from askance.cli.process import HELP, OK, SOME, Process, Report
+from askance.terminal import echo
 
 if TYPE_CHECKING:
     from askance.agents.negatives import Domain
@@ -265,12 +265,9 @@ def _print_run(
     from askance.amounts import many
     from askance.evals.negatives import PictureStatements
 
-    if as_json:
-        counts = {"outcomes": dict(run.outcomes), "unread": dict(run.unread)}
-        echo(json_text({**asdict(run), "folder": str(run.folder), **counts}))
-    else:
-        for name, images in run.files.items():
-            echo(f"{run.folder / name}  {many(images, 'image')}")
+    form = {**asdict(run), "folder": str(run.folder), "outcomes": dict(run.outcomes), "unread": dict(run.unread)}
+    parts = [f"{run.folder / name}  {many(images, 'image')}" for name, images in run.files.items()]
+    Report(lambda: form, lambda: parts, breaks=False).print(as_json=as_json)
     counts = ", ".join(f"{count:,} {outcome}" for outcome, count in sorted(run.outcomes.items()))
     echo(
         f"{run.done:,} of {run.total:,} calls: {counts or 'none'}; {many(run.negatives, 'different negative')}.\n"
@@ -364,7 +361,7 @@ def audit(context_: typer.Context, asked: AuditFileOptions, calls: AuditCalls) -
     form = found.form()
     if asked.report is not None:
         write_whole(asked.report, json.dumps(form, ensure_ascii=False, indent=1) + "\n")
-    echo(json_text(form) if asked.as_json else audit_text(found))
+    Report(lambda: form, lambda: [audit_text(found)], breaks=False).print(as_json=asked.as_json)
     echo(str(work.tally), err=True)
     if asked.apply is None:
         raise typer.Exit(SOME if found.decisions["drop"] else OK)
@@ -483,7 +480,7 @@ def _print_validation(key: Path, answers: Sequence[Path], *, seed: int, as_json:
 
     sheet = read_key(key)
     validation = validate(sheet, read_ratings(answers, sheet), seed=seed)
-    echo(json_text(validation.form()) if as_json else validation_text(validation))
+    Report(validation.form, lambda: [validation_text(validation)], breaks=False).print(as_json=as_json)
 
 
 def _write_sheet(asked: SheetOptions, file: Path, images: Path, out: Path) -> None:
@@ -493,11 +490,9 @@ def _write_sheet(asked: SheetOptions, file: Path, images: Path, out: Path) -> No
 
     sheet = draw_sheet(read_negatives(file, sidecar=asked.sidecar), count=asked.count, seed=asked.seed)
     missing = write_sheet(sheet, out, images=_finder(images), question=asked.question or QUESTION)
-    if asked.as_json:
-        shown = {"sheet": sheet.id, "images": len(sheet.keys), "items": len(sheet.items), "missing": list(missing)}
-        echo(json_text(shown))
-    else:
-        echo(f"{out / PAGE}\n{out / TABLE}")
+    form = {"sheet": sheet.id, "images": len(sheet.keys), "items": len(sheet.items), "missing": list(missing)}
+    parts = [str(out / PAGE), str(out / TABLE)]
+    Report(lambda: form, lambda: parts, breaks=False).print(as_json=asked.as_json)
     echo(
         f"{many(len(sheet.items), 'statement')} about {many(len(sheet.keys), 'image')}, "
         f"{len(missing):,} of which cannot be read.\n"
