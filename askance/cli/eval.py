@@ -442,7 +442,9 @@ def score(
     for lack in found.lacks:
         echo(f"· {lack}.", err=True)
     form = {**_run_form(found.run), "reread": found.reread, "changed": found.changed, "kept": found.kept}
-    Report(lambda: form, lambda: [*figures_of(found.run), *_reread(found)]).print(as_json=as_json)
+    Report(lambda: form, lambda: figures_of(found.run)).print(as_json=as_json)
+    for line in () if as_json else _reread(found):
+        echo(line)
 
 
 _SHOWN = 3

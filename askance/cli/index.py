@@ -574,13 +574,12 @@ def stats(
         counts = None
     counted = {name: {"pairs": each.pairs, "entries": each.entries} for name, each in twins.items()}
     form = {**(counts or {"index": str(folder)}), "near_twins": counted or None, "problems": problems}
-    notes: list[str] = []
-    if near_twins and not found.spaces:
-        notes.append("Near-twins are told by vectors, and the index has none.")
+    notes = [] if as_json else problems
     if near_twins and any(space.store != "file" for space in found.spaces):
-        notes.append("Near-twins are counted in files of vectors alone.")
-    notes += () if as_json else problems
+        notes = ["Near-twins are counted in files of vectors alone.", *notes]
     parts = () if counts is None else _stats_parts(found, twins)
+    if near_twins and not found.spaces:
+        echo("· Near-twins are told by vectors, and the index has none.", err=True)
     Report(lambda: form, lambda: parts, notes, breaks=False).print(as_json=as_json)
     raise typer.Exit(SOME if problems else OK)
 
