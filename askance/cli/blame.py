@@ -22,13 +22,13 @@ from askance.cli.options import (
     Yes,
     spelled_out,
 )
-from askance.cli.process import INTERRUPTED, OK, SOME, Process
-from askance.terminal import echo, json_text
+from askance.cli.process import OK, SOME, Columns, Part, Process, Report
+from askance.terminal import echo
 
 if TYPE_CHECKING:
     from askance.cli.tally import Tally
     from askance.evals.analysis.blame import Blame, LinkBlame
-    from askance.evals.analysis.trial import Replacement, Trials
+    from askance.evals.analysis.trial import Replacement
     from askance.evals.metric import Figure
     from askance.evals.run import Run
     from askance.models import Model
@@ -99,14 +99,13 @@ def blame(context_: typer.Context, asked: BlameOptions) -> None:
     """Replace one link at a time, ask what follows from it again, and see which link turns wrong answers right."""
     Process.of(context_).without_langchain()
     from askance.chains import STATEMENT
+    from askance.cli.execute import GOES_ON, execute, print_plan
     from askance.cli.inputs import find_pictures
-    from askance.cli.output import print_plan
-    from askance.evals.analysis.blame import LEDGER, plan_blame
+    from askance.evals.analysis.blame import LEDGER, make_blame, plan_blame
     from askance.evals.analysis.trial import Trials
     from askance.evals.catalog import task_of
     from askance.evals.run import Run
     from askance.images import Image
-    from askance.models import run_sync
 
     replacement = _replacement(asked)
     links = [STATEMENT.short if name == "s" else name for name in asked.link or ()] or None
@@ -124,27 +123,24 @@ def blame(context_: typer.Context, asked: BlameOptions) -> None:
             links=links,
             metric=asked.metric,
         )
-        if asked.plan:
-            print_plan(run_sync(plan_blame(trials)), work.engine, as_json=asked.as_json)
-            return
-        raise typer.Exit(_blame(asked, trials, work.tally))
+        code = execute(
+            work,
+            lambda progress: make_blame(trials, out=asked.out, on_trial=progress.update, seed=asked.seed),
+            lambda blame: _print(asked, blame, work.tally),
+            plan=lambda: print_plan(plan_blame(trials), work.engine, as_json=asked.as_json),
+            progress=lambda: work.progress("trials"),
+            interrupted=lambda _: f"{work.tally}\n{GOES_ON}.",
+        )
+    raise typer.Exit(code)
 
 
-def _blame(asked: BlameOptions, trials: Trials, tally: Tally) -> int:
-    """Makes the trials and prints what they say; returns the exit code."""
+def _print(asked: BlameOptions, blame: Blame, tally: Tally) -> int:
+    """Prints what the trials say; returns the exit code."""
     from askance.amounts import many
-    from askance.cli.progress import Progress, calls_state
-    from askance.evals.analysis.blame import make_blame
-    from askance.models import Counters, run_sync
+    from askance.models import Counters
 
-    try:
-        with Progress("trials", state=calls_state(tally, trials.engine)) as progress:
-            blame = run_sync(make_blame(trials, out=asked.out, on_trial=progress.update, seed=asked.seed))
-    except KeyboardInterrupt:
-        echo(f"{tally}\nInterrupted. The same command goes on where this one stopped.", err=True)
-        return INTERRUPTED
     counters = {"counters": dict(blame.counters)} if blame.counters else {}
-    echo(json_text({**blame.form(), **counters}) if asked.as_json else "\n".join(blame_text(blame)))
+    Report(lambda: {**blame.form(), **counters}, lambda: blame_parts(blame), breaks=False).print(as_json=asked.as_json)
     counted = (f"{name}: {Counters.from_canonical(form)}." for name, form in blame.counters.items())
     echo("\n".join([str(tally), *counted]), err=True)
     if blame.trials:
@@ -203,7 +199,7 @@ def _models(asked: BlameOptions, run: Run, work: Workspace) -> Iterator[tuple[st
             yield role, own
 
 
-def blame_text(blame: Blame) -> Iterator[str]:
+def blame_parts(blame: Blame) -> Iterator[Part]:
     """What the trials come to, and which link each wrong answer comes from."""
     from askance.amounts import many
 
@@ -220,7 +216,7 @@ def blame_text(blame: Blame) -> Iterator[str]:
         return
     yield f"Each link {blame.words}, and what follows from it asked again:"
     yield ""
-    yield from _table(blame)
+    yield _table(blame)
     yield ""
     for answer in blame.wrong[:SHOWN]:
         flips, guilty = blame.flips(answer), blame.guilty(answer)
@@ -232,12 +228,9 @@ def blame_text(blame: Blame) -> Iterator[str]:
         yield f"… and {len(blame.wrong) - SHOWN:,} more; `--json` has them all"
 
 
-def _table(blame: Blame) -> Iterator[str]:
-    from askance.cli.columns import aligned, terminal_width
-
+def _table(blame: Blame) -> Columns:
     head = ("link", "tried", "flips", "95 % interval", "to blame", "95 % interval", "change")
-    rows = [head, *(_row(each, blame.short(each.link), percent=blame.percent) for each in blame.sums)]
-    yield from aligned(rows, width=terminal_width())
+    return Columns([head, *(_row(each, blame.short(each.link), percent=blame.percent) for each in blame.sums)])
 
 
 def _row(each: LinkBlame, name: str, *, percent: bool) -> tuple[str, ...]:

@@ -9,10 +9,14 @@ from __future__ import annotations
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from askance.cli.process import Columns, Line
+from askance.terminal import printable
+
 if TYPE_CHECKING:
+    from askance.cli.process import Part
     from askance.evals.tables import Table
 
 LEAST = 40
@@ -111,3 +115,19 @@ def table_text(table: Table) -> str:
     lines += aligned(rows, left=left, width=width)
     notes = [filled(f"· {note}", width=width) for note in table.notes]
     return "\n".join([*lines, *([""] if notes else []), *notes]) + "\n"
+
+
+def text_of(parts: Iterable[Part], *, breaks: bool = True) -> str:
+    """The parts of a report, below each other; see `Report`."""
+    width = terminal_width()
+
+    def text(part: Part) -> str:
+        if isinstance(part, Line):
+            return filled(printable(part.text), width=width, indent=part.indent)
+        if isinstance(part, Columns):
+            part = "\n".join(aligned(part.rows, left=part.left, keys=part.keys, width=width))
+        if not isinstance(part, str):
+            return table_text(part)
+        return filled(printable(part), width=width if breaks else None)
+
+    return "\n".join(map(text, parts))

@@ -10,8 +10,8 @@ import typer
 
 from askance.amounts import many, shortened
 from askance.cli.options import AsJson, ConventionOption, TaskPlace
+from askance.cli.process import Columns, Part, Report
 from askance.cli.report import BesideOption, ImagesOption, MegabytesOption, pictures_of, print_page, warn_of_many
-from askance.terminal import echo, json_text, printable
 
 if TYPE_CHECKING:
     from askance.chat import Json
@@ -71,7 +71,7 @@ def compare(
     )
     if html is not None:
         _write_page(html, found, images, megabytes=images_mb, beside=beside, quiet=as_json)
-    echo(json_text(found.form()) if as_json else text_of(found))
+    Report(found.form, lambda: _parts(found)).print(as_json=as_json)
 
 
 def _write_page(
@@ -93,15 +93,13 @@ def _write_page(
         print_page(out, size, pictures)
 
 
-def text_of(found: RunsComparison) -> str:
+def _parts(found: RunsComparison) -> Iterator[Part]:
     """A comparison in words: two runs in sentences, more of them in a table."""
-    from askance.cli.columns import filled, terminal_width
-
     if found.of_pictures:
-        lines = [*_of_pictures(found)]
+        yield from _of_pictures(found)
     else:
-        lines = [*_of_two(found)] if len(found.runs) == 2 else [*_of_several(found)]
-    return filled(printable("\n".join((*lines, *_differing(found)))), width=terminal_width())
+        yield from _of_two(found) if len(found.runs) == 2 else _of_several(found)
+    yield from _differing(found)
 
 
 def _of_two(found: RunsComparison) -> Iterator[str]:
@@ -125,29 +123,28 @@ def _of_two(found: RunsComparison) -> Iterator[str]:
         yield f"{common.unlike:,} of them were not asked the same: another image, options or target."
 
 
-def _of_several(found: RunsComparison) -> Iterator[str]:
+def _of_several(found: RunsComparison) -> Iterator[Part]:
     from askance.evals.analysis.compare import counts_of, letter, notes_of_tests
 
     for place, name in enumerate(found.names):
         yield f"{letter(place)}  {name}"
     yield ""
-    yield from _table(found.metrics)
+    yield _table(found.metrics)
     yield ""
     yield from (f"· {note}." for note in (*counts_of(found), *notes_of_tests(found)))
     yield from (f"· {each.sentence}" for each in found.metrics if each.verdict == "undecided")
     yield from (f"· {way}" for way in found.ways_out)
 
 
-def _of_pictures(found: RunsComparison) -> Iterator[str]:
+def _of_pictures(found: RunsComparison) -> Iterator[Part]:
     """Runs over pictures: how often their links say the same, and which pictures differ at which links."""
-    from askance.cli.columns import aligned, terminal_width
     from askance.evals.analysis.compare import counts_of, letter, link_head, link_line
 
     for place, name in enumerate(found.names):
         yield f"{letter(place)}  {name}"
     yield ""
     rows = _plain([link_head(found), *(link_line(found, each) for each in found.links)])
-    yield from aligned(rows, keys=1 if len(found.runs) == 2 else 2, width=terminal_width())
+    yield Columns(rows, keys=1 if len(found.runs) == 2 else 2)
     yield ""
     yield from (f"· {note}." for note in counts_of(found))
     yield from _differing_pictures(found)
@@ -175,11 +172,10 @@ def _otherwise(name: str, values: Sequence[Json]) -> str:
     return link.heading if max(map(len, shown)) > SHORT else f"{link.heading} {' → '.join(shown)}"
 
 
-def _table(metrics: Sequence[MetricComparison]) -> Iterator[str]:
-    from askance.cli.columns import aligned, terminal_width
+def _table(metrics: Sequence[MetricComparison]) -> Columns:
     from askance.evals.analysis.compare import HEAD, line_of
 
-    yield from aligned(_plain([HEAD, *map(line_of, metrics)]), keys=2, width=terminal_width())
+    return Columns(_plain([HEAD, *map(line_of, metrics)]), keys=2)
 
 
 def _plain(lines: Sequence[Sequence[str]]) -> list[list[str]]:

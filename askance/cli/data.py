@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from askance.cli.options import AsJson, JudgePrompt, PromptCalls, spelled_out
-from askance.cli.process import HELP, INTERRUPTED, OK, SOME, Process
+from askance.cli.process import HELP, OK, SOME, Part, Process, Report
 from askance.terminal import echo, json_text, printable
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
+    from askance.cli.tally import Tally
     from askance.evals.newyorker import NewYorkerReport
     from askance.evals.pittads import DataReport, Dropped
     from askance.evals.suite.files import Counted
@@ -59,12 +60,7 @@ def pittads(
     from askance.evals.pittads import check
 
     report = check(folder, ids=ids, qa=qa)
-    if as_json:
-        echo(json_text(report.canonical()))
-    else:
-        show(report.folder, sections(report))
-    if not report.sound:
-        raise typer.Exit(SOME)
+    _end_check(report, sections(report), as_json=as_json)
 
 
 @checks.command()
@@ -82,12 +78,7 @@ def whoops(
     from askance.evals.whoops import check
 
     report = check(folder, ids=ids, pairs=pairs)
-    if as_json:
-        echo(json_text(report.canonical()))
-    else:
-        show(report.folder, weird_sections(report))
-    if not report.sound:
-        raise typer.Exit(SOME)
+    _end_check(report, weird_sections(report), as_json=as_json)
 
 
 @checks.command()
@@ -101,12 +92,18 @@ def newyorker(
     from askance.evals.newyorker import check
 
     report = check(folder)
+    _end_check(report, contest_sections(report), as_json=as_json)
+
+
+def _end_check(
+    report: DataReport | WhoopsReport | NewYorkerReport, parts: Iterable[tuple[str, list[Row]]], *, as_json: bool
+) -> None:
+    """Prints what was found, and ends the command."""
     if as_json:
         echo(json_text(report.canonical()))
     else:
-        show(report.folder, contest_sections(report))
-    if not report.sound:
-        raise typer.Exit(SOME)
+        show(report.folder, parts)
+    raise typer.Exit(OK if report.sound else SOME)
 
 
 def show(heading: str, parts: Iterable[tuple[str, list[Row]]]) -> None:
@@ -283,30 +280,31 @@ def make_questions(context_: typer.Context, asked: QuestionOptions, calls: Promp
     Exit code 1 where captions are left: by the budget, or because they have no answer.
     """
     Process.of(context_).without_langchain()
-    from askance.cli.output import print_plan
-    from askance.cli.progress import Progress, calls_state
+    from askance.cli.execute import execute, print_plan
     from askance.evals.run_format import LEDGER
     from askance.evals.whoops import Whoops
     from askance.evals.whoops.questions import amake, planned
-    from askance.models import run_sync
 
     entries = Whoops.open(asked.folder, ids=asked.ids).with_all("captions")[: asked.limit]
     with calls.open(ledger=asked.out / LEDGER) as work:
         maker = _maker(asked, work)
-        if calls.plan:
-            print_plan(run_sync(planned(entries, maker)), work.engine, as_json=asked.as_json)
-            return
-        try:
-            with Progress("captions", state=calls_state(work.tally, work.engine)) as progress:
-                made = run_sync(amake(entries, maker, out=asked.out, on_progress=progress.update))
-        except KeyboardInterrupt:
-            echo("Interrupted. The same command goes on where this one stopped.", err=True)
-            raise typer.Exit(INTERRUPTED) from None
-    echo(json_text(_questions_form(made)) if asked.as_json else "\n".join(_gates_text(made)))
-    echo(f"{_end(made)}\n{work.tally}", err=True)
+        code = execute(
+            work,
+            lambda progress: amake(entries, maker, out=asked.out, on_progress=progress.update),
+            lambda made: _print_questions(asked, made, entries, work.tally),
+            plan=lambda: print_plan(planned(entries, maker), work.engine, as_json=asked.as_json),
+            progress=lambda: work.progress("captions"),
+        )
+    raise typer.Exit(code)
+
+
+def _print_questions(asked: QuestionOptions, made: QuestionSet, entries: Sequence[WeirdImage], tally: Tally) -> int:
+    """Prints what became of the captions, and writes the sheet for people; returns the exit code."""
+    Report(lambda: _questions_form(made), lambda: _gates(made), breaks=False).print(as_json=asked.as_json)
+    echo(f"{_end(made)}\n{tally}", err=True)
     if asked.sheet is not None:
         echo(_sheet(asked.sheet, asked, made, entries), err=True)
-    raise typer.Exit(OK if made.complete else SOME)
+    return OK if made.complete else SOME
 
 
 def _maker(asked: QuestionOptions, work: Workspace) -> QuestionMaker:
@@ -375,10 +373,9 @@ def _questions_form(made: QuestionSet) -> JsonObject:
     }
 
 
-def _gates_text(made: QuestionSet) -> Iterator[str]:
+def _gates(made: QuestionSet) -> Iterator[Part]:
     """The counts at each gate, and why pairs were dropped there."""
     from askance.amounts import many
-    from askance.cli.columns import table_text
     from askance.evals.tables import Table
     from askance.evals.whoops.questions import DROPPED, GATES, KEPT
 
@@ -388,8 +385,7 @@ def _gates_text(made: QuestionSet) -> Iterator[str]:
         why = "; ".join(f"{n:,} {reason}" for (each, reason), n in made.dropped.items() if each == gate)
         rows.append((gate, left, before - left, why))
         before = left
-    yield table_text(Table(columns=("gate", "pass", "dropped", "why"), rows=tuple(rows))).rstrip("\n")
-    yield ""
+    yield Table(columns=("gate", "pass", "dropped", "why"), rows=tuple(rows))
     yield f"{made.folder / KEPT}  {many(before, 'question')} of {many(_with_any(made), 'image')}"
     yield f"{made.folder / DROPPED}  {many(made.candidates - before, 'pair')} with the gate that stopped them, and why"
 

@@ -105,20 +105,19 @@ class ReadingDisplay:
         if self._progress is not None:
             self._progress.close()
 
-    def summary(self, counts: Mapping[str, Counters]) -> None:
-        """Prints the outcomes on stderr, and lists the pictures without an answer.
+    def summary(self, counts: Mapping[str, Counters]) -> Iterator[str]:
+        """The pictures without an answer, and the outcomes.
 
         Args:
             counts: what models on this machine computed, by name.
         """
-        self.close()
         if self.unanswered:
-            echo(f"\n{table_of(self.unanswered)}\n", err=True)
+            yield f"\n{table_of(self.unanswered)}\n"
         if self._progress is None:
             return
         outcomes = ", ".join(f"{count:,} {outcome}" for outcome, count in sorted(self.outcomes.items()))
-        done = f"{sum(self.outcomes.values()):,} of {self.total:,} images: {outcomes or 'none'}"
-        echo("\n".join([done, str(self._tally), *counts_text(counts)]), err=True)
+        yield f"{sum(self.outcomes.values()):,} of {self.total:,} images: {outcomes or 'none'}"
+        yield from (str(self._tally), *counts_text(counts))
 
 
 def _console() -> Console:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import nullcontext, suppress
+from contextlib import closing, nullcontext, suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args
 
@@ -26,10 +27,12 @@ from askance.cli.options import (
     Vlm,
     spelled_out,
 )
-from askance.cli.process import HELP, INTERRUPTED, OK, SOME, Process
-from askance.terminal import echo, json_text, printable, printable_json
+from askance.cli.process import HELP, OK, SOME, Columns, Line, Part, Process, Report
+from askance.terminal import echo, printable, printable_json
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from pydantic.fields import FieldInfo
 
     from askance.chains import Plan
@@ -39,7 +42,6 @@ if TYPE_CHECKING:
     from askance.evals.analysis.rescore import RescoreResult
     from askance.evals.runner import SampleEpoch
     from askance.evals.task import Task
-    from askance.models import Engine
     from askance.workspace import Workspace
 
 app = typer.Typer(
@@ -88,19 +90,19 @@ def list_tasks(
 
 def _print_tasks(*, as_json: bool) -> None:
     """Prints the packaged tasks, with what each takes."""
-    from askance.cli.columns import filled, terminal_width
     from askance.evals.catalog import packaged
 
     tasks = packaged()
-    if as_json:
-        forms = [{"name": each.name, "summary": each.summary(), "takes": [*each.takes()]} for each in tasks.values()]
-        echo(json_text(forms))
-        return
-    names, width = max((len(name) for name in tasks), default=0), terminal_width()
-    for name, task in tasks.items():
-        for line in (f"{name:<{names}}  {task.summary()}", f"{'':<{names}}  takes {', '.join(task.takes())}"):
-            echo(filled(line, width=width, indent=names + 2))
-    echo(filled("A task of your own is named by its file: my_task.py, my_task.py@NAME, my_task.yaml.", width=width))
+
+    def parts() -> Iterator[Part]:
+        names = max((len(name) for name in tasks), default=0)
+        for name, task in tasks.items():
+            yield Line(f"{name:<{names}}  {task.summary()}", names + 2)
+            yield Line(f"{'':<{names}}  takes {', '.join(task.takes())}", names + 2)
+        yield "A task of your own is named by its file: my_task.py, my_task.py@NAME, my_task.yaml."
+
+    forms = [{"name": each.name, "summary": each.summary(), "takes": [*each.takes()]} for each in tasks.values()]
+    Report(lambda: forms, parts).print(as_json=as_json)
 
 
 def _print_options(name: str, *, as_json: bool) -> None:
@@ -109,7 +111,7 @@ def _print_options(name: str, *, as_json: bool) -> None:
     Raises:
         UsageError: there is no such task.
     """
-    from askance.cli.columns import filled, terminal_width
+    from askance.cli.columns import text_of
     from askance.evals.catalog import find_task
     from askance.evals.task import type_in_words
 
@@ -128,14 +130,13 @@ def _print_options(name: str, *, as_json: bool) -> None:
         form = {"name": task.name, "summary": task.summary(), "options": options}
         echo(printable_json(json.dumps(form, default=str)))
         return
-    width = terminal_width()
-    echo(filled(printable(f"{task.name}  {task.summary()}\n"), width=width))
+    parts = [f"{task.name}  {task.summary()}\n"]
     for option, each in task.takes().items():
         default = "" if each.default is None else f", default {_default_text(each.default)}"
         kind = f"{type_in_words(each)}{', needed' if each.is_required() else default}"
-        echo(filled(printable(f"  {option}  ({kind})\n      {_meaning(each)}"), width=width))
-    last = "\nAn option is given by `-T name=value`; `eval run --help` has those with a name of their own."
-    echo(filled(last, width=width))
+        parts.append(f"  {option}  ({kind})\n      {_meaning(each)}")
+    parts.append("\nAn option is given by `-T name=value`; `eval run --help` has those with a name of their own.")
+    echo(text_of(parts))
 
 
 def _meaning(option: FieldInfo) -> str:
@@ -197,7 +198,6 @@ def run(context_: typer.Context, asked: EvaluationOptions, calls: ModelCalls) ->
     _leave_langchain_out(context_, asked.task)
     from askance.evals.catalog import find_task
     from askance.evals.run_plan import planning
-    from askance.models import run_sync
 
     _check(asked, calls)
     with calls.open() as work:
@@ -205,7 +205,7 @@ def run(context_: typer.Context, asked: EvaluationOptions, calls: ModelCalls) ->
         with planning() if calls.plan else nullcontext():
             task = _task(asked, find_task(asked.task), work)
         _remember(asked.task)
-        code = run_sync(_plan(asked, task, work.engine)) if calls.plan else _EvaluationRun(asked, task, work).run()
+        code = _EvaluationRun(asked, task, work).run()
     raise typer.Exit(code)
 
 
@@ -226,18 +226,8 @@ def _remember(task: str) -> None:
 
 def _check(asked: EvaluationOptions, calls: Calls) -> None:
     """Refuses options that go with no others."""
-    from askance.errors import UsageError
-
-    if asked.batch and calls.record_mode != "auto":
-        raise UsageError(
-            "`--batch` reads its answers from the records, so it goes with no other mode.",
-            hint="Leave one of them out.",
-        )
-    if calls.record_mode == "live":
-        raise UsageError(
-            "`--mode live` leaves answers on record as they are, so no run could keep what was answered.",
-            hint="Use `--mode refresh`, which records the new answers.",
-        )
+    calls.check_batch(wanted=asked.batch)
+    calls.check_recorded("no run could keep what was answered")
 
 
 _GENERAL = ("limit", "ids", "control")
@@ -264,22 +254,6 @@ def _task(asked: EvaluationOptions, task: type[Task], work: Workspace) -> Evalua
     if "control" in rest:
         found = controlled(found, rest["control"], seed=asked.seed or 0)
     return found
-
-
-def _sample_epochs(asked: EvaluationOptions, task: Evaluation) -> list[SampleEpoch]:
-    from askance.evals.runner import SampleEpoch
-
-    return [SampleEpoch(sample=sample, epoch=epoch) for epoch in range(asked.epochs) for sample in task.samples]
-
-
-async def _plan(asked: EvaluationOptions, task: Evaluation, engine: Engine) -> int:
-    """Prints what the run would ask and cost; returns the exit code."""
-    from askance.cli.output import print_plan
-    from askance.evals.run_plan import plan_run
-
-    found = await plan_run(task, _sample_epochs(asked, task), engine)
-    print_plan(found, engine, as_json=asked.as_json)
-    return SOME if found.unusable else OK
 
 
 def _task_options(asked: EvaluationOptions, task: type[Task], work: Workspace) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -352,50 +326,63 @@ def _value(text: str, kinds: Collection[Any]) -> Any:
         return text
 
 
+@dataclass
 class _EvaluationRun:
-    """A run under way, and what is printed about it."""
+    """A run of a task, and what is printed about it."""
 
-    def __init__(self, asked: EvaluationOptions, task: Evaluation, work: CommandWorkspace) -> None:
-        from askance.evals.run_format import LEDGER
-        from askance.evals.runner import configuration_of, place_of
-
-        self._asked = asked
-        self._task = task
-        self._engine = work.engine
-        self._tally = work.tally
-        self._place = asked.out or place_of(configuration_of(task, epochs=asked.epochs))
-        work.use_ledger(file=self._place / LEDGER)  # nothing is written there before the run has its folder
+    asked: EvaluationOptions
+    task: Evaluation
+    work: CommandWorkspace
 
     def run(self) -> int:
-        """Runs it; returns the exit code."""
-        from askance.cli.output import say_budget
-        from askance.cli.progress import EvaluationProgress
-        from askance.models import run_sync
+        """Runs it, or plans that; returns the exit code."""
+        from askance.cli.execute import execute, print_plan
+        from askance.evals.run_plan import plan_run
 
-        progress = EvaluationProgress(self._tally, self._engine)
-        try:
-            run = run_sync(self._evaluated(progress))
-        except KeyboardInterrupt:
-            progress.close()
-            self._interrupted(progress)
-            return INTERRUPTED
-        finally:
-            progress.close()
-        self._say(run, progress)
-        if self._engine.budget is not None:
-            run_sync(say_budget(self._engine.budget, self._left(run) if run.left else None))
-        return OK if run.totals["outcomes"].keys() <= {"answered"} and not run.left else SOME
+        engine = self.work.engine
+        return execute(
+            self.work,
+            self._evaluated,
+            self._print,
+            plan=lambda: print_plan(
+                plan_run(self.task, self._epochs, engine), engine, as_json=self.asked.as_json, unusable=SOME
+            ),
+            progress=self._progress,
+            interrupted=self._interrupted,
+        )
+
+    @property
+    def _epochs(self) -> list[SampleEpoch]:
+        from askance.evals.runner import SampleEpoch
+
+        return [
+            SampleEpoch(sample=each, epoch=epoch) for epoch in range(self.asked.epochs) for each in self.task.samples
+        ]
+
+    @cached_property
+    def _place(self) -> Path:
+        from askance.evals.runner import configuration_of, place_of
+
+        return self.asked.out or place_of(configuration_of(self.task, epochs=self.asked.epochs))
+
+    def _progress(self) -> AbstractContextManager[EvaluationProgress]:
+        """Begins to show the progress; the run keeps its ledger from now on."""
+        from askance.cli.progress import EvaluationProgress
+        from askance.evals.run_format import LEDGER
+
+        self.work.use_ledger(file=self._place / LEDGER)  # nothing is written there before the run has its folder
+        return closing(EvaluationProgress(self.work.tally, self.work.engine))
 
     async def _evaluated(self, progress: EvaluationProgress) -> Run:
         from askance.cli.progress import BatchStatus
         from askance.evals.runner import BatchOptions, aevaluate
 
-        asked = self._asked
+        asked = self.asked
         batches = BatchOptions(on_progress=BatchStatus()) if asked.batch else None
         return await aevaluate(
-            self._task,
+            self.task,
             out=self._place,
-            engine=self._engine,
+            engine=self.work.engine,
             epochs=asked.epochs,
             convention=asked.convention.value if asked.convention else "wrong",
             seed=asked.seed or 0,
@@ -403,30 +390,29 @@ class _EvaluationRun:
             on_progress=progress,
         )
 
-    def _say(self, run: Run, progress: EvaluationProgress) -> None:
-        if self._asked.as_json:
-            echo(json_text(_run_form(run)))
-        else:
-            echo(_figures_text(run))
-        progress.say_unanswered(run)
-        echo(f"{self._tally}\nThe run is in {self._place}.", err=True)
+    def _print(self, run: Run) -> int:
+        """Prints what the run found; returns the exit code."""
+        from askance.cli.execute import say_budget
+        from askance.cli.progress import say_unanswered
+
+        Report(lambda: _run_form(run), lambda: figures_of(run)).print(as_json=self.asked.as_json)
+        say_unanswered(run)
+        echo(f"{self.work.tally}\nThe run is in {self._place}.", err=True)
+        say_budget(self.work.engine.budget, (lambda: self._left(run)) if run.left else None)
+        return OK if run.totals["outcomes"].keys() <= {"answered"} and not run.left else SOME
 
     async def _left(self, run: Run) -> Plan:
         """The plan of the samples that the budget had nothing left for."""
         from askance.evals.run_plan import plan_run
 
         there = {(answer.sample.id, answer.epoch) for answer in run.answers}
-        sample_epochs = [
-            each for each in _sample_epochs(self._asked, self._task) if (each.sample.id, each.epoch) not in there
-        ]
-        return await plan_run(self._task, sample_epochs, self._engine)
+        epochs = [each for each in self._epochs if (each.sample.id, each.epoch) not in there]
+        return await plan_run(self.task, epochs, self.work.engine)
 
-    def _interrupted(self, progress: EvaluationProgress) -> None:
-        echo(
-            f"{progress}\n{self._tally}\nInterrupted. The same command goes on where this one stopped; what is on "
-            f"record is not asked again. The run is in {self._place}.",
-            err=True,
-        )
+    def _interrupted(self, progress: EvaluationProgress) -> str:
+        from askance.cli.execute import GOES_ON, ON_RECORD
+
+        return f"{progress}\n{self.work.tally}\n{GOES_ON}; {ON_RECORD} The run is in {self._place}."
 
 
 @app.command()
@@ -455,11 +441,10 @@ def score(
     found = run_sync(rescore(run, task_of(run, task), reread=reread, convention=policy))
     for lack in found.lacks:
         echo(f"· {lack}.", err=True)
-    if as_json:
-        form = {**_run_form(found.run), "reread": found.reread, "changed": found.changed, "kept": found.kept}
-        echo(json_text(form))
-    else:
-        echo("\n".join([_figures_text(found.run), *_reread(found)]))
+    form = {**_run_form(found.run), "reread": found.reread, "changed": found.changed, "kept": found.kept}
+    Report(lambda: form, lambda: figures_of(found.run)).print(as_json=as_json)
+    for line in () if as_json else _reread(found):
+        echo(line)
 
 
 _SHOWN = 3
@@ -511,32 +496,25 @@ app.command()(grid)
 # --- figures of a run ---
 
 
-def _figures_text(run: Run) -> str:
+def figures_of(run: Run) -> Iterator[Part]:
     """The figures of a run as a table, its outcomes, and what a reader has to know."""
     from askance.amounts import many
-    from askance.cli.columns import filled, terminal_width
     from askance.evals.sample import told_reads
     from askance.evals.tables import conventions_of
     from askance.models import Counters
 
-    lines = [*_figures_table(run), ""] if run.figures else []
+    if run.figures:
+        head = ("metric", "value", "95 % interval", "n", "answered", "if wrong", "if right")
+        yield Columns([head, *(_row(figure) for figure in run.figures if figure.samples)])
+        yield ""
     outcomes = ", ".join(f"{count:,} {outcome}" for outcome, count in run.totals.get("outcomes", {}).items())
     left = f"; {run.left:,} left" if run.left else ""
-    lines.append(f"{many(run.totals.get('samples', 0), 'sample')}: {outcomes or 'none'}{left}.")
+    yield f"{many(run.totals.get('samples', 0), 'sample')}: {outcomes or 'none'}{left}."
     if reads := run.totals.get("read"):
-        lines.append(f"{told_reads(reads).capitalize()}.")
-    lines += [f"Convention: {words}." for words in conventions_of(run.figures)]
-    lines += [f"· {note}" for note in run.notes]
-    lines += [f"{name}: {Counters.from_canonical(form)}." for name, form in run.counters.items()]
-    return filled(printable("\n".join(lines)), width=terminal_width())
-
-
-def _figures_table(run: Run) -> Iterator[str]:
-    from askance.cli.columns import aligned, terminal_width
-
-    head = ("metric", "value", "95 % interval", "n", "answered", "if wrong", "if right")
-    rows = [head, *(_row(figure) for figure in run.figures if figure.samples)]
-    yield from aligned(rows, width=terminal_width())
+        yield f"{told_reads(reads).capitalize()}."
+    yield from (f"Convention: {words}." for words in conventions_of(run.figures))
+    yield from (f"· {note}" for note in run.notes)
+    yield from (f"{name}: {Counters.from_canonical(form)}." for name, form in run.counters.items())
 
 
 def _row(figure: Figure) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,7 +14,7 @@ from askance.terminal import echo
 
 if TYPE_CHECKING:
     from askance.cli.tally import Tally
-    from askance.evals.analysis.grid import Grid, GridPlan, GridPosition
+    from askance.evals.analysis.grid import Grid, GridPosition, GridRun, GridRunner
     from askance.evals.runner import RunProgress
     from askance.models import Engine
 
@@ -43,11 +44,10 @@ def grid(
     ] = False,
 ) -> None:
     """Run a grid: every run once, in whatever tables it stands; the same command goes on where it stopped."""
-    from askance.cli.columns import table_text
-    from askance.cli.process import INTERRUPTED, OK, SOME, Process
-    from askance.evals.analysis.grid import GridRunner, grid_file, read_grid, write_tables
+    from askance.cli.execute import GOES_ON, execute
+    from askance.cli.process import OK, Process
+    from askance.evals.analysis.grid import GridRunner, grid_file, read_grid
     from askance.evals.catalog import find_task
-    from askance.models import run_sync
     from askance.prompts import overlay_prompts
 
     if show:
@@ -60,34 +60,42 @@ def grid(
         runner = GridRunner(
             asked, out=out / "runs", engine=work.engine, find=find_task, options=options, config=work.config
         )
-        if calls.plan:
-            with overlay_prompts(*work.library.overlays):
-                echo(_planned(run_sync(runner.plan()), work.engine))
-            raise typer.Exit(OK)
-        progress = _GridProgress(work.tally, work.engine)
         chosen = convention.value if convention else "wrong"
-        try:
-            with overlay_prompts(*work.library.overlays):
-                result = run_sync(runner.run(convention=chosen, seed=seed or 0, on_progress=progress))
-        except KeyboardInterrupt:
-            progress.close()
-            echo(f"{work.tally}\nInterrupted. The same command goes on where this one stopped.", err=True)
-            raise typer.Exit(INTERRUPTED) from None
-        finally:
-            progress.close()
-    for made in write_tables(result, out / "tables").values():
+        with overlay_prompts(*work.library.overlays):
+            code = execute(
+                work,
+                lambda progress: runner.run(convention=chosen, seed=seed or 0, on_progress=progress),
+                lambda result: _print_tables(result, out / "tables", work.tally),
+                plan=lambda: _print_plan(runner, work.engine),
+                progress=lambda: closing(_GridProgress(work.tally, work.engine)),
+                interrupted=lambda _: f"{work.tally}\n{GOES_ON}.",
+            )
+    raise typer.Exit(code)
+
+
+def _print_tables(result: GridRun, folder: Path, tally: Tally) -> int:
+    """Writes the tables and prints them; returns the exit code."""
+    from askance.cli.columns import table_text
+    from askance.cli.process import OK, SOME
+    from askance.evals.analysis.grid import write_tables
+
+    for made in write_tables(result, folder).values():
         echo(table_text(made))
-    echo(f"{many(len(result.runs), 'run')} · {work.tally}\nThe tables are in {out / 'tables'}.", err=True)
-    raise typer.Exit(OK if result.whole else SOME)
+    echo(f"{many(len(result.runs), 'run')} · {tally}\nThe tables are in {folder}.", err=True)
+    return OK if result.whole else SOME
 
 
-def _planned(found: GridPlan, engine: Engine) -> str:
-    """The plan of a grid, and what is not in it."""
+def _print_plan(runner: GridRunner, engine: Engine) -> int:
+    """Prints the plan of a grid, and what is not in it; returns the exit code."""
     from askance.cli.output import plan_text
+    from askance.cli.process import OK
+    from askance.models import run_sync
 
+    found = run_sync(runner.plan())
     lines = [f"{many(found.runs, 'run')}."]
     lines += [plan_text(found.plan, engine)] if found.runs else []
-    return "\n".join([*lines, *(f"· Not in it: {row.rstrip('.')}." for row in found.left_out)])
+    echo("\n".join([*lines, *(f"· Not in it: {row.rstrip('.')}." for row in found.left_out)]))
+    return OK
 
 
 def _chosen(found: Grid, tables: list[str] | None, models: list[str] | None) -> Grid:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,14 +12,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from askance.amounts import many
-from askance.cli.options import AsJson, Llm, Plan, PromptCalls, Records, Vlm, spelled_out
-from askance.cli.process import HELP, INTERRUPTED, OK, SOME, Process
+from askance.cli.options import AsJson, Llm, PromptCalls, Records, Vlm, spelled_out
+from askance.cli.options import Plan as PlanOption
+from askance.cli.process import HELP, OK, SOME, Columns, Line, Part, Process, Report
 from askance.errors import StoreError, UsageError
-from askance.terminal import echo, json_text
+from askance.terminal import echo
 
 if TYPE_CHECKING:
-    from askance.chains import Chain
+    from askance.chains import Chain, Plan
     from askance.chat import JsonObject
+    from askance.cli.progress import Progress
     from askance.cli.workspace import CommandWorkspace
     from askance.images import Image
     from askance.models.encoders.embedder import RecordedEmbedder
@@ -106,7 +109,7 @@ class IndexBuildOptions:
             "fits into memory; or a store of your own.",
         ),
     ] = None
-    plan: Plan = False
+    plan: PlanOption = False
     store: Records = None
     as_json: AsJson = False
 
@@ -120,6 +123,8 @@ def build(context_: typer.Context, asked: IndexBuildOptions) -> None:
     index that is there; --data and --texts may then be left out.
     """
     Process.of(context_).without_langchain()
+    from askance.cli.execute import GOES_ON, execute
+    from askance.cli.progress import Progress
     from askance.models import get_embedder
     from askance.workspace import Workspace
 
@@ -130,13 +135,16 @@ def build(context_: typer.Context, asked: IndexBuildOptions) -> None:
         if embedder is not None:
             embedder.form()  # an error in the spec, or in the weights, is said before the texts are read
         rows, notes = _rows(asked)
-        if asked.plan:
-            _print_plan(asked.folder, rows, embedder, store, as_json=asked.as_json)
-            return
-        found = _built(asked.folder, rows, embedder, store)
-    if found is None:
-        raise typer.Exit(INTERRUPTED)
-    _print_built(found, notes, as_json=asked.as_json)
+        state = "embedded" if embedder is not None else "words counted"
+        code = execute(
+            work,
+            lambda progress: _built(asked.folder, rows, embedder, store, progress),
+            lambda found: _print_built(found, notes, as_json=asked.as_json),
+            plan=lambda: _print_plan(asked.folder, rows, embedder, store, as_json=asked.as_json),
+            progress=lambda: Progress("texts", len({row.id for row in rows}), state=lambda: state),
+            interrupted=lambda progress: f"{progress}.\n{GOES_ON}.",
+        )
+    raise typer.Exit(code)
 
 
 def _check_build(asked: IndexBuildOptions) -> None:
@@ -207,8 +215,8 @@ def _print_plan(
     store: StoreLike,
     *,
     as_json: bool,
-) -> None:
-    """Prints how many texts would be in the index, and how many vectors would be made."""
+) -> int:
+    """Prints how many texts would be in the index, and how many vectors would be made; returns the exit code."""
     from askance.models import run_sync
     from askance.retrieval import Index, merge_entries
 
@@ -216,53 +224,37 @@ def _print_plan(
     missing = 0
     if embedder is not None:
         missing = run_sync(Index.plan(folder, entries, embedder=embedder, store=store, engine=embedder.engine))
-    if as_json:
-        echo(json_text({"index": str(folder), "entries": len(entries), "vectors": missing}))
-        return
+    form = {"index": str(folder), "entries": len(entries), "vectors": missing}
     made = f"{many(missing, 'vector')} to be made" if embedder is not None else "no vectors"
-    echo(f"{folder}: {many(len(entries), 'text')}, {made}.")
+    said = f"{folder}: {many(len(entries), 'text')}, {made}."
+    Report(lambda: form, lambda: [said], breaks=False).print(as_json=as_json)
+    return OK
 
 
-def _built(
+async def _built(
     folder: Path,
     rows: Sequence[IndexEntry],
     embedder: RecordedEmbedder | None,
     store: StoreLike,
-) -> Index | None:
-    """The index; None where the build was interrupted, which is said."""
-    from askance.cli.progress import Progress
-    from askance.models import run_sync
+    progress: Progress,
+) -> Index:
     from askance.retrieval import Index
 
-    async def made() -> Index:
-        try:
-            return await Index.build(folder, rows, embedder=embedder, store=store, progress=progress.update)
-        finally:
-            if embedder is not None:
-                await embedder.aclose()
-
-    total = len({row.id for row in rows})
-    with Progress("texts", total, state=lambda: "embedded" if embedder is not None else "words counted") as progress:
-        try:
-            return run_sync(made())
-        except KeyboardInterrupt:
-            said = str(progress)
-    echo(f"{said}.\nInterrupted. The same command goes on where this one stopped.", err=True)
-    return None
+    try:
+        return await Index.build(folder, rows, embedder=embedder, store=store, progress=progress.update)
+    finally:
+        if embedder is not None:
+            await embedder.aclose()
 
 
-def _print_built(found: Index, notes: Sequence[str], *, as_json: bool) -> None:
-    from askance.cli.columns import filled, terminal_width
-
+def _print_built(found: Index, notes: Sequence[str], *, as_json: bool) -> int:
+    """Prints what is in an index that was built; returns the exit code."""
     stats = found.stats()
-    if as_json:
-        echo(json_text(_description(found)))
-    else:
-        vectors = ", ".join(map(_space_name, found.spaces)) or "no vectors"
-        said = f"{found.folder}: {many(stats.entries, 'text')} of {many(_images(found), 'image')}; {vectors}."
-        echo(filled(said, width=terminal_width()))
-    for note in (*notes, *_stats_notes(stats.merged, stats.junk)):
-        echo(filled(f"· {note}", width=terminal_width()), err=True)
+    vectors = ", ".join(map(_space_name, found.spaces)) or "no vectors"
+    said = f"{found.folder}: {many(stats.entries, 'text')} of {many(_images(found), 'image')}; {vectors}."
+    notes = [*notes, *_stats_notes(stats.merged, stats.junk)]
+    Report(lambda: _description(found), lambda: [said], notes).print(as_json=as_json)
+    return OK
 
 
 def _stats_notes(merged: int, junk: int) -> Iterator[str]:
@@ -318,7 +310,8 @@ def search(context_: typer.Context, asked: IndexSearchOptions, calls: PromptCall
     """
     Process.of(context_).without_langchain()
     with calls.open(name="index") as work:
-        raise typer.Exit(_Search(asked, work).run(plan=calls.plan))
+        code = _Search(asked, work).run()
+    raise typer.Exit(code)
 
 
 DEPTH = 100
@@ -347,20 +340,18 @@ class _Search:
         )
         self._chain = self._describing_chain()
 
-    def run(self, *, plan: bool) -> int:
+    def run(self) -> int:
         """Searches, or plans that; returns the exit code."""
-        from askance.models import run_sync
+        from askance.cli.execute import GOES_ON, ON_RECORD, execute, print_plan
 
-        if plan:
-            return run_sync(self._plan())
-        try:
-            return run_sync(self._searched())
-        except KeyboardInterrupt:
-            echo(
-                "Interrupted. The same command goes on where this one stopped; what is on record is not asked again.",
-                err=True,
-            )
-            return INTERRUPTED
+        return execute(
+            self._work,
+            lambda _: self._searched(),
+            lambda code: code,
+            plan=lambda: print_plan(self._plan(), self._work.engine, as_json=self._asked.as_json, unusable=SOME),
+            progress=nullcontext,
+            interrupted=lambda _: f"{GOES_ON}; {ON_RECORD}",
+        )
 
     def _describing_chain(self) -> Chain | None:
         """What puts a picture into words; None where only the picture itself, or a text, is searched by.
@@ -403,11 +394,10 @@ class _Search:
             prompts=self._work.library,
         )
 
-    async def _plan(self) -> int:
-        """Prints what the search would ask; returns the exit code."""
+    async def _plan(self) -> Plan:
+        """What the search would ask."""
         from askance.chains import Planner
         from askance.chains.link import DESCRIPTION
-        from askance.cli.output import print_plan
 
         planner = Planner(unit="query")
         texts, waiting = self._texts, 0
@@ -417,9 +407,7 @@ class _Search:
                 said = (await walk.read({"image": self._picture})).value(DESCRIPTION)
             texts, waiting = ((str(said),), 0) if said is not None else ((), 1)
         self._retriever.plan(planner, self._query(texts), waiting=waiting)
-        found = planner.plan(1)
-        print_plan(found, self._work.engine, as_json=self._asked.as_json)
-        return SOME if found.unusable else OK
+        return planner.plan(1)
 
     async def _searched(self) -> int:
         """Searches and prints what was found; returns the exit code."""
@@ -451,24 +439,19 @@ class _Search:
 
     def _print(self, query: RetrievalQuery, hits: Sequence[RetrievalHit]) -> None:
         """Prints the hits, and on stderr what was searched by where models said it, and the calls."""
-        from askance.cli.columns import terminal_width
-
         asked = self._asked
         known: Mapping[str, IndexEntry] = self._index.by_id if self._index.has_entries else {}
         # Behind the first hundred hits have no text.
         hits = [hit if hit.text or hit.id not in known else replace(hit, text=known[hit.id].text) for hit in hits]
-        if asked.as_json:
-            form = {
-                "index": str(asked.folder),
-                "digest": self._index.digest,
-                "how": asked.how,
-                "texts": list(query.texts),
-                "image": None if query.image is None else query.image.sha256,
-                "hits": [_hit_form(hit, known) for hit in hits],
-            }
-            echo(json_text(form))
-        elif hits:
-            echo("\n".join(_hits_text(hits, known, terminal_width())))
+        form = {
+            "index": str(asked.folder),
+            "digest": self._index.digest,
+            "how": asked.how,
+            "texts": list(query.texts),
+            "image": None if query.image is None else query.image.sha256,
+            "hits": [_hit_form(hit, known) for hit in hits],
+        }
+        Report(lambda: form, lambda: _hit_lines(hits, known)).print(as_json=asked.as_json)
         if not hits:
             why = " No text shares a word with the query." if self._retriever.ways == ("bm25",) else ""
             echo(f"Nothing was found.{why}", err=True)
@@ -480,16 +463,14 @@ SHOWN = 3
 """Images of a text that are named at most; `--json` has them all."""
 
 
-def _hits_text(hits: Sequence[RetrievalHit], known: Mapping[str, IndexEntry], width: int | None) -> Iterator[str]:
+def _hit_lines(hits: Sequence[RetrievalHit], known: Mapping[str, IndexEntry]) -> Iterator[Line]:
     """Rank, score and text of each hit, and below it the images that the text is true of."""
-    from askance.cli.columns import filled
-
     scores = [f"{hit.score:.4f}" for hit in hits]
-    room = max(map(len, scores))
+    room = max(map(len, scores), default=0)
     indent = 4 + room + 2
     for rank, (hit, score) in enumerate(zip(hits, scores, strict=True), start=1):
         text = " ".join(hit.text.split())
-        yield filled(f"{rank:>3} {score:>{room}}  {text}", width=width, indent=indent)
+        yield Line(f"{rank:>3} {score:>{room}}  {text}", indent)
         entry = known.get(hit.id)
         if entry is None:
             continue
@@ -498,7 +479,7 @@ def _hits_text(hits: Sequence[RetrievalHit], known: Mapping[str, IndexEntry], wi
             *([f"{len(entry.images) - SHOWN:,} more"] if len(entry.images) > SHOWN else []),
         ]
         said = ", ".join([*(images or ["true of no image"]), *entry.marks])
-        yield filled(f"{'':{indent}}{said}", width=width, indent=indent)
+        yield Line(f"{'':{indent}}{said}", indent)
 
 
 def _hit_form(hit: RetrievalHit, known: Mapping[str, IndexEntry]) -> JsonObject:
@@ -580,7 +561,6 @@ def stats(
     as_json: AsJson = False,
 ) -> None:
     """Say what is in an index, and check its files; exit code 1 where one is damaged or was changed."""
-    from askance.cli.columns import filled, terminal_width
     from askance.models import run_sync
     from askance.retrieval import Index
     from askance.retrieval.vector_store import load_store
@@ -592,18 +572,15 @@ def stats(
         counts = _description(found)
     except StoreError:  # the problems say why
         counts = None
-    if as_json:
-        counted = {name: {"pairs": each.pairs, "entries": each.entries} for name, each in twins.items()}
-        form = counts or {"index": str(folder)}
-        echo(json_text({**form, "near_twins": counted or None, "problems": problems}))
-    elif counts is not None:
-        echo("\n".join(_stats_text(found, twins)))
+    counted = {name: {"pairs": each.pairs, "entries": each.entries} for name, each in twins.items()}
+    form = {**(counts or {"index": str(folder)}), "near_twins": counted or None, "problems": problems}
+    notes = [] if as_json else problems
+    if near_twins and any(space.store != "file" for space in found.spaces):
+        notes = ["Near-twins are counted in files of vectors alone.", *notes]
+    parts = () if counts is None else _stats_parts(found, twins)
     if near_twins and not found.spaces:
         echo("· Near-twins are told by vectors, and the index has none.", err=True)
-    if near_twins and any(space.store != "file" for space in found.spaces):
-        echo(filled("· Near-twins are counted in files of vectors alone.", width=terminal_width()), err=True)
-    for problem in () if as_json else problems:
-        echo(filled(f"· {problem}", width=terminal_width()), err=True)
+    Report(lambda: form, lambda: parts, notes, breaks=False).print(as_json=as_json)
     raise typer.Exit(SOME if problems else OK)
 
 
@@ -612,8 +589,7 @@ async def _near_twins(found: Index) -> Mapping[str, NearTwins]:
     return {_space_name(space): await found.near_twins(space) for space in found.spaces if space.store == "file"}
 
 
-def _stats_text(found: Index, twins: Mapping[str, NearTwins]) -> Iterator[str]:
-    from askance.cli.columns import aligned, terminal_width
+def _stats_parts(found: Index, twins: Mapping[str, NearTwins]) -> Iterator[Part]:
 
     stats = found.stats()
     yield f"{found.folder}: {many(stats.entries, 'text')} of {many(_images(found), 'image')}"
@@ -626,22 +602,21 @@ def _stats_text(found: Index, twins: Mapping[str, NearTwins]) -> Iterator[str]:
         ("  no because", f"{stats.no_because:,}"),
         ("  duplicates merged", f"{stats.merged:,}"),
     ]
-    yield from aligned(rows, width=terminal_width())
+    yield Columns(rows)
     yield ""
     if not found.spaces:
         yield "Vectors: none; texts are found by their words."
     else:
         rows = [("Vectors", "numbers", "kept in")]
         rows += [(f"  {_space_name(space)}", f"{space.size:,}", space.store) for space in found.spaces]
-        yield from aligned(rows, left=(0, 2), width=terminal_width())
+        yield Columns(rows, left=(0, 2))
     if twins:
         yield ""
     for name, counted in twins.items():
         of = f" of {many(counted.entries, 'text')}" if counted.pairs else ""
         yield f"Near-twins by {name}: {many(counted.pairs, 'pair')}{of}"
     yield ""
-    rows = [("Size", ""), *((f"  {name}", _size(size)) for name, size in _sizes(found).items())]
-    yield from aligned(rows, width=terminal_width())
+    yield Columns([("Size", ""), *((f"  {name}", _size(size)) for name, size in _sizes(found).items())])
 
 
 def _sizes(found: Index) -> Mapping[str, int]:

@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
 from askance.cli.options import AsJson, JudgePrompt, PromptCalls, TaskPlace, spelled_out
-from askance.cli.process import HELP, INTERRUPTED, OK, SOME, CannotStart, Process
-from askance.terminal import echo, json_text, printable
+from askance.cli.process import HELP, OK, SOME, CannotStart, Part, Process, Report
+from askance.terminal import echo
 
 if TYPE_CHECKING:
-    from askance.agents import Judge
     from askance.agents.judge import EquivalenceJudge, PreferenceJudge
-    from askance.chains import Plan
-    from askance.cli.progress import Progress
     from askance.cli.workspace import CommandWorkspace
+    from askance.evals import Run
     from askance.evals.judges import (
         AnswerPairs,
         CorrectedRate,
         JudgeCard,
         Labels,
         RunPreferences,
-        Votes,
     )
     from askance.evals.tables import Table
     from askance.models import Model
@@ -82,60 +79,61 @@ class CardOptions:
 @spelled_out
 def card(context_: typer.Context, asked: CardOptions, calls: PromptCalls) -> None:
     """Hold a judge against people's labels: how often it is right, beyond chance, and how steady it is."""
-    from askance.models import run_sync
-
     Process.of(context_).without_langchain()
-    from askance.cli.output import print_plan
+    from askance.agents import judge_panel
+    from askance.agents.judge import QUESTION
+    from askance.cli.execute import execute, print_plan
     from askance.evals import Run
-    from askance.evals.judges import corrected_rate, read_labels
+    from askance.evals.judges import judge_card, planned_card, read_labels
 
     _check_judge(asked.judge or (), local=calls.local)
     _check_file(asked.html, "--html", "card.html", plan=calls.plan)
     labels, run = read_labels(asked.labels), None if asked.run is None else Run.open(asked.run)
     with calls.open(name="judge") as work:
         judges = _judges(asked, work)
-        if calls.plan:
-            print_plan(run_sync(_plan(asked, judges, labels)), work.engine, as_json=asked.as_json)
-            return
-        made = _result(_card(asked, judges, labels, work))
+        judge = judges[0] if len(judges) == 1 else judge_panel(*judges)
+        how: Any = {"draws": asked.draws, "swaps": asked.swaps, "question": asked.question or QUESTION}
+        ask = partial(judge_card, judge, labels, **how, seed=asked.seed, room=lambda: work.engine.places)
+        code = execute(
+            work,
+            lambda progress: _ask([each.model for each in judges], partial(ask, on_progress=progress.update)),
+            lambda made: _print_card(asked, made, labels, run, work),
+            plan=lambda: print_plan(planned_card(judge, labels, **how), work.engine, as_json=asked.as_json),
+            progress=lambda: work.progress("pairs"),
+            interrupted=lambda _: _INTERRUPTED,
+        )
+    raise typer.Exit(code)
+
+
+_INTERRUPTED = "Interrupted. The same command goes on: what is on record is not asked again."
+
+
+def _print_card(asked: CardOptions, made: JudgeCard, labels: Labels, run: Run | None, work: CommandWorkspace) -> int:
+    """Prints a card, and writes its page; returns the exit code."""
+    from askance.evals.judges import corrected_rate
+
     rate = None if run is None else corrected_rate(made, run, seed=asked.seed)
-    if asked.as_json:
-        echo(json_text({**made.form(), **({} if rate is None else {"corrected": rate.form()})}))
-    else:
-        echo("\n".join(card_text(made, rate)))
+    form = {**made.form(), **({} if rate is None else {"corrected": rate.form()})}
+    Report(lambda: form, lambda: card_parts(made, rate)).print(as_json=asked.as_json)
     if asked.html is not None:
         from askance.evals.report.card_page import card_page
 
         _write_page(asked.html, lambda: card_page(made, rate=rate, labels=labels))
-    _end(work, made.counters, unscored=any(pair.says is None for pair in made.labelled))
+    return _end(work, made.counters, unscored=any(pair.says is None for pair in made.labelled))
 
 
-def _result(asking: Coroutine[Any, Any, Made]) -> Made:
-    """What `asking` makes; an interrupt ends the command."""
-    from askance.models import run_sync
-
-    try:
-        return run_sync(asking)
-    except KeyboardInterrupt:
-        echo("Interrupted. The same command goes on: what is on record is not asked again.", err=True)
-        raise typer.Exit(INTERRUPTED) from None
-
-
-@asynccontextmanager
-async def _progress(models: Sequence[Model], work: CommandWorkspace) -> AsyncGenerator[Progress]:
-    """The progress of asking the models of judges; these are closed after it.
+async def _ask(models: Sequence[Model], ask: Callable[[], Coroutine[Any, Any, Made]]) -> Made:
+    """What judges make, whose models are closed after it.
 
     Raises:
         CannotStart: a model cannot be asked at all.
     """
-    from askance.cli.progress import Progress, calls_state
     from askance.errors import CallError
 
     try:
         for model in models:
             await model.output_mode()
-        with Progress("pairs", state=calls_state(work.tally, work.engine)) as progress:
-            yield progress
+        return await ask()
     except CallError as error:
         raise CannotStart(error.message, hint=error.hint) from error
     finally:
@@ -143,13 +141,13 @@ async def _progress(models: Sequence[Model], work: CommandWorkspace) -> AsyncGen
             await model.aclose()
 
 
-def _end(work: CommandWorkspace, counters: Mapping[str, Any], *, unscored: bool) -> None:
-    """Says what was asked, and ends the command."""
+def _end(work: CommandWorkspace, counters: Mapping[str, Any], *, unscored: bool) -> int:
+    """Says what was asked; returns the exit code."""
     echo("\n".join([str(work.tally), *_counters(counters)]), err=True)
     budget = work.engine.budget
     if unscored and budget is not None and budget.used_up:
         echo("The budget is used up. The same command with a larger --budget asks for the rest.", err=True)
-    raise typer.Exit(SOME if unscored else OK)
+    return SOME if unscored else OK
 
 
 def _check_judge(judge: Sequence[str], *, local: bool) -> None:
@@ -205,52 +203,17 @@ def _named(judge: Sequence[str] | None, work: CommandWorkspace) -> Sequence[str]
     return judge or [name for name in (work.local_model,) if name is not None]
 
 
-async def _plan(asked: CardOptions, judges: Sequence[EquivalenceJudge], labels: Labels) -> Plan:
-    from askance.agents.judge import QUESTION
-    from askance.evals.judges import planned_card
-
-    question = asked.question or QUESTION
-    return await planned_card(_together(judges), labels, draws=asked.draws, swaps=asked.swaps, question=question)
-
-
-def _together(judges: Sequence[EquivalenceJudge]) -> Judge:
-    from askance.agents import judge_panel
-
-    return judges[0] if len(judges) == 1 else judge_panel(*judges)
-
-
-async def _card(
-    asked: CardOptions, judges: Sequence[EquivalenceJudge], labels: Labels, work: CommandWorkspace
-) -> JudgeCard:
-    from askance.agents.judge import QUESTION
-    from askance.evals.judges import judge_card
-
-    async with _progress([judge.model for judge in judges], work) as progress:
-        return await judge_card(
-            _together(judges),
-            labels,
-            draws=asked.draws,
-            swaps=asked.swaps,
-            question=asked.question or QUESTION,
-            seed=asked.seed,
-            room=lambda: work.engine.places,
-            on_progress=progress.update,
-        )
-
-
-def card_text(card: JudgeCard, rate: CorrectedRate | None) -> Iterator[str]:
+def card_parts(card: JudgeCard, rate: CorrectedRate | None) -> Iterator[Part]:
     """The card for a person: figures, the table of verdicts, and what there is to know."""
-    from askance.cli.columns import filled, table_text, terminal_width
-
     yield f"{card.judge}\non {card.labels['name']}: {_counts(card)}\n"
-    yield table_text(_figures(card))
-    yield table_text(_verdicts(card))
+    yield _figures(card)
+    yield _verdicts(card)
     if rate is not None:
-        yield table_text(_rates(rate))
+        yield _rates(rate)
     notes = [*card.notes, *(() if rate is None else rate.notes)]
     if any(figure.name == "flip rate" for figure in card.figures):
         notes.append("Flip rate: pairs whose verdict changes when reference and candidate change places.")
-    yield from (filled(printable(f"· {note}"), width=terminal_width()) for note in notes)
+    yield from (f"· {note}" for note in notes)
 
 
 def _counters(counters: Mapping[str, Any]) -> Iterator[str]:
@@ -349,17 +312,12 @@ def prefer(
     Every judge is asked about every pair in both orders, and sees no picture. A side wins a pair where it wins in both
     orders; several judges decide by majority. Ties, flips and pairs without a preference are counted apart.
     """
-    import json
-
-    from askance.models import run_sync
-
     Process.of(context_).without_langchain()
-    from askance.cli.output import print_plan
+    from askance.cli.execute import execute, print_plan
     from askance.evals import Run
-    from askance.evals.judges import answer_pairs, planned_preferences, read_votes
+    from askance.evals.judges import answer_pairs, judge_preferences, planned_preferences, read_votes
     from askance.evals.judges.answer_pairs import REFERENCES
     from askance.evals.judges.preference import check_judges, votes_by_pair
-    from askance.evals.run_folder import write_whole
 
     _check_judge(asked.judge or (), local=calls.local)
     _check_file(asked.out, "--out", "preferences.json", plan=calls.plan)
@@ -371,20 +329,34 @@ def prefer(
         judges = _preference_judges(asked, work)
         check_judges(judges)
         votes_by_pair(pairs, votes)  # whatever is wrong is said before anybody is asked
-        if calls.plan:
-            print_plan(run_sync(planned_preferences(judges, pairs)), work.engine, as_json=asked.as_json)
-            return
-        made = _result(_preferences(asked, judges, pairs, votes, work))
+        ask = partial(judge_preferences, judges, pairs, votes=votes, seed=asked.seed, room=lambda: work.engine.places)
+        code = execute(
+            work,
+            lambda progress: _ask([each.node.model for each in judges], partial(ask, on_progress=progress.update)),
+            lambda made: _print_preferences(asked, made, pairs, work),
+            plan=lambda: print_plan(planned_preferences(judges, pairs), work.engine, as_json=asked.as_json),
+            progress=lambda: work.progress("pairs"),
+            interrupted=lambda _: _INTERRUPTED,
+        )
+    raise typer.Exit(code)
+
+
+def _print_preferences(asked: PreferOptions, made: RunPreferences, pairs: AnswerPairs, work: CommandWorkspace) -> int:
+    """Prints preferences, and writes the files of them; returns the exit code."""
+    import json
+
+    from askance.evals.run_folder import write_whole
+
     if asked.out is not None:
         write_whole(asked.out, json.dumps(made.form(), ensure_ascii=False) + "\n")
-    echo(json_text(made.form()) if asked.as_json else "\n".join(preferences_text(made)))
+    Report(made.form, lambda: preference_parts(made)).print(as_json=asked.as_json)
     if asked.out is not None:
         echo(f"All pairs are in {asked.out}.", err=True)
     if asked.html is not None:
         from askance.evals.report.preference_page import preference_page
 
         _write_page(asked.html, lambda: preference_page(made, pairs))
-    _end(work, made.counters, unscored=any(value is None for pair in made.judged for value in pair.values))
+    return _end(work, made.counters, unscored=any(value is None for pair in made.judged for value in pair.values))
 
 
 def _preference_judges(asked: PreferOptions, work: CommandWorkspace) -> list[PreferenceJudge]:
@@ -393,46 +365,27 @@ def _preference_judges(asked: PreferOptions, work: CommandWorkspace) -> list[Pre
     return [judge_preference(work.model(spec), prompts=work.library) for spec in _named(asked.judge, work)]
 
 
-async def _preferences(
-    asked: PreferOptions,
-    judges: Sequence[PreferenceJudge],
-    pairs: AnswerPairs,
-    votes: Votes | None,
-    work: CommandWorkspace,
-) -> RunPreferences:
-    from askance.evals.judges import judge_preferences
-
-    async with _progress([judge.node.model for judge in judges], work) as progress:
-        return await judge_preferences(
-            judges, pairs, votes=votes, seed=asked.seed, room=lambda: work.engine.places, on_progress=progress.update
-        )
-
-
-def preferences_text(made: RunPreferences) -> Iterator[str]:
+def preference_parts(made: RunPreferences) -> Iterator[Part]:
     """Preferences for a person: the verdict, tables by judge, agreement, unanimous pairs, and what there is to know."""
-    from askance.cli.columns import filled, table_text, terminal_width
     from askance.evals.report import preference_page as page
 
-    def line(text: str) -> str:
-        return filled(printable(text), width=terminal_width())
-
     a, b = made.names
-    yield line(f"A  {a}\nB  {b}\n\n{made.sentence}")
-    yield line(f"{page.counts_of(made)}\n")
-    yield line("\n".join(f"{place}  {name}" for place, name in enumerate(made.judges, start=1)) + "\n")
-    yield table_text(page.wins_table(made))
-    yield table_text(page.lengths_table(made))
+    yield f"A  {a}\nB  {b}\n\n{made.sentence}"
+    yield f"{page.counts_of(made)}\n"
+    yield "\n".join(f"{place}  {name}" for place, name in enumerate(made.judges, start=1)) + "\n"
+    yield page.wins_table(made)
+    yield page.lengths_table(made)
     if made.agreement is not None:
-        yield table_text(page.agreement_table("judges agree", made.agreement))
-        yield from map(line, _unanimous("All judges prefer", made.unanimous))
+        yield page.agreement_table("judges agree", made.agreement)
+        yield from _unanimous("All judges prefer", made.unanimous)
     if made.card is not None:
-        yield line(f"{page.people_of(made.card)}\n")
-        yield table_text(page.people_table(made.card))
-        yield table_text(page.sides_table(made.card))
+        yield f"{page.people_of(made.card)}\n"
+        yield page.people_table(made.card)
+        yield page.sides_table(made.card)
         if made.card.people_agree is not None:
-            yield table_text(page.agreement_table("people agree", made.card.people_agree))
-            yield from map(line, _unanimous("All people prefer", made.card.unanimous))
-    yield from (line(f"· {note}") for note in page.notes_of(made))
+            yield page.agreement_table("people agree", made.card.people_agree)
+            yield from _unanimous("All people prefer", made.card.unanimous)
+    yield from (f"· {note}" for note in page.notes_of(made))
 
 
 def _unanimous(who: str, sides: Mapping[str, Sequence[str]]) -> Iterator[str]:

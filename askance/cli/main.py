@@ -1,8 +1,9 @@
 """The command line: its commands, and how each ends: with an exit code, and with one message for an error.
 
 A command, or a group of commands, is a module beside this one. It declares its options, makes a workspace of those that
-say how models are asked, calls the library's own function, and prints. `askance --help` loads all of these modules, so
-the functions of a command import what they use.
+say how models are asked, calls the library's own function, and prints; work that asks models is planned, done and
+interrupted by `askance.cli.execute`. `askance --help` loads all of these modules, so the functions of a command import
+what they use.
 """
 
 from __future__ import annotations

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from askance.cli.options import Records
-from askance.terminal import echo, json_text
+from askance.cli.process import Report
+from askance.terminal import echo
 
 if TYPE_CHECKING:
     from askance.models import Capabilities, Model
@@ -53,14 +54,12 @@ def check(
         record = records.get(endpoint_key(model.id))
         at = record.at if record is not None else None
 
-    if as_json:
-        about = {"model": str(model.id), "asks_by": found.output_mode, "at": at, "asked_now": recorded is None}
-        echo(json_text({**about, **found.canonical()}))
-        return
+    about = {"model": str(model.id), "asks_by": found.output_mode, "at": at, "asked_now": recorded is None}
     where = f"{at}, kept in {records.name}" if at else "now, and not kept"
-    echo(f"{model.id}\n" + "\n".join(_rows(found.canonical(), output_mode=found.output_mode, asked=where)))
+    parts = [str(model.id), *_rows(found.canonical(), output_mode=found.output_mode, asked=where)]
     if recorded is not None:
-        echo(f"This is what is on record; `askance models check {spec} --refresh` asks again.")
+        parts.append(f"This is what is on record; `askance models check {spec} --refresh` asks again.")
+    Report(lambda: {**about, **found.canonical()}, lambda: parts, breaks=False).print(as_json=as_json)
 
 
 async def _asked(model: Model) -> Capabilities:

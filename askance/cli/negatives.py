@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from askance.cli.options import AsJson, JudgePrompt, PromptCalls, spelled_out
-from askance.cli.process import HELP, INTERRUPTED, OK, SOME, Process
-from askance.terminal import echo, json_text
+from askance.cli.process import HELP, OK, SOME, Process, Report
+from askance.terminal import echo
 
 if TYPE_CHECKING:
     from askance.agents.negatives import Domain
-    from askance.cli.workspace import CommandWorkspace
+    from askance.cli.tally import Tally
     from askance.evals.negatives import (
         Audit,
         AuditOptions,
@@ -102,12 +102,10 @@ class GenerateOptions:
 @spelled_out
 def generate(context_: typer.Context, asked: GenerateOptions, calls: PromptCalls) -> None:
     """Write hard negatives for true statements, one kind a call, into files of the authors' shape."""
-    from askance.models import run_sync
-
     Process.of(context_).without_langchain()
     from askance.agents.negatives import kinds_of
-    from askance.cli.output import print_plan
-    from askance.evals.negatives import Recipe, planned_negatives
+    from askance.cli.execute import execute, print_plan
+    from askance.evals.negatives import Recipe, agenerate, planned_negatives
     from askance.evals.run_format import LEDGER
 
     domain, of_pictures = _source(asked)
@@ -121,16 +119,30 @@ def generate(context_: typer.Context, asked: GenerateOptions, calls: PromptCalls
         draw=asked.draw,
     )
     sources = () if of_pictures else _true_statements(asked)
-    with calls.open(ledger=None if calls.plan else asked.out / LEDGER) as work:
+    with calls.open(ledger=asked.out / LEDGER) as work:
         sources = _pictures(asked, work) if of_pictures else sources
         seeing = asked.vlm or work.default_model("vlm")
         name = _writer(asked.llm or (work.default_model("llm") or seeing if of_pictures else None), work, recipe)
-        if calls.plan:
-            model = None if name is None else work.model(name)
-            plan = run_sync(planned_negatives(sources, model, recipe=recipe, prompts=work.library))
-            print_plan(plan, work.engine, as_json=asked.as_json)
-            return
-        raise typer.Exit(_generate(asked, sources, name, recipe, work))
+        model = None if name is None else work.model(name)
+        code = execute(
+            work,
+            lambda progress: agenerate(
+                sources,
+                model,
+                out=asked.out,
+                recipe=recipe,
+                prompts=work.library,
+                on_progress=lambda run: progress.update(run.done, run.total),
+            ),
+            lambda run: _print_run(run, sources, work.tally, as_json=asked.as_json),
+            plan=lambda: print_plan(
+                planned_negatives(sources, model, recipe=recipe, prompts=work.library),
+                work.engine,
+                as_json=asked.as_json,
+            ),
+            progress=lambda: work.progress("calls"),
+        )
+    raise typer.Exit(code)
 
 
 def _source(asked: GenerateOptions) -> tuple[Domain, bool]:
@@ -229,40 +241,6 @@ def _writer(llm: str | None, work: Workspace, recipe: Recipe) -> str | None:
     return name
 
 
-def _generate(
-    asked: GenerateOptions,
-    sources: Sequence[TrueStatements] | PictureStatements,
-    name: str | None,
-    recipe: Recipe,
-    work: CommandWorkspace,
-) -> int:
-    """Writes the negatives; returns the exit code."""
-    from askance.cli.progress import Progress, calls_state
-    from askance.evals.negatives import PictureStatements, agenerate
-    from askance.models import run_sync
-
-    model = None if name is None else work.model(name)
-    try:
-        with Progress("calls", state=calls_state(work.tally, work.engine)) as progress:
-            run = run_sync(
-                agenerate(
-                    sources,
-                    model,
-                    out=asked.out,
-                    recipe=recipe,
-                    prompts=work.library,
-                    on_progress=lambda run: progress.update(run.done, run.total),
-                )
-            )
-    except KeyboardInterrupt:
-        echo("Interrupted. The same command goes on where this one stopped.", err=True)
-        return INTERRUPTED
-    _print_run(run, work, as_json=asked.as_json)
-    if isinstance(sources, PictureStatements):
-        _print_statements(sources, run)
-    return OK if run.complete else SOME
-
-
 def _print_statements(pictures: PictureStatements, run: NegativesRun) -> None:
     """Says whose word is taken for true, and how many pictures have none."""
     from askance.amounts import many
@@ -280,19 +258,20 @@ def _print_statements(pictures: PictureStatements, run: NegativesRun) -> None:
         echo(f"No statement for {many(run.unread.total(), 'picture')}: {lacking}.", err=True)
 
 
-def _print_run(run: NegativesRun, work: CommandWorkspace, *, as_json: bool) -> None:
+def _print_run(
+    run: NegativesRun, sources: Sequence[TrueStatements] | PictureStatements, tally: Tally, *, as_json: bool
+) -> int:
+    """Prints what was written; returns the exit code."""
     from askance.amounts import many
+    from askance.evals.negatives import PictureStatements
 
-    if as_json:
-        counts = {"outcomes": dict(run.outcomes), "unread": dict(run.unread)}
-        echo(json_text({**asdict(run), "folder": str(run.folder), **counts}))
-    else:
-        for name, images in run.files.items():
-            echo(f"{run.folder / name}  {many(images, 'image')}")
+    form = {**asdict(run), "folder": str(run.folder), "outcomes": dict(run.outcomes), "unread": dict(run.unread)}
+    parts = [f"{run.folder / name}  {many(images, 'image')}" for name, images in run.files.items()]
+    Report(lambda: form, lambda: parts, breaks=False).print(as_json=as_json)
     counts = ", ".join(f"{count:,} {outcome}" for outcome, count in sorted(run.outcomes.items()))
     echo(
         f"{run.done:,} of {run.total:,} calls: {counts or 'none'}; {many(run.negatives, 'different negative')}.\n"
-        f"{work.tally}",
+        f"{tally}",
         err=True,
     )
     if run.left:
@@ -303,6 +282,9 @@ def _print_run(run: NegativesRun, work: CommandWorkspace, *, as_json: bool) -> N
         )
     elif not run.complete:
         echo("What has no answer is asked again by the same command with --retry.", err=True)
+    if isinstance(sources, PictureStatements):
+        _print_statements(sources, run)
+    return OK if run.complete else SOME
 
 
 # --- audit ---
@@ -364,7 +346,7 @@ def audit(context_: typer.Context, asked: AuditFileOptions, calls: AuditCalls) -
     from askance.models import run_sync
 
     Process.of(context_).without_langchain()
-    from askance.cli.output import print_plan
+    from askance.cli.execute import print_plan
     from askance.evals.negatives import Rules, audit_text, planned_audit, read_negatives, read_rules
     from askance.evals.run_folder import write_whole
 
@@ -373,14 +355,13 @@ def audit(context_: typer.Context, asked: AuditFileOptions, calls: AuditCalls) -
     with calls.open(name="negatives") as work:
         options, models = _audit_options(asked, work)
         if calls.plan:
-            plan = run_sync(planned_audit(sets, options, rules=rules, seed=asked.seed))
-            print_plan(plan, work.engine, as_json=asked.as_json)
-            return
+            plan = planned_audit(sets, options, rules=rules, seed=asked.seed)
+            raise typer.Exit(print_plan(plan, work.engine, as_json=asked.as_json))
         found = run_sync(_audit(sets, options, models, rules=rules, seed=asked.seed))
     form = found.form()
     if asked.report is not None:
         write_whole(asked.report, json.dumps(form, ensure_ascii=False, indent=1) + "\n")
-    echo(json_text(form) if asked.as_json else audit_text(found))
+    Report(lambda: form, lambda: [audit_text(found)], breaks=False).print(as_json=asked.as_json)
     echo(str(work.tally), err=True)
     if asked.apply is None:
         raise typer.Exit(SOME if found.decisions["drop"] else OK)
@@ -499,7 +480,7 @@ def _print_validation(key: Path, answers: Sequence[Path], *, seed: int, as_json:
 
     sheet = read_key(key)
     validation = validate(sheet, read_ratings(answers, sheet), seed=seed)
-    echo(json_text(validation.form()) if as_json else validation_text(validation))
+    Report(validation.form, lambda: [validation_text(validation)], breaks=False).print(as_json=as_json)
 
 
 def _write_sheet(asked: SheetOptions, file: Path, images: Path, out: Path) -> None:
@@ -509,11 +490,9 @@ def _write_sheet(asked: SheetOptions, file: Path, images: Path, out: Path) -> No
 
     sheet = draw_sheet(read_negatives(file, sidecar=asked.sidecar), count=asked.count, seed=asked.seed)
     missing = write_sheet(sheet, out, images=_finder(images), question=asked.question or QUESTION)
-    if asked.as_json:
-        shown = {"sheet": sheet.id, "images": len(sheet.keys), "items": len(sheet.items), "missing": list(missing)}
-        echo(json_text(shown))
-    else:
-        echo(f"{out / PAGE}\n{out / TABLE}")
+    form = {"sheet": sheet.id, "images": len(sheet.keys), "items": len(sheet.items), "missing": list(missing)}
+    parts = [str(out / PAGE), str(out / TABLE)]
+    Report(lambda: form, lambda: parts, breaks=False).print(as_json=asked.as_json)
     echo(
         f"{many(len(sheet.items), 'statement')} about {many(len(sheet.keys), 'image')}, "
         f"{len(missing):,} of which cannot be read.\n"

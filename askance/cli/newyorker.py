@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -12,12 +12,14 @@ import typer
 
 from askance.amounts import many
 from askance.cli.options import AsJson, Records, spelled_out
-from askance.cli.process import HELP, Process
-from askance.terminal import echo, json_text, printable
+from askance.cli.process import HELP, Columns, Part, Process, Report
+from askance.terminal import echo
 
 if TYPE_CHECKING:
+    from askance.evals.negatives import AnnotationArtifacts
     from askance.evals.newyorker import ConstructedTasks, ContestDifficulty, RawContests
     from askance.evals.newyorker.contest_difficulty import ContestAccuracy, PairDifficulty
+    from askance.evals.newyorker.task_construction import AuditedTask
     from askance.statistics import ErrorIndependence
 
 app = typer.Typer(
@@ -153,35 +155,39 @@ async def _constructed(raw: RawContests, asked: BuildOptions) -> ConstructedTask
 
 def _print_built(tasks: ConstructedTasks, asked: BuildOptions, *, pictures_missing: int) -> None:
     """Prints what was made, what was left out, and what the captions alone say of which is right."""
-    from askance.cli.columns import aligned, filled, terminal_width
     from askance.evals.newyorker.task_construction import text_alone, wording_accuracy
 
     alone = text_alone(tasks, train=asked.wording)
     wording = {task: wording_accuracy(tasks.option_sets(task), found) for task, found in alone.items()}
+    artifacts = {task: {**found.form(), "right": wording[task]} for task, found in alone.items()}
+    form = {**tasks.manifest, "pictures_missing": pictures_missing, "wording": artifacts}
+    notes = () if asked.as_json else _notes(tasks, asked, pictures_missing)
+    Report(lambda: form, lambda: _built(tasks, asked, alone, wording), notes).print(as_json=asked.as_json)
+
+
+def _built(
+    tasks: ConstructedTasks,
+    asked: BuildOptions,
+    alone: Mapping[AuditedTask, AnnotationArtifacts],
+    wording: Mapping[str, float | None],
+) -> Iterator[Part]:
+    """What was made, and what the captions alone say of which is right."""
     said = tasks.manifest
-    if asked.as_json:
-        artifacts = {task: {**found.form(), "right": wording[task]} for task, found in alone.items()}
-        echo(json_text({**said, "pictures_missing": pictures_missing, "wording": artifacts}))
-        return
-    width = terminal_width()
     contests, good = said["contests"], said["good_captions"]
     sources = ", ".join(f"{count:,} {source.replace('_', ' ')}s" for source, count in good.items())
-    echo(filled(f"{asked.out}: {contests['used']:,} of {contests['annotated']:,} contests; {sources}.", width=width))
-    echo("\nItems, in the mean over the five folds")
+    yield f"{asked.out}: {contests['used']:,} of {contests['annotated']:,} contests; {sources}."
+    yield "\nItems, in the mean over the five folds"
     rows: list[tuple[str, ...]] = [("", "train", "val", "test")]
     for task, folds in said["items"].items():
         means = (sum(fold[split] for fold in folds) / len(folds) for split in rows[0][1:])
         rows.append((f"  {task}", *(f"{mean:,.1f}" for mean in means)))
-    echo("\n".join(aligned(rows, width=width)))
-    echo("\nFrom the captions alone, how often the right one is found")
+    yield Columns(rows)
+    yield "\nFrom the captions alone, how often the right one is found"
     rows = [("", "a guess", "the longest", "by wording")]
     for task, found in alone.items():
-        by_wording = wording[task]
-        shares = (found.lengths.chance, found.lengths.longest_true.value, by_wording)
+        shares = (found.lengths.chance, found.lengths.longest_true.value, wording[task])
         rows.append((f"  {task}", *("–" if share is None else f"{share:.1%}" for share in shares)))
-    echo("\n".join(aligned(rows, width=width)))
-    for note in _notes(tasks, asked, pictures_missing):
-        echo(filled(f"· {note}", width=width), err=True)
+    yield Columns(rows)
 
 
 def _notes(tasks: ConstructedTasks, asked: BuildOptions, pictures_missing: int) -> Iterator[str]:
@@ -224,18 +230,14 @@ def errors(
     among the options as distractors. It reads the run folders alone and asks no model.
     """
     Process.of(context_).without_langchain()
-    from askance.cli.columns import filled, terminal_width
     from askance.evals.newyorker import contest_difficulty
     from askance.evals.run import Run
 
     found = contest_difficulty(*(Run.open(folder) for folder in folders), seed=seed)
-    if as_json:
-        echo(json_text(found.form()))
-    else:
-        echo(filled(printable("\n".join(_errors_text(found, shown=shown))), width=terminal_width()))
+    Report(found.form, lambda: _error_parts(found, shown=shown)).print(as_json=as_json)
 
 
-def _errors_text(found: ContestDifficulty, *, shown: int) -> Iterator[str]:
+def _error_parts(found: ContestDifficulty, *, shown: int) -> Iterator[Part]:
     from askance.evals.analysis.compare import letter
     from askance.evals.tables import shown_value
 
@@ -245,12 +247,12 @@ def _errors_text(found: ContestDifficulty, *, shown: int) -> Iterator[str]:
         if run.unanswered:
             yield f"   {many(run.unanswered, 'sample')} without an answer"
     yield ""
-    yield from _tests(found)
+    yield _tests(found)
     yield ""
-    yield from _correlations(found)
+    yield _correlations(found)
     if found.pairs:
         yield ""
-        yield from _pairs(found.pairs)
+        yield _pairs(found.pairs)
         yield ""
         for pair in found.pairs:
             yield _independence(letter(pair.a), letter(pair.b), pair.errors)
@@ -259,7 +261,7 @@ def _errors_text(found: ContestDifficulty, *, shown: int) -> Iterator[str]:
         if contests[:shown]:
             yield ""
             yield f"{name} of {many(len(found.contests), 'contest')}, samples right:"
-            yield from _listed(contests[:shown], runs=len(found.runs))
+            yield _listed(contests[:shown], runs=len(found.runs))
     yield ""
     yield "· folds and distractors are controls: without a leak they show nothing."
     yield "· p by permutation holds for any counts, that of χ² where five or more are expected in each cell."
@@ -269,9 +271,8 @@ def _errors_text(found: ContestDifficulty, *, shown: int) -> Iterator[str]:
             yield f"· {unlike} of {both} were not asked the same: another picture, options or target."
 
 
-def _tests(found: ContestDifficulty) -> Iterator[str]:
+def _tests(found: ContestDifficulty) -> Columns:
     """χ² of each run and its controls."""
-    from askance.cli.columns import aligned, terminal_width
     from askance.evals.analysis.compare import letter, shown_p
     from askance.evals.tables import NONE
 
@@ -283,12 +284,11 @@ def _tests(found: ContestDifficulty) -> Iterator[str]:
             rows.append(
                 (name, letter(place), f"{test.rows:,}", statistic, shown_p(test.p), shown_p(test.permutation_p))
             )
-    yield from aligned(rows, left=(0, 1), keys=2, width=terminal_width())
+    return Columns(rows, left=(0, 1), keys=2)
 
 
-def _correlations(found: ContestDifficulty) -> Iterator[str]:
+def _correlations(found: ContestDifficulty) -> Columns:
     """How accuracy changes with the number of a contest, and whether two runs find the same contests hard."""
-    from askance.cli.columns import aligned, terminal_width
     from askance.evals.analysis.compare import letter, pair_of, shown_p
     from askance.evals.tables import NONE
 
@@ -298,12 +298,11 @@ def _correlations(found: ContestDifficulty) -> Iterator[str]:
     for name, runs, said in each:
         rho = NONE if said.rho is None else f"{said.rho:+.2f}"
         rows.append((name, runs, rho, shown_p(said.p), f"{said.n:,}"))
-    yield from aligned(rows, left=(0, 1), keys=2, width=terminal_width())
+    return Columns(rows, left=(0, 1), keys=2)
 
 
-def _pairs(pairs: Sequence[PairDifficulty]) -> Iterator[str]:
+def _pairs(pairs: Sequence[PairDifficulty]) -> Columns:
     """How often two runs agree, and how often they are right then."""
-    from askance.cli.columns import aligned, terminal_width
     from askance.evals.analysis.compare import pair_of
     from askance.evals.tables import NONE, shown_value
 
@@ -317,7 +316,7 @@ def _pairs(pairs: Sequence[PairDifficulty]) -> Iterator[str]:
         )
         for pair in pairs
     ]
-    yield from aligned(rows, width=terminal_width())
+    return Columns(rows)
 
 
 def _independence(wrong: str, other: str, found: ErrorIndependence) -> str:
@@ -336,12 +335,11 @@ def _independence(wrong: str, other: str, found: ErrorIndependence) -> str:
     return f"{said}; were errors independent, in {100 * found.expected:.1f} % ({tested})."
 
 
-def _listed(contests: Sequence[ContestAccuracy], *, runs: int) -> Iterator[str]:
-    from askance.cli.columns import aligned, terminal_width
+def _listed(contests: Sequence[ContestAccuracy], *, runs: int) -> Columns:
     from askance.evals.analysis.compare import letter
 
     rows = [("contest", *map(letter, range(runs)))]
     for each in contests:
         counts = (f"{right} of {count}" for right, count in zip(each.right, each.samples, strict=True))
         rows.append((f"#{each.contest}", *counts))
-    yield from aligned(rows, width=terminal_width())
+    return Columns(rows)

@@ -200,6 +200,37 @@ class Calls:
         names: Any = frozenset(name.strip() for name in (self.retry or "").split(",") if name.strip())
         return names
 
+    def check_batch(self, *, wanted: bool) -> None:
+        """Refuses `--batch` in another mode than `auto`.
+
+        Raises:
+            UsageError: it is wanted in one.
+        """
+        from askance.errors import UsageError
+
+        if wanted and self.record_mode != "auto":
+            raise UsageError(
+                "`--batch` reads its answers from the records, so it goes with no other mode.",
+                hint="Leave one of them out.",
+            )
+
+    def check_recorded(self, so: str) -> None:
+        """Refuses the mode `live`, which does not record what is answered.
+
+        Args:
+            so: what follows from that.
+
+        Raises:
+            UsageError: this is the mode.
+        """
+        from askance.errors import UsageError
+
+        if self.record_mode == "live":
+            raise UsageError(
+                f"`--mode live` leaves answers on record as they are, so {so}.",
+                hint="Use `--mode refresh`, which records the new answers.",
+            )
+
     def open(
         self,
         *,

@@ -1,4 +1,4 @@
-"""What commands print: plans, budgets, a table of what has no answer with the ways out; and new files for a user."""
+"""What commands print: plans, a table of what has no answer with the ways out; and new files for a user."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import shutil
 import sys
 import textwrap
-from collections.abc import Awaitable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,14 +14,13 @@ from askance.amounts import duration, many, money
 from askance.cli.columns import aligned, filled, shortened, terminal_width
 from askance.errors import UsageError
 from askance.prompts.word_diff import marked
-from askance.terminal import echo, json_text, printable
+from askance.terminal import printable
 
 if TYPE_CHECKING:
     from askance.chains import LinkPlan, Plan
     from askance.chains.prompt_change import PromptChange
     from askance.chat import JsonObject
     from askance.models import Engine
-    from askance.models.budget import BudgetGuard
     from askance.models.token_estimate import Range
 
 
@@ -49,11 +48,6 @@ def _file(change: PromptChange) -> str:
         return f"The package's prompt {change.file.name}"
     here = Path.cwd()
     return str(change.file.relative_to(here) if change.file.is_relative_to(here) else change.file)
-
-
-def print_plan(plan: Plan, engine: Engine, *, as_json: bool) -> None:
-    """Prints the plan: as a table, or as one JSON object."""
-    echo(json_text(plan_form(plan, engine)) if as_json else plan_text(plan, engine))
 
 
 def plan_form(plan: Plan, engine: Engine) -> JsonObject:
@@ -87,24 +81,6 @@ def left_text(plan: Plan) -> str:
         parts.append(f"about {_dollars(plan.dollars)}")
     unpriced = [f"no price is known for {model}" for model in plan.unpriced]
     return f"Left: {', '.join([*parts, *unpriced])}."
-
-
-async def say_budget(guard: BudgetGuard, left: Awaitable[Plan] | None) -> None:
-    """Says what was spent and, where that stopped the work, what is left to do and what it would cost.
-
-    Args:
-        guard: of the budget.
-        left: plans what is left; None where nothing is.
-    """
-    balance, budget = await guard.balance(), guard.ledger.budget
-    lost = f", {budget.words(balance.lost)} of it by processes that were killed" if balance.lost.calls else ""
-    echo(f"Of the budget of {budget}, {budget.words(balance.spent)} spent{lost}.", err=True)
-    if left is not None:
-        echo(
-            f"The next call might have passed the budget. {left_text(await left)}\n"
-            "The same command with a larger --budget goes on; what is on record is not asked again.",
-            err=True,
-        )
 
 
 def _table(plan: Plan) -> Iterator[str]:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from askance.amounts import many
-from askance.terminal import echo, json_text
+from askance.cli.process import Report
+from askance.terminal import echo
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -82,7 +83,7 @@ def replay(
         tables.mkdir(parents=True, exist_ok=True)
         for name, text in report.tables.items():
             (tables / name).write_text(text, encoding="utf-8")
-    echo(json_text(_form(report, signature)) if as_json else "\n".join(_text(report, signature)))
+    Report(lambda: _form(report, signature), lambda: _text(report, signature), breaks=False).print(as_json=as_json)
     if not as_json:
         echo("\n".join(_origins()), err=True)
     trusted = signature.state == "known" if signers is not None else signature.state != "broken"

@@ -1,4 +1,4 @@
-"""The process of a command: its exit codes, its signals, and how it prints an error."""
+"""The process of a command: its exit codes, its signals, what it prints, and how it prints an error."""
 
 from __future__ import annotations
 
@@ -6,12 +6,17 @@ import gc
 import os
 import signal
 import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias, Union
 
 import typer
 
 from askance.errors import AskanceError
-from askance.terminal import echo, printable
+from askance.terminal import echo, json_text, printable
+
+if TYPE_CHECKING:
+    from askance.evals.tables import Table
 
 OK = 0
 """Every picture has an answer; or the command succeeded."""
@@ -65,6 +70,52 @@ def _fitted(text: str, *, indent: int) -> str:
         fill(line, width, subsequent_indent=" " * indent, break_on_hyphens=False, break_long_words=False)
         for line in lines
     )
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line, broken between words where it is too long; what follows is indented so far."""
+
+    text: str
+    indent: int
+
+
+@dataclass(frozen=True)
+class Columns:
+    """A table whose first row is its head; the rest is as `askance.cli.columns.aligned` takes it."""
+
+    rows: Sequence[Sequence[str]]
+    left: Sequence[int] = (0,)
+    keys: int = 1
+
+
+Part: TypeAlias = Union[str, Line, Columns, "Table"]
+"""A part of what is printed; a text may be of several lines."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a command prints."""
+
+    form: Callable[[], Mapping[str, Any] | Sequence[Any]]
+    """Makes the JSON object."""
+    parts: Callable[[], Iterable[Part]]
+    """Makes what a person reads in its place."""
+    notes: Iterable[str] = ()
+    """What there is to know beside either, on stderr."""
+    breaks: bool = True
+    """Whether lines break between words where the terminal is too narrow for them."""
+
+    def print(self, *, as_json: bool) -> None:
+        """Prints it: as one JSON object, or for a person."""
+        from askance.cli.columns import filled, terminal_width, text_of
+
+        if as_json:
+            echo(json_text(self.form()))
+        elif text := text_of(self.parts(), breaks=self.breaks):
+            echo(text)
+        for note in self.notes:
+            echo(filled(f"· {note}", width=terminal_width()), err=True)
 
 
 @dataclass(slots=True, kw_only=True)

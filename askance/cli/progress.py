@@ -172,15 +172,6 @@ class EvaluationProgress:
         """Says no more of the progress."""
         self._progress.close()
 
-    def say_unanswered(self, run: Run) -> None:
-        """Lists on stderr the samples without an answer, and the ways out."""
-        from askance.cli.output import table_of
-
-        outcomes = run.totals.get("outcomes", {})
-        lines = [_unanswered(answer) for answer in run.unanswered()] if outcomes.keys() - {"answered"} else []
-        if lines:
-            echo(f"\n{table_of(lines)}\n", err=True)
-
     def _score_anew(self, progress: RunProgress) -> None:
         start = time.monotonic()
         if start < self._next:
@@ -196,6 +187,16 @@ class EvaluationProgress:
 def _outcomes(progress: RunProgress, *, without: str = "") -> str:
     counts = sorted(progress.outcomes.items())
     return ", ".join(f"{count:,} {outcome}" for outcome, count in counts if outcome != without)
+
+
+def say_unanswered(run: Run) -> None:
+    """Lists on stderr the samples without an answer, and the ways out."""
+    from askance.cli.output import table_of
+
+    outcomes = run.totals.get("outcomes", {})
+    lines = [_unanswered(answer) for answer in run.unanswered()] if outcomes.keys() - {"answered"} else []
+    if lines:
+        echo(f"\n{table_of(lines)}\n", err=True)
 
 
 def _unanswered(answer: Any) -> dict[str, Any]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from enum import StrEnum
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -24,10 +26,11 @@ if TYPE_CHECKING:
     from askance.chat import JsonObject
     from askance.cli.display import ReadingDisplay
     from askance.cli.inputs import Drawn, PictureFinder
+    from askance.cli.workspace import CommandWorkspace
     from askance.evals import RunFolder
-    from askance.evals.picture_run import PictureOptions
+    from askance.evals.picture_run import PictureOptions, PictureRun
+    from askance.evals.runner import BatchOptions
     from askance.images.folder import Fetch
-    from askance.replay import Records
     from askance.workspace import Workspace
 
 
@@ -146,16 +149,9 @@ def _check(asked: RunOptions, chosen: ChosenChain, calls: Calls) -> None:
         )
     if chosen.kept.get("choose") == "single" and "count" in chosen.kept:
         raise UsageError("`--choose single` chooses one option, so it takes no --count.", hint="Leave one out.")
-    if asked.batch and calls.record_mode != "auto":
-        raise UsageError(
-            "`--batch` reads its answers from the records, so it goes with no other mode.",
-            hint="Leave one of them out.",
-        )
-    if calls.record_mode == "live" and asked.out is not None:
-        raise UsageError(
-            "`--mode live` leaves answers on record as they are, so `--out` could not keep what was answered.",
-            hint="Use `--mode refresh`, which records the new answers.",
-        )
+    calls.check_batch(wanted=asked.batch)
+    if asked.out is not None:
+        calls.check_recorded("`--out` could not keep what was answered")
     if asked.html is not None:
         _check_page(asked.html, calls)
 
@@ -195,11 +191,7 @@ def _check_page(out: Path, calls: Calls) -> None:
     """Refuses a page that could not be written, before anything is asked."""
     if calls.plan:
         raise UsageError("`--plan` reads no image, so there is nothing for `--html` to show.", hint="Leave one out.")
-    if calls.record_mode == "live":
-        raise UsageError(
-            "`--mode live` leaves answers on record as they are, so `--html` could not show what was answered.",
-            hint="Use `--mode refresh`, which records the new answers.",
-        )
+    calls.check_recorded("`--html` could not show what was answered")
     if out.is_dir():
         raise UsageError(f"{str(out)!r} is a folder, and the page is one file.", hint="Name a file: --html page.html")
 
@@ -218,15 +210,8 @@ def _run(asked: RunOptions, chosen: ChosenChain, calls: Calls, *, ready: Callabl
         StoreError: the records or the run folder cannot be opened.
         CallError: no call can succeed.
     """
-    from askance.chains import plan
-    from askance.cli.display import ReadingDisplay
     from askance.cli.inputs import read_options
-    from askance.cli.output import print_plan, say_budget
-    from askance.cli.progress import BatchStatus
-    from askance.evals.picture_run import PictureRun, inputs_of, name_of, open_folder
-    from askance.evals.run_format import LEDGER
-    from askance.evals.runner import BatchOptions
-    from askance.models import run_sync
+    from askance.evals.picture_run import name_of
 
     with calls.open(image_policy=asked.image_policy, settings=asked.settings) as work:
         _ = work.config  # an error in the settings is said before one in the pictures
@@ -237,55 +222,7 @@ def _run(asked: RunOptions, chosen: ChosenChain, calls: Calls, *, ready: Callabl
             samples = dict(zip(samples, options, strict=True))
         chain = _build(asked, chosen, work)
         _say_pictures(samples, finder.drawn, quiet=asked.quiet)
-        if calls.plan:
-            found = run_sync(plan(chain, inputs_of(samples)))
-            print_plan(found, work.engine, as_json=asked.as_json)
-            return SOME if found.unusable else OK
-        configuration = _configuration(asked, chosen, chain, samples, drawn=finder.drawn)
-        folder = open_folder(asked.out, configuration, samples) if asked.out else None
-        name = _name(configuration)
-        work.use_ledger(name=name, file=None if folder is None else folder.path / LEDGER)
-        show = ReadingDisplay(
-            len(samples),
-            as_json=asked.as_json,
-            quiet=asked.quiet,
-            tally=work.tally,
-            engine=work.engine,
-            keep=asked.html is not None,
-        )
-        batches = (
-            BatchOptions(folder=_batches(folder, work.records, name), on_progress=BatchStatus())
-            if asked.batch
-            else None
-        )
-        run = PictureRun(
-            chain, folder=folder, batches=batches, on_line=lambda path, line: show.reading(line, samples[path])
-        )
-        ready()
-        try:
-            run_sync(run.read(samples))
-        except KeyboardInterrupt:
-            show.summary(run.counters)
-            echo(
-                "Interrupted. The same command goes on where this one stopped; what is on record is not asked again.",
-                err=True,
-            )
-            _write_page(asked, chain, work.records, samples, show=show, folder=folder, interrupted=True)
-            return INTERRUPTED
-        finally:
-            show.close()
-            if folder is not None:
-                folder.close()
-        show.summary(run.counters)
-        if asked.chain == "brainstorm" and run.outcomes["answered"] and not asked.quiet:
-            echo(f"The captions are candidates that {chain.nodes[-1].model.id} wrote.", err=True)
-        if folder is not None and not asked.quiet:
-            echo(f"The run is in {folder.path}.", err=True)
-        if work.engine.budget is not None and (run.left or not asked.quiet):
-            left = plan(chain, inputs_of(run.left)) if run.left else None
-            run_sync(say_budget(work.engine.budget, left))
-        _write_page(asked, chain, work.records, samples, show=show, folder=folder)
-        return SOME if show.unanswered or run.left else OK
+        return _Reading(asked, chosen, chain, samples, finder.drawn, work, ready).run()
 
 
 def _finder(asked: RunOptions, calls: Calls, work: Workspace) -> PictureFinder:
@@ -321,88 +258,195 @@ def _say_pictures(samples: PictureOptions, drawn: Drawn | None, *, quiet: bool) 
         echo(f"{drawn.size:,} of {drawn.of:,} images are drawn, with the seed {drawn.seed}.", err=True)
 
 
-def _write_page(
-    asked: RunOptions,
-    chain: Chain,
-    records: Records,
-    samples: PictureOptions,
-    *,
-    show: ReadingDisplay,
-    folder: RunFolder | None,
-    interrupted: bool = False,
-) -> None:
-    """Writes the page of `--html` in place of one that is there, and says on stderr where it is.
+_ALWAYS_KEPT = ("context", "statement", "choose", "count", "step_by_step")
+"""Options that every run folder names, null where they are not given or are none of its chain."""
 
-    If nothing was read there is no page, which is said too.
 
-    Args:
-        asked: names the file and the chain.
-        chain: that read the pictures.
-        records: where the answers are.
-        samples: the pictures, and where they lie.
-        show: has kept the readings.
-        folder: the run's folder, which may have answers of its own.
-        interrupted: whether pictures are left because of Ctrl-C, and not because of the budget. The command then ends
-            as interrupted even if the page cannot be written.
+@dataclass
+class _Reading:
+    """Pictures that a chain reads, and what is printed about it."""
 
-    Raises:
-        StoreError: the file cannot be written.
-    """
-    if asked.html is None:
-        return
-    try:
-        _write_readings(asked, asked.html, chain, records, samples, show=show, folder=folder, interrupted=interrupted)
-    except AskanceError as error:
-        if not interrupted:
-            raise
-        complain(error)
-    except Exception as error:
-        if not interrupted:
-            raise
-        complain(
-            AskanceError(
-                f"The page {str(asked.html)!r} cannot be made: {type(error).__name__}: {error}.",
-                hint="The same command with --replay makes it of what is on record.",
-            )
+    asked: RunOptions
+    chosen: ChosenChain
+    chain: Chain
+    samples: PictureOptions
+    drawn: Drawn | None
+    work: CommandWorkspace
+    ready: Callable[[], None]
+    """Called when everything that reading takes is made and loaded."""
+
+    def run(self) -> int:
+        """Reads the pictures, or plans that; returns the exit code."""
+        from askance.chains import plan
+        from askance.cli.execute import GOES_ON, ON_RECORD, execute, print_plan
+        from askance.evals.picture_run import inputs_of
+
+        asked, engine = self.asked, self.work.engine
+        code = execute(
+            self.work,
+            lambda _: self._run.read(self.samples),
+            lambda _: self._print(),
+            plan=lambda: print_plan(
+                plan(self.chain, inputs_of(self.samples)), engine, as_json=asked.as_json, unusable=SOME
+            ),
+            progress=self._begun,
+            interrupted=lambda _: "\n".join([*self._show.summary(self._run.counters), f"{GOES_ON}; {ON_RECORD}"]),
+        )
+        if asked.html is not None:
+            self._write_page(asked.html, interrupted=code == INTERRUPTED)
+        return code
+
+    @contextmanager
+    def _begun(self) -> Generator[None]:
+        """Within it the run has its folder and its ledger, and shows its progress."""
+        from askance.evals.run_format import LEDGER
+
+        folder = self._folder
+        self.work.use_ledger(name=self._name, file=None if folder is None else folder.path / LEDGER)
+        with nullcontext() if folder is None else closing(folder), closing(self._show):
+            _ = self._run
+            self.ready()
+            yield
+
+    @cached_property
+    def _configuration(self) -> JsonObject:
+        """Everything that decides the lines of a run folder, and how its pictures were drawn."""
+        from askance.evals.picture_run import samples_form
+
+        asked, chain = self.asked, self.chain
+        return {
+            "chain": asked.chain,
+            **dict.fromkeys(_ALWAYS_KEPT),
+            **self.chosen.kept,
+            "models": [model.form() for model in chain.models],
+            "prompts": {prompt.path.name: prompt.digest for node in chain.nodes for prompt in node.prompts_in_use},
+            **({} if asked.question is None else {"question": asked.question}),
+            **({} if self.drawn is None else {"drawn": asdict(self.drawn)}),
+            "samples": samples_form(self.samples),
+        }
+
+    @cached_property
+    def _name(self) -> str:
+        """The name of the ledger and batches that are kept with the records, where the run has no folder."""
+        from askance.chat import key_of
+
+        return key_of("run", self._configuration)[:16]
+
+    @cached_property
+    def _folder(self) -> RunFolder | None:
+        from askance.evals.picture_run import open_folder
+
+        return open_folder(self.asked.out, self._configuration, self.samples) if self.asked.out else None
+
+    @cached_property
+    def _show(self) -> ReadingDisplay:
+        from askance.cli.display import ReadingDisplay
+
+        return ReadingDisplay(
+            len(self.samples),
+            as_json=self.asked.as_json,
+            quiet=self.asked.quiet,
+            tally=self.work.tally,
+            engine=self.work.engine,
+            keep=self.asked.html is not None,
         )
 
+    @cached_property
+    def _run(self) -> PictureRun:
+        from askance.evals.picture_run import PictureRun
 
-def _write_readings(
-    asked: RunOptions,
-    out: Path,
-    chain: Chain,
-    records: Records,
-    samples: PictureOptions,
-    *,
-    show: ReadingDisplay,
-    folder: RunFolder | None,
-    interrupted: bool,
-) -> None:
-    from askance.evals.report.readings import PictureReading, write_readings
-    from askance.evals.run_folder import records_of
+        samples: Mapping[Any, Sequence[str] | None] = self.samples
+        return PictureRun(
+            self.chain,
+            folder=self._folder,
+            batches=self._batches if self.asked.batch else None,
+            on_line=lambda path, line: self._show.reading(line, samples[path]),
+        )
 
-    files = {picture.name: picture.file for picture in samples if not isinstance(picture, Path) and picture.file}
+    @property
+    def _batches(self) -> BatchOptions:
+        """The batches, which are kept in the run's folder while they are under way, else with the records."""
+        from askance.cli.progress import BatchStatus
+        from askance.evals.run_format import BATCHES
+        from askance.evals.runner import BatchOptions
 
-    read = [
-        PictureReading(line=line, options=tuple(options), file=files.get(line["image"]))
-        for line, options in show.kept or ()
-    ]
-    if not read:
-        echo(f"No picture was read, so no page is written to {out}.", err=True)
-        return
-    left = show.total - len(read)
-    size = write_readings(
-        out,
-        read,
-        chain,
-        name=asked.chain,
-        records=[*(() if folder is None else (records_of(folder.path),)), records],
-        notes=[_left(left, interrupted=interrupted)] if left else (),
-    )
-    some = f" of {len(read):,} of {show.total:,} pictures" if left else ""
-    if asked.quiet:
-        return
-    echo(f"The page{some} is in {out} ({size / 1e6:.1f} MB).", err=True)
+        folder = self._folder
+        place = self.work.records.beside("batches") / self._name if folder is None else folder.path / BATCHES
+        return BatchOptions(folder=place, on_progress=BatchStatus())
+
+    def _print(self) -> int:
+        """Prints how the run ended; returns the exit code."""
+        from askance.chains import plan
+        from askance.cli.execute import say_budget
+        from askance.evals.picture_run import inputs_of
+
+        asked, run = self.asked, self._run
+        for line in self._show.summary(run.counters):
+            echo(line, err=True)
+        if asked.chain == "brainstorm" and run.outcomes["answered"] and not asked.quiet:
+            echo(f"The captions are candidates that {self.chain.nodes[-1].model.id} wrote.", err=True)
+        if self._folder is not None and not asked.quiet:
+            echo(f"The run is in {self._folder.path}.", err=True)
+        if run.left or not asked.quiet:
+            left = (lambda: plan(self.chain, inputs_of(run.left))) if run.left else None
+            say_budget(self.work.engine.budget, left)
+        return SOME if self._show.unanswered or run.left else OK
+
+    def _write_page(self, out: Path, *, interrupted: bool) -> None:
+        """Writes the page in place of one that is there, and says on stderr where it is.
+
+        If nothing was read there is no page, which is said too.
+
+        Args:
+            out: the file.
+            interrupted: whether pictures are left because of Ctrl-C, and not because of the budget. The command then
+                ends as interrupted even if the page cannot be written.
+
+        Raises:
+            StoreError: the file cannot be written.
+        """
+        try:
+            self._write_readings(out, interrupted=interrupted)
+        except AskanceError as error:
+            if not interrupted:
+                raise
+            complain(error)
+        except Exception as error:
+            if not interrupted:
+                raise
+            complain(
+                AskanceError(
+                    f"The page {str(out)!r} cannot be made: {type(error).__name__}: {error}.",
+                    hint="The same command with --replay makes it of what is on record.",
+                )
+            )
+
+    def _write_readings(self, out: Path, *, interrupted: bool) -> None:
+        from askance.evals.report.readings import PictureReading, write_readings
+        from askance.evals.run_folder import records_of
+
+        files = {
+            picture.name: picture.file for picture in self.samples if not isinstance(picture, Path) and picture.file
+        }
+        read = [
+            PictureReading(line=line, options=tuple(options), file=files.get(line["image"]))
+            for line, options in self._show.kept or ()
+        ]
+        if not read:
+            echo(f"No picture was read, so no page is written to {out}.", err=True)
+            return
+        left = self._show.total - len(read)
+        size = write_readings(
+            out,
+            read,
+            self.chain,
+            name=self.asked.chain,
+            records=[*(() if self._folder is None else (records_of(self._folder.path),)), self.work.records],
+            notes=[_left(left, interrupted=interrupted)] if left else (),
+        )
+        some = f" of {len(read):,} of {self._show.total:,} pictures" if left else ""
+        if not self.asked.quiet:
+            echo(f"The page{some} is in {out} ({size / 1e6:.1f} MB).", err=True)
 
 
 def _left(count: int, *, interrupted: bool) -> str:
@@ -410,20 +454,6 @@ def _left(count: int, *, interrupted: bool) -> str:
     if interrupted:
         return f"{count:,} more {pictures} {were} not read when the run was interrupted."
     return f"{count:,} more {pictures} had no budget left."
-
-
-def _name(configuration: JsonObject) -> str:
-    """The name of a run's ledger and batches that are kept with the records, where the run has no folder."""
-    from askance.chat import key_of
-
-    return key_of("run", configuration)[:16]
-
-
-def _batches(folder: RunFolder | None, records: Records, name: str) -> Path:
-    """Where the run's batches are kept while they are under way: in its folder, else with the records."""
-    from askance.evals.run_format import BATCHES
-
-    return records.beside("batches") / name if folder is None else folder.path / BATCHES
 
 
 def _build(asked: RunOptions, chosen: ChosenChain, work: Workspace) -> Chain:
@@ -450,25 +480,3 @@ def _build(asked: RunOptions, chosen: ChosenChain, work: Workspace) -> Chain:
     else:
         chain = ask(vlm, asked.question, prompts=work.library)
     return chain if asked.extract is None else chain.with_extractor(work.model(asked.extract), prompts=work.library)
-
-
-_ALWAYS_KEPT = ("context", "statement", "choose", "count", "step_by_step")
-"""Options that every run folder names, null where they are not given or are none of its chain."""
-
-
-def _configuration(
-    asked: RunOptions, chosen: ChosenChain, chain: Chain, samples: PictureOptions, *, drawn: Drawn | None
-) -> JsonObject:
-    """Everything that decides the lines of a run folder, and how its pictures were drawn."""
-    from askance.evals.picture_run import samples_form
-
-    return {
-        "chain": asked.chain,
-        **dict.fromkeys(_ALWAYS_KEPT),
-        **chosen.kept,
-        "models": [model.form() for model in chain.models],
-        "prompts": {prompt.path.name: prompt.digest for node in chain.nodes for prompt in node.prompts_in_use},
-        **({} if asked.question is None else {"question": asked.question}),
-        **({} if drawn is None else {"drawn": asdict(drawn)}),
-        "samples": samples_form(samples),
-    }

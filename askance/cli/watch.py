@@ -11,9 +11,9 @@ import typer
 
 from askance.amounts import many, shortened
 from askance.cli.options import AsJson, TaskPlace
-from askance.cli.process import SOME, Process
+from askance.cli.process import SOME, Process, Report
 from askance.cli.report import ImagesOption
-from askance.terminal import echo, json_text, printable
+from askance.terminal import echo, printable
 
 if TYPE_CHECKING:
     from askance.evals.analysis.watch import RunStatus, Watcher
@@ -162,8 +162,7 @@ def _follow(watcher: Watcher, *, every: float, page: RunPage | None) -> RunStatu
 
 
 def _say(status: RunStatus, *, as_json: bool) -> None:
-
-    echo(json_text(status.form()) if as_json else "\n".join(lines_of(status)))
+    Report(status.form, lambda: lines_of(status), breaks=False).print(as_json=as_json)
 
 
 def lines_of(status: RunStatus) -> Iterator[str]:

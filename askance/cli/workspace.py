@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from askance.cli.options import ModelCalls, PromptCalls, Protocol
+from askance.cli.progress import Progress, calls_state
 from askance.cli.tally import Tally
 from askance.errors import ConfigError, UsageError
 from askance.terminal import confirm, echo, has_terminal
@@ -29,6 +30,14 @@ class CommandWorkspace(Workspace):
 
     def __post_init__(self) -> None:
         self.observers.append(self.tally)
+
+    def progress(self, what: str) -> Progress:
+        """Begins to say on stderr how far the work is, beside the counts of calls.
+
+        Args:
+            what: what is counted: `trials`.
+        """
+        return Progress(what, state=calls_state(self.tally, self.engine))
 
 
 def open_workspace(

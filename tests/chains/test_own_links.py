@@ -28,7 +28,8 @@ from askance.chains import (
 )
 from askance.chains.batch import read_in_batches
 from askance.chains.output_line import line_of, link_values
-from askance.cli.blame import blame_text
+from askance.cli.blame import blame_parts
+from askance.cli.columns import text_of
 from askance.cli.display import card_text
 from askance.errors import BadData, UsageError
 from askance.evals import Run, aevaluate, compare, find_task, rescore
@@ -297,7 +298,7 @@ async def test_a_yaml_task_is_run_scored_again_blamed_compared_and_reported() ->
     assert (again.changed, again.kept) == ((), ())
     assert [trial.flips for trial in (*by_run.trials, *by_truth.trials)] == [True, True]
     assert [each.link for each in dropped.sums] == ["scene", "clue", "none"]
-    assert "a.png: C" in "\n".join(blame_text(by_run))
+    assert "a.png: C" in text_of(blame_parts(by_run))
     assert compare(wrong, right).metrics[0].comparison.difference == -0.5
     assert columns_of(wrong)["link.scene"] == ["A cup of bricks.", "A cup of bricks."]
     assert detail["verbalization"] == {

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from askance.cli import columns
-from askance.cli.columns import aligned, filled, shortened
+from askance.cli.columns import aligned, filled, shortened, text_of
+from askance.cli.process import Columns, Line, Report
 from tests.cli.command import Command, Workplace
 from tests.cli.test_compare import OWN
 from tests.cli.test_terminal import text
@@ -108,3 +109,36 @@ def test_a_table_is_markdown_in_a_pipe_and_where_it_is_asked_for(own_place: Path
     assert re.search(r"\| run \| samples \|", piped)
     assert re.search(r"\| run \| samples \|", text(asked))
     assert "|" not in text(drawn)
+
+
+def test_a_report_is_one_json_object_or_its_parts_below_each_other(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(columns, "terminal_width", lambda: 20)
+    long = "A line of more than twenty columns."
+    report = Report(lambda: {"n": 1}, lambda: [long, Line(long, 4), Columns(ROWS[::2]), ""], [long])
+
+    report.print(as_json=True)
+    as_json = capsys.readouterr()
+    report.print(as_json=False)
+    for_people = capsys.readouterr()
+
+    assert as_json.out == '{"n": 1}\n'
+    assert for_people.err == as_json.err == "· A line of more\n  than twenty\n  columns.\n"
+    assert for_people.out == (
+        "A line of more than\ntwenty columns.\n"
+        "A line of more than\n    twenty columns.\n"
+        "figure  first\nf1          1\n\nfigure  second\nf1           2\n\nfigure  verdict\nf1         tied\n\n"
+    )
+
+
+def test_a_report_without_parts_prints_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    Report(dict, list).print(as_json=False)
+
+    assert capsys.readouterr() == ("", "")
+
+
+def test_lines_that_do_not_break_are_left_to_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(columns, "terminal_width", lambda: 20)
+
+    assert text_of(["one two three four five six"], breaks=False) == "one two three four five six"

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from askance.agents import judge_equivalence
-from askance.cli.blame import blame_text
+from askance.cli.blame import blame_parts
 from askance.errors import StoreError, UsageError
 from askance.evals import Run, Task, evaluate, rescore
 from askance.evals.analysis.blame import Blame, StoredBlames, ablame, make_blame, plan_blame
@@ -87,7 +87,7 @@ async def test_a_choice_that_links_of_another_run_leave_wrong_is_laid_at_no_door
     assert {place: each.names for place, each in part.answers.items()} == {
         (name, 0): ("no single link",) for name in LIED
     }
-    assert "01: no single link" in [*blame_text(blame)]
+    assert "01: no single link" in [*blame_parts(blame)]
 
 
 async def test_blaming_a_run_with_nothing_wrong_does_nothing(honest: Run) -> None:

@@ -14,7 +14,8 @@ import pytest
 from askance.agents import explain_joke
 from askance.chains import CAPTION, REPLY, cartoon_steps, joke_question
 from askance.chat import ChatRequest
-from askance.cli.blame import blame_text
+from askance.cli.blame import blame_parts
+from askance.cli.columns import text_of
 from askance.errors import UsageError
 from askance.evals import ChainSolver, Run, Sample, Scorer, aevaluate, evaluate
 from askance.evals.analysis.blame import ablame
@@ -154,7 +155,7 @@ async def test_blame_and_reports_know_the_links_of_a_cartoon(tmp_path: Path) -> 
     blamed = [each.link for each in found.sums]
     assert blamed == ["narration", "unusual", "location", "entities", "description", "caption", "none"]
     assert {trial.link for trial in found.trials if trial.flips} == {"unusual"}
-    assert "\n7-1: UH\n7-2: UH" in "\n".join(blame_text(found))
+    assert "\n7-1: UH\n7-2: UH" in text_of(blame_parts(found))
     assert detail["verbalization"]["location"] == "a bar"
     assert detail["verbalization"]["entities"] == ["Godzilla"]
     assert "entities" in report_page(build_report([run]))

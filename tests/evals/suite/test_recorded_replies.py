@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from askance.cli.eval import _figures_text as figures_text  # pyright: ignore[reportPrivateUsage]
+from askance.cli.columns import text_of
+from askance.cli.eval import figures_of
 from askance.errors import BadData, UsageError
 from askance.evals import Run, Sample, evaluate
 from askance.evals.analysis.compare import common_samples
@@ -221,7 +222,7 @@ def test_a_run_says_which_rung_read_its_answers(tmp_path: Path) -> None:
     assert [answer.prediction.rung for answer in run.answers] == ["declared", "declared", "whole", None, None]
     again = asyncio.run(rescore(Run.open(run.path), Captions, reread=True))
     assert (again.changed, again.run.totals["read"]) == ((), run.totals["read"])
-    assert "Answers read: 2 declared, 1 whole, 2 unread." in figures_text(again.run)
+    assert "Answers read: 2 declared, 1 whole, 2 unread." in text_of(figures_of(again.run))
 
 
 def test_an_unreadable_reply_keeps_its_text(tmp_path: Path) -> None:
