@@ -362,12 +362,15 @@ async def test_one_that_takes_long_holds_up_the_order_and_not_the_others() -> No
 
 @pytest.mark.parametrize("way", ["stream", "batch"])
 async def test_pictures_under_way_follow_what_the_endpoint_takes(way: str) -> None:
-    most = [0, 0]
+    most, full = [0, 0], asyncio.Event()
 
     async def reply(request: ChatRequest) -> ChatResponse:
         most[0] += 1
         most[1] = max(most)
-        await asyncio.sleep(0.3)
+        if most[0] == 30:
+            full.set()
+        await asyncio.wait_for(full.wait(), 30)
+        await asyncio.sleep(0.1)  # for one too many to show
         most[0] -= 1
         return ChatResponse(text=json.dumps(ANSWERS[name_of(request)]))
 
