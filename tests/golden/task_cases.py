@@ -49,7 +49,7 @@ def _name(case: Options) -> str:
 
 def contexts(task: type[Task], *more: str) -> list[str]:
     """The contexts that a task lists, and further ones."""
-    return [*getattr(task, "contexts"), *more]  # noqa: B009  # of the tasks that have contexts
+    return [*getattr(task.prototypes()["model"], "contexts"), *more]  # noqa: B009  # of the tasks that have contexts
 
 
 EYE: Options = {"vlm": "@eye"}
