@@ -34,6 +34,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 from pydantic import PrivateAttr, ValidationError
+from pydantic.fields import FieldInfo
 from typing_extensions import override
 
 from askance.errors import UsageError
@@ -45,8 +46,6 @@ from askance.evals.suite_registry import SUITES, package_of
 from askance.models import get_model
 
 if TYPE_CHECKING:
-    from pydantic.fields import FieldInfo
-
     from askance.chat import JsonObject
     from askance.evals.sample import Sample
     from askance.evals.scorer import Scorer
@@ -154,9 +153,14 @@ class Task(Options):
     @classmethod
     @override
     def takes(cls) -> Mapping[str, FieldInfo]:
-        """The options that users can give, by name: the task's own, and those of its parts."""
-        parts = cls.prototypes().values()
-        return {**super().takes(), **{name: each for part in parts for name, each in part.preset().items()}}
+        """The options that users can give, by name: the task's own and those of its parts, in the order of the fields."""
+        parts, own, found = cls.prototypes(), cls.option_fields(), dict[str, FieldInfo]()
+        for name in cls.model_fields:
+            if name in parts:
+                found |= parts[name].preset()
+            elif name in own:
+                found[own[name].alias or name] = own[name]
+        return found
 
     def check(self) -> None:
         """Checks options that depend on each other; not called for a task that is made from a run.
