@@ -34,7 +34,7 @@ from askance.chains.output_line import line_of
 from askance.errors import CallError, ReplayMiss, StoreError, UsageError
 from askance.evals.options import ROLES
 from askance.evals.part import Question
-from askance.evals.pittads.arr import NEGATIVE_KINDS, WITH_OPTIONS, Statements, kinds_of, options_notes
+from askance.evals.pittads.arr import NEGATIVE_KINDS, WITH_OPTIONS, KindsOf, Statements, kinds_of, options_notes
 from askance.evals.pittads.task import AdModel, AdsTask
 from askance.evals.ranking import Ranking
 from askance.evals.sample import Prediction, Sample
@@ -141,7 +141,7 @@ class Search(AdModel):
     splits: Splits = "one"
     """Whether the index may hold statements of one split of the data set, training or test, or of any."""
 
-    _frequent: Sequence[JsonObject] | None = PrivateAttr(default=None)
+    _frequent: Sequence[Mapping[str, Any]] | None = PrivateAttr(default=None)
     """The most frequent statements, as a run has kept them."""
 
     @cached_property
@@ -232,7 +232,7 @@ class Search(AdModel):
         )
 
     @cached_property
-    def frequent(self) -> Sequence[JsonObject]:
+    def frequent(self) -> Sequence[Mapping[str, Any]]:
         """The statements that are true of most images, as hits."""
         if self._frequent is not None:
             return self._frequent
@@ -371,6 +371,11 @@ class OpenArr(AdsTask):
             if marks is not None and (self.junk or JUNK not in marks):
                 yield name
 
+    @cached_property
+    def kinds(self) -> KindsOf:
+        """Gives the kinds of the options of an ad."""
+        return kinds_of(self.dataset)
+
     @override
     def usable(self) -> Mapping[str, Callable[[Ad], bool]]:
         if self.model.within == "options":
@@ -400,7 +405,7 @@ class OpenArr(AdsTask):
         tags = {**({"topic": topic[0][0]} if topic else {}), **({"atypicality": ad.plurality} if ad.plurality else {})}
         sample = Sample(id=ad.id, image=self.image_of(ad), inputs={**self.links[ad.id]}, group=ad.id, tags=tags)
         if self.model.within == "options":
-            yield from map(self._checked_options, choice_samples(sample, kinds_of(self.dataset)(ad), seed=self.seed))
+            yield from map(self._checked_options, choice_samples(sample, self.kinds(ad), seed=self.seed))
         else:
             texts = {entry_id(text): text for text in ad.true}
             true = self.targets[ad.id]
@@ -746,7 +751,7 @@ class FrequentSolver(Solver):
         hits: the statements, as an answer has them.
     """
 
-    def __init__(self, hits: Sequence[JsonObject]) -> None:
+    def __init__(self, hits: Sequence[Mapping[str, Any]]) -> None:
         self._hits = hits
         self._ranking = Ranking([hit["id"] for hit in hits], [hit["score"] for hit in hits])
 
