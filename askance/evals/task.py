@@ -34,6 +34,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 from pydantic import PrivateAttr, ValidationError
+from pydantic.fields import FieldInfo
 from typing_extensions import override
 
 from askance.errors import UsageError
@@ -45,7 +46,7 @@ from askance.evals.suite_registry import SUITES, package_of
 from askance.models import get_model
 
 if TYPE_CHECKING:
-    from pydantic.fields import FieldInfo
+    from pydantic._internal._model_construction import ModelMetaclass
 
     from askance.chat import JsonObject
     from askance.evals.sample import Sample
@@ -53,13 +54,23 @@ if TYPE_CHECKING:
     from askance.evals.solver import SolverLike
     from askance.models import Engine, Model
 
+    Made = TypeVar("Made")
+
+    class _Kind(ModelMetaclass):
+        """For type checkers: a task takes more by name than its fields, the options of its parts."""
+
+        def __call__(cls: type[Made], **options: Any) -> Made: ...  # noqa: N805  # of a metaclass
+
+else:
+    _Kind = type(Options)
+
 Value = TypeVar("Value")
 
 WORKSPACE = ("engine", "prompts", "allow_folders")
 """Options that the command line fills in, and no file of a task or a grid."""
 
 
-class Task(Options):
+class Task(Options, metaclass=_Kind):
     """A task. Its fields are its options and its parts, and the first line of its docstring is its summary.
 
     Give each option a type, a default unless it is required, and below it a docstring of one line. What answers, what
@@ -154,9 +165,14 @@ class Task(Options):
     @classmethod
     @override
     def takes(cls) -> Mapping[str, FieldInfo]:
-        """The options that users can give, by name: the task's own, and those of its parts."""
-        parts = cls.prototypes().values()
-        return {**super().takes(), **{name: each for part in parts for name, each in part.preset().items()}}
+        """The options that users can give, by name: its own and those of its parts, in the order of the fields."""
+        parts, own, found = cls.prototypes(), cls.option_fields(), dict[str, FieldInfo]()
+        for name in cls.model_fields:
+            if name in parts:
+                found |= parts[name].preset()
+            elif name in own:
+                found[own[name].alias or name] = own[name]
+        return found
 
     def check(self) -> None:
         """Checks options that depend on each other; not called for a task that is made from a run.

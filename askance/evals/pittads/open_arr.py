@@ -16,33 +16,35 @@ reranker and of the judge are counted exactly.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeAlias, cast
 
-from pydantic import Field
+from pydantic import Field, PrivateAttr
 from typing_extensions import override
 
 from askance.agents import Guesses, guess_action_reasons
-from askance.agents.guess import GUESSED, ActionReasonGuesser, GuessQuestion
+from askance.agents.guess import GUESSED, GuessQuestion
 from askance.amounts import many
-from askance.chains import DESCRIPTION, SCENE_TEXT, STATEMENT, Chain, Link
+from askance.chains import DESCRIPTION, SCENE_TEXT, STATEMENT, Chain, Link, Step
 from askance.chains.context import concatenate, text_of, verbalizations
 from askance.chains.link import LINKS_BY_NAME, as_words
 from askance.chains.output_line import line_of
 from askance.errors import CallError, ReplayMiss, StoreError, UsageError
-from askance.evals.pittads.arr import NEGATIVE_KINDS, WITH_OPTIONS, StatementsTask, options_notes
-from askance.evals.pittads.task import DescribedTask
+from askance.evals.options import ROLES
+from askance.evals.part import Question
+from askance.evals.pittads.arr import NEGATIVE_KINDS, WITH_OPTIONS, KindsOf, Statements, kinds_of, options_notes
+from askance.evals.pittads.task import AdModel, AdsTask
 from askance.evals.ranking import Ranking
 from askance.evals.sample import Prediction, Sample
 from askance.evals.solver import Solver, given_of, nodes_form, prompt_files
 from askance.evals.suite.choice import COUNT, choice_samples, multi_scorer
-from askance.evals.suite.context import PICTURE, TEXT_ONLY, View, chain_of, context_chain, tools_of
+from askance.evals.suite.context import PICTURE, TEXT_ONLY, View, tools_of
+from askance.evals.suite.judge import Judge
 from askance.evals.suite.ranker import is_missing, said_in, why_missing
 from askance.evals.suite.retrieval_metrics import DEPTH, chance_note, retrieval_scorer
 from askance.evals.suite.shots import plain_words
-from askance.evals.suite.suite_task import JudgeTask, ModelTask
 from askance.models import EmbedderLike, ModelLike, collect_keys
 from askance.models.call_scope import Pending
 from askance.python_file import load_object
@@ -108,20 +110,16 @@ GUESSES: Link[Guesses] = Link(
 """The link with the action-reasons that a model guesses."""
 
 
-class OpenArr(JudgeTask, ModelTask, DescribedTask, StatementsTask):
-    """Which of all statements of an index an ad argues for, or which of its own options."""
+class Search(AdModel):
+    """A search in an index of statements, by the picture or by what models say of it; a model may put hits in order."""
 
-    name = "pittads/open-arr"
-    needs = ("true",)
-    instead_of_models = ("baseline",)
-    beside = True
+    chosen_by = (*ROLES, "baseline")
 
-    judge: ModelLike | None = None
-    """Says which of the first ten mean the same as a true statement (judged hit@10)."""
     index: IndexLike
     """Folder of an index of the data set's statements, made by `askance index build`."""
     context: str = "T_V+s_IN"
     """What is searched with: the picture (I), what is said of it (T_V, V+T, IN …), or both; and s_IN or s_true."""
+    beside: bool = True
     query: Query = "joined"
     """All that is said as one text, each verbalization by itself (parts), or guesses of the statements (guess)."""
     how: str = "hybrid"
@@ -140,12 +138,11 @@ class OpenArr(JudgeTask, ModelTask, DescribedTask, StatementsTask):
     """Searches in place of the index, which still says what is true: FILE.py:NAME, of llama-index or your own."""
     baseline: OpenBaseline | None = None
     """Ranks the statements that are true of most images first, for every image alike; no model is asked."""
-    junk: bool = False
-    """Whether statements marked as junk, such as n/a, are targets."""
-    leaks: Leaks = "refused"
-    """Whether descriptions that hold a statement, an option or a slogan of their own image are refused or noted."""
     splits: Splits = "one"
     """Whether the index may hold statements of one split of the data set, training or test, or of any."""
+
+    _frequent: Sequence[Mapping[str, Any]] | None = PrivateAttr(default=None)
+    """The most frequent statements, as a run has kept them."""
 
     @cached_property
     @override
@@ -153,20 +150,20 @@ class OpenArr(JudgeTask, ModelTask, DescribedTask, StatementsTask):
         return super().view if self.baseline is None else View(name=TEXT_ONLY)
 
     @override
-    def check(self) -> None:
+    def check(self, options: Mapping[str, Any]) -> None:
         """Checks what is searched with against how it is searched.
 
         Raises:
             UsageError: they do not go together.
         """
-        super().check()
+        super().check(options)
         view, ways = self.view, set(self.how.split("+"))
         if self.retriever is not None and (self.how != "hybrid" or self.embedder or self.encoder or self.store):
             raise UsageError(
                 "A retriever of your own searches in its own way.",
                 hint="Leave out `how`, `embedder`, `encoder` and `store`.",
             )
-        if self.within == "options" and self.judge is not None:
+        if self.within == "options" and options.get("judge") is not None:
             raise UsageError(
                 "A judge says which statements mean the same as a true one, and an option is true or not.",
                 hint="Leave out `judge` or `within`.",
@@ -193,8 +190,6 @@ class OpenArr(JudgeTask, ModelTask, DescribedTask, StatementsTask):
                 hint="Take a context such as `T_V`, and leave out `rerank` and query=guess in others.",
             )
 
-    # --- the samples ---
-
     @cached_property
     def opened_index(self) -> Index:
         """The index."""
@@ -202,7 +197,7 @@ class OpenArr(JudgeTask, ModelTask, DescribedTask, StatementsTask):
         return Index.open(self.index, store=store)
 
     @cached_property
-    def known_entries(self) -> Mapping[str, IndexEntry] | None:
+    def entries(self) -> Mapping[str, IndexEntry] | None:
         """The entries of the index by id; None in a replay for which only `index.json` is there.
 
         Raises:
@@ -210,7 +205,7 @@ class OpenArr(JudgeTask, ModelTask, DescribedTask, StatementsTask):
             StoreError: its statements cannot be read.
         """
         index = self.opened_index
-        if not index.has_entries and self.run_engine is not None and self.run_engine.mode == "replay":
+        if not index.has_entries and self.engine is not None and self.engine.mode == "replay":
             return None
         splits = splits_in(index.entries)
         if len(splits) > 1 and self.splits == "one":
@@ -222,19 +217,149 @@ class OpenArr(JudgeTask, ModelTask, DescribedTask, StatementsTask):
         return index.by_id
 
     @cached_property
+    def searcher(self) -> Searcher:
+        """Searches the statements."""
+        if self.retriever is not None:
+            given = load_object(self.retriever) if isinstance(self.retriever, str) else self.retriever
+            return retriever(given, k=DEPTH, engine=self.engine)
+        return retriever(
+            self.opened_index,
+            how=self.how,
+            k=DEPTH,
+            embedder=self.embedder,
+            encoder=self.encoder,
+            engine=self.engine,
+        )
+
+    @cached_property
+    def frequent(self) -> Sequence[Mapping[str, Any]]:
+        """The statements that are true of most images, as hits."""
+        if self._frequent is not None:
+            return self._frequent
+        entries = sorted(self.opened_index.entries, key=lambda entry: (-len(entry.images), entry.id))[:DEPTH]
+        return [{"id": each.id, "text": each.text, "score": float(len(each.images))} for each in entries]
+
+    @override
+    def from_kept(self, kept: Mapping[str, Any], *, task: str, engine: Engine | None) -> Self:
+        made = super().from_kept(kept, task=task, engine=engine)
+        made._frequent = kept.get("frequent")
+        return made
+
+    @override
+    def with_engine(self, engine: Engine) -> Self:
+        made = super().with_engine(engine)
+        made._frequent = self._frequent
+        return made
+
+    @override
+    def solver(self, question: Question) -> Solver:
+        """The search.
+
+        Raises:
+            UsageError: the index cannot be searched by what there is.
+        """
+        if self.baseline is not None:
+            return FrequentSolver(self.frequent)
+        searcher = self.searcher
+        if self.view.name == PICTURE and isinstance(searcher, IndexRetriever) and "image" not in searcher.ways:
+            raise UsageError(
+                f"The index {self.opened_index} cannot be searched by a picture, and the context `I` has nothing else.",
+                hint="Add vectors of a dual encoder: `askance index build FOLDER --embedder clip:FOLDER`; or take a "
+                "context with words, such as `T_V`.",
+            )
+        return SearchSolver(
+            searcher,
+            chain=self._searched_with(question.given),
+            view=self.view,
+            query=self.query,
+            reranker=ListwiseReranker(self.think, seed=question.seed) if self.rerank else None,
+            rerank=self.rerank,
+            known=None if self.retriever is None else self.entries,
+        )
+
+    def _searched_with(self, given: Collection[str]) -> Chain:
+        """The chain that makes what is searched with; without models it has no steps, and samples bring everything."""
+        links = shown_links(self.view, self.query)
+        if not links or not (self.vlm or self.llm):
+            return Chain("given", target=DESCRIPTION, steps=(), mode=self.searcher.engine.mode)
+        if self.query != "guess":
+            return self.chain(self.context, target=links[0], beside=links[1:], given=given)
+        guesser = guess_action_reasons(self.think)
+        needs = (DESCRIPTION,) if self.view.statement is None else (DESCRIPTION, STATEMENT)
+        guess = Step(link=GUESSES, node=guesser, needs=needs, subject=guess_question)
+        return self.chain(self.context, target=GUESSES, steps=(guess,), given=given)
+
+    @override
+    def label(self) -> str:
+        if self.baseline is not None:
+            return self.baseline
+        return self.how if isinstance(self.searcher, IndexRetriever) else str(self.searcher.id)
+
+    @override
+    def words(self) -> tuple[str, ...]:
+        if self.baseline is not None:
+            return ()
+        return (
+            *super().words(),
+            *(("options",) if self.within == "options" else ()),
+            *((self.query,) if self.query != "joined" else ()),
+            *((f"rerank {self.rerank} by {self.think.id}",) if self.rerank else ()),
+        )
+
+    @override
+    def kept(self) -> JsonObject:
+        # An encoder that is named and one that the index names are the same configuration.
+        found = self.searcher.form()
+        spaces: Mapping[str, Any] = found.get("spaces", {})
+        forms = {option: spaces[way]["embedder"] for way, option in ENCODERS.items() if way in spaces}
+        forms |= {} if self.retriever is None else {"retriever": found}
+        kept = {**super().kept(), "index": self.opened_index.form(), **forms}
+        if self.baseline is None:
+            return kept
+        searching = {"context", "query", "how"}  # nothing is searched for
+        return {**{name: kept[name] for name in kept.keys() - searching}, "frequent": [*self.frequent]}
+
+
+class HitJudge(Judge):
+    """A judge of hits."""
+
+    judge: ModelLike | None = None
+    """Says which of the first ten mean the same as a true statement (judged hit@10)."""
+
+
+class OpenArr(AdsTask):
+    """Which of all statements of an index an ad argues for, or which of its own options."""
+
+    name = "pittads/open-arr"
+    needs = ("true",)
+
+    statements: Statements = Statements()
+    """The statements of the data set."""
+    model: Search
+    """What searches."""
+    judge: HitJudge = HitJudge()
+    """A judge beside the targets."""
+    junk: bool = False
+    """Whether statements marked as junk, such as n/a, are targets."""
+    leaks: Leaks = "refused"
+    """Whether descriptions that hold a statement, an option or a slogan of their own image are refused or noted."""
+
+    # --- the samples ---
+
+    @cached_property
     def targets(self) -> Mapping[str, tuple[str, ...]]:
         """By ad, the ids of its true statements in the index; junk is left out unless it is asked for.
 
         Raises:
-            UsageError: the index has no statement of any ad, or as `known_entries`.
+            UsageError: the index has no statement of any ad, or as `Search.entries`.
             StoreError: its statements cannot be read.
         """
-        known = self.known_entries
+        known = self.model.entries
         found = {ad.id: tuple(self._targets_of(ad, known)) for ad in self.dataset.ads}
         if not any(found.values()):
             raise UsageError(
-                f"The index {self.opened_index} has no true statement of any ad in {str(self.data)!r}: it is of other "
-                "data, or of another split.",
+                f"The index {self.model.opened_index} has no true statement of any ad in {str(self.data)!r}: it is of "
+                "other data, or of another split.",
                 hint="Build one: `askance index build FOLDER --data DIR`, with `--split` for the test split.",
             )
         return found
@@ -246,27 +371,28 @@ class OpenArr(JudgeTask, ModelTask, DescribedTask, StatementsTask):
             if marks is not None and (self.junk or JUNK not in marks):
                 yield name
 
+    @cached_property
+    def kinds(self) -> KindsOf:
+        """Gives the kinds of the options of an ad."""
+        return kinds_of(self.dataset)
+
     @override
     def usable(self) -> Mapping[str, Callable[[Ad], bool]]:
-        if self.within == "options":
+        if self.model.within == "options":
             self.dataset.require("options")
             return WITH_OPTIONS
         return {"without a true statement in the index": lambda ad: bool(self.targets[ad.id])}
 
     @cached_property
-    def asked(self) -> tuple[Sample, ...]:
-        """The samples; they are made once."""
+    @override
+    def asked(self) -> Sequence[Sample]:
         leaks = self.found_leaks
         if leaks and self.leaks == "refused":
             raise UsageError(
                 f"{leaks[0]}: who searches with it was told what to find.",
                 hint="Take descriptions that were written without statements in view, or say `-T leaks=noted`.",
             )
-        return tuple(super().samples())
-
-    @override
-    def samples(self) -> Sequence[Sample]:
-        return self.asked
+        return super().asked
 
     @override
     def samples_of(self, ad: Ad) -> Iterator[Sample]:
@@ -278,7 +404,7 @@ class OpenArr(JudgeTask, ModelTask, DescribedTask, StatementsTask):
         topic = Counter(ad.topics).most_common(1)
         tags = {**({"topic": topic[0][0]} if topic else {}), **({"atypicality": ad.plurality} if ad.plurality else {})}
         sample = Sample(id=ad.id, image=self.image_of(ad), inputs={**self.links[ad.id]}, group=ad.id, tags=tags)
-        if self.within == "options":
+        if self.model.within == "options":
             yield from map(self._checked_options, choice_samples(sample, self.kinds(ad), seed=self.seed))
         else:
             texts = {entry_id(text): text for text in ad.true}
@@ -286,11 +412,11 @@ class OpenArr(JudgeTask, ModelTask, DescribedTask, StatementsTask):
             yield replace(sample, target={"true": [*true], "texts": [texts[name] for name in true]})
 
     def _checked_options(self, sample: Sample) -> Sample:
-        known, options = self.known_entries, sample.inputs["options"]
+        known, options = self.model.entries, sample.inputs["options"]
         lacking = [] if known is None else [text for text in options if entry_id(text) not in known]
         if lacking:
             raise UsageError(
-                f"The index {self.opened_index} lacks the option {lacking[0][:80]!r} of {sample.id!r}.",
+                f"The index {self.model.opened_index} lacks the option {lacking[0][:80]!r} of {sample.id!r}.",
                 hint="Build it with the file of these options: `askance index build … --negatives FILE`.",
             )
         return sample
@@ -300,97 +426,34 @@ class OpenArr(JudgeTask, ModelTask, DescribedTask, StatementsTask):
         """What given descriptions tell that nobody should know who searches, in words."""
         return [leak for ad in self.subset.items if (leak := leak_in(ad, self.links[ad.id])) is not None]
 
-    # --- the solver ---
-
-    @property
-    def run_engine(self) -> Engine | None:
-        """The engine of the run; None for the default one."""
-        return self.engine or (self.see.engine if self.vlm or self.llm else None)
-
-    @cached_property
-    def searcher(self) -> Searcher:
-        """Searches the statements."""
-        if self.retriever is not None:
-            given = load_object(self.retriever) if isinstance(self.retriever, str) else self.retriever
-            return retriever(given, k=DEPTH, engine=self.run_engine)
-        return retriever(
-            self.opened_index,
-            how=self.how,
-            k=DEPTH,
-            embedder=self.embedder,
-            encoder=self.encoder,
-            engine=self.run_engine,
-        )
+    # --- its solver and its figures ---
 
     @override
-    def solver(self) -> Solver:
-        if self.baseline is not None:
-            return FrequentSolver(self.found("frequent", self._frequent))
-        searcher = self.searcher
-        if self.view.name == PICTURE and isinstance(searcher, IndexRetriever) and "image" not in searcher.ways:
-            raise UsageError(
-                f"The index {self.opened_index} cannot be searched by a picture, and the context `I` has nothing else.",
-                hint="Add vectors of a dual encoder: `askance index build FOLDER --embedder clip:FOLDER`; or take a "
-                "context with words, such as `T_V`.",
-            )
-        return SearchSolver(
-            searcher,
-            chain=self._chain(),
-            view=self.view,
-            query=self.query,
-            reranker=ListwiseReranker(self.think, seed=self.seed) if self.rerank else None,
-            rerank=self.rerank,
-            known=None if self.retriever is None else self.known_entries,
-        )
-
-    def _chain(self) -> Chain:
-        """The chain that makes what is searched with; without models it has no steps, and samples bring everything."""
-        links = shown_links(self.view, self.query)
-        if not links or not (self.vlm or self.llm):
-            return Chain("given", target=DESCRIPTION, steps=(), mode=self.searcher.engine.mode)
-        if self.query == "guess":
-            return chain_of(
-                self.context,
-                self,
-                agent=self._guesser,
-                subject=guess_question,
-                target=GUESSES,
-                given=self.given,
-            )
-        return context_chain(self.context, self, target=links[0], beside=links[1:], given=self.given)
-
-    def _guesser(self, model: Model, *, sees: bool) -> ActionReasonGuesser:  # noqa: ARG002  # it reads descriptions
-        return guess_action_reasons(self.think)
-
-    def _frequent(self) -> list[JsonObject]:
-        """The statements that are true of most images, as hits."""
-        entries = sorted(self.opened_index.entries, key=lambda entry: (-len(entry.images), entry.id))[:DEPTH]
-        return [{"id": each.id, "text": each.text, "score": float(len(each.images))} for each in entries]
-
-    # --- its figures ---
+    def question(self) -> Question:
+        return Question(name=self.view.name, given=self.given, seed=self.seed)
 
     @override
     def scorer(self) -> Scorer:
-        if self.within == "options":
+        if self.model.within == "options":
             return multi_scorer(NEGATIVE_KINDS)
-        tags = {tag: self.found(tag, partial(self._values_of, tag)) for tag in TAGS}
-        return retrieval_scorer(judge=self.noted_judge, tags=tags, notes=(OPEN_NOTE,))
+        tags = {tag: self.kept_or(tag, partial(self._values_of, tag)) for tag in TAGS}
+        return retrieval_scorer(judge=self.judge.noted, tags=tags, notes=(OPEN_NOTE,))
 
     def _values_of(self, tag: str) -> list[str]:
         return sorted({sample.tags[tag] for sample in self.asked if tag in sample.tags})
 
     @override
     def notes(self) -> tuple[str, ...]:
-        index = self.opened_index
+        index = self.model.opened_index
         leaks = [f"{many(len(self.found_leaks), 'ad')} with a leak, such as: {leak}" for leak in self.found_leaks[:1]]
         own = (f"Index of {many(index.count, 'statement')}, {index.digest[:12]}", *leaks)
-        if self.within == "options":
+        if self.model.within == "options":
             return (*super().notes(), *options_notes(self.dataset, self.asked), *own)
         return (*super().notes(), *self._target_notes(), *own, chance_note(self.asked, index.count))
 
     def _target_notes(self) -> Iterator[str]:
         """Which split the targets are of, and what is left out of them."""
-        known = self.known_entries
+        known = self.model.entries
         if known is None:
             yield "The statements of the index are not there: all true statements of the data are targets"
             return
@@ -404,28 +467,8 @@ class OpenArr(JudgeTask, ModelTask, DescribedTask, StatementsTask):
             yield f"{many(lost, 'true statement is', 'true statements are')} no target: junk, or not in the index"
 
     @override
-    def label(self) -> str:
-        if self.baseline is not None:
-            return self.baseline
-        more = ["options"] if self.within == "options" else []
-        more += [self.query] if self.query != "joined" else []
-        more += [f"rerank {self.rerank} by {self.think.id}"] if self.rerank else []
-        how = self.how if isinstance(self.searcher, IndexRetriever) else str(self.searcher.id)
-        return f"{how} ({', '.join([self.context, *more])})"
-
-    @override
     def kept(self) -> JsonObject:
-        # An encoder that is named and one that the index names are the same configuration.
-        found = self.searcher.form()
-        spaces: Mapping[str, Any] = found.get("spaces", {})
-        forms = {option: spaces[way]["embedder"] for way, option in ENCODERS.items() if way in spaces}
-        forms |= {} if self.retriever is None else {"retriever": found}
-        tags = {tag: self._values_of(tag) for tag in TAGS}
-        kept = {**super().kept(), "index": self.opened_index.form(), **forms, **tags}
-        if self.baseline is None:
-            return kept
-        searching = {"context", "query", "how"}  # nothing is searched for
-        return {**{name: kept[name] for name in kept.keys() - searching}, "frequent": self._frequent()}
+        return {**super().kept(), **{tag: self._values_of(tag) for tag in TAGS}}
 
 
 ENCODERS: Mapping[str, str] = {"dense": "embedder", "image": "encoder"}
@@ -708,7 +751,7 @@ class FrequentSolver(Solver):
         hits: the statements, as an answer has them.
     """
 
-    def __init__(self, hits: Sequence[JsonObject]) -> None:
+    def __init__(self, hits: Sequence[Mapping[str, Any]]) -> None:
         self._hits = hits
         self._ranking = Ranking([hit["id"] for hit in hits], [hit["score"] for hit in hits])
 

@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from askance.agents import OptionsQuestion, VisualQuestion
     from askance.chains import Reading
     from askance.chains.chain import NodeLike
+    from askance.evals.solver import Solver
     from askance.models import Model
 
 PICTURE, CAPTION, GOLD, TEXT_ONLY = "I", "caption", "gold-caption", "text-only"
@@ -271,7 +272,7 @@ class InContext(Answerer):
         return (self.context,)
 
     @override
-    def solver(self, question: Question) -> ChainSolver:
+    def solver(self, question: Question) -> Solver:
         """A chain that makes what the context says of the picture, and answers.
 
         Raises:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from askance.chat import JsonObject
     from askance.evals.part import Question
     from askance.evals.scorer import Scorer
-    from askance.evals.solver import ChainSolver
+    from askance.evals.solver import Solver
     from askance.evals.whoops.images import WeirdImage
     from askance.images import Image
 
@@ -46,7 +46,7 @@ class WeirdModel(InContext):
     undescribed: str = "The images of examples are not described"
 
     @override
-    def solver(self, question: Question) -> ChainSolver:
+    def solver(self, question: Question) -> Solver:
         if self.view.looks and self.vlm is None:
             raise UsageError(f"The context {self.context!r} looks at the picture.", hint="Give a `vlm`.")
         return super().solver(question)
