@@ -108,6 +108,10 @@ class Part(Options):
         """What tells its options apart in the name of a run, which stands in parentheses there."""
         return ()
 
+    def suffix(self) -> str:
+        """What stands behind those parentheses, such as `, official reading`."""
+        return ""
+
     def notes(self) -> tuple[str, ...]:
         """Notes for the reader of the figures."""
         return ()
@@ -208,7 +212,7 @@ def check_answerers(answerers: Sequence[Answerer]) -> None:
     chosen = [each for each in answerers if each.is_chosen]
     if len(chosen) < 2:
         return
-    sentence, hint = chosen[1].alone
+    sentence, hint = chosen[-1].alone
     if all(each.noun for each in chosen[:2]):
         one, other = chosen[:2]
         sentence = f"{one.noun.capitalize()} and {other.noun} both take the place of models."

@@ -164,10 +164,14 @@ class Task(Options):
         Raises:
             UsageError: they do not go together.
         """
-        check_answerers([part for part in self.parts if isinstance(part, Answerer)])
         options = self._options()
+        answerers = [part for part in self.parts if isinstance(part, Answerer)]
         for part in self.parts:
-            part.check(options)
+            if not isinstance(part, Answerer):
+                part.check(options)
+        check_answerers(answerers)
+        for each in answerers:
+            each.check(options)
 
     def _options(self) -> dict[str, Any]:
         """The values of all options by name."""
@@ -216,7 +220,8 @@ class Task(Options):
         answerer = self.answerer
         others = [part for part in parts if not isinstance(part, Answerer)]
         words = [*answerer.words(), *self.words(), *(word for part in others for word in part.words())]
-        return f"{answerer.label()} ({', '.join(words)})" if words else answerer.label()
+        name = f"{answerer.label()} ({', '.join(words)})" if words else answerer.label()
+        return name + "".join(part.suffix() for part in others)
 
     def notes(self) -> tuple[str, ...]:
         """Notes on the data for the reader of the figures, such as how many samples were left out."""

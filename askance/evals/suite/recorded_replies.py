@@ -502,7 +502,11 @@ class RecordedAnswers(Answerer):
 
     @override
     def label(self) -> str:
-        return f"recorded ({self.file.name})"
+        return "recorded"
+
+    @override
+    def words(self) -> tuple[str, ...]:
+        return (self.file.name,)
 
     @override
     def kept(self) -> JsonObject:
