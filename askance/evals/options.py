@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, Union
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from askance.errors import UsageError
-from askance.models import get_model
+from askance.models import Model, get_model
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
     from askance.chat import JsonObject
-    from askance.models import Engine, Model
+    from askance.models import Engine
 else:
     Engine = Any  # pydantic would look into it
 
@@ -84,7 +84,7 @@ class Options(BaseModel):
         """The object with the options that a run has kept; those that it does not have any more are left out.
 
         Args:
-            kept: values by name of the option.
+            kept: values by name of the option; models are those of the run, made anew.
             task: name of the task, for messages.
             fields: further fields, which are not checked.
 
@@ -93,7 +93,7 @@ class Options(BaseModel):
         """
         known = {each.alias or name: (name, each) for name, each in cls.option_fields().items()}
         for name, value in kept.items():
-            if name in known and is_made(known[name][1]) and not isinstance(value, (Mapping, NoneType)):
+            if name in known and is_made(known[name][1]) and not isinstance(value, (Mapping, NoneType, Model)):
                 raise UsageError(
                     f"The run names {str(value)[:80]!r} as its {name!r}, and what only a run names is not loaded.",
                     hint="A run describes what it was made with, and names none of it; run the task anew.",

@@ -161,7 +161,9 @@ class Question:
     count: int = 0
     """How many of a sample's options an answer has; 0 if there are no options."""
     samples: Callable[[], Sequence[Sample]] = tuple
-    """The samples."""
+    """The samples; whoever makes the solver adds them."""
+    seed: int = 0
+    """Of random answers."""
 
     read: Callable[[Sample, Any], Json | Read[Any]] | None = None
     """Gives the answer that a recorded reply to a sample has; None if recorded replies are not read."""

@@ -28,6 +28,8 @@ import os
 import sys
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
@@ -198,7 +200,8 @@ class Task(Options):
 
         By default the answerer's.
         """
-        return self.answerer.solver(self.question())
+        samples = partial(self.kept_or, "samples", self.samples)
+        return self.answerer.solver(replace(self.question(), samples=samples))
 
     def question_of(self, sample: Sample) -> SampleQuestion:
         """What answers to `sample` answer, as `askance judge prefer` tells its judges; they see no picture.

@@ -115,7 +115,9 @@ class ExplainChoice(WhoopsTask):
     @override
     def question(self) -> Question:
         agent, asks = partial(choose_explanation, mode="single"), self.model.view.options_question
-        return Question(name="explain-choice", agent=agent, asks=asks, target=ANSWERS, given=self.given, count=1)
+        return Question(
+            name="explain-choice", agent=agent, asks=asks, target=ANSWERS, given=self.given, count=1, seed=self.seed
+        )
 
     @override
     def scorer(self) -> Scorer:

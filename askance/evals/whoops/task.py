@@ -15,6 +15,7 @@ from typing_extensions import override
 from askance.chains import SeenContext
 from askance.errors import BadData, UsageError
 from askance.evals.sample import Sample
+from askance.evals.suite.any_solver import AnySolver
 from askance.evals.suite.breakdown import by_tag
 from askance.evals.suite.context import GOLD, NOTHING, TEXT_ONLY, InContext
 from askance.evals.suite.option_orders import question_id
@@ -69,6 +70,8 @@ class WeirdTask(Task):
     """The answered examples before each question."""
     model: WeirdModel = WeirdModel()
     """The model that answers."""
+    other: AnySolver = AnySolver()
+    """A solver in its place."""
 
     @abstractmethod
     def answer_of(self, sample: Sample) -> str | int:
