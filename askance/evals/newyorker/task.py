@@ -30,6 +30,7 @@ from askance.evals.newyorker.reply_conventions import Convention, by_convention
 from askance.evals.part import Question
 from askance.evals.sample import Sample, Score
 from askance.evals.scorer import Scorer
+from askance.evals.suite.any_solver import AnySolver
 from askance.evals.suite.breakdown import over_folds
 from askance.evals.suite.choice import texts_of
 from askance.evals.suite.context import NOTHING, PICTURE, VERBALIZED, InContext, SuiteContext
@@ -105,6 +106,8 @@ class CartoonTask(Task):
     """The model that answers."""
     replies: RecordedAnswers = RecordedAnswers()
     """Recorded replies in its place."""
+    other: AnySolver = AnySolver()
+    """A solver in its place."""
 
     @cached_property
     def dataset(self) -> NewYorker:
@@ -364,6 +367,7 @@ class CaptionTask(CartoonTask):
             target=ANSWERS,
             given=self.given,
             count=1,
+            seed=self.seed,
             read=self.convention.read,
             choices=self.convention.choices,
         )
