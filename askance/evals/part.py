@@ -2,9 +2,8 @@
 
 | kind | what it says |
 |---|---|
-| answerer | who answers: a model in a context, an encoder, recorded replies, a baseline |
+| answerer | who answers: a model in a context, an encoder, a baseline; recorded replies, and how each is read |
 | examples | which answered questions are shown before |
-| reading | how a reply is read |
 | measure | further figures, such as perplexity, or those of a judge |
 
 A task has them as fields, `model: InContext = InContext(context="T_V")`, whose default says what the options are by
@@ -108,10 +107,6 @@ class Part(Options):
         """What tells its options apart in the name of a run, which stands in parentheses there."""
         return ()
 
-    def suffix(self) -> str:
-        """What stands behind those parentheses, such as `, official reading`."""
-        return ""
-
     def notes(self) -> tuple[str, ...]:
         """Notes for the reader of the figures."""
         return ()
@@ -195,6 +190,10 @@ class Answerer(Part):
     @abstractmethod
     def label(self) -> str:
         """Its name in tables."""
+
+    def suffix(self) -> str:
+        """What stands behind the name and the words in parentheses, such as `, official reading`."""
+        return ""
 
     @abstractmethod
     def solver(self, question: Question) -> Solver:

@@ -224,7 +224,7 @@ class Task(Options):
         others = [part for part in parts if not isinstance(part, Answerer)]
         words = [*answerer.words(), *self.words(), *(word for part in others for word in part.words())]
         name = f"{answerer.label()} ({', '.join(words)})" if words else answerer.label()
-        return name + "".join(part.suffix() for part in others)
+        return f"{name}{answerer.suffix()}"
 
     def notes(self) -> tuple[str, ...]:
         """Notes on the data for the reader of the figures, such as how many samples were left out."""

@@ -20,7 +20,7 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 
 from typing_extensions import override
@@ -30,19 +30,19 @@ from askance.agents.reply_ladder import read_choice as read_option
 from askance.errors import UsageError
 from askance.evals.baselines import options_of
 from askance.evals.newyorker.layout import LETTERS
-from askance.evals.part import Part
 from askance.evals.sample import Sample, Score
-from askance.evals.suite.recorded_replies import RecordedReply
+from askance.evals.suite.recorded_replies import RecordedAnswers, RecordedReplies, RecordedReply
 from askance.nodes import Read, Unreadable
 from askance.nodes.closed_set import ClosedSet
 
 if TYPE_CHECKING:
     from askance.evals.metric import Metric
+    from askance.evals.part import Question
     from askance.evals.scorer import Scorer
 
-ConventionName: TypeAlias = Literal["ours", "official", "leaderboard"]
+Convention: TypeAlias = Literal["ours", "official", "leaderboard"]
 """How a choice is read from a reply."""
-CONVENTIONS: tuple[ConventionName, ...] = get_args(ConventionName)
+CONVENTIONS: tuple[Convention, ...] = get_args(Convention)
 
 
 def letters_of(sample: Sample) -> Sequence[str]:
@@ -66,7 +66,7 @@ def letters_of(sample: Sample) -> Sequence[str]:
     return found
 
 
-def read_choice(sample: Sample, reply: RecordedReply, convention: ConventionName = "ours") -> list[int]:
+def read_choice(sample: Sample, reply: RecordedReply, convention: Convention = "ours") -> list[int]:
     """The number of the option that a reply chooses, from 1 in the order in which the sample shows them.
 
     Args:
@@ -80,7 +80,7 @@ def read_choice(sample: Sample, reply: RecordedReply, convention: ConventionName
     return _read(sample, reply, convention).value
 
 
-def _read(sample: Sample, reply: RecordedReply, convention: ConventionName) -> Read[list[int]]:
+def _read(sample: Sample, reply: RecordedReply, convention: Convention) -> Read[list[int]]:
     """As `read_choice`, and which rung of our ladder read it."""
     letters = letters_of(sample)
     options = options_of(sample)
@@ -132,7 +132,7 @@ def _leaderboard(letters: str) -> tuple[re.Pattern[str], Sequence[re.Pattern[str
     return re.compile(f"Final Answer: ([{letters}])"), ending
 
 
-_READERS: Mapping[ConventionName, Callable[[RecordedReply, tuple[str, ...]], Read[str]]] = {
+_READERS: Mapping[Convention, Callable[[RecordedReply, tuple[str, ...]], Read[str]]] = {
     "ours": _read_ours,
     "official": _read_official,
     "leaderboard": _read_leaderboard,
@@ -158,20 +158,20 @@ def read_explanation(sample: Sample, reply: RecordedReply) -> str:  # noqa: ARG0
     return found
 
 
-class Convention(Part):
-    """By which of three conventions recorded replies are read that choose a caption."""
+class RecordedChoices(RecordedAnswers):
+    """Recorded replies that choose a caption, each of which is read by one of three conventions."""
 
-    reading: ConventionName = "ours"
+    reading: Convention = "ours"
     """How a recorded reply is read: by our ladder, by the authors' rule, or by that of their leaderboard script."""
 
     @override
     def check(self, options: Mapping[str, Any]) -> None:
-        """Checks that there are recorded replies.
+        """Checks that there are replies to read.
 
         Raises:
             UsageError: a model is asked, whose replies our ladder reads.
         """
-        if self.reading != "ours" and options.get("answers") is None:
+        if self.reading != "ours" and not self.is_chosen:
             raise UsageError(
                 f"The reading {self.reading!r} is one of recorded replies, and a model is asked.",
                 hint="Give the file of replies, `-T answers=FILE`, or leave `reading` out.",
@@ -181,18 +181,10 @@ class Convention(Part):
     def suffix(self) -> str:
         return "" if self.reading == "ours" else f", {self.reading} reading"
 
-    def read(self, sample: Sample, reply: RecordedReply) -> Read[list[int]]:
-        """The answer in a recorded reply.
-
-        Raises:
-            Unreadable: as `read_choice`.
-        """
-        return _read(sample, reply, self.reading)
-
-    @property
-    def choices(self) -> Callable[[Sample], ClosedSet] | None:
-        """Gives the captions from which one may be extracted; None where a rule of the authors reads the replies."""
-        return captions_of if self.reading == "ours" else None
+    @override
+    def solver(self, question: Question) -> RecordedReplies:
+        choices = captions_of if self.reading == "ours" else None  # from which an extractor may choose
+        return self.file.solver(partial(_read, convention=self.reading), choices=choices)
 
 
 def captions_of(sample: Sample) -> ClosedSet:
@@ -213,7 +205,7 @@ def by_convention(scorer: Scorer, *names: str) -> Scorer:
     apart = [metric for metric in scorer.metrics if metric.name in names]
     columns = tuple(dict.fromkeys(column for metric in apart for column in metric.columns))
 
-    def read(sample: Sample, convention: ConventionName) -> Score | None:
+    def read(sample: Sample, convention: Convention) -> Score | None:
         reply = RecordedReply.of(sample)
         if reply is None or not reply.is_said:
             return None
@@ -245,18 +237,18 @@ def by_convention(scorer: Scorer, *names: str) -> Scorer:
     )
 
 
-_SUMMARIES: Mapping[ConventionName, str] = {
+_SUMMARIES: Mapping[Convention, str] = {
     "ours": "replies read by our ladder",
     "official": "replies read by the authors' rule; where they drew at random, it is wrong",
     "leaderboard": "replies read by the authors' leaderboard script, which takes the last option where it reads none",
 }
 
 
-def _named(name: str, convention: ConventionName) -> str:
+def _named(name: str, convention: Convention) -> str:
     return f"{name}, {'our' if convention == 'ours' else convention} reading"
 
 
-def _of_convention(metric: Metric, convention: ConventionName) -> Metric:
+def _of_convention(metric: Metric, convention: Convention) -> Metric:
     return replace(
         metric,
         name=_named(metric.name, convention),

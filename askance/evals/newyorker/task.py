@@ -26,7 +26,7 @@ from askance.evals.baselines import options_of
 from askance.evals.metric import Metric, mean
 from askance.evals.newyorker.dataset import NewYorker
 from askance.evals.newyorker.layout import LEADERBOARD, LETTERS, TaskName
-from askance.evals.newyorker.reply_conventions import Convention, by_convention
+from askance.evals.newyorker.reply_conventions import RecordedChoices, by_convention
 from askance.evals.part import Question
 from askance.evals.sample import Sample, Score
 from askance.evals.scorer import Scorer
@@ -334,13 +334,8 @@ class CaptionTask(CartoonTask):
 
     encoder: CaptionEncoder = CaptionEncoder()
     """An encoder in the place of a model."""
-    convention: Convention = Convention()
-    """How recorded replies are read."""
-
-    @override
-    def kept(self) -> JsonObject:
-        recorded = self.replies.is_chosen
-        return {name: value for name, value in super().kept().items() if recorded or name != "reading"}
+    replies: RecordedChoices = RecordedChoices()
+    """Recorded replies in its place."""
 
     @override
     def asked(self, item: Item) -> Mapping[str, Any]:
@@ -368,8 +363,6 @@ class CaptionTask(CartoonTask):
             given=self.given,
             count=1,
             seed=self.seed,
-            read=self.convention.read,
-            choices=self.convention.choices,
         )
 
     # --- the figures ---

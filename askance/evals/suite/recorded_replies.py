@@ -510,7 +510,7 @@ class RecordedAnswers(Answerer):
 
     @override
     def kept(self) -> JsonObject:
-        return {"replies": self.file.form()} if self.is_chosen else {}
+        return {**super().kept(), "replies": self.file.form()} if self.is_chosen else {}
 
     @override
     def solver(self, question: Question) -> RecordedReplies:

@@ -11,10 +11,10 @@ from typing import Any
 from typing_extensions import override
 
 from askance.evals import Sample, Scorer, Task
-from askance.evals.newyorker.reply_conventions import Convention, by_convention
+from askance.evals.newyorker.reply_conventions import RecordedChoices, by_convention
 from askance.evals.part import Question
 from askance.evals.scorer import right_or_wrong
-from askance.evals.suite import InContext, RecordedAnswers
+from askance.evals.suite import InContext
 
 CAPTIONS = ("Do they bite?", "All of them do.", "I'll take A.", "It came with the house.", "Answer: B or not to B.")
 LABELS = "CABED"
@@ -45,8 +45,7 @@ class Captions(Task):
     """How many items there are."""
 
     model: InContext = InContext()
-    replies: RecordedAnswers = RecordedAnswers()
-    convention: Convention = Convention()
+    replies: RecordedChoices = RecordedChoices()
 
     @override
     def samples(self) -> Sequence[Sample]:
@@ -58,7 +57,7 @@ class Captions(Task):
 
     @override
     def question(self) -> Question:
-        return Question(name="captions", read=self.convention.read)
+        return Question(name="captions")
 
     @override
     def scorer(self) -> Scorer:

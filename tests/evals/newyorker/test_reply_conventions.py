@@ -8,13 +8,7 @@ import pytest
 
 from askance.errors import UsageError
 from askance.evals import Sample, evaluate
-from askance.evals.newyorker.reply_conventions import (
-    CONVENTIONS,
-    ConventionName,
-    letters_of,
-    read_choice,
-    read_explanation,
-)
+from askance.evals.newyorker.reply_conventions import CONVENTIONS, Convention, letters_of, read_choice, read_explanation
 from askance.evals.suite import RecordedReply
 from askance.models import Engine
 from askance.nodes import Unreadable
@@ -26,10 +20,10 @@ MATCHING = item(0)
 RANKING = Sample(id="r", inputs={"options": ["It was open.", "It was shut."]}, target={"true": [2]})
 
 
-def read(text: str, sample: Sample = MATCHING, *, extracted: str | None = None) -> dict[ConventionName, str]:
+def read(text: str, sample: Sample = MATCHING, *, extracted: str | None = None) -> dict[Convention, str]:
     """The letter that each convention reads; `-` for none."""
     reply = RecordedReply(text=text, extracted=extracted)
-    found: dict[ConventionName, str] = {}
+    found: dict[Convention, str] = {}
     for convention in CONVENTIONS:
         try:
             (number,) = read_choice(sample, reply, convention)
@@ -124,7 +118,7 @@ def test_a_run_says_what_each_convention_would_give(tmp_path: Path) -> None:
     ]
     path = as_lines(tmp_path / "r.jsonl", rows)
     shares = {"our": 3 / 5, "official": 3 / 5, "leaderboard": 2 / 5}
-    headlines: dict[ConventionName, float] = {"ours": 3 / 5, "official": 3 / 5, "leaderboard": 2 / 5}
+    headlines: dict[Convention, float] = {"ours": 3 / 5, "official": 3 / 5, "leaderboard": 2 / 5}
     for reading, headline in headlines.items():
         run = evaluate(
             Captions(answers=path, reading=reading), out=tmp_path / reading, engine=Engine(records=MemoryStore())

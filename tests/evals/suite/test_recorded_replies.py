@@ -18,7 +18,7 @@ from askance.evals.analysis.compare import common_samples
 from askance.evals.analysis.pack import open_pack, write_pack
 from askance.evals.analysis.pack_check import check_pack
 from askance.evals.analysis.rescore import rescore
-from askance.evals.newyorker.reply_conventions import CONVENTIONS, ConventionName
+from askance.evals.newyorker.reply_conventions import CONVENTIONS, Convention
 from askance.evals.run_plan import plan_run
 from askance.evals.runner import SampleEpoch
 from askance.evals.sample import RECORDED
@@ -257,7 +257,7 @@ def test_the_file_decides_which_run_it_is(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("reading", CONVENTIONS)
-def test_a_run_is_scored_again_and_packed_without_the_file(reading: ConventionName, tmp_path: Path) -> None:
+def test_a_run_is_scored_again_and_packed_without_the_file(reading: Convention, tmp_path: Path) -> None:
     path = as_json(tmp_path / "r.json", {name: right(n) if n else "Not one." for n, name in enumerate(IDS)})
     run = evaluate(Captions(answers=path, reading=reading), out=tmp_path / "run", engine=engine())
     path.unlink()
