@@ -1,3 +1,4 @@
+from .any_solver import AnySolver as AnySolver
 from .breakdown import by_tag as by_tag
 from .breakdown import folds_of as folds_of
 from .breakdown import over_folds as over_folds
