@@ -44,7 +44,10 @@ from askance.evals.sample import SampleQuestion
 from askance.evals.suite_registry import SUITES, package_of
 from askance.models import get_model
 
+Value = TypeVar("Value")
+
 if TYPE_CHECKING:
+    from pydantic._internal._model_construction import ModelMetaclass
     from pydantic.fields import FieldInfo
 
     from askance.chat import JsonObject
@@ -53,13 +56,18 @@ if TYPE_CHECKING:
     from askance.evals.solver import SolverLike
     from askance.models import Engine, Model
 
-Value = TypeVar("Value")
+    class TaskType(ModelMetaclass):
+        """Tells type checkers that a task is made with the options of its parts, too, and not with its fields alone."""
+
+        def __call__(cls: type[Value], **options: Any) -> Value: ...  # noqa: N805  # a class is its instance
+else:
+    TaskType = type(Options)
 
 WORKSPACE = ("engine", "prompts", "allow_folders")
 """Options that the command line fills in, and no file of a task or a grid."""
 
 
-class Task(Options):
+class Task(Options, metaclass=TaskType):
     """A task. Its fields are its options and its parts, and the first line of its docstring is its summary.
 
     Give each option a type, a default unless it is required, and below it a docstring of one line. What answers, what

@@ -334,7 +334,7 @@ class CaptionTask(CartoonTask):
 
     encoder: CaptionEncoder = CaptionEncoder()
     """An encoder in the place of a model."""
-    replies: RecordedChoices = RecordedChoices()
+    replies: RecordedChoices = RecordedChoices()  # pyright: ignore[reportIncompatibleVariableOverride]  # never set
     """Recorded replies in its place."""
 
     @override
