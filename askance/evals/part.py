@@ -2,9 +2,8 @@
 
 | kind | what it says |
 |---|---|
-| answerer | who answers: a model in a context, an encoder, recorded replies, a baseline |
+| answerer | who answers: a model in a context, an encoder, a baseline; recorded replies, and how each is read |
 | examples | which answered questions are shown before |
-| reading | how a reply is read |
 | measure | further figures, such as perplexity, or those of a judge |
 
 A task has them as fields, `model: InContext = InContext(context="T_V")`, whose default says what the options are by
@@ -192,6 +191,10 @@ class Answerer(Part):
     def label(self) -> str:
         """Its name in tables."""
 
+    def suffix(self) -> str:
+        """What stands behind the name and the words in parentheses, such as `, official reading`."""
+        return ""
+
     @abstractmethod
     def solver(self, question: Question) -> Solver:
         """What answers the samples.
@@ -210,7 +213,7 @@ def check_answerers(answerers: Sequence[Answerer]) -> None:
     chosen = [each for each in answerers if each.is_chosen]
     if len(chosen) < 2:
         return
-    sentence, hint = chosen[1].alone
+    sentence, hint = chosen[-1].alone
     if all(each.noun for each in chosen[:2]):
         one, other = chosen[:2]
         sentence = f"{one.noun.capitalize()} and {other.noun} both take the place of models."

@@ -45,6 +45,8 @@ from askance.evals.sample import SampleQuestion
 from askance.evals.suite_registry import SUITES, package_of
 from askance.models import get_model
 
+Value = TypeVar("Value")
+
 if TYPE_CHECKING:
     from pydantic._internal._model_construction import ModelMetaclass
 
@@ -54,23 +56,18 @@ if TYPE_CHECKING:
     from askance.evals.solver import SolverLike
     from askance.models import Engine, Model
 
-    Made = TypeVar("Made")
+    class TaskType(ModelMetaclass):
+        """Tells type checkers that a task is made with the options of its parts, too, and not with its fields alone."""
 
-    class _Kind(ModelMetaclass):
-        """For type checkers: a task takes more by name than its fields, the options of its parts."""
-
-        def __call__(cls: type[Made], **options: Any) -> Made: ...  # noqa: N805  # of a metaclass
-
+        def __call__(cls: type[Value], **options: Any) -> Value: ...  # noqa: N805  # a class is its instance
 else:
-    _Kind = type(Options)
-
-Value = TypeVar("Value")
+    TaskType = type(Options)
 
 WORKSPACE = ("engine", "prompts", "allow_folders")
 """Options that the command line fills in, and no file of a task or a grid."""
 
 
-class Task(Options, metaclass=_Kind):
+class Task(Options, metaclass=TaskType):
     """A task. Its fields are its options and its parts, and the first line of its docstring is its summary.
 
     Give each option a type, a default unless it is required, and below it a docstring of one line. What answers, what
@@ -182,10 +179,14 @@ class Task(Options, metaclass=_Kind):
         Raises:
             UsageError: they do not go together.
         """
-        check_answerers([part for part in self.parts if isinstance(part, Answerer)])
         options = self._options()
+        answerers = [part for part in self.parts if isinstance(part, Answerer)]
         for part in self.parts:
-            part.check(options)
+            if not isinstance(part, Answerer):
+                part.check(options)
+        check_answerers(answerers)
+        for each in answerers:
+            each.check(options)
 
     def _options(self) -> dict[str, Any]:
         """The values of all options by name."""
@@ -235,7 +236,8 @@ class Task(Options, metaclass=_Kind):
         answerer = self.answerer
         others = [part for part in parts if not isinstance(part, Answerer)]
         words = [*answerer.words(), *self.words(), *(word for part in others for word in part.words())]
-        return f"{answerer.label()} ({', '.join(words)})" if words else answerer.label()
+        name = f"{answerer.label()} ({', '.join(words)})" if words else answerer.label()
+        return f"{name}{answerer.suffix()}"
 
     def notes(self) -> tuple[str, ...]:
         """Notes on the data for the reader of the figures, such as how many samples were left out."""

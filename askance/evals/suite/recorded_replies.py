@@ -502,11 +502,15 @@ class RecordedAnswers(Answerer):
 
     @override
     def label(self) -> str:
-        return f"recorded ({self.file.name})"
+        return "recorded"
+
+    @override
+    def words(self) -> tuple[str, ...]:
+        return (self.file.name,)
 
     @override
     def kept(self) -> JsonObject:
-        return {"replies": self.file.form()} if self.is_chosen else {}
+        return {**super().kept(), "replies": self.file.form()} if self.is_chosen else {}
 
     @override
     def solver(self, question: Question) -> RecordedReplies:

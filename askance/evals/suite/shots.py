@@ -398,10 +398,12 @@ class Examples(Part):
 
     @override
     def kept(self) -> JsonObject:
-        kept = super().kept()
-        for name in {"shots", "shots_draw", "shots_from", "shots_leaks"} - {*self.keeps}:
-            if not self.shots or kept[name] == type(self).model_fields[name].default:
-                del kept[name]
+        fields = type(self).model_fields
+        kept = {
+            name: value
+            for name, value in super().kept().items()
+            if name in self.keeps or (self.shots and value != fields[name].default)
+        }
         return {**kept, "embedder": self.vectors.embedder.form()} if self.by_similarity or self.embeds else kept
 
     @override

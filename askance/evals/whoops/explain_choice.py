@@ -108,11 +108,9 @@ class ExplainChoice(WhoopsTask):
 
     @override
     def kept(self) -> JsonObject:
-        kept = super().kept()
         if self.file is None:
-            return kept
-        del kept["count"]
-        return {**kept, "qa": self.file.name}
+            return super().kept()
+        return {**{name: value for name, value in super().kept().items() if name != "count"}, "qa": self.file.name}
 
     @override
     def question(self) -> Question:
