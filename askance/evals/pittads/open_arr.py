@@ -35,7 +35,7 @@ from askance.errors import CallError, ReplayMiss, StoreError, UsageError
 from askance.evals.options import ROLES
 from askance.evals.part import Question
 from askance.evals.pittads.arr import NEGATIVE_KINDS, WITH_OPTIONS, KindsOf, Statements, kinds_of, options_notes
-from askance.evals.pittads.task import AdModel, AdsTask
+from askance.evals.pittads.task import AdModel, AdSolver, AdsTask
 from askance.evals.ranking import Ranking
 from askance.evals.sample import Prediction, Sample
 from askance.evals.solver import Solver, given_of, nodes_form, prompt_files
@@ -337,6 +337,8 @@ class OpenArr(AdsTask):
     """The statements of the data set."""
     model: Search
     """What searches."""
+    other: AdSolver = AdSolver()
+    """A solver in its place."""
     judge: HitJudge = HitJudge()
     """A judge beside the targets."""
     junk: bool = False
@@ -430,7 +432,8 @@ class OpenArr(AdsTask):
 
     @override
     def question(self) -> Question:
-        return Question(name=self.view.name, given=self.given, seed=self.seed)
+        count = COUNT if self.model.within == "options" else 0
+        return Question(name=self.view.name, given=self.given, count=count, seed=self.seed)
 
     @override
     def scorer(self) -> Scorer:
