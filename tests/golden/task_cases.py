@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any
 
@@ -84,6 +84,14 @@ SPLIT: Options = {"vlm": "@eye", "llm": "@mind", "combiner": "@joiner"}
 BLIND: Options = {"vlm": None, "llm": "@mind"}
 BOTH_ORDERS: Options = {"orders": 2}
 STEPS: Options = {"step_by_step": True}
+NOBODY: Options = {"vlm": None}
+SOLVERS: tuple[Options, ...] = (
+    *({"solver": name, **NOBODY} for name in ("random", "longest", "majority", "nearest")),
+    {"solver": "random"},
+    {"solver": "random", **NOBODY, **SHOWN},
+    {"solver": "random", **NOBODY, **CONTROLLED},
+)
+"""Solvers in the place of a model."""
 
 
 def _context(*names: str) -> list[Options]:
@@ -365,4 +373,8 @@ STEP = "step_by_step"
 
 def cases_of(tasks: Mapping[str, type[Task]]) -> dict[str, Cases]:
     """By name of a packaged task its cases."""
-    return {name: cases for make in (newyorker, pittads, whoops) for name, cases in make(tasks).items()}
+    found = {name: cases for make in (newyorker, pittads, whoops) for name, cases in make(tasks).items()}
+    return {
+        name: replace(cases, more=[*cases.more, *SOLVERS]) if "solver" in tasks[name].takes() else cases
+        for name, cases in found.items()
+    }
