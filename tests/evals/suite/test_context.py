@@ -17,7 +17,7 @@ from askance.chat import ChatRequest
 from askance.cli.blame import blame_parts
 from askance.cli.columns import text_of
 from askance.errors import UsageError
-from askance.evals import Run, Sample, Scorer, Task, aevaluate, evaluate
+from askance.evals import ChainSolver, Run, Sample, Scorer, Task, aevaluate, evaluate
 from askance.evals.analysis.blame import ablame
 from askance.evals.part import Question
 from askance.evals.report import build_report, report_page
@@ -133,7 +133,9 @@ def test_a_context_that_looks_needs_a_model_that_sees() -> None:
     with pytest.raises(UsageError, match=r"The context 'socratic' looks at the picture\. Give a `vlm`\."):
         Cartoons(llm=llm, context="socratic").solver()
     task = Cartoons(llm=llm, context="description")
-    assert task.model.solver(task.question()).chain.steps
+    solver = task.solver()
+    assert isinstance(solver, ChainSolver)
+    assert solver.chain.steps
 
 
 def test_a_context_of_a_suite_is_known_to_its_tasks_alone() -> None:
