@@ -179,10 +179,10 @@ class Task(Options, metaclass=TaskType):
         Raises:
             UsageError: they do not go together.
         """
-        check_answerers([part for part in self.parts if isinstance(part, Answerer)])
         options = self._options()
         for part in self.parts:
             part.check(options)
+        check_answerers([part for part in self.parts if isinstance(part, Answerer)])
 
     def _options(self) -> dict[str, Any]:
         """The values of all options by name."""

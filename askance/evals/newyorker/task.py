@@ -64,7 +64,7 @@ SOCRATIC, CAPTION_ONLY = "socratic", "caption-only"
 FIELDS: Mapping[str, int] = {"description": len(CARTOON_LINKS)} | {f"description-{count}": count for count in (1, 2, 3)}
 """By context, how many fields of people's description it lays out."""
 GIVEN = frozenset({*FIELDS, CAPTION_ONLY})
-"""Contexts for which no model is asked about the cartoon."""
+"""Contexts whose description every sample brings."""
 
 OWN_CONTEXTS: Mapping[str, SuiteContext] = {
     **{

@@ -27,6 +27,7 @@ from askance.chains.output_line import line_of
 from askance.chains.planner import check_mode
 from askance.errors import UsageError
 from askance.evals.baselines import COUNT, options_of
+from askance.evals.options import ROLES
 from askance.evals.part import Answerer, Question
 from askance.evals.sample import Prediction
 from askance.evals.solver import Solver, given_of, nodes_form
@@ -326,15 +327,16 @@ class Encoder(Answerer):
         """Checks that the encoder is alone with the picture.
 
         Raises:
-            UsageError: a context other than the picture is given, examples are, or reasoning is asked for.
+            UsageError: models are given, a context other than the picture is, examples are, or reasoning is asked for.
         """
         if not self.is_chosen:
             return
-        if options.get("context", PICTURE) != PICTURE:
-            raise UsageError(*self.alone[:1], hint=self.alone[1])
+        sentence, hint = self.alone
+        if options.get("context", PICTURE) != PICTURE or any(options.get(role) is not None for role in ROLES):
+            raise UsageError(sentence, hint=hint)
         if options.get("shots") or options.get("step_by_step"):
             more = " and `step_by_step`" if "step_by_step" in options else ""
-            raise UsageError(self.alone[0], hint=f"Leave out the examples{more}.")
+            raise UsageError(sentence, hint=f"Leave out the examples{more}.")
 
     @cached_property
     def recorded(self) -> RecordedScorer:
