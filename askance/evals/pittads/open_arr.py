@@ -41,7 +41,7 @@ from askance.evals.sample import Prediction, Sample
 from askance.evals.solver import Solver, given_of, nodes_form, prompt_files
 from askance.evals.suite.choice import COUNT, choice_samples, multi_scorer
 from askance.evals.suite.context import PICTURE, TEXT_ONLY, View, tools_of
-from askance.evals.suite.judge import Judge
+from askance.evals.suite.judge import AnswerJudge
 from askance.evals.suite.ranker import is_missing, said_in, why_missing
 from askance.evals.suite.retrieval_metrics import DEPTH, chance_note, retrieval_scorer
 from askance.evals.suite.shots import plain_words
@@ -320,7 +320,7 @@ class Search(AdModel):
         return {**{name: kept[name] for name in kept.keys() - searching}, "frequent": [*self.frequent]}
 
 
-class HitJudge(Judge):
+class HitJudge(AnswerJudge):
     """A judge of hits."""
 
     judge: ModelLike | None = None

@@ -7,7 +7,7 @@ from .context import SuiteContext as SuiteContext
 from .context import View as View
 from .context import view_of as view_of
 from .files import Counted as Counted
-from .judge import Judge as Judge
+from .judge import AnswerJudge as AnswerJudge
 from .judge import NeededJudge as NeededJudge
 from .perplexity import Perplexity as Perplexity
 from .ranker import Encoder as Encoder

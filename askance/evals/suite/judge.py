@@ -1,4 +1,4 @@
-"""`Judge`: the measure of tasks whose answers a model may judge, whether one means the same as a reference."""
+"""`AnswerJudge`: the measure of tasks whose answers a model may judge, whether one means the same as a reference."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class NotedJudge:
         return {"judge": self.judge.model.form(), "judge_form": self.judge.form, "judge_note": self.note.form()}
 
 
-class Judge(Part):
+class AnswerJudge(Part):
     """A model that judges answers, beside or in place of a comparison of words."""
 
     judge: ModelLike | None = None
@@ -83,7 +83,7 @@ class Judge(Part):
         return made
 
 
-class NeededJudge(Judge):
+class NeededJudge(AnswerJudge):
     """A judge without which a task has no figures."""
 
     judge: ModelLike  # pyright: ignore[reportGeneralTypeIssues, reportIncompatibleVariableOverride]  # here it is needed

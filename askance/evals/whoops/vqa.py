@@ -22,14 +22,14 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 from typing_extensions import override
 
-from askance.agents.explain import Answerer
+from askance.agents.explain import OpenAnswerer
 from askance.amounts import many
 from askance.evals.judges import JUDGED, judged_score
 from askance.evals.metric import mean
 from askance.evals.part import Question
 from askance.evals.sample import Sample, Score
 from askance.evals.scorer import Scorer
-from askance.evals.suite.judge import Judge
+from askance.evals.suite.judge import AnswerJudge
 from askance.evals.whoops.task import WhoopsTask
 from askance.models import ScorerLike, get_scorer
 
@@ -57,7 +57,7 @@ class Vqa(WhoopsTask):
     classifier: ScorerLike | None = Field(default=None, alias="scorer")
     """A scorer that says how surely two answers are equivalent, such as `bem:FOLDER`."""
 
-    judge: Judge = Judge()
+    judge: AnswerJudge = AnswerJudge()
     """A judge beside exact match."""
 
     @cached_property
@@ -91,7 +91,7 @@ class Vqa(WhoopsTask):
     @override
     def question(self) -> Question:
         asks = self.model.view.visual_question
-        return Question(name="vqa", agent=Answerer, asks=asks, given=self.given)
+        return Question(name="vqa", agent=OpenAnswerer, asks=asks, given=self.given)
 
     @property
     def _recorded(self) -> RecordedScorer | None:

@@ -35,7 +35,7 @@ from askance.evals.run_plan import plan_run
 from askance.evals.runner import SampleEpoch
 from askance.evals.scorer import bounds_of, figures_of
 from askance.evals.solver import PlanSample, Solver
-from askance.evals.suite import Judge
+from askance.evals.suite import AnswerJudge
 from askance.evals.suite.retrieval_metrics import (
     JUDGED_HIT,
     RESCUED,
@@ -296,7 +296,7 @@ class Retrieved(Task):
 
     name = "tests/retrieval"
 
-    judge: Judge = Judge()
+    judge: AnswerJudge = AnswerJudge()
 
     def samples(self) -> Sequence[Sample]:
         return SAMPLES
