@@ -88,7 +88,7 @@ class Statements(Part):
         return {**hard, **({} if self.qa is None else {"qa": self.qa.name})}
 
 
-class Choice(Part):
+class Chosen(Part):
     """How many options are chosen, and how many true ones are among them."""
 
     mode: ChoiceMode = "multi"
@@ -107,16 +107,16 @@ class Choice(Part):
         return make(NEGATIVE_KINDS, orders=orders)
 
 
-class ThreeOptions(Choice):
+class ThreeOptions(Chosen):
     """Three options, of all true ones."""
 
-    settings = Choice.settings | {"mode", "true"}
+    settings = Chosen.settings | {"mode", "true"}
 
 
-class OneOption(Choice):
+class OneOption(Chosen):
     """One option."""
 
-    settings = Choice.settings | {"mode"}
+    settings = Chosen.settings | {"mode"}
 
     mode: ChoiceMode = "single"
 
@@ -134,7 +134,7 @@ class ArrTask(AdsTask):
     """The statements."""
     orders: Orders = 1
     """2 asks each sample again with its options the other way round."""
-    choice: Choice = Choice()
+    choice: Chosen = Chosen()
     """How many are chosen."""
 
     @cached_property
@@ -213,7 +213,7 @@ class ArrMulti(ArrTask):
 
     name = "pittads/arr-multi"
 
-    choice: Choice = ThreeOptions()
+    choice: Chosen = ThreeOptions()
     """Three are chosen."""
     model: ReasoningModel = ReasoningModel()
     """The model that answers."""
@@ -226,7 +226,7 @@ class ArrSingle(ArrTask):
 
     name = "pittads/arr-single"
 
-    choice: Choice = OneOption()
+    choice: Chosen = OneOption()
     """One is chosen."""
     model: ReasoningModel = ReasoningModel()
     """The model that answers."""
