@@ -179,14 +179,10 @@ class Task(Options, metaclass=TaskType):
         Raises:
             UsageError: they do not go together.
         """
+        check_answerers([part for part in self.parts if isinstance(part, Answerer)])
         options = self._options()
-        answerers = [part for part in self.parts if isinstance(part, Answerer)]
         for part in self.parts:
-            if not isinstance(part, Answerer):
-                part.check(options)
-        check_answerers(answerers)
-        for each in answerers:
-            each.check(options)
+            part.check(options)
 
     def _options(self) -> dict[str, Any]:
         """The values of all options by name."""

@@ -28,7 +28,7 @@ from askance.evals.baselines import expected_figures
 from askance.evals.negatives.option_sets import read_sidecar, sidecar_of
 from askance.evals.part import Answerer, Part, Question
 from askance.evals.pittads.dataset import Negatives, PittAds
-from askance.evals.pittads.task import AdModel, AdsTask
+from askance.evals.pittads.task import AdModel, AdSolver, AdsTask
 from askance.evals.sample import Sample
 from askance.evals.suite.any_solver import BASELINES
 from askance.evals.suite.choice import (
@@ -217,6 +217,8 @@ class ArrMulti(ArrTask):
     """Three are chosen."""
     model: ReasoningModel = ReasoningModel()
     """The model that answers."""
+    other: AdSolver = AdSolver()
+    """A solver in its place."""
     examples: Examples = Examples(note=SHOTS_NOTE)
     """The answered examples before each question."""
 
@@ -230,6 +232,8 @@ class ArrSingle(ArrTask):
     """One is chosen."""
     model: ReasoningModel = ReasoningModel()
     """The model that answers."""
+    other: AdSolver = AdSolver()
+    """A solver in its place."""
     examples: Examples = Examples(note=SHOTS_NOTE)
     """The answered examples before each question."""
 

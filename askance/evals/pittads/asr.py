@@ -23,7 +23,7 @@ from askance.agents import choose_statement
 from askance.atypicality import Statement
 from askance.chains import ANSWERS
 from askance.evals.part import Question
-from askance.evals.pittads.task import AdModel, AdsTask, wrong_relations
+from askance.evals.pittads.task import AdModel, AdSolver, AdsTask, wrong_relations
 from askance.evals.sample import Sample
 from askance.evals.suite.choice import TRUE, choice_samples, single_scorer
 from askance.evals.suite.option_orders import Orders
@@ -50,6 +50,8 @@ class Asr(AdsTask):
 
     model: AdModel = AdModel(context="IN")
     """The model that answers."""
+    other: AdSolver = AdSolver()
+    """A solver in its place."""
     examples: Examples = Examples(note=SHOTS_NOTE)
     """The answered examples before each question."""
     orders: Orders = 1

@@ -27,7 +27,7 @@ from askance.chains import Link
 from askance.errors import UsageError
 from askance.evals.metric import Metric, mean
 from askance.evals.part import Question
-from askance.evals.pittads.task import AdModel, AdsTask
+from askance.evals.pittads.task import AdModel, AdSolver, AdsTask
 from askance.evals.sample import Sample, Score
 from askance.evals.scorer import Scorer
 from askance.evals.suite.shots import SHOTS_NOTE, Examples
@@ -65,6 +65,8 @@ class Mac(AdsTask):
 
     model: AdModel = AdModel(context="UH")
     """The model that answers."""
+    other: AdSolver = AdSolver()
+    """A solver in its place."""
     examples: Examples = Examples(note=SHOTS_NOTE)
     """The answered examples before each question."""
 

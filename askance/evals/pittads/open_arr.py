@@ -26,9 +26,9 @@ from askance.errors import UsageError
 from askance.evals.part import Question
 from askance.evals.pittads.arr import NEGATIVE_KINDS, WITH_OPTIONS, KindsOf, Statements, kinds_of, options_notes
 from askance.evals.pittads.search import Search, splits_in
-from askance.evals.pittads.task import AdsTask
+from askance.evals.pittads.task import AdSolver, AdsTask
 from askance.evals.sample import Sample
-from askance.evals.suite.choice import choice_samples, multi_scorer
+from askance.evals.suite.choice import COUNT, choice_samples, multi_scorer
 from askance.evals.suite.judge import Judge
 from askance.evals.suite.retrieval_metrics import chance_note, retrieval_scorer
 from askance.evals.suite.shots import plain_words
@@ -73,6 +73,8 @@ class OpenArr(AdsTask):
     """The statements of the data set."""
     model: Search
     """What searches."""
+    other: AdSolver = AdSolver()
+    """A solver in its place."""
     judge: HitJudge = HitJudge()
     """A judge beside the targets."""
     junk: bool = False
@@ -166,7 +168,8 @@ class OpenArr(AdsTask):
 
     @override
     def question(self) -> Question:
-        return Question(name=self.view.name, given=self.given, seed=self.seed)
+        count = COUNT if self.model.within == "options" else 0
+        return Question(name=self.view.name, given=self.given, count=count, seed=self.seed)
 
     @override
     def scorer(self) -> Scorer:

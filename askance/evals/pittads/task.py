@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast
@@ -17,9 +18,10 @@ from askance.chains.context import concatenate
 from askance.chains.link import LINKS_BY_NAME
 from askance.errors import BadData, UsageError
 from askance.evals.pittads.dataset import Need, PittAds, Which
-from askance.evals.suite.context import NOTHING, VERBALIZED, InContext, View, tools_of
+from askance.evals.suite.any_solver import AnySolver
+from askance.evals.suite.context import NOTHING, PICTURE, TEXT_ONLY, VERBALIZED, InContext, View, tools_of
 from askance.evals.suite.option_orders import question_id
-from askance.evals.suite.selection import Subset, fold_of
+from askance.evals.suite.selection import FOLDS, Subset, fold_of
 from askance.evals.suite.shots import Examples, ShotFacts
 from askance.evals.suite.shuffle import stable_hash
 from askance.evals.task import Task
@@ -60,6 +62,15 @@ class AdModel(InContext):
             )
 
 
+class AdSolver(AnySolver):
+    """A solver in the place of a model, which sees the picture, or nothing if it is a baseline."""
+
+    @property
+    def view(self) -> View:
+        """What it gets of an ad."""
+        return View(name=PICTURE, picture=True) if self.looks else View(name=TEXT_ONLY)
+
+
 class InView(Protocol):
     """Who answers about ads."""
 
@@ -85,6 +96,8 @@ class AdsTask(Task):
     """How many images at most."""
     seed: int = 0
     """Seed of all random choices: images, options, their order, folds."""
+    fold: int | None = Field(default=None, ge=0, le=FOLDS - 1)
+    """Only the test images of this fold, from 0."""
     small: bool = False
     """250 images, drawn by the seed."""
     which: Which = "usable"
@@ -111,8 +124,21 @@ class AdsTask(Task):
 
         Raises:
             BadData: none is left, or as `PittAds`.
+            UsageError: the fold has no image.
         """
-        return self.askable.first(self.limit)
+        found = self.askable
+        if self.fold is not None:
+            items = tuple(ad for ad in found.items if self.folds[ad.id] == self.fold)
+            if not items:
+                raise UsageError(f"There is no image in fold {self.fold}.", hint=f"Folds are 0 to {FOLDS - 1}.")
+            note = f"the {len(items):,} test images of fold {self.fold} of {FOLDS}, seed {self.seed}"
+            found = replace(found, items=items, notes=(*found.notes, note))
+        return found.first(self.limit)
+
+    @cached_property
+    def folds(self) -> Mapping[str, int]:
+        """By id, the fold in whose test set an ad is."""
+        return fold_of((ad.id for ad in self.dataset.ads), seed=self.seed)
 
     @cached_property
     def askable(self) -> Subset[Ad]:
@@ -174,7 +200,7 @@ class AdsTask(Task):
         return examples.of_other_folds(
             self.asked,
             [sample for sample in every if self.answer_of(sample) is not None],
-            folds=fold_of((ad.id for ad in self.askable.items), seed=self.seed),
+            folds=self.folds,
             example=self._example,
             facts=self._facts,
             seed=self.seed,

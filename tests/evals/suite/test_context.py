@@ -133,7 +133,9 @@ def test_a_context_that_looks_needs_a_model_that_sees() -> None:
     with pytest.raises(UsageError, match=r"The context 'socratic' looks at the picture\. Give a `vlm`\."):
         Cartoons(llm=llm, context="socratic").solver()
     task = Cartoons(llm=llm, context="description")
-    assert task.model.solver(task.question()).chain.steps
+    solver = task.model.solver(task.question())
+    assert solver.by_chain is not None
+    assert solver.by_chain.chain.steps
 
 
 def test_a_context_of_a_suite_is_known_to_its_tasks_alone() -> None:
