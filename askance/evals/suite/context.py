@@ -203,11 +203,17 @@ class InContext(Answerer):
         """Checks the context.
 
         Raises:
-            UsageError: there is no such context, or examples cannot be shown in it.
+            UsageError: there is no such context, or examples cannot be shown in it, or before reasoning.
         """
         _ = self.view
-        if options.get("shots"):
-            self.check_examples()
+        if not options.get("shots"):
+            return
+        self.check_examples()
+        if options.get("step_by_step"):
+            raise UsageError(
+                "Examples show answers without reasoning, so a model cannot be asked to reason after them.",
+                hint="Give `shots` or `step_by_step`.",
+            )
 
     def check_examples(self) -> None:
         """Checks that examples can be shown in the context.

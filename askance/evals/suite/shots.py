@@ -390,12 +390,6 @@ class Examples(Part):
                 hint="Give -T embedder=st:FOLDER for descriptions, or clip:FOLDER for pictures.",
             )
 
-        if self.shots and options.get("step_by_step"):
-            raise UsageError(
-                "Examples show answers without reasoning, so a model cannot be asked to reason after them.",
-                hint="Give `shots` or `step_by_step`.",
-            )
-
     @override
     def kept(self) -> JsonObject:
         fields = type(self).model_fields
