@@ -89,7 +89,7 @@ def _identification(places: Sequence[int]) -> Identification:
     return Identification(text=IDENTIFICATION_LABELS[places[0] - 1])
 
 
-class Answerer(Replier):
+class OpenAnswerer(Replier):
     """Answers a question about a picture in a few words."""
 
     prompt = "answer_from_description"
@@ -109,6 +109,6 @@ explain_from_picture = partial(Explainer, sees=True)
 explain_from_description = Explainer
 identify_from_picture = partial(Identifier, sees=True)
 identify_from_description = Identifier
-answer_from_picture = partial(Answerer, sees=True)
-answer_from_description = Answerer
+answer_from_picture = partial(OpenAnswerer, sees=True)
+answer_from_description = OpenAnswerer
 caption_from_description = CaptionWriter

@@ -113,7 +113,7 @@ def _print_options(name: str, *, as_json: bool) -> None:
     """
     from askance.cli.columns import text_of
     from askance.evals.catalog import find_task
-    from askance.evals.task import type_in_words
+    from askance.evals.options import type_in_words
 
     task = find_task(name)
     if as_json:
@@ -263,7 +263,8 @@ def _task_options(asked: EvaluationOptions, task: type[Task], work: Workspace) -
         UsageError: an option is given that the task does not take, or one that cannot be read.
     """
     from askance.errors import UsageError
-    from askance.evals.task import ROLES, WORKSPACE
+    from askance.evals.options import ROLES
+    from askance.evals.task import WORKSPACE
     from askance.workspace import Role
 
     takes = task.takes()
@@ -273,7 +274,7 @@ def _task_options(asked: EvaluationOptions, task: type[Task], work: Workspace) -
     options |= {name: value for name, value in general.items() if name in takes}
     if asked.seed is not None and "seed" in takes:
         options["seed"] = asked.seed
-    for role in () if any(name in options for name in task.instead_of_models) else get_args(Role):
+    for role in () if any(name in options for name in task.instead_of_models()) else get_args(Role):
         if (
             role not in options
             and role in takes
@@ -293,7 +294,7 @@ def _task_options(asked: EvaluationOptions, task: type[Task], work: Workspace) -
 
 def _uses_configured(option: FieldInfo, asked: EvaluationOptions) -> bool:
     """Whether the settings file's model is used: if the task needs one, or if no model is named at all."""
-    from askance.evals.task import ROLES
+    from askance.evals.options import ROLES
 
     named = any(role in asked.for_task for role in ROLES)
     return option.is_required() or not named
@@ -302,7 +303,7 @@ def _uses_configured(option: FieldInfo, asked: EvaluationOptions) -> bool:
 def _given_options(asked: EvaluationOptions, takes: Mapping[str, FieldInfo]) -> Mapping[str, Any]:
     """The options of the task that `-T` names, and `--fold`, which stands for `-T fold=…`."""
     from askance.errors import UsageError
-    from askance.evals.task import kinds_of
+    from askance.evals.options import kinds_of
 
     given: dict[str, str] = {}
     for text in asked.option or ():

@@ -17,6 +17,9 @@ from .metric import Figure as Figure
 from .metric import Metric as Metric
 from .metric import MissingAnswerPolicy as MissingAnswerPolicy
 from .metric import mean as mean
+from .part import Answerer as Answerer
+from .part import Part as Part
+from .part import Question as Question
 from .ranking import Ranking as Ranking
 from .run import Run as Run
 from .run import SampleResult as SampleResult

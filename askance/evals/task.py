@@ -27,58 +27,57 @@ import inspect
 import os
 import sys
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeVar, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, TypeAdapter, ValidationError
+from pydantic import PrivateAttr, ValidationError
+from pydantic.fields import FieldInfo
+from typing_extensions import override
 
 from askance.errors import UsageError
 from askance.evals.evaluation import Evaluation
+from askance.evals.options import ROLES, Options, way_to_give, wrong_value
+from askance.evals.part import Answerer, Part, Question, check_answerers
 from askance.evals.sample import SampleQuestion
 from askance.evals.suite_registry import SUITES, package_of
 from askance.models import get_model
 
+Value = TypeVar("Value")
+
 if TYPE_CHECKING:
-    from pydantic.fields import FieldInfo
+    from pydantic._internal._model_construction import ModelMetaclass
 
     from askance.chat import JsonObject
     from askance.evals.sample import Sample
     from askance.evals.scorer import Scorer
     from askance.evals.solver import SolverLike
     from askance.models import Engine, Model
+
+    class TaskType(ModelMetaclass):
+        """Tells type checkers that a task is made with the options of its parts, too, and not with its fields alone."""
+
+        def __call__(cls: type[Value], **options: Any) -> Value: ...  # noqa: N805  # a class is its instance
 else:
-    Engine = Any  # pydantic would look into it
-
-Found = TypeVar("Found")
-
-ROLES = ("vlm", "llm", "combiner")
-"""Options that are models: `vlm` sees the picture, `llm` reasons over words, `combiner` makes T_V."""
+    TaskType = type(Options)
 
 WORKSPACE = ("engine", "prompts", "allow_folders")
 """Options that the command line fills in, and no file of a task or a grid."""
 
 
-class Task(BaseModel):
-    """A task. Its fields are its options, and the first line of its docstring is its summary.
+class Task(Options, metaclass=TaskType):
+    """A task. Its fields are its options and its parts, and the first line of its docstring is its summary.
 
-    Give each field a type, a default unless it is required, and below it a docstring of one line.
+    Give each option a type, a default unless it is required, and below it a docstring of one line. What answers, what
+    is shown before and what is measured beside are parts (`askance.evals.part`), whose options are the task's.
     """
 
-    model_config = ConfigDict(
-        arbitrary_types_allowed=True, defer_build=True, extra="forbid", frozen=True, use_attribute_docstrings=True
-    )
+    settings = frozenset(WORKSPACE)
 
     name: ClassVar[str] = ""
     """Name by which the task is found, such as `pittads/mac`."""
-
-    instead_of_models: ClassVar[tuple[str, ...]] = ()
-    """Options that take the place of models; with one of them the settings file's models are not used."""
-
-    engine: Engine | None = Field(default=None, exclude=True, repr=False)
-    """Its records, mode and budget are used; by default the engine of the models."""
 
     _run: Mapping[str, Any] | None = PrivateAttr(default=None)
     """Options that a run has kept, if the task was made from a run."""
@@ -90,19 +89,16 @@ class Task(BaseModel):
             UsageError: the task has no such option, a required one is missing, or a value is not allowed.
         """
         given = {name: value for name, value in options.items() if value is not None}
-        given |= {role: get_model(given[role]) for role in ROLES if role in given and role in type(self).model_fields}
+        given |= {role: get_model(given[role]) for role in ROLES if role in given and role in type(self).takes()}
+        engine = given.get("engine") or next((given[role].engine for role in ROLES if role in given), None)
         try:
+            for field, part in type(self).prototypes().items():
+                own = {name: given.pop(name) for name in part.takes() if name in given}
+                given[field] = part.set(own, task=self.name, engine=engine)
             super().__init__(**given)
         except ValidationError as error:
             raise self._refused(error) from error
         self.check()
-
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            if name in type(self).model_fields:  # a task made from a run has only the options that the run kept
-                raise UsageError(f"Nothing says which `{name}` to take.", hint=_needed(name))
-            return super().__getattr__(name)
 
     def __init_subclass__(cls, **more: Any) -> None:
         """Refuses options that would hide an attribute of every task."""
@@ -114,6 +110,67 @@ class Task(BaseModel):
                 hint="Give it another name, and write `Field(alias=…)` where it is to be called so all the same.",
             )
 
+    @classmethod
+    def __pydantic_init_subclass__(cls, **more: Any) -> None:
+        """Refuses two options of one name."""
+        super().__pydantic_init_subclass__(**more)
+        owners = dict.fromkeys(super().takes(), "the task itself")
+        for field, part in cls.prototypes().items():
+            twice = next((name for name in part.takes() if name in owners), None)
+            if twice is not None:
+                raise UsageError(
+                    f"The task {cls.name!r} has two options called {twice!r}: of {owners[twice]} and of its {field!r}.",
+                    hint="Give one of them another name.",
+                )
+            owners |= dict.fromkeys(part.takes(), f"its {field!r}")
+
+    # --- its parts ---
+
+    @classmethod
+    def prototypes(cls) -> Mapping[str, Part]:
+        """By field, the parts with the options that they have by default."""
+        kinds = {name: (each, each.annotation) for name, each in cls.model_fields.items()}
+        return {
+            name: each.default if isinstance(each.default, Part) else kind.model_construct()
+            for name, (each, kind) in kinds.items()
+            if isinstance(kind, type) and issubclass(kind, Part)
+        }
+
+    @property
+    def parts(self) -> Sequence[Part]:
+        """The parts, in the order of the fields."""
+        return [getattr(self, field) for field in type(self).prototypes()]
+
+    @property
+    def answerer(self) -> Answerer:
+        """Who answers: the one that an option chooses, else the first.
+
+        Raises:
+            UsageError: the task has no answerer.
+        """
+        answerers = [part for part in self.parts if isinstance(part, Answerer)]
+        if not answerers:
+            raise UsageError(f"Nothing answers the task {self.name!r}.", hint="Give it a `solver()` of its own.")
+        return next((each for each in answerers if each.is_chosen), answerers[0])
+
+    @classmethod
+    @override
+    def option_fields(cls) -> Mapping[str, FieldInfo]:
+        prototypes = cls.prototypes()
+        return {name: each for name, each in super().option_fields().items() if name not in prototypes}
+
+    @classmethod
+    @override
+    def takes(cls) -> Mapping[str, FieldInfo]:
+        """The options that users can give, by name: its own and those of its parts, in the order of the fields."""
+        parts, own, found = cls.prototypes(), cls.option_fields(), dict[str, FieldInfo]()
+        for name in cls.model_fields:
+            if name in parts:
+                found |= parts[name].preset()
+            elif name in own:
+                found[own[name].alias or name] = own[name]
+        return found
+
     def check(self) -> None:
         """Checks options that depend on each other; not called for a task that is made from a run.
 
@@ -122,18 +179,38 @@ class Task(BaseModel):
         Raises:
             UsageError: they do not go together.
         """
+        options = self._options()
+        for part in self.parts:
+            part.check(options)
+        check_answerers([part for part in self.parts if isinstance(part, Answerer)])
+
+    def _options(self) -> dict[str, Any]:
+        """The values of all options by name."""
+        return self.values() | {name: value for part in self.parts for name, value in part.values().items()}
+
+    # --- what it asks, and how answers are scored ---
 
     @abstractmethod
     def samples(self) -> Sequence[Sample]:
         """The samples, read from the data. Samples that share a picture and name no group are put into one group."""
 
     @abstractmethod
-    def solver(self) -> SolverLike:
-        """A `Solver`; or a chain, a Runnable or a function: it takes a sample and gives a prediction, or the answer."""
-
-    @abstractmethod
     def scorer(self) -> Scorer:
         """How answers are scored."""
+
+    def question(self) -> Question:
+        """What is asked, for whoever answers; a task with a `solver()` of its own needs none."""
+        raise UsageError(
+            f"The task {self.name!r} does not say what it asks.", hint="Give it a `question()`, or a `solver()`."
+        )
+
+    def solver(self) -> SolverLike:
+        """A `Solver`; or a chain, a Runnable or a function: it takes a sample and gives a prediction, or the answer.
+
+        By default the answerer's.
+        """
+        samples = partial(self.kept_or, "samples", self.samples)
+        return self.answerer.solver(replace(self.question(), samples=samples))
 
     def question_of(self, sample: Sample) -> SampleQuestion:
         """What answers to `sample` answer, as `askance judge prefer` tells its judges; they see no picture.
@@ -143,50 +220,82 @@ class Task(BaseModel):
         own: Any = sample.inputs.get("question")
         return SampleQuestion(own) if isinstance(own, str) and own.strip() else SampleQuestion()
 
+    def words(self) -> tuple[str, ...]:
+        """What tells its own options apart in the name of a run."""
+        return ()
+
     def label(self) -> str:
         """Name of its run in tables; by default that of its models. Runs that differ in it alone are the same run."""
-        return ""
+        parts = self.parts
+        if not any(isinstance(part, Answerer) for part in parts):
+            return ""
+        answerer = self.answerer
+        others = [part for part in parts if not isinstance(part, Answerer)]
+        words = [*answerer.words(), *self.words(), *(word for part in others for word in part.words())]
+        name = f"{answerer.label()} ({', '.join(words)})" if words else answerer.label()
+        return f"{name}{answerer.suffix()}"
 
     def notes(self) -> tuple[str, ...]:
         """Notes on the data for the reader of the figures, such as how many samples were left out."""
         return ()
 
+    def ids_left_out(self) -> Collection[str]:
+        """Ids of the data that are no samples of this run, such as those of other folds."""
+        return ()
+
+    @override
     def kept(self) -> JsonObject:
-        """The options as a run keeps them, as part of its configuration.
+        """The options as a run keeps them, as part of its configuration: its own, and those of its parts.
 
         Models and paths are left out: models are kept by role, and of files their content tells runs apart.
         """
-        told = {name for name, each in type(self).model_fields.items() if not _is_named(each)}
-        return self.model_dump(mode="json", by_alias=True, include=told, exclude_none=True)
+        joined = super().kept()
+        for part in self.parts:
+            joined |= part.kept()
+        return joined
 
     @property
+    @override
     def models(self) -> Mapping[str, Model]:
         """The models that the task was made with, by role."""
-        given = {role: getattr(self, role) for role in ROLES if role in type(self).model_fields}
-        return {role: model for role, model in given.items() if model is not None}
+        return dict(super().models) | {role: model for part in self.parts for role, model in part.models.items()}
 
     def evaluation(self) -> Evaluation:
         """The task with its samples read and its solver made."""
-        return Evaluation(
-            samples=self.samples(),
+        samples = self.samples()
+        made = Evaluation(
+            samples=samples,
             solver=self.solver(),
-            scorer=lambda engine: self.model_copy(update={"engine": engine}).scorer(),
+            scorer=lambda engine: self.with_engine(engine).scorer(),
             name=self.name,
             label=self.label(),
             options=self.kept(),
             models=self.models,
-            notes=self.notes(),
+            notes=(*self.notes(), *(note for part in self.parts for note in part.notes())),
             origin=self.origin(),
         )
+        left_out = self.ids_left_out()
+        for part in self.parts:
+            made = part.prepared(made, left_out=left_out)
+        return made
 
-    def found(self, name: str, look: Callable[[], Found]) -> Found:
+    def with_engine(self, engine: Engine) -> Self:
+        """The task with another engine; what it has read of its data stays."""
+        fields = type(self).prototypes()
+        return self.model_copy(
+            update={"engine": engine, **{name: getattr(self, name).with_engine(engine) for name in fields}}
+        )
+
+    # --- made from a run ---
+
+    def kept_or(self, name: str, make: Callable[[], Value]) -> Value:
         """A value that comes from the data and that a run keeps with its options.
 
         Args:
             name: under which a run keeps it.
-            look: finds it in the data; called only if the task was not made from a run.
+            make: makes it from the data; called only if the task was not made from a run.
         """
-        return look() if self._run is None else self._run.get(name, ())
+        return make() if self._run is None else self._run.get(name, ())
 
     @classmethod
     def of_run(
@@ -208,22 +317,19 @@ class Task(BaseModel):
         Raises:
             UsageError: the value of an option is not allowed, or names a file or a spec: a run may be a stranger's.
         """
-        fields = {each.alias or name: (name, each) for name, each in cls.model_fields.items()}
-        for name, value in options.items():
-            if name in fields and _is_made(fields[name][1]) and not isinstance(value, (Mapping, NoneType)):
-                raise UsageError(
-                    f"The run names {str(value)[:80]!r} as its {name!r}, and what only a run names is not loaded.",
-                    hint="A run describes what it was made with, and names none of it; run the task anew.",
-                )
-        there = {fields[key][0]: value for key, value in {**options, **(models or {})}.items() if key in fields}
-        made = cls.model_construct(**{name: cls._checked(name, value) for name, value in there.items()}, engine=engine)
+        kept = {**options, **(models or {})}
+        parts = {field: part.from_kept(kept, task=cls.name, engine=engine) for field, part in cls.prototypes().items()}
+        made = cls.of_kept(kept, task=cls.name, **parts, engine=engine)
         made._run = {**options, "samples": samples}
         return made
 
+    # --- its class ---
+
     @classmethod
-    def takes(cls) -> Mapping[str, FieldInfo]:
-        """The options that users can give, by name."""
-        return {each.alias or name: each for name, each in cls.model_fields.items() if name not in WORKSPACE}
+    def instead_of_models(cls) -> tuple[str, ...]:
+        """Options that take the place of models; with one of them the settings file's models are not used."""
+        answerers = [part for part in cls.prototypes().values() if isinstance(part, Answerer)]
+        return tuple(name for each in answerers for name in each.chosen_by if name not in ROLES)
 
     @classmethod
     def summary(cls) -> str:
@@ -249,28 +355,8 @@ class Task(BaseModel):
         if first["type"] == "extra_forbidden" or name not in takes:
             return UsageError(f"The task {cls.name!r} takes no {name!r}.", hint=f"It takes {', '.join(takes)}.")
         if first["type"] == "missing":
-            return UsageError(f"The task {cls.name!r} needs {name!r}.", hint=_needed(name))
-        return cls._wrong(name, first["input"])
-
-    @classmethod
-    def _checked(cls, name: str, value: Any) -> Any:
-        """The value of one option, checked and converted."""
-        try:
-            return _adapter(cls, name).validate_python(value)
-        except ValidationError as error:
-            raise cls._wrong(cls.model_fields[name].alias or name, value) from error
-
-    @classmethod
-    def _wrong(cls, name: str, value: Any) -> UsageError:
-        return UsageError(
-            f"The option {name!r} of the task {cls.name!r} cannot be {value!r}.",
-            hint=f"It takes {type_in_words(cls.takes()[name])}.",
-        )
-
-
-def _needed(name: str) -> str:
-    ways = {"data": "--data FOLDER", "vlm": "--vlm MODEL", "llm": "--llm MODEL"}
-    return f"Give {ways.get(name, f'-T {name}=…')} on the command line, or `{name}=` in Python."
+            return UsageError(f"The task {cls.name!r} needs {name!r}.", hint=way_to_give(name))
+        return wrong_value(name, takes[name], first["input"], task=cls.name)
 
 
 def defined() -> dict[str, type[Task]]:
@@ -283,68 +369,3 @@ def defined() -> dict[str, type[Task]]:
         if "name" in vars(task) and task.name:
             found[task.name] = task
     return found
-
-
-@cache
-def _adapter(task: type[Task], name: str) -> TypeAdapter[Any]:
-    """Checks the values of one option."""
-    config = ConfigDict(arbitrary_types_allowed=True)
-    return TypeAdapter(task.model_fields[name].rebuild_annotation(), config=config)
-
-
-_WORDS: Mapping[type, str] = {
-    bool: "true or false",
-    int: "a whole number",
-    float: "a number",
-    str: "a text",
-    Path: "a path",
-    tuple: "a list of texts",
-    Sequence: "a list of texts",
-}
-
-
-def type_in_words(each: FieldInfo) -> str:
-    """What an option takes, in words: `a path`, or `one of easy, hard`."""
-    bounds = [
-        f"{word} {getattr(limit, name)}"
-        for limit in each.metadata
-        for name, word in _BOUNDS.items()
-        if hasattr(limit, name)
-    ]
-    return " ".join([" or ".join(dict.fromkeys(map(_in_words, kinds_of(each)))), *bounds])
-
-
-_BOUNDS: Mapping[str, str] = {"ge": "from", "le": "to"}
-
-
-def _in_words(kind: Any) -> str:
-    if get_origin(kind) is Literal:
-        return f"one of {', '.join(f'`{each}`' for each in get_args(kind))}"
-    return kind if isinstance(kind, str) else _WORDS.get(get_origin(kind) or kind, "a value")
-
-
-def kinds_of(each: FieldInfo) -> Sequence[Any]:
-    """The types that an option takes, without None; a text such as `a model` stands for what is made from a name."""
-    return [*_kinds(each.rebuild_annotation())]
-
-
-def _is_named(each: FieldInfo) -> bool:
-    """Whether an option is a path or the name of a model."""
-    return Path in kinds_of(each) or _is_made(each)
-
-
-def _is_made(each: FieldInfo) -> bool:
-    """Whether an option takes an object, which a text names: a model, an embedder, a retriever."""
-    return any(isinstance(kind, str) for kind in kinds_of(each))
-
-
-def _kinds(annotation: Any) -> Iterator[Any]:
-    if get_origin(annotation) is Annotated:
-        inner, *more = get_args(annotation)
-        named = [each for each in more if isinstance(each, str)]
-        yield from named or _kinds(inner)
-    elif get_origin(annotation) in {Union, UnionType}:
-        for each in get_args(annotation):
-            yield from _kinds(each)
-    elif annotation is not NoneType:
-        yield annotation

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any
 
@@ -49,7 +49,7 @@ def _name(case: Options) -> str:
 
 def contexts(task: type[Task], *more: str) -> list[str]:
     """The contexts that a task lists, and further ones."""
-    return [*getattr(task, "contexts"), *more]  # noqa: B009  # of the tasks that have contexts
+    return [*getattr(task.prototypes()["model"], "contexts"), *more]  # noqa: B009  # of the tasks that have contexts
 
 
 EYE: Options = {"vlm": "@eye"}
@@ -75,6 +75,13 @@ SHOTS: tuple[Options, ...] = (
     {"embedder": "@letters"},
 )
 """Examples, however they are chosen."""
+
+SOLVERS: tuple[Options, ...] = (
+    *({"vlm": None, "solver": name} for name in ("random", "longest", "majority", "none")),
+    {"solver": "random"},
+    {"vlm": None, "solver": "random", "shots": 2},
+)
+"""Solvers in the place of a model."""
 
 CONTROLLED: Options = {CONTROL: "swapped-image"}
 SHOWN: Options = {"shots": 2}
@@ -241,7 +248,8 @@ def whoops(tasks: Mapping[str, type[Task]]) -> dict[str, Cases]:
 def pittads(tasks: Mapping[str, type[Task]]) -> dict[str, Cases]:
     """The cases of tasks over ads."""
     base = {"data": "@data", "limit": 3, **EYE}
-    data = {"seed": [1], "ids": ["@ids"], "small": [True], "which": ["labelled", "typical"], "limit": [1]}
+    which = ["labelled", "typical"]
+    data = {"seed": [1], "ids": ["@ids"], "small": [True], "which": which, "limit": [1], "fold": [0, 5]}
     statements = {"negatives": ["hard"], "qa": ["@action file"]}
     said = {"descriptions": "@said"}
     beside = (
@@ -365,4 +373,6 @@ STEP = "step_by_step"
 
 def cases_of(tasks: Mapping[str, type[Task]]) -> dict[str, Cases]:
     """By name of a packaged task its cases."""
-    return {name: cases for make in (newyorker, pittads, whoops) for name, cases in make(tasks).items()}
+    found = {name: cases for make in (newyorker, pittads, whoops) for name, cases in make(tasks).items()}
+    taken = {name for name in found if "solver" in tasks[name].takes()}
+    return {name: replace(each, more=[*each.more, *SOLVERS]) if name in taken else each for name, each in found.items()}

@@ -31,12 +31,12 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from askance.chat import key_of
 from askance.documents import read_yaml, validation_message
 from askance.errors import CallError, UsageError
+from askance.evals.options import ROLES
 from askance.evals.published_figures import find_published_table, published_files
 from askance.evals.run_plan import plan_runs, planning
 from askance.evals.runner import RunProgress, SampleEpoch, aevaluate, configuration_of, place_of
 from askance.evals.solver import as_solver
 from askance.evals.tables import Cell, Format, Table, notes_of, rendered, table_of_runs
-from askance.evals.task import ROLES
 from askance.models import get_model
 from askance.models.encoders.embedder import EMBEDDERS
 from askance.models.encoders.records import allows_code

@@ -13,7 +13,7 @@ from .layout import LEADERBOARD as LEADERBOARD
 from .matching import CartoonMatching as CartoonMatching
 from .ranking import CartoonRanking as CartoonRanking
 from .raw_contests import RawContests as RawContests
-from .reply_conventions import ConventionTask as ConventionTask
+from .reply_conventions import RecordedChoices as RecordedChoices
 from .submission import Submission as Submission
 from .submission import submission_of as submission_of
 from .task_construction import ConstructedTasks as ConstructedTasks

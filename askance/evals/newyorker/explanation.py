@@ -13,44 +13,32 @@ from typing import TYPE_CHECKING, Any
 from typing_extensions import override
 
 from askance.agents import explain_joke
-from askance.chains import REPLY
 from askance.chains.cartoon import CAPTION, joke_question
-from askance.errors import UsageError
 from askance.evals.newyorker.reply_conventions import read_explanation
 from askance.evals.newyorker.task import CartoonTask
+from askance.evals.part import Question
 from askance.evals.sample import SampleQuestion
-from askance.evals.solver import ChainSolver
 from askance.evals.suite.context import NOTHING
-from askance.evals.suite.perplexity import REFERENCE, PerplexityTask
+from askance.evals.suite.perplexity import REFERENCE, Perplexity
 from askance.evals.suite.text_overlap import overlap_scorer
 
 if TYPE_CHECKING:
     from askance.evals.newyorker.dataset import Item
     from askance.evals.sample import Sample
     from askance.evals.scorer import Scorer
-    from askance.evals.solver import Solver
-
 
 HEADLINES = ("BLEU-4", "ROUGE-L", "perplexity")
 """Figures of which those of each fold stand beside the mean."""
 
 
-class JokeExplanation(PerplexityTask, CartoonTask):
+class JokeExplanation(CartoonTask):
     """Why a caption is funny under its cartoon, in a few sentences."""
 
     name = "newyorker/explanation"
     about = "explanation"
 
-    @override
-    def check(self) -> None:
-        """Checks options that depend on each other.
-
-        Raises:
-            UsageError: recorded replies are to be weighed.
-        """
-        super().check()
-        if self.perplexity and self.answers is not None:
-            raise UsageError("Recorded replies have no perplexity.", hint="Leave out `answers` or `perplexity`.")
+    perplexity: Perplexity = Perplexity()
+    """How likely the model finds the authors' words."""
 
     @override
     def asked(self, item: Item) -> Mapping[str, Any]:
@@ -59,7 +47,7 @@ class JokeExplanation(PerplexityTask, CartoonTask):
     @override
     def samples_of(self, item: Item) -> Iterator[Sample]:
         tokens = {} if item.n_tokens is None else {"tokens": item.n_tokens}
-        inputs = {**self.asked(item), **self.reference_input(item.label)}
+        inputs = {**self.asked(item), **self.perplexity.inputs(item.label)}
         yield self.sample_of(item, inputs=inputs, target={"references": [item.label] if item.label else [], **tokens})
 
     @override
@@ -70,15 +58,19 @@ class JokeExplanation(PerplexityTask, CartoonTask):
         return SampleQuestion("Why is the caption funny under its cartoon?", "\n".join(said))
 
     @override
-    def solver(self) -> Solver:
-        if self.replies is not None:
-            return self.replies.solver(read_explanation)
-        subject = partial(joke_question, sees=self.view.picture)
-        made = self.chain("explanation", agent=explain_joke, subject=subject, target=REPLY, needs=(CAPTION,))
-        return ChainSolver(self.with_likelihood(made))
+    def question(self) -> Question:
+        return Question(
+            name=self.about,
+            agent=partial(explain_joke, step_by_step=self.step_by_step),
+            asks=partial(joke_question, sees=self.model.view.picture),
+            needs=(CAPTION,),
+            given=self.given,
+            measured=self.perplexity.measured,
+            read=read_explanation,
+        )
 
     @override
     def scorer(self) -> Scorer:
         plain = overlap_scorer(lambda sample: sample.target["references"][0])
-        scorer = self.with_perplexity(plain, tokens=lambda sample: sample.target.get("tokens"))
+        scorer = self.perplexity.scorer(plain, tokens=lambda sample: sample.target.get("tokens"))
         return self.over_folds(scorer, *HEADLINES)

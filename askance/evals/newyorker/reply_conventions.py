@@ -20,7 +20,7 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 
 from typing_extensions import override
@@ -31,14 +31,13 @@ from askance.errors import UsageError
 from askance.evals.baselines import options_of
 from askance.evals.newyorker.layout import LETTERS
 from askance.evals.sample import Sample, Score
-from askance.evals.suite.recorded_replies import RecordedReply, RepliesTask
+from askance.evals.suite.recorded_replies import RecordedAnswers, RecordedReplies, RecordedReply
 from askance.nodes import Read, Unreadable
 from askance.nodes.closed_set import ClosedSet
 
 if TYPE_CHECKING:
-    from askance.chat import JsonObject
-    from askance.evals.evaluation import Evaluation
     from askance.evals.metric import Metric
+    from askance.evals.part import Question
     from askance.evals.scorer import Scorer
 
 Convention: TypeAlias = Literal["ours", "official", "leaderboard"]
@@ -159,43 +158,38 @@ def read_explanation(sample: Sample, reply: RecordedReply) -> str:  # noqa: ARG0
     return found
 
 
-class ConventionTask(RepliesTask):
-    """A task of choice over recorded replies, each of which is read by one of three conventions."""
+class RecordedChoices(RecordedAnswers):
+    """Recorded replies that choose a caption, each of which is read by one of three conventions."""
 
     reading: Convention = "ours"
     """How a recorded reply is read: by our ladder, by the authors' rule, or by that of their leaderboard script."""
 
-    def choices_of(self, sample: Sample) -> ClosedSet:
-        """The captions of a sample by their letters, in the order in which it shows them."""
-        return ClosedSet(dict(zip(letters_of(sample), options_of(sample), strict=True)))
-
-    def read_reply(self, sample: Sample, reply: RecordedReply) -> Read[list[int]]:
-        """The answer in a recorded reply, by the convention of the task.
+    @override
+    def check(self, options: Mapping[str, Any]) -> None:
+        """Checks that there are replies to read.
 
         Raises:
-            Unreadable: as `read_choice`.
+            UsageError: a model is asked, whose replies our ladder reads.
         """
-        return _read(sample, reply, self.reading)
-
-    @override
-    def evaluation(self) -> Evaluation:
-        if self.replies is None and self.reading != "ours":
+        if self.reading != "ours" and not self.is_chosen:
             raise UsageError(
                 f"The reading {self.reading!r} is one of recorded replies, and a model is asked.",
                 hint="Give the file of replies, `-T answers=FILE`, or leave `reading` out.",
             )
-        return super().evaluation()
 
     @override
-    def label(self) -> str:
-        return super().label() if self.reading == "ours" else f"{super().label()}, {self.reading} reading"
+    def suffix(self) -> str:
+        return "" if self.reading == "ours" else f", {self.reading} reading"
 
     @override
-    def kept(self) -> JsonObject:
-        kept = super().kept()
-        if self.replies is None:
-            del kept["reading"]
-        return kept
+    def solver(self, question: Question) -> RecordedReplies:
+        choices = captions_of if self.reading == "ours" else None  # from which an extractor may choose
+        return self.file.solver(partial(_read, convention=self.reading), choices=choices)
+
+
+def captions_of(sample: Sample) -> ClosedSet:
+    """The captions of a sample by their letters, in the order in which it shows them."""
+    return ClosedSet(dict(zip(letters_of(sample), options_of(sample), strict=True)))
 
 
 def by_convention(scorer: Scorer, *names: str) -> Scorer:

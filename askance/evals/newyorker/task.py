@@ -26,13 +26,14 @@ from askance.evals.baselines import options_of
 from askance.evals.metric import Metric, mean
 from askance.evals.newyorker.dataset import NewYorker
 from askance.evals.newyorker.layout import LEADERBOARD, LETTERS, TaskName
-from askance.evals.newyorker.reply_conventions import ConventionTask, by_convention
+from askance.evals.newyorker.reply_conventions import RecordedChoices, by_convention
+from askance.evals.part import Question
 from askance.evals.sample import Sample, Score
 from askance.evals.scorer import Scorer
-from askance.evals.solver import ChainSolver
+from askance.evals.suite.any_solver import AnySolver
 from askance.evals.suite.breakdown import over_folds
 from askance.evals.suite.choice import texts_of
-from askance.evals.suite.context import NOTHING, PICTURE, VERBALIZED, SuiteContext, chain_of
+from askance.evals.suite.context import NOTHING, PICTURE, VERBALIZED, InContext, SuiteContext
 from askance.evals.suite.option_orders import (
     ANY,
     ORDER,
@@ -45,73 +46,68 @@ from askance.evals.suite.option_orders import (
     question_id,
     sample_ids,
 )
-from askance.evals.suite.ranker import OptionRanker, RankerTask
-from askance.evals.suite.recorded_replies import RepliesTask
+from askance.evals.suite.ranker import Encoder, OptionRanker
+from askance.evals.suite.recorded_replies import RecordedAnswers
 from askance.evals.suite.selection import Subset, read_names
-from askance.evals.suite.shots import Group, ShotFacts, ShotPool, ShotsTask
-from askance.evals.suite.suite_task import ModelTask
+from askance.evals.suite.shots import Examples, Group, ShotFacts, ShotPool
+from askance.evals.task import Task
 from askance.nodes import Example
 
 if TYPE_CHECKING:
-    from askance.chains import Chain, Link, Reading
     from askance.chat import JsonObject
     from askance.evals.newyorker.dataset import CartoonAnnotation, Item
-    from askance.evals.solver import Solver
     from askance.images import Image
-    from askance.models import ScorerLike
 
 FoldChoice: TypeAlias = Literal["all", "leaderboard", 0, 1, 2, 3, 4]
 
 SOCRATIC, CAPTION_ONLY = "socratic", "caption-only"
 FIELDS: Mapping[str, int] = {"description": len(CARTOON_LINKS)} | {f"description-{count}": count for count in (1, 2, 3)}
 """By context, how many fields of people's description it lays out."""
+GIVEN = frozenset({*FIELDS, CAPTION_ONLY})
+"""Contexts whose description every sample brings."""
 
 OWN_CONTEXTS: Mapping[str, SuiteContext] = {
     **{
         name: SuiteContext(steps=lambda _, fields=fields: cartoon_steps(None, fields=fields))
         for name, fields in FIELDS.items()
     },
-    SOCRATIC: SuiteContext(steps=lambda task: cartoon_steps(task.see), looks=True),
+    SOCRATIC: SuiteContext(steps=lambda model: cartoon_steps(model.see), looks=True),
     CAPTION_ONLY: SuiteContext(),
 }
 """Contexts that only cartoons have."""
 
 
-class CartoonTask(RepliesTask, ShotsTask, ModelTask):
+class CartoonTask(Task):
     """A task over cartoons: in one of the official folds, in all five, or on the leaderboard."""
 
     about: ClassVar[TaskName]
     """Which items of the data it asks."""
-    contexts = (PICTURE, *OWN_CONTEXTS, *VERBALIZED)
-    suite_contexts = OWN_CONTEXTS
 
+    data: Path
+    """Folder of the data set."""
     ids: Path | Sequence[str] | None = None
     """File that lists items, or contests by their number."""
     limit: int | None = Field(default=None, ge=1, exclude=True)
     """How many items at most; they are taken from the folds in turn."""
+    seed: int = 0
+    """Seed of all random choices: images, options, their order, folds."""
     fold: FoldChoice = "all"
     """One of the official folds; `all` for the mean over them; or `leaderboard`, whose answers are hidden."""
     step_by_step: bool = False
     """Whether the answering model is asked to reason first (section B.7)."""
 
-    @override
-    def check(self) -> None:
-        """Checks options that depend on each other.
-
-        Raises:
-            UsageError: examples are asked for where they cannot be shown.
-        """
-        super().check()
-        if self.shots and self.step_by_step:
-            raise UsageError(
-                "Examples show answers without reasoning, so a model cannot be asked to reason after them.",
-                hint="Give `shots` or `step_by_step`.",
-            )
-        if self.shots and self.view.description is not None:
-            raise UsageError(
-                f"The cartoons of examples are not verbalized, so the context {self.context!r} takes no `shots`.",
-                hint=f"Choose one of {', '.join((PICTURE, *OWN_CONTEXTS))}.",
-            )
+    examples: Examples = Examples(keeps=("shots", "shots_draw"))
+    """The answered examples before each question."""
+    model: InContext = InContext(
+        contexts=(PICTURE, *OWN_CONTEXTS, *VERBALIZED),
+        own_contexts=OWN_CONTEXTS,
+        undescribed="The cartoons of examples are not verbalized",
+    )
+    """The model that answers."""
+    replies: RecordedAnswers = RecordedAnswers()
+    """Recorded replies in its place."""
+    other: AnySolver = AnySolver()
+    """A solver in its place."""
 
     @cached_property
     def dataset(self) -> NewYorker:
@@ -121,7 +117,7 @@ class CartoonTask(RepliesTask, ShotsTask, ModelTask):
     @cached_property
     def folds(self) -> tuple[int, ...]:
         """The folds whose test items are asked; a run keeps them with its options."""
-        return tuple(self.found("folds", self._folds))
+        return tuple(self.kept_or("folds", self._folds))
 
     def over_folds(self, scorer: Scorer, *names: str) -> Scorer:
         """`scorer` with means over the folds that are asked, for the metrics `names` with each fold's own beside."""
@@ -140,14 +136,11 @@ class CartoonTask(RepliesTask, ShotsTask, ModelTask):
 
     @override
     def kept(self) -> JsonObject:
-        own: JsonObject = {"shots": self.shots, "shots_draw": self.shots_draw}
-        return {**super().kept(), **own, "folds": list(self.folds)}
+        return {**super().kept(), "folds": list(self.folds)}
 
     @override
-    def label(self) -> str:
-        shots = self.shots_label
-        steps = ", step by step" if self.step_by_step else ""
-        return f"{super().label().removesuffix(')')}{shots}{steps})" if shots or steps else super().label()
+    def words(self) -> tuple[str, ...]:
+        return ("step by step",) if self.step_by_step else ()
 
     @override
     def notes(self) -> tuple[str, ...]:
@@ -172,13 +165,13 @@ class CartoonTask(RepliesTask, ShotsTask, ModelTask):
         found = Subset(items=in_turn, noun="items", notes=(f"{len(in_turn):,} items of {_named(self.folds)}",))
         if self.ids is not None:
             found = self._listed(found, {*read_names(self.ids)} if isinstance(self.ids, Path) else {*self.ids})
-        if self.looks:
+        if self.answerer.looks:
             found = found.where(lambda item: self.picture(item.contest) is not None, left_out="no picture")
-        if self.context in FIELDS:
+        if self.model.context in FIELDS:
             found = found.where(lambda item: item.annotation is not None, left_out="no description")
         if not found.items:
             raise BadData(
-                f"No item of {self.about} in {str(self.data)!r} can be asked in the context {self.context!r}.",
+                f"No item of {self.about} in {str(self.data)!r} can be asked in the context {self.model.context!r}.",
                 hint="`askance data check newyorker DIR` says which pictures and descriptions are there.",
             )
         return found.first(self.limit)
@@ -192,11 +185,6 @@ class CartoonTask(RepliesTask, ShotsTask, ModelTask):
                 hint="Items go by their `instance_id`, or by the number of their contest.",
             )
         return found.where(lambda item: item.id in names or str(item.contest) in names, left_out="not in the list")
-
-    @property
-    def looks(self) -> bool:
-        """Whether somebody looks at the cartoon: a model or an encoder."""
-        return self.replies is None and self.view.looks
 
     def picture(self, contest: int) -> Image | None:
         """The cartoon of a contest; None if the data have none."""
@@ -215,14 +203,15 @@ class CartoonTask(RepliesTask, ShotsTask, ModelTask):
         by_id: dict[str, list[Sample]] = {}
         for fold in self.folds:
             asked = [sample for item in self.subset.items if item.fold == fold for sample in self.samples_of(item)]
-            if self.shots:
+            if self.examples.shots:
                 items = {item.id: item for item in self.subset.items if item.fold == fold}
-                asked = self.with_shots(
+                asked = self.examples.shown_before(
                     asked,
                     self._pool(fold),
                     example=self._example,
                     facts=self._facts,
                     known=lambda sample, items=items: self._facts(items[question_id(sample)]),
+                    seed=self.seed,
                 )
             for sample in asked:
                 by_id.setdefault(question_id(sample), []).append(sample)
@@ -242,7 +231,7 @@ class CartoonTask(RepliesTask, ShotsTask, ModelTask):
         """
         return Sample(
             id=item.id,
-            image=self.picture(item.contest) if self.looks else None,
+            image=self.picture(item.contest) if self.answerer.looks else None,
             inputs={**self._given(item.annotation), **inputs},
             target=target,
             group=f"contest {item.contest}",
@@ -255,40 +244,41 @@ class CartoonTask(RepliesTask, ShotsTask, ModelTask):
 
     def _given(self, annotation: CartoonAnnotation | None) -> Mapping[str, str]:
         """The links that a sample gives to the chain."""
-        if self.replies is not None or self.context not in {*FIELDS, CAPTION_ONLY}:
+        context = self.model.context
+        if self.replies.is_chosen or context not in GIVEN:
             return {}
-        if annotation is None or self.context == CAPTION_ONLY:
+        if annotation is None or context == CAPTION_ONLY:
             return {"description": NOTHING}
-        return _fields(annotation, FIELDS[self.context])
+        return _fields(annotation, FIELDS[context])
 
     def _pool(self, fold: int) -> ShotPool[Item]:
         """The rows that examples of a fold are drawn from: its training part."""
         rows: dict[Group, list[Item]] = {}
         for item in self.dataset.items(self.about, fold=fold, split="train"):
-            described = item.annotation is not None or self.context not in {*FIELDS, SOCRATIC}
-            if described and (not self.view.picture or self.picture(item.contest) is not None):
+            described = item.annotation is not None or self.model.context not in {*FIELDS, SOCRATIC}
+            if described and (not self.model.view.picture or self.picture(item.contest) is not None):
                 rows.setdefault(item.contest, []).append(item)
         tested = {item.contest for item in self.dataset.items(self.about, fold=fold)}
         return ShotPool(rows, fold=fold, tested=tested, noun="contest")
 
     def _example(self, item: Item) -> Example:
         """An item of the training part as an example."""
-        if self.view.picture:
+        if self.model.view.picture:
             return Example(values=self.asked(item), answer=item.label, image=self.picture(item.contest))
         return Example(values={**self.asked(item), "description": self._said(item) or NOTHING}, answer=item.label)
 
     def _said(self, item: Item) -> str:
         """What people said of a cartoon, as the context lays it out; empty if it says nothing."""
-        if item.annotation is None or self.context == CAPTION_ONLY:
+        if item.annotation is None or self.model.context == CAPTION_ONLY:
             return ""
-        return lay_out(_fields(item.annotation, FIELDS.get(self.context, len(CARTOON_LINKS))))
+        return lay_out(_fields(item.annotation, FIELDS.get(self.model.context, len(CARTOON_LINKS))))
 
     def _facts(self, item: Item) -> ShotFacts:
         """What examples are compared by."""
         return ShotFacts(
             id=item.id,
             group=item.contest,
-            text=self._said(item) if self.context in FIELDS else "",
+            text=self._said(item) if self.model.context in FIELDS else "",
             picture=lambda: self.picture(item.contest),
             label=item.label if self.about != "explanation" else "",
         )
@@ -297,22 +287,10 @@ class CartoonTask(RepliesTask, ShotsTask, ModelTask):
     def asked(self, item: Item) -> Mapping[str, Any]:
         """What is asked about the cartoon, by the names of the prompt's inputs."""
 
-    # --- the chain ---
-
-    def chain(
-        self,
-        name: str,
-        *,
-        agent: Callable[..., NodeLike],
-        subject: Callable[[Reading], Any],
-        target: Link[Any],
-        needs: Sequence[Link[Any]] = (),
-    ) -> Chain:
-        """The chain in the context of the task: the steps that describe the cartoon, and the node that answers."""
-        made = partial(agent, step_by_step=self.step_by_step)
-        given = {*FIELDS, CAPTION_ONLY} & {self.context}
-        links = [link.name for link in CARTOON_LINKS] if given else ()
-        return chain_of(name, self, agent=made, subject=subject, target=target, needs=needs, given=links)
+    @property
+    def given(self) -> Collection[str]:
+        """The links that every sample gives to the chain."""
+        return [link.name for link in CARTOON_LINKS] if self.model.context in GIVEN else ()
 
 
 def _fields(annotation: CartoonAnnotation, count: int) -> dict[str, str]:
@@ -332,38 +310,32 @@ ACCURACY = "accuracy"
 """The share of items whose right caption is chosen."""
 
 
-class CaptionTask(RankerTask, ConventionTask, CartoonTask):
+class CaptionEncoder(Encoder):
+    """An encoder that says how well a caption fits the cartoon."""
+
+    prefix: str = ""
+    """Text before each caption that a scorer gets, such as the one that an encoder was trained with."""
+
+    @override
+    def solver(self, question: Question) -> OptionRanker:
+        return OptionRanker(super().solver(question).scorer, prefix=self.prefix)
+
+
+class CaptionTask(CartoonTask):
     """A task in which captions are chosen, by a model or by an encoder."""
 
-    instead_of_models = (*ConventionTask.instead_of_models, *RankerTask.instead_of_models)
     agent: ClassVar[Callable[..., NodeLike]]
     """Makes the node that chooses, from a model."""
     headlines: ClassVar[tuple[str, ...]] = (ACCURACY,)
     """Figures of which those of each fold stand beside the mean."""
 
-    prefix: str = ""
-    """Text before each caption that a scorer gets, such as the one that an encoder was trained with."""
     orders: Orders = 1
     """2 asks again with the captions in reverse order."""
 
-    @override
-    def check(self) -> None:
-        """Checks that a scorer is alone with the picture.
-
-        Raises:
-            UsageError: recorded replies, examples or reasoning are asked for beside it, or as `RankerTask`.
-        """
-        super().check()
-        if self.encoder is not None and self.answers is not None:
-            raise UsageError(
-                "Recorded replies and a scorer both take the place of models.", hint="Give `answers` or `scorer`."
-            )
-        if self.encoder is not None and (self.shots or self.step_by_step):
-            raise UsageError("A scorer ranks by the picture alone.", hint="Leave out the examples and `step_by_step`.")
-
-    @override
-    def ranker_of(self, encoder: ScorerLike) -> OptionRanker:
-        return OptionRanker(encoder, prefix=self.prefix, engine=self.engine)
+    encoder: CaptionEncoder = CaptionEncoder()
+    """An encoder in the place of a model."""
+    replies: RecordedChoices = RecordedChoices()  # pyright: ignore[reportIncompatibleVariableOverride]  # never set
+    """Recorded replies in its place."""
 
     @override
     def asked(self, item: Item) -> Mapping[str, Any]:
@@ -382,13 +354,16 @@ class CaptionTask(RankerTask, ConventionTask, CartoonTask):
             yield replace(sample, id=name, tags={**sample.tags, **({"order": order} if self.orders > 1 else {})})
 
     @override
-    def solver(self) -> Solver:
-        if self.replies is not None:
-            return self.replies.solver(self.read_reply, choices=self.choices_of if self.reading == "ours" else None)
-        if self.ranker is not None:
-            return self.ranker
-        subject = self.view.options_question
-        return ChainSolver(self.chain(self.about, agent=self.agent, subject=subject, target=ANSWERS))
+    def question(self) -> Question:
+        return Question(
+            name=self.about,
+            agent=partial(self.agent, step_by_step=self.step_by_step),
+            asks=self.model.view.options_question,
+            target=ANSWERS,
+            given=self.given,
+            count=1,
+            seed=self.seed,
+        )
 
     # --- the figures ---
 
@@ -410,7 +385,7 @@ class CaptionTask(RankerTask, ConventionTask, CartoonTask):
             if_wrong=lambda sample: self._bound(sample, right=0.0),
             if_right=lambda sample: self._bound(sample, right=1.0),
         )
-        read = plain if self.replies is None else by_convention(plain, ACCURACY)
+        read = by_convention(plain, ACCURACY) if self.replies.is_chosen else plain
         return self.over_folds(read, *self.headlines)
 
     @abstractmethod

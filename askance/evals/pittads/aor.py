@@ -32,16 +32,15 @@ from askance.atypicality import RELATIONS, TEMPLATES, Relation, Statement
 from askance.chains import STATEMENT
 from askance.errors import UsageError
 from askance.evals.metric import Metric, mean
-from askance.evals.pittads.task import AnsweredTask, statement_form
+from askance.evals.part import Question
+from askance.evals.pittads.task import AdModel, AdSolver, AdsTask, statement_form
 from askance.evals.sample import Sample, Score
 from askance.evals.scorer import Scorer
-from askance.evals.solver import ChainSolver
-from askance.evals.suite.context import chain_of
-from askance.models import EmbedderLike, cosine, get_embedder
+from askance.evals.suite.shots import SHOTS_NOTE, Examples
+from askance.models import EmbedderLike, cosine
 
 if TYPE_CHECKING:
     from askance.chains import Reading
-    from askance.chat import JsonObject
     from askance.evals.pittads.dataset import Ad
     from askance.models import RecordedEmbedder
 
@@ -65,16 +64,28 @@ NOTES = (
 )
 
 
-class Aor(AnsweredTask):
+class ComparedExamples(Examples):
+    """Examples before questions whose answers an embedder compares."""
+
+    embedder: EmbedderLike = EMBEDDER  # pyright: ignore[reportIncompatibleVariableOverride]  # never None here
+    """The embedder that computes similarities, of answers and of examples."""
+    embeds: bool = True
+    note: str = SHOTS_NOTE
+
+
+class Aor(AdsTask):
     """Which two objects the atypicality of an ad is between."""
 
     name = "pittads/aor"
     needs = ("statements",)
     asked_with = ("relation",)
-    embeds = True
 
-    embedder: EmbedderLike = EMBEDDER  # pyright: ignore[reportIncompatibleVariableOverride]  # never None here
-    """The embedder that computes similarities, of answers and of examples."""
+    model: AdModel = AdModel()
+    """The model that answers."""
+    other: AdSolver = AdSolver()
+    """A solver in its place."""
+    examples: ComparedExamples = ComparedExamples()
+    """The answered examples before each question."""
     per: Per = "image"
     """Whether each image is a sample, or each relation of it."""
 
@@ -109,18 +120,18 @@ class Aor(AnsweredTask):
         return str(sample.inputs["relation"])
 
     @override
-    def solver(self) -> ChainSolver:
-        chain = chain_of(
-            f"aor {self.context}",
-            self,
+    def question(self) -> Question:
+        return Question(
+            name=f"aor {self.view.name}",
             agent=fill_statement,
-            subject=self._question,
+            asks=self._asked_in,
             target=STATEMENT,
             given=self.given,
+            inputs=_given,
+            value=_filled,
         )
-        return ChainSolver(chain, given=_given, value=_filled)
 
-    def _question(self, reading: Reading) -> FillQuestion:
+    def _asked_in(self, reading: Reading) -> FillQuestion:
         shown = self.view.visual_question(reading)
         return FillQuestion(
             relation=_relation_in(reading),
@@ -131,15 +142,7 @@ class Aor(AnsweredTask):
 
     @override
     def scorer(self) -> Scorer:
-        return similarity_scorer(self._recorded)
-
-    @property
-    def _recorded(self) -> RecordedEmbedder:
-        return get_embedder(self.embedder, engine=self.engine or self.see.engine)
-
-    @override
-    def kept(self) -> JsonObject:
-        return {**super().kept(), "embedder": self._recorded.form()}
+        return similarity_scorer(self.examples.vectors.embedder)
 
 
 def asked_relation(ad: Ad) -> Relation:

@@ -12,7 +12,8 @@ How the paper is read where it leaves a choice:
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
@@ -23,13 +24,13 @@ from typing_extensions import override
 from askance.agents import ChoiceMode, choose_action_reasons
 from askance.agents.negatives import KINDS
 from askance.chains import ANSWERS, DESCRIPTION, Chain, verbalize
-from askance.errors import UsageError
-from askance.evals.baselines import LongestOption, MajoritySolver, RandomSolver, expected_figures
+from askance.evals.baselines import expected_figures
 from askance.evals.negatives.option_sets import read_sidecar, sidecar_of
+from askance.evals.part import Answerer, Part, Question
 from askance.evals.pittads.dataset import Negatives, PittAds
-from askance.evals.pittads.task import AdsTask, AnsweredTask, DescribedTask
+from askance.evals.pittads.task import AdModel, AdSolver, AdsTask
 from askance.evals.sample import Sample
-from askance.evals.solver import ChainSolver
+from askance.evals.suite.any_solver import BASELINES
 from askance.evals.suite.choice import (
     COUNT,
     OTHER,
@@ -40,23 +41,26 @@ from askance.evals.suite.choice import (
     multi_scorer,
     single_scorer,
 )
-from askance.evals.suite.context import TOOLS, VERBALIZED, View, chain_of, view_of
+from askance.evals.suite.context import TEXT_ONLY, TOOLS, View, view_of
 from askance.evals.suite.option_orders import Orders
 from askance.evals.suite.ranker import WEIGHT, FusionContext, FusionSolver, Texts, parts_of
+from askance.evals.suite.shots import SHOTS_NOTE, Examples
 from askance.evals.suite.statements import hard_kind, read_qa
-from askance.models import EmbedderLike, ScorerLike
+from askance.models import EmbedderLike, ScorerLike, get_embedder, get_scorer
 
 if TYPE_CHECKING:
+    from askance.chains.chain import NodeLike
     from askance.chat import JsonObject
     from askance.evals.metric import Figure
     from askance.evals.pittads.dataset import Ad, Contents
     from askance.evals.scorer import Scorer
     from askance.evals.solver import Solver
+    from askance.models import RecordedScorer
 
 TrueShown: TypeAlias = Literal["one", "all"]
 """How many true statements are among the options of *Single*."""
 
-Baseline: TypeAlias = Literal["random", "longest", "majority"]
+BaselineName: TypeAlias = Literal["random", "longest", "majority"]
 """Solvers that look at nothing: random options, the longest options, the numbers that are true most often."""
 
 NEGATIVE_KINDS = (*KINDS["ads"], OTHER, UNKNOWN)
@@ -70,8 +74,8 @@ CHANCES = ("p@1", "p@2", "p@3", "acc@1", "acc@2", "mean of five", "accuracy")
 """Figures whose exact chance is noted."""
 
 
-class StatementsTask(AdsTask):
-    """A task over action-reasons, which may stand in a file that is named."""
+class Statements(Part):
+    """The file of action-reasons, which may be named."""
 
     qa: Path | None = None
     """File of statements and options; by default the data set's own."""
@@ -79,47 +83,68 @@ class StatementsTask(AdsTask):
     """Wrong options: easy ones of the data set, or hard ones of `askance negatives generate`."""
 
     @override
-    def opened(self, **more: Any) -> PittAds:
-        return super().opened(qa=self.qa, negatives=self.negatives, **more)
+    def kept(self) -> JsonObject:
+        hard = {} if self.negatives == "easy" else {"negatives": self.negatives}
+        return {**hard, **({} if self.qa is None else {"qa": self.qa.name})}
+
+
+class ChosenOptions(Part):
+    """How many options are chosen, and how many true ones are among them."""
+
+    mode: ChoiceMode = "multi"
+    """multi gives three options, single one."""
+    true: TrueShown = "all"
+    """Whether one of the true statements stands among the options, or all."""
+
+    @property
+    def count(self) -> int:
+        """Options of an answer."""
+        return COUNT if self.mode == "multi" else 1
+
+    def scorer(self, *, orders: int) -> Scorer:
+        """The scorer of the chosen options."""
+        make = multi_scorer if self.mode == "multi" else single_scorer
+        return make(NEGATIVE_KINDS, orders=orders)
+
+
+class ThreeOptions(ChosenOptions):
+    """Three options, of all true ones."""
+
+    settings = ChosenOptions.settings | {"mode", "true"}
+
+
+class OneOption(ChosenOptions):
+    """One option."""
+
+    settings = ChosenOptions.settings | {"mode"}
+
+    mode: ChoiceMode = "single"
 
     @override
-    def kept(self) -> JsonObject:
-        kept = super().kept()
-        if self.negatives == "easy":
-            del kept["negatives"]
-        return kept if self.qa is None else {**kept, "qa": Path(self.qa).name}
+    def scorer(self, *, orders: int) -> Scorer:
+        return single_scorer(NEGATIVE_KINDS, orders=orders, notes=(SINGLE_NOTE,))
+
+
+class ArrTask(AdsTask):
+    """A task in which action-reason statements are chosen."""
+
+    needs = ("options", "true")
+
+    statements: Statements = Statements()
+    """The statements."""
+    orders: Orders = 1
+    """2 asks each sample again with its options the other way round."""
+    choice: ChosenOptions = ChosenOptions()
+    """How many are chosen."""
 
     @cached_property
     def kinds(self) -> KindsOf:
         """Gives the kinds of the options of an ad."""
         return kinds_of(self.dataset)
 
-
-class OptionsTask(StatementsTask):
-    """A task over ads in which options are chosen."""
-
-    needs = ("options", "true")
-
-    orders: Orders = 1
-    """2 asks each sample again with its options the other way round."""
-
-    @property
-    def one_true(self) -> bool:
-        """Whether only one of the true statements is among the options."""
-        return False
-
     @override
     def usable(self) -> Mapping[str, Callable[[Ad], bool]]:
         return WITH_OPTIONS
-
-    @cached_property
-    def asked(self) -> tuple[Sample, ...]:
-        """The samples without examples; they are made once."""
-        return tuple(sample for ad in self.subset.items for sample in self.samples_of(ad))
-
-    @override
-    def samples(self) -> Sequence[Sample]:
-        return self.asked
 
     @override
     def notes(self) -> tuple[str, ...]:
@@ -129,53 +154,15 @@ class OptionsTask(StatementsTask):
     def samples_of(self, ad: Ad) -> Iterator[Sample]:
         """The samples of one ad, one for each order of its options."""
         sample = Sample(id=ad.id, image=self.image_of(ad), inputs={**self.links[ad.id]}, group=ad.id)
-        return choice_samples(sample, self.kinds(ad), seed=self.seed, orders=self.orders, one_true=self.one_true)
-
-
-class ArrTask(AnsweredTask, OptionsTask):
-    """A task in which a model chooses action-reason statements."""
-
-    beside = True
-    mode: ClassVar[ChoiceMode]
-    """`multi` asks for three options, `single` for one."""
-
-    context: str = "T_V+s_IN"
-    """What the answering model gets: T_V, V+T, I, I+T_V and the like, with s_IN, s_TV, s_true or s_wrong behind it."""
-    step_by_step: bool = False
-    """Whether the answering model is asked to reason first (Table 9)."""
+        one_true = self.choice.true == "one"
+        return choice_samples(sample, self.kinds(ad), seed=self.seed, orders=self.orders, one_true=one_true)
 
     @override
-    def label(self) -> str:
-        how = ", step by step" if self.step_by_step else ""
-        return f"{self.answering.id} ({self.context}{self.shots_label}{how})"
-
-    @override
-    def check(self) -> None:
-        """Checks options that depend on each other.
-
-        Raises:
-            UsageError: examples are asked for where they cannot be shown.
-        """
-        super().check()
-        if self.shots and self.step_by_step:
-            raise UsageError(
-                "Examples show answers without reasoning, so a model cannot be asked to reason after them.",
-                hint="Give `shots` or `step_by_step`.",
-            )
-
-    @property
-    def wanted(self) -> int:
-        """How many options are asked for."""
-        return COUNT if self.mode == "multi" else 1
-
-    @override
-    def answer_of(self, sample: Sample) -> Mapping[str, Any]:
-        best = sample.target["true"][: self.wanted]
-        return {"answer": ", ".join(map(str, best)) if self.mode == "multi" else best[0]}
-
-    @override
-    def has_whole_answer(self, sample: Sample) -> bool:
-        return len(sample.target["true"]) >= self.wanted
+    def answer_of(self, sample: Sample) -> Mapping[str, Any] | None:
+        best = sample.target["true"][: self.choice.count]
+        if len(best) < self.choice.count:
+            return None
+        return {"answer": ", ".join(map(str, best)) if self.choice.mode == "multi" else best[0]}
 
     @override
     def label_of(self, sample: Sample) -> str:
@@ -183,104 +170,117 @@ class ArrTask(AnsweredTask, OptionsTask):
 
     @override
     def kept(self) -> JsonObject:
-        return {**super().kept(), "mode": self.mode}
+        return {**super().kept(), "mode": self.choice.mode}
 
     @override
-    def solver(self) -> ChainSolver:
-        agent = partial(choose_action_reasons, mode=self.mode, count=COUNT, step_by_step=self.step_by_step)
-        return ChainSolver(
-            chain_of(
-                self.context,
-                self,
-                agent=agent,
-                subject=self.view.options_question,
-                target=ANSWERS,
-                given=self.given,
-            )
+    def question(self) -> Question:
+        return Question(
+            name=self.view.name,
+            agent=partial(choose_action_reasons, mode=self.choice.mode, count=COUNT),
+            asks=self.view.options_question,
+            target=ANSWERS,
+            given=self.given,
+            count=self.choice.count,
+            seed=self.seed,
         )
+
+    @override
+    def scorer(self) -> Scorer:
+        return self.choice.scorer(orders=self.orders)
+
+
+class ReasoningModel(AdModel):
+    """A model that may reason before it answers, and that may get an atypicality statement."""
+
+    context: str = "T_V+s_IN"
+    """What the answering model gets: T_V, V+T, I, I+T_V and the like, with s_IN, s_TV, s_true or s_wrong behind it."""
+    beside: bool = True
+    step_by_step: bool = False
+    """Whether the answering model is asked to reason first (Table 9)."""
+
+    @override
+    def words(self) -> tuple[str, ...]:
+        return (*super().words(), *(("step by step",) if self.step_by_step else ()))
+
+    @override
+    def node(self, question: Question) -> NodeLike:
+        agent = None if question.agent is None else partial(question.agent, step_by_step=self.step_by_step)
+        return super().node(replace(question, agent=agent))
 
 
 class ArrMulti(ArrTask):
     """Which three of the options an ad argues for."""
 
     name = "pittads/arr-multi"
-    mode = "multi"
 
-    @override
-    def scorer(self) -> Scorer:
-        return multi_scorer(NEGATIVE_KINDS, orders=self.orders)
+    choice: ChosenOptions = ThreeOptions()
+    """Three are chosen."""
+    model: ReasoningModel = ReasoningModel()
+    """The model that answers."""
+    other: AdSolver = AdSolver()
+    """A solver in its place."""
+    examples: Examples = Examples(note=SHOTS_NOTE)
+    """The answered examples before each question."""
 
 
 class ArrSingle(ArrTask):
     """Which one of the options an ad argues for."""
 
     name = "pittads/arr-single"
-    mode = "single"
 
-    true: TrueShown = "all"
-    """Whether one of the true statements stands among the options, or all."""
-
-    @property
-    @override
-    def one_true(self) -> bool:
-        return self.true == "one"
-
-    @override
-    def scorer(self) -> Scorer:
-        return single_scorer(NEGATIVE_KINDS, orders=self.orders, notes=(SINGLE_NOTE,))
+    choice: ChosenOptions = OneOption()
+    """One is chosen."""
+    model: ReasoningModel = ReasoningModel()
+    """The model that answers."""
+    other: AdSolver = AdSolver()
+    """A solver in its place."""
+    examples: Examples = Examples(note=SHOTS_NOTE)
+    """The answered examples before each question."""
 
 
-class ModeTask(OptionsTask):
-    """A task over the samples of `pittads/arr-multi` and `pittads/arr-single`, answered without a language model."""
+class Baseline(Answerer):
+    """What answers that looks neither at the picture nor at what is said of it."""
 
-    mode: ChoiceMode = "multi"
-    """multi gives three options, single one."""
-    true: TrueShown = "all"
-    """Whether one of the true statements stands among the options, or all."""
-
-    @property
-    @override
-    def one_true(self) -> bool:
-        return self.true == "one"
-
-    @property
-    def count(self) -> int:
-        """Options of an answer."""
-        return COUNT if self.mode == "multi" else 1
-
-    @override
-    def scorer(self) -> Scorer:
-        make = multi_scorer if self.mode == "multi" else single_scorer
-        return make(NEGATIVE_KINDS, orders=self.orders)
-
-
-class ArrBaseline(ModeTask):
-    """What answers get that look neither at the picture nor at what is said of it."""
-
-    name = "pittads/arr-baseline"
-
-    baseline: Baseline = "random"
+    baseline: BaselineName = "random"
     """Random options, the longest ones, or the numbers that are true most often (majority)."""
 
+    view: ClassVar[View] = View(name=TEXT_ONLY)
+    """What it gets of an ad."""
+
+    @property
     @override
-    def solver(self) -> Solver:
-        if self.baseline == "random":
-            return RandomSolver(count=self.count, seed=self.seed)
-        if self.baseline == "longest":
-            return LongestOption(count=self.count)
-        return MajoritySolver(self.found("samples", self.samples), count=self.count)
+    def looks(self) -> bool:
+        return False
 
     @override
     def label(self) -> str:
         return self.baseline
 
     @override
+    def solver(self, question: Question) -> Solver:
+        return BASELINES[self.baseline](question)
+
+
+class ArrBaseline(ArrTask):
+    """What answers get that look neither at the picture nor at what is said of it."""
+
+    name = "pittads/arr-baseline"
+
+    baseline: Baseline = Baseline()
+    """The baseline that answers."""
+
+    @override
+    def kept(self) -> JsonObject:
+        return {name: value for name, value in super().kept().items() if name != "given"}  # nothing is asked
+
+    @override
     def notes(self) -> tuple[str, ...]:
-        return (*super().notes(), *((self._chance(),) if self.baseline == "random" else ()))
+        return (*super().notes(), *((self._chance(),) if self.baseline.baseline == "random" else ()))
 
     def chance(self) -> tuple[Figure, ...]:
         """The exact expectation of random answers, in the figures of the task."""
-        return expected_figures(self.found("samples", self.samples), self.scorer(), count=self.count, alike=_alike)
+        samples = self.kept_or("samples", self.samples)
+        return expected_figures(samples, self.scorer(), count=self.choice.count, alike=_alike)
 
     def _chance(self) -> str:
         """The same as a note, to be read beside the figures of random answers."""
@@ -308,16 +308,14 @@ FUSION_NOTE = (
 )
 
 
-class ArrClip(DescribedTask, ModeTask):
-    """Which of the options an ad argues for, by encoders of pictures and texts."""
-
-    name = "pittads/arr-clip"
+class Fusion(AdModel):
+    """Encoders of pictures and texts; models only make the texts."""
 
     encoder: ScorerLike = Field(alias="scorer")
     """Says how well an option fits the picture."""
     embedder: EmbedderLike | None = None
     """Says how similar an option is to a text; not needed for `I`."""
-    context: FusionContext = "I"
+    context: FusionContext = "I"  # pyright: ignore[reportIncompatibleVariableOverride]  # other names of contexts
     """What options are compared with: the picture, and texts beside it (Table 11)."""
     texts: Texts = "apart"
     """Whether texts are compared one by one (apart) or as one (joined)."""
@@ -327,49 +325,59 @@ class ArrClip(DescribedTask, ModeTask):
     @cached_property
     @override
     def view(self) -> View:
-        return view_of(DESCRIBED[self.context], task=self.name, among=(*VERBALIZED, "I"), beside=True)
+        return view_of(DESCRIBED[self.context], task=self._task, among=self.contexts, beside=True)
 
     @override
-    def solver(self) -> FusionSolver:
-        return self.fusion
-
-    @cached_property
-    def fusion(self) -> FusionSolver:
-        """The solver; it is made once."""
+    def solver(self, question: Question) -> FusionSolver:
         return FusionSolver(
             self.encoder,
             self.embedder,
             context=self.context,
-            chain=self._chain(),
+            chain=self._texts(question.given),
             texts=self.texts,
             weight=self.weight,
-            count=self.count,
-            engine=self.engine or (self.see.engine if self.vlm or self.llm else None),
+            count=question.count,
+            engine=self.engine,
         )
 
-    def _chain(self) -> Chain | None:
+    def _texts(self, given: Collection[str]) -> Chain | None:
         """A chain that makes the missing texts; None if none is missing, or if there is no model."""
-        missing = [part for part in parts_of(self.context) if part not in self.given]
+        missing = [part for part in parts_of(self.context) if part not in given]
         if not missing or not (self.vlm or self.llm):
             return None
         whole = verbalize(self.see, self.combine, context="T_V" if self.context == "I+T_V" else "V+T+IN+UH")
-        wanted = {*missing, *(TOOLS if "description" in missing else ())} - {*self.given}
+        wanted = {*missing, *(TOOLS if "description" in missing else ())} - {*given}
         there = wanted if self.vlm is not None else wanted - {*TOOLS}
         steps = [step for step in whole.steps if step.link.name in there]
         return Chain(f"texts of {self.context}", target=DESCRIPTION, steps=steps, mode=whole.mode)
 
+    @cached_property
+    def scorer(self) -> RecordedScorer:
+        """The encoder of pictures, whose scores are recorded."""
+        return get_scorer(self.encoder, engine=self.engine)
+
     @override
     def label(self) -> str:
-        return f"{self.fusion.scorer.id} ({self.context})"
+        return str(self.scorer.id)
 
     @override
     def notes(self) -> tuple[str, ...]:
-        return (*super().notes(), FUSION_NOTE)
+        return (FUSION_NOTE,)
 
     @override
     def kept(self) -> JsonObject:
-        embedder = None if self.fusion.embedder is None else self.fusion.embedder.form()
-        return {**super().kept(), "scorer": self.fusion.scorer.form(), "embedder": embedder}
+        engine = self.scorer.engine
+        embedder = None if self.embedder is None else get_embedder(self.embedder, engine=engine).form()
+        return {**super().kept(), "scorer": self.scorer.form(), "embedder": embedder}
+
+
+class ArrClip(ArrTask):
+    """Which of the options an ad argues for, by encoders of pictures and texts."""
+
+    name = "pittads/arr-clip"
+
+    fusion: Fusion
+    """The encoders that answer."""
 
 
 def _has_options(ad: Ad) -> bool:

@@ -22,12 +22,12 @@ from typing_extensions import override
 from askance.agents import choose_statement
 from askance.atypicality import Statement
 from askance.chains import ANSWERS
-from askance.evals.pittads.task import AnsweredTask, wrong_relations
+from askance.evals.part import Question
+from askance.evals.pittads.task import AdModel, AdSolver, AdsTask, wrong_relations
 from askance.evals.sample import Sample
-from askance.evals.solver import ChainSolver
 from askance.evals.suite.choice import TRUE, choice_samples, single_scorer
-from askance.evals.suite.context import chain_of
 from askance.evals.suite.option_orders import Orders
+from askance.evals.suite.shots import SHOTS_NOTE, Examples
 from askance.evals.suite.shuffle import random_order
 
 if TYPE_CHECKING:
@@ -42,14 +42,18 @@ WRONG_STATEMENTS: tuple[WrongStatement, ...] = get_args(WrongStatement)
 """Kinds of wrong statements (Fig. 6)."""
 
 
-class Asr(AnsweredTask):
+class Asr(AdsTask):
     """Which statement of an atypical relation between two objects holds in an ad."""
 
     name = "pittads/asr"
     needs = ("statements",)
 
-    context: str = "IN"
-    """What the answering model gets: a description such as `IN`, `UH`, `V+T` or `T_V`, or the picture (`I`)."""
+    model: AdModel = AdModel(context="IN")
+    """The model that answers."""
+    other: AdSolver = AdSolver()
+    """A solver in its place."""
+    examples: Examples = Examples(note=SHOTS_NOTE)
+    """The answered examples before each question."""
     orders: Orders = 1
     """2 asks each sample again with its options the other way round."""
 
@@ -78,16 +82,15 @@ class Asr(AnsweredTask):
         return str(sample.target["true"][0])
 
     @override
-    def solver(self) -> ChainSolver:
-        return ChainSolver(
-            chain_of(
-                self.context,
-                self,
-                agent=choose_statement,
-                subject=self.view.options_question,
-                target=ANSWERS,
-                given=self.given,
-            )
+    def question(self) -> Question:
+        return Question(
+            name=self.view.name,
+            agent=choose_statement,
+            asks=self.view.options_question,
+            target=ANSWERS,
+            given=self.given,
+            count=1,
+            seed=self.seed,
         )
 
     @override

@@ -26,11 +26,11 @@ from askance.atypicality import RELATIONS
 from askance.chains import Link
 from askance.errors import UsageError
 from askance.evals.metric import Metric, mean
-from askance.evals.pittads.task import AnsweredTask
+from askance.evals.part import Question
+from askance.evals.pittads.task import AdModel, AdSolver, AdsTask
 from askance.evals.sample import Sample, Score
 from askance.evals.scorer import Scorer
-from askance.evals.solver import ChainSolver
-from askance.evals.suite.context import chain_of
+from askance.evals.suite.shots import SHOTS_NOTE, Examples
 from askance.statistics import (
     LabelCounts,
     LabelFigure,
@@ -57,14 +57,18 @@ CATEGORIES = Link("labels", Atypicalities, read=Atypicalities.of, write=_write_l
 """The link with the labels that the model gives, the likeliest first."""
 
 
-class Mac(AnsweredTask):
+class Mac(AdsTask):
     """Which of TR1, TR2, OIO, OR and NA an ad has."""
 
     name = "pittads/mac"
     asked_with = ()
 
-    context: str = "UH"
-    """What the answering model gets: a description such as `UH`, `IN`, `V+T` or `T_V`, or the picture (`I`)."""
+    model: AdModel = AdModel(context="UH")
+    """The model that answers."""
+    other: AdSolver = AdSolver()
+    """A solver in its place."""
+    examples: Examples = Examples(note=SHOTS_NOTE)
+    """The answered examples before each question."""
 
     @override
     def usable(self) -> Mapping[str, Callable[[Ad], bool]]:
@@ -84,16 +88,15 @@ class Mac(AnsweredTask):
         return "+".join(sample.target["labels"])
 
     @override
-    def solver(self) -> ChainSolver:
-        chain = chain_of(
-            self.context,
-            self,
+    def question(self) -> Question:
+        return Question(
+            name=self.view.name,
             agent=classify_atypicality,
-            subject=self.view.visual_question,
+            asks=self.view.visual_question,
             target=CATEGORIES,
             given=self.given,
+            value=labels_of,
         )
-        return ChainSolver(chain, value=labels_of)
 
     @override
     def scorer(self) -> Scorer:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast
 
+from pydantic import Field
 from typing_extensions import override
 
 from askance.agents import Verbalizations
@@ -16,12 +18,13 @@ from askance.chains.context import concatenate
 from askance.chains.link import LINKS_BY_NAME
 from askance.errors import BadData, UsageError
 from askance.evals.pittads.dataset import Need, PittAds, Which
-from askance.evals.suite.context import NOTHING, TEXT_ONLY, VERBALIZED, View, tools_of
+from askance.evals.suite.any_solver import AnySolver
+from askance.evals.suite.context import NOTHING, PICTURE, TEXT_ONLY, VERBALIZED, InContext, View, tools_of
 from askance.evals.suite.option_orders import question_id
-from askance.evals.suite.selection import Subset, fold_of
-from askance.evals.suite.shots import SHOTS_NOTE, ShotFacts, ShotsTask
+from askance.evals.suite.selection import FOLDS, Subset, fold_of
+from askance.evals.suite.shots import Examples, ShotFacts
 from askance.evals.suite.shuffle import stable_hash
-from askance.evals.suite.suite_task import ModelTask, RoleTask, SuiteTask
+from askance.evals.task import Task
 from askance.images import Image
 from askance.nodes import Example
 
@@ -30,13 +33,71 @@ if TYPE_CHECKING:
     from askance.evals.pittads.dataset import Ad
     from askance.evals.sample import Sample
 
+READ = frozenset({"ids", "small", "seed", "which", "qa", "negatives", "descriptions"})
+"""Options that say what is read of the data."""
 
-class AdsTask(SuiteTask):
+
+class AdModel(InContext):
+    """A model that answers about ads: from the picture, or from verbalizations, which may be published ones."""
+
+    descriptions: Path | None = None
+    """Published verbalizations, a file or a folder."""
+
+    @property
+    @override
+    def looks(self) -> bool:
+        return self.vlm is not None
+
+    @override
+    def check_examples(self) -> None:
+        if self.view.statement in {"s_IN", "s_TV"}:
+            raise UsageError(
+                f"The statements of examples are not detected, so the context {self.context!r} takes no `shots`.",
+                hint="Choose a context without a detected statement, such as the same with s_true.",
+            )
+        if self.view.description is not None and self.descriptions is None:
+            raise UsageError(
+                f"The ads of examples are not verbalized, so the context {self.context!r} takes no `shots`.",
+                hint="Give published verbalizations, `descriptions`, or choose the context I.",
+            )
+
+
+class AdSolver(AnySolver):
+    """A solver in the place of a model, which sees the picture, or nothing if it is a baseline."""
+
+    @property
+    def view(self) -> View:
+        """What it gets of an ad."""
+        return View(name=PICTURE, picture=True) if self.looks else View(name=TEXT_ONLY)
+
+
+class InView(Protocol):
+    """Who answers about ads."""
+
+    @property
+    def view(self) -> View:
+        """What it gets of an ad."""
+        ...
+
+
+class AdsTask(Task):
     """A task over ads; see `PittAds.open` for which these are."""
 
     needs: ClassVar[tuple[Need, ...]] = ()
     """What the data need: at least one ad has to have each."""
+    asked_with: ClassVar[tuple[str, ...]] = ("options",)
+    """Inputs of a sample that are part of its question, beside what is known of the picture."""
 
+    data: Path
+    """Folder of the data set."""
+    ids: Path | Sequence[str] | None = None
+    """File that lists the images."""
+    limit: int | None = Field(default=None, ge=1, exclude=True)
+    """How many images at most."""
+    seed: int = 0
+    """Seed of all random choices: images, options, their order, folds."""
+    fold: int | None = Field(default=None, ge=0, le=FOLDS - 1)
+    """Only the test images of this fold, from 0."""
     small: bool = False
     """250 images, drawn by the seed."""
     which: Which = "usable"
@@ -44,22 +105,14 @@ class AdsTask(SuiteTask):
 
     @cached_property
     def view(self) -> View:
-        """The context of the answering model."""
-        return View(name=TEXT_ONLY)
-
-    @property
-    def looks(self) -> bool:
-        """Whether there is a model that sees pictures."""
-        return False
+        """What who answers gets of an ad."""
+        return cast("InView", self.answerer).view
 
     @cached_property
     def dataset(self) -> PittAds:
-        """The data."""
-        return self.opened()
-
-    def opened(self, **more: Any) -> PittAds:
-        """The data, read anew; see `PittAds.open`."""
-        return PittAds.open(self.data, ids=self.ids, small=self.small, seed=self.seed, which=self.which, **more)
+        """The data, as the options of the task and of its parts say."""
+        told = {name: value for name, value in self._options().items() if name in READ and value is not None}
+        return PittAds.open(self.data, **told)
 
     def usable(self) -> Mapping[str, Callable[[Ad], bool]]:
         """Conditions on each ad, by the words for ads that do not meet them."""
@@ -71,8 +124,21 @@ class AdsTask(SuiteTask):
 
         Raises:
             BadData: none is left, or as `PittAds`.
+            UsageError: the fold has no image.
         """
-        return self.askable.first(self.limit)
+        found = self.askable
+        if self.fold is not None:
+            items = tuple(ad for ad in found.items if self.folds[ad.id] == self.fold)
+            if not items:
+                raise UsageError(f"There is no image in fold {self.fold}.", hint=f"Folds are 0 to {FOLDS - 1}.")
+            note = f"the {len(items):,} test images of fold {self.fold} of {FOLDS}, seed {self.seed}"
+            found = replace(found, items=items, notes=(*found.notes, note))
+        return found.first(self.limit)
+
+    @cached_property
+    def folds(self) -> Mapping[str, int]:
+        """By id, the fold in whose test set an ad is."""
+        return fold_of((ad.id for ad in self.dataset.ads), seed=self.seed)
 
     @cached_property
     def askable(self) -> Subset[Ad]:
@@ -86,7 +152,7 @@ class AdsTask(SuiteTask):
         conditions: dict[str, Callable[[Ad], bool]] = {
             **self.usable(),
             "with no image": lambda ad: ad.image is not None or not (self.view.picture or self._asked_about(ad)),
-            "that nobody described": lambda ad: self.looks or not self._lacks(ad),
+            "that nobody described": lambda ad: self.answerer.looks or not self._lacks(ad),
             "with no atypicality statement to give": lambda ad: (
                 self.view.statement not in {"s_true", "s_wrong"} or "statement" in self.links[ad.id]
             ),
@@ -95,7 +161,7 @@ class AdsTask(SuiteTask):
         for what, holds in conditions.items():
             found = found.where(holds, left_out=f"those {what}")
         if not found.items:
-            asks = not self.looks and any(map(self._lacks, data.ads))
+            asks = not self.answerer.looks and any(map(self._lacks, data.ads))
             raise BadData(
                 f"No ad of {str(self.data)!r} can be used: {'; '.join(found.notes)}.",
                 hint="Name a model that describes them, `--vlm`, or published `descriptions`."
@@ -108,9 +174,37 @@ class AdsTask(SuiteTask):
     def samples_of(self, ad: Ad) -> Iterable[Sample]:
         """The samples of one ad."""
 
+    def answer_of(self, sample: Sample) -> Mapping[str, Any] | None:  # noqa: ARG002  # a subclass may need it
+        """The fields of an example that hold the answer to a sample: `answer`, or further `values`.
+
+        None if the sample can be no example, as too little is true of it.
+        """
+        return None
+
+    def label_of(self, sample: Sample) -> str:  # noqa: ARG002  # a subclass may need it
+        """The answer to a sample, or a class of answers."""
+        return ""
+
+    @cached_property
+    def asked(self) -> Sequence[Sample]:
+        """The samples without examples; they are made once."""
+        return [sample for ad in self.subset.items for sample in self.samples_of(ad)]
+
     @override
     def samples(self) -> Sequence[Sample]:
-        return [sample for ad in self.subset.items for sample in self.samples_of(ad)]
+        examples = next((part for part in self.parts if isinstance(part, Examples) and part.shots), None)
+        if examples is None:
+            return self.asked
+        ads = [ad for ad in self.askable.items if self.view.picture or self._said_of(ad)]
+        every = [sample for ad in ads for sample in self.samples_of(ad) if question_id(sample) == sample.id]
+        return examples.of_other_folds(
+            self.asked,
+            [sample for sample in every if self.answer_of(sample) is not None],
+            folds=self.folds,
+            example=self._example,
+            facts=self._facts,
+            seed=self.seed,
+        )
 
     @override
     def notes(self) -> tuple[str, ...]:
@@ -122,7 +216,7 @@ class AdsTask(SuiteTask):
         return any(link not in links for link in tools_of(self.view, described="description" in links))
 
     def _asked_about(self, ad: Ad) -> bool:
-        return self.looks and self._lacks(ad)
+        return self.answerer.looks and self._lacks(ad)
 
     @cached_property
     def links(self) -> Mapping[str, Mapping[str, Any]]:
@@ -132,7 +226,11 @@ class AdsTask(SuiteTask):
     @cached_property
     def given(self) -> tuple[str, ...]:
         """The links that every ad gives to the chain."""
-        return tuple(self.found("given", self._common))
+        return tuple(self.kept_or("given", self._common))
+
+    @override
+    def kept(self) -> JsonObject:
+        return {**super().kept(), "given": list(self.given)}
 
     def _common(self) -> list[str]:
         return sorted(set[str].intersection(*(set(self.links[ad.id]) for ad in self.subset.items)))
@@ -162,85 +260,6 @@ class AdsTask(SuiteTask):
         """The picture of an ad's samples; None in the context `text-only`."""
         return None if ad.image is None or self.view.blind else Image.load(ad.image)
 
-
-class DescribedTask(RoleTask, AdsTask):
-    """A task over ads that takes published verbalizations."""
-
-    descriptions: Path | None = None
-    """Published verbalizations, a file or a folder."""
-
-    @property
-    @override
-    def looks(self) -> bool:
-        return self.vlm is not None
-
-    @override
-    def opened(self, **more: Any) -> PittAds:
-        return super().opened(descriptions=self.descriptions or (), **more)
-
-    @override
-    def kept(self) -> JsonObject:
-        return {**super().kept(), "given": list(self.given)}
-
-
-class AnsweredTask(ModelTask, ShotsTask, DescribedTask):
-    """A task over ads that a model answers, after examples where they are asked for."""
-
-    asked_with: ClassVar[tuple[str, ...]] = ("options",)
-    """Inputs of a sample that are part of its question, beside what is known of the picture."""
-
-    @abstractmethod
-    def answer_of(self, sample: Sample) -> Mapping[str, Any]:
-        """The fields of an example that hold the answer to a sample: `answer`, or further `values`."""
-
-    @abstractmethod
-    def label_of(self, sample: Sample) -> str:
-        """The answer to a sample, or a class of answers."""
-
-    def has_whole_answer(self, sample: Sample) -> bool:  # noqa: ARG002  # a subclass may need it
-        """Whether as much is true of a sample as its question asks for, so that it can be an example."""
-        return True
-
-    @override
-    def check(self) -> None:
-        """Checks options that depend on each other.
-
-        Raises:
-            UsageError: examples are asked for in a context that only models fill in.
-        """
-        super().check()
-        if not self.shots:
-            return
-        if self.view.statement in {"s_IN", "s_TV"}:
-            raise UsageError(
-                f"The statements of examples are not detected, so the context {self.context!r} takes no `shots`.",
-                hint="Choose a context without a detected statement, such as the same with s_true.",
-            )
-        if self.view.description is not None and self.descriptions is None:
-            raise UsageError(
-                f"The ads of examples are not verbalized, so the context {self.context!r} takes no `shots`.",
-                hint="Give published verbalizations, `descriptions`, or choose the context I.",
-            )
-
-    @override
-    def label(self) -> str:
-        return f"{super().label().removesuffix(')')}{self.shots_label})"
-
-    @override
-    def notes(self) -> tuple[str, ...]:
-        return (*super().notes(), *((SHOTS_NOTE,) if self.shots else ()))
-
-    @override
-    def samples(self) -> Sequence[Sample]:
-        asked = super().samples()
-        if not self.shots:
-            return asked
-        ads = [ad for ad in self.askable.items if self.view.picture or self._said_of(ad)]
-        every = [sample for ad in ads for sample in self.samples_of(ad) if question_id(sample) == sample.id]
-        pool = filter(self.has_whole_answer, every)
-        folds = fold_of((ad.id for ad in self.askable.items), seed=self.seed)
-        return self.with_shots_of_others(asked, pool, folds=folds, example=self._example, facts=self._facts)
-
     def _example(self, sample: Sample) -> Example:
         said, statement = self._said_of(self._ads[sample.group]), sample.inputs.get("statement")
         values = {
@@ -248,7 +267,7 @@ class AnsweredTask(ModelTask, ShotsTask, DescribedTask):
             **({"description": said} if said else {}),
             **({"statement": str(Statement(**statement))} if statement else {}),
         }
-        answer = self.answer_of(sample)
+        answer = self.answer_of(sample) or {}
         image = sample.image if self.view.picture else None
         return Example(values={**values, **answer.get("values", {})}, answer=answer.get("answer"), image=image)
 

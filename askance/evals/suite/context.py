@@ -1,4 +1,4 @@
-"""Contexts: what the answering model gets of the picture. `view_of` parses a name, `chain_of` makes the chain.
+"""Contexts: what the answering model gets of the picture. `view_of` parses a name, `InContext` is the model in it.
 
 A suite may bring contexts of its own beside these: see `SuiteContext`.
 
@@ -22,7 +22,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
+
+from pydantic import Field
+from typing_extensions import override
 
 from askance.agents import StatementQuestion
 from askance.chains import (
@@ -40,13 +44,18 @@ from askance.chains import (
 )
 from askance.chains.catalog import atypicality, options_question, verbalize, visual_question
 from askance.errors import UsageError
+from askance.evals.options import ROLES
+from askance.evals.part import Answerer, Question
+from askance.evals.solver import ChainSolver
+from askance.models import ModelLike, get_model
 from askance.tools import caption
 
 if TYPE_CHECKING:
     from askance.agents import OptionsQuestion, VisualQuestion
     from askance.chains import Reading
     from askance.chains.chain import NodeLike
-    from askance.evals.suite.suite_task import ModelTask
+    from askance.evals.solver import Solver
+    from askance.models import Model
 
 PICTURE, CAPTION, GOLD, TEXT_ONLY = "I", "caption", "gold-caption", "text-only"
 """Contexts without a verbalization: the picture, a caption, a caption that people chose, nothing."""
@@ -65,7 +74,7 @@ TOOLS: tuple[str, ...] = tuple(_SAID.values())
 """Links that tools fill in."""
 
 
-def _no_steps(_: ModelTask) -> Sequence[Step]:
+def _no_steps(_: InContext) -> Sequence[Step]:
     return ()
 
 
@@ -73,10 +82,10 @@ def _no_steps(_: ModelTask) -> Sequence[Step]:
 class SuiteContext:
     """A context that a suite brings: how the description is made that stands in the place of the picture.
 
-    A task lists its name in `contexts`, and the context itself under that name in `suite_contexts`.
+    A task's model has it among its `own_contexts`, and its name among its `contexts`.
     """
 
-    steps: Callable[[ModelTask], Sequence[Step]] = _no_steps
+    steps: Callable[[InContext], Sequence[Step]] = _no_steps
     """Makes the steps that fill in the description. Without steps every sample brings a `description`. A link that the
     steps need and do not fill in is brought by every sample, too."""
     looks: bool = False
@@ -165,83 +174,176 @@ def _hint(among: Collection[str], *, beside: bool) -> str:
     return f"Choose one of {', '.join(among)}{more if beside else ''}."
 
 
-def chain_of(
-    name: str,
-    task: ModelTask,
-    *,
-    agent: Callable[..., NodeLike],
-    subject: Callable[[Reading], Any],
-    target: Link[Any],
-    needs: Collection[Link[Any]] = (),
-    given: Collection[str] = (),
-) -> Chain:
-    """The chain of a task in its context.
+class InContext(Answerer):
+    """A model that answers in a context: from the picture, or from what is said of it."""
 
-    Args:
-        name: of the chain.
-        task: has the context and the models.
-        agent: makes the node that answers, from a model and `sees` (whether it sees the picture).
-        subject: makes that node's input from a reading.
-        target: the link that the answer fills in.
-        needs: links that the answer needs beside what the context shows of the picture, such as a caption; every sample
-            brings them.
-        given: links that every sample brings; they, and steps that only they need, are left out.
+    settings = frozenset({"engine", "contexts", "own_contexts", "beside", "undescribed"})
+    chosen_by = ROLES
 
-    Raises:
-        UsageError: the context shows the picture, or is the suite's own and looks at it, and there is no VLM.
-    """
-    view = task.view
-    if task.vlm is None and (view.picture or (view.suite is not None and view.looks)):
-        does = "shows" if view.picture else "looks at"
-        raise UsageError(f"The context {view.name!r} {does} the picture.", hint="Give a `vlm`.")
-    shown: list[Link[Any]] = [DESCRIPTION] if view.description is not None or not view.picture else []
-    shown += [STATEMENT] if view.statement is not None else []
-    node = agent(task.answering, sees=view.picture)
-    answer = Step(link=target, node=node, needs=(*shown, *needs), subject=subject)
-    return context_chain(name, task, target=target, steps=(answer,), given=given)
+    vlm: ModelLike | None = None
+    """Sees the picture."""
+    llm: ModelLike | None = None
+    """Reasons over words; by default the VLM does."""
+    combiner: ModelLike | None = None
+    """Makes T_V; by default the LLM does."""
+    context: str = PICTURE
+    """What the answering model gets: the picture, `I`, or a description such as `UH`, `V+T` or `T_V`."""
 
+    contexts: tuple[str, ...] = (*VERBALIZED, PICTURE, TEXT_ONLY)
+    """Names of the contexts that there are."""
+    own_contexts: Mapping[str, SuiteContext] = Field(default_factory=dict[str, SuiteContext])
+    """By name, those of them that the suite brings itself."""
+    beside: bool = False
+    """Whether a verbalization can stand beside the picture, and an atypicality statement beside both."""
+    undescribed: str = "The pictures of examples are not described"
+    """Why a described context takes no examples."""
 
-def context_chain(
-    name: str,
-    task: ModelTask,
-    *,
-    target: Link[Any],
-    steps: Iterable[Step] = (),
-    beside: Collection[Link[Any]] = (),
-    given: Collection[str] = (),
-) -> Chain:
-    """The chain that fills in what the context of a task says of a picture, as far as it is needed.
+    @override
+    def check(self, options: Mapping[str, Any]) -> None:
+        """Checks the context.
 
-    Args:
-        name: of the chain.
-        task: has the context and the models.
-        target: the link that the chain is after.
-        steps: further steps, which need what the context says.
-        beside: links that are wanted beside the target.
-        given: links that every sample brings; they, and steps that only they need, are left out.
-    """
-    kept = _pruned([*_described(task), *steps], (target, *beside), given)
-    if task.vlm is None:
-        kept = [step for step in kept if step.link.name not in TOOLS]
-    return Chain(name, target=target, steps=kept, mode=task.see.mode)
+        Raises:
+            UsageError: there is no such context, or examples cannot be shown in it, or before reasoning.
+        """
+        _ = self.view
+        if not options.get("shots"):
+            return
+        self.check_examples()
+        if options.get("step_by_step"):
+            raise UsageError(
+                "Examples show answers without reasoning, so a model cannot be asked to reason after them.",
+                hint="Give `shots` or `step_by_step`.",
+            )
 
+    def check_examples(self) -> None:
+        """Checks that examples can be shown in the context.
 
-def _described(task: ModelTask) -> list[Step]:
-    """The steps before the answer, in the context of a task."""
-    view, steps = task.view, dict[Link[Any], Step]()
-    if view.suite is not None:
-        return list(view.suite.steps(task))
-    if view.description == CAPTION:
-        return [Step(link=DESCRIPTION, node=caption(task.see), subject=picture)]
-    context = cast("Context | None", "T_V" if view.combined else view.description)
-    if context is not None:
-        steps |= {step.link: step for step in verbalize(task.see, task.combine, context=context).steps}
-    if view.statement in {"s_IN", "s_TV"}:
-        for step in atypicality(task.see, task.think).steps:
-            steps.setdefault(step.link, step)
-    if view.statement == "s_TV":
-        steps[STATEMENT] = replace(steps[STATEMENT], needs=(OBJECTS, DESCRIPTION), subject=_in_t_v)
-    return list(steps.values())
+        Raises:
+            UsageError: only models fill it in, and nobody asks them about the pictures of examples.
+        """
+        if self.view.description is not None:
+            others = [name for name in self.contexts if name not in {*VERBALIZED, CAPTION}]
+            raise UsageError(
+                f"{self.undescribed}, so the context {self.context!r} takes no `shots`.",
+                hint=f"Choose one of {', '.join(others)}.",
+            )
+
+    @cached_property
+    def view(self) -> View:
+        """The context, parsed.
+
+        Raises:
+            UsageError: there is no such context.
+        """
+        return view_of(self.context, task=self._task, among=self.contexts, beside=self.beside, suite=self.own_contexts)
+
+    @property
+    @override
+    def looks(self) -> bool:
+        return self.view.looks
+
+    @property
+    def see(self) -> Model:
+        """The model that sees the picture.
+
+        Raises:
+            UsageError: there is no model.
+        """
+        model = self.vlm or self.llm
+        if model is None:
+            raise UsageError("There is no model that could answer.", hint="Give `vlm`, `llm`, or both.")
+        return get_model(model)
+
+    @property
+    def think(self) -> Model:
+        """The model that reasons over words."""
+        return self.see if self.llm is None else get_model(self.llm)
+
+    @property
+    def combine(self) -> Model:
+        """The model that makes T_V."""
+        return self.think if self.combiner is None else get_model(self.combiner)
+
+    @property
+    def answering(self) -> Model:
+        """The model that answers, from the picture or from words."""
+        return self.see if self.view.picture else self.think
+
+    @override
+    def label(self) -> str:
+        return str(self.answering.id)
+
+    @override
+    def words(self) -> tuple[str, ...]:
+        return (self.context,)
+
+    @override
+    def solver(self, question: Question) -> Solver:
+        """A chain that makes what the context says of the picture, and answers.
+
+        Raises:
+            UsageError: the context shows the picture, or is the suite's own and looks at it, and there is no VLM.
+        """
+        view = self.view
+        if self.vlm is None and (view.picture or (view.suite is not None and view.looks)):
+            does = "shows" if view.picture else "looks at"
+            raise UsageError(f"The context {view.name!r} {does} the picture.", hint="Give a `vlm`.")
+        shown: list[Link[Any]] = [DESCRIPTION] if view.description is not None or not view.picture else []
+        shown += [STATEMENT] if view.statement is not None else []
+        node = self.node(question)
+        answer = Step(link=question.target, node=node, needs=(*shown, *question.needs), subject=question.asks)
+        chain = self.chain(question.name, target=question.target, steps=(answer,), given=question.given)
+        return ChainSolver(question.measured(chain), given=question.inputs, value=question.value)
+
+    def node(self, question: Question) -> NodeLike:
+        """The node that answers.
+
+        Raises:
+            UsageError: the question is not one for a model.
+        """
+        if question.agent is None:
+            raise UsageError(f"No model is asked {question.name!r}.", hint="Give another `solver`.")
+        return question.agent(self.answering, sees=self.view.picture)
+
+    def chain(
+        self,
+        name: str,
+        *,
+        target: Link[Any],
+        steps: Iterable[Step] = (),
+        beside: Collection[Link[Any]] = (),
+        given: Collection[str] = (),
+    ) -> Chain:
+        """The chain that fills in what the context says of a picture, as far as it is needed.
+
+        Args:
+            name: of the chain.
+            target: the link that the chain is after.
+            steps: further steps, which need what the context says.
+            beside: links that are wanted beside the target.
+            given: links that every sample brings; they, and steps that only they need, are left out.
+        """
+        needed = _pruned([*self._described(), *steps], (target, *beside), given)
+        if self.vlm is None:
+            needed = [step for step in needed if step.link.name not in TOOLS]
+        return Chain(name, target=target, steps=needed, mode=self.see.mode)
+
+    def _described(self) -> list[Step]:
+        """The steps before the answer."""
+        view, steps = self.view, dict[Link[Any], Step]()
+        if view.suite is not None:
+            return list(view.suite.steps(self))
+        if view.description == CAPTION:
+            return [Step(link=DESCRIPTION, node=caption(self.see), subject=picture)]
+        context = cast("Context | None", "T_V" if view.combined else view.description)
+        if context is not None:
+            steps |= {step.link: step for step in verbalize(self.see, self.combine, context=context).steps}
+        if view.statement in {"s_IN", "s_TV"}:
+            for step in atypicality(self.see, self.think).steps:
+                steps.setdefault(step.link, step)
+        if view.statement == "s_TV":
+            steps[STATEMENT] = replace(steps[STATEMENT], needs=(OBJECTS, DESCRIPTION), subject=_in_t_v)
+        return list(steps.values())
 
 
 def _in_t_v(reading: Reading) -> StatementQuestion:

@@ -18,11 +18,13 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
+from typing_extensions import override
+
 from askance.chains import Chain, Link, Step
 from askance.errors import Skipped, UsageError
 from askance.evals.metric import Metric
+from askance.evals.part import Part
 from askance.evals.scorer import Scorer, map_score
-from askance.evals.task import Task
 from askance.models.likelihood import TextLikelihood
 from askance.nodes import Node, TextAnswer
 from askance.nodes.likelihood import AnswerLikelihood, LikelihoodQuestion
@@ -135,20 +137,30 @@ def likelihood_values(link: Mapping[str, Any], tokens: int | None) -> dict[str, 
     return {NLL: float(known["nll"]), OWN_TOKENS: float(known["tokens"]), **counted}
 
 
-class PerplexityTask(Task):
-    """A task whose references can be weighed by the model that answers."""
+class Perplexity(Part):
+    """How likely the model that answers finds the references."""
 
     perplexity: bool = False
     """Whether the answering model is also asked how likely it finds each reference; a further call for each sample."""
 
-    def with_likelihood(self, chain: Chain) -> Chain:
+    @override
+    def check(self, options: Mapping[str, Any]) -> None:
+        """Checks that a model answers.
+
+        Raises:
+            UsageError: recorded replies are to be weighed.
+        """
+        if self.perplexity and options.get("answers") is not None:
+            raise UsageError("Recorded replies have no perplexity.", hint="Leave out `answers` or `perplexity`.")
+
+    def measured(self, chain: Chain) -> Chain:
         """`chain`, with the likelihood of the reference where it is wanted."""
         return with_likelihood(chain) if self.perplexity else chain
 
-    def reference_input(self, text: str) -> dict[str, str]:
+    def inputs(self, reference: str) -> dict[str, str]:
         """What a sample's inputs get for its reference; empty where nothing is weighed."""
-        return {REFERENCE.name: text} if self.perplexity and text.strip() else {}
+        return {REFERENCE.name: reference} if self.perplexity and reference.strip() else {}
 
-    def with_perplexity(self, scorer: Scorer, *, tokens: Callable[[Sample], int | None]) -> Scorer:
-        """`scorer`, with the two perplexities where they are wanted; `tokens` as of the function of this name."""
+    def scorer(self, scorer: Scorer, *, tokens: Callable[[Sample], int | None]) -> Scorer:
+        """`scorer`, with the two perplexities where they are wanted; `tokens` as of `with_perplexity`."""
         return with_perplexity(scorer, tokens=tokens) if self.perplexity else scorer

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from math import fsum
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 from pydantic import Field
 from typing_extensions import override
@@ -27,10 +27,11 @@ from askance.chains.output_line import line_of
 from askance.chains.planner import check_mode
 from askance.errors import UsageError
 from askance.evals.baselines import COUNT, options_of
+from askance.evals.options import ROLES
+from askance.evals.part import Answerer, Question
 from askance.evals.sample import Prediction
 from askance.evals.solver import Solver, given_of, nodes_form
 from askance.evals.suite.context import PICTURE
-from askance.evals.suite.suite_task import ModelTask
 from askance.models import ScorerLike, cosine, get_embedder, get_scorer
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from askance.chat import JsonObject
     from askance.evals.sample import Sample
     from askance.evals.solver import PlanSample
-    from askance.models import EmbedderLike, Engine, Model
+    from askance.models import EmbedderLike, Engine, Model, RecordedScorer
 
 FusionContext = Literal["I", "I+T", "I+T+V", "I+T+V+IN+UH", "I+T_V"]
 """What options are compared with: the picture, and beside it scene text, objects, narration, what is unusual, or the
@@ -270,11 +271,6 @@ class OptionRanker(Solver):
     def engine(self) -> Engine:
         return self.scorer.engine
 
-    @property
-    def label(self) -> str:
-        """Its name in tables."""
-        return str(self.scorer.id)
-
     @override
     def form(self) -> JsonObject:
         prefix = {"prefix": self.prefix} if self.prefix else {}
@@ -316,38 +312,56 @@ class OptionRanker(Solver):
         return [self.prefix + option for option in options_of(sample)]
 
 
-class RankerTask(ModelTask):
-    """A task of choice in which an encoder may take the place of models."""
+class Encoder(Answerer):
+    """An encoder that says how well an option fits the picture."""
 
-    instead_of_models = ("scorer",)
+    chosen_by = ("scorer",)
+    noun = "a scorer"
+    alone = ("A scorer ranks by the picture alone.", "Leave out the models and the context.")
 
     encoder: ScorerLike | None = Field(default=None, alias="scorer")
     """How well a caption fits the picture; in place of the models."""
 
     @override
-    def check(self) -> None:
-        """Checks that a scorer is alone with the picture.
+    def check(self, options: Mapping[str, Any]) -> None:
+        """Checks that the encoder is alone with the picture.
 
         Raises:
-            UsageError: models are given, too, or a context other than the picture.
+            UsageError: models are given, a context other than the picture is, examples are, or reasoning is asked for.
         """
-        super().check()
-        if self.encoder is not None and (self.models or self.context != PICTURE):
-            raise UsageError("A scorer ranks by the picture alone.", hint="Leave out the models and the context.")
+        if not self.is_chosen:
+            return
+        sentence, hint = self.alone
+        if options.get("context", PICTURE) != PICTURE or any(options.get(role) is not None for role in ROLES):
+            raise UsageError(sentence, hint=hint)
+        if options.get("shots") or options.get("step_by_step"):
+            more = " and `step_by_step`" if "step_by_step" in options else ""
+            raise UsageError(sentence, hint=f"Leave out the examples{more}.")
 
     @cached_property
-    def ranker(self) -> OptionRanker | None:
-        """The ranker that takes the place of models; it is made once."""
-        return None if self.encoder is None else self.ranker_of(self.encoder)
-
-    def ranker_of(self, encoder: ScorerLike) -> OptionRanker:
-        """The ranker by an encoder."""
-        return OptionRanker(encoder, engine=self.engine)
-
-    @override
-    def kept(self) -> JsonObject:
-        return super().kept() if self.ranker is None else {**super().kept(), "scorer": self.ranker.scorer.form()}
+    def recorded(self) -> RecordedScorer:
+        """The encoder, whose scores are recorded."""
+        return get_scorer(cast("ScorerLike", self.encoder), engine=self.engine)
 
     @override
     def label(self) -> str:
-        return super().label() if self.ranker is None else f"{self.ranker.label} ({self.context})"
+        return str(self.recorded.id)
+
+    @override
+    def words(self) -> tuple[str, ...]:
+        return (PICTURE,)
+
+    @override
+    def kept(self) -> JsonObject:
+        return {**super().kept(), "scorer": self.recorded.form()} if self.is_chosen else super().kept()
+
+    @override
+    def solver(self, question: Question) -> OptionRanker:
+        """The ranker of options.
+
+        Raises:
+            UsageError: the question has no options.
+        """
+        if not question.count:
+            raise UsageError("A scorer ranks options, and there are none.", hint="Give a model.")
+        return OptionRanker(self.recorded)

@@ -21,8 +21,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import md5, sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast
 
+from pydantic import PrivateAttr
 from typing_extensions import override
 
 from askance.agents import extract_answer
@@ -33,10 +34,10 @@ from askance.chains.planner import EXTRACTION
 from askance.chat import OUTCOMES
 from askance.documents import UnreadableDocument, parse_json
 from askance.errors import BadData, MalformedReply, UnknownFinish, UsageError
+from askance.evals.part import Answerer, Question
 from askance.evals.sample import RECORDED, Prediction, Sample
 from askance.evals.solver import Solver, nodes_form, prompt_files
 from askance.evals.suite.files import MAX_MARKS, read_bytes
-from askance.evals.task import Task
 from askance.models.openai.chat import from_chat
 from askance.models.replies import FINISHES, clean_text
 from askance.nodes import Read, Unreadable
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
     from askance.chat import Json, JsonObject, Outcome
     from askance.evals.evaluation import Evaluation
     from askance.evals.solver import PlanSample
-    from askance.models import Model
+    from askance.models import Engine, Model
     from askance.nodes import Node, Result
     from askance.nodes.closed_set import ClosedSet, Extraction
 
@@ -339,7 +340,7 @@ def _completion(found: Any, where: str) -> RecordedReply:
     return RecordedReply(text=response.text, outcome=outcome, reason=reason)
 
 
-# --- the solver, and the tasks that have it ---
+# --- the solver, and the answerer that makes it ---
 
 
 class RecordedReplies(Solver):
@@ -455,56 +456,87 @@ def _unanswered(outcome: Outcome, reason: str | None, reply: RecordedReply, *, c
     return Prediction(outcome=outcome, reason=reason, links={REPLY.name: link})
 
 
-class RepliesTask(Task):
-    """A task whose answers may be recorded replies in place of a model's.
+class RecordedAnswers(Answerer):
+    """Replies that others recorded, in place of a model's. Samples get them when the evaluation is made."""
 
-    Its `solver` gives `self.replies.solver(read)` where `self.replies` is there. The samples get their replies, and the
-    run its notes on the file, when the evaluation is made.
-    """
-
-    instead_of_models = ("answers",)
+    chosen_by = ("answers",)
+    noun = "recorded replies"
+    alone = ("Recorded replies take the place of models.", "Leave out `answers`, or the models.")
 
     answers: Path | None = None
     """File of replies that others recorded, in place of a model."""
 
+    _kept: ReplyFile | None = PrivateAttr(default=None)
+    """The file that a run has kept."""
+
+    @property
+    @override
+    def is_chosen(self) -> bool:
+        return self._kept is not None or super().is_chosen
+
+    @property
+    @override
+    def looks(self) -> bool:
+        return False
+
     @cached_property
-    def replies(self) -> ReplyFile | None:
-        """The recorded replies; None if a model is asked.
+    def file(self) -> ReplyFile:
+        """The recorded replies.
 
         Raises:
             BadData: the file cannot be read.
-            UsageError: a model is named beside it.
         """
-        form = self.found("replies", dict[str, Any])
-        if form:
-            return ReplyFile.from_form(form)
-        if self.answers is None:
-            return None
-        if self.models:
-            raise UsageError("Recorded replies take the place of models.", hint="Leave out `answers`, or the models.")
-        return ReplyFile.open(self.answers)
-
-    def ids_left_out(self) -> Collection[str]:
-        """Ids of the data set that are no samples of this run, such as those of other folds."""
-        return ()
+        return self._kept or ReplyFile.open(cast("Path", self.answers))
 
     @override
-    def kept(self) -> JsonObject:
-        return super().kept() if self.replies is None else {**super().kept(), "replies": self.replies.form()}
+    def from_kept(self, kept: Mapping[str, Any], *, task: str, engine: Engine | None) -> Self:
+        made, form = super().from_kept(kept, task=task, engine=engine), kept.get("replies")
+        made._kept = ReplyFile.from_form(form) if form else None
+        return made
+
+    @override
+    def with_engine(self, engine: Engine) -> Self:
+        made = super().with_engine(engine)
+        made._kept = self._kept
+        return made
 
     @override
     def label(self) -> str:
-        return super().label() if self.replies is None else f"recorded ({self.replies.name})"
+        return "recorded"
 
     @override
-    def evaluation(self) -> Evaluation:
-        found = super().evaluation()
-        if self.replies is None:
-            return found
-        if any(sample.tags.get("order", 1) != 1 for sample in found.samples):
+    def words(self) -> tuple[str, ...]:
+        return (self.file.name,)
+
+    @override
+    def kept(self) -> JsonObject:
+        return {**super().kept(), "replies": self.file.form()} if self.is_chosen else {}
+
+    @override
+    def solver(self, question: Question) -> RecordedReplies:
+        """What reads the answers from the replies.
+
+        Raises:
+            UsageError: nothing says how a reply to the question is read.
+        """
+        if question.read is None:
+            raise UsageError("Recorded replies are not read for this question.", hint="Leave out `answers`.")
+        return self.file.solver(question.read, choices=question.choices)
+
+    @override
+    def prepared(self, evaluation: Evaluation, *, left_out: Collection[str]) -> Evaluation:
+        """The evaluation with the reply of each sample.
+
+        Raises:
+            BadData: no sample has a reply.
+            UsageError: the task shows its options in two orders.
+        """
+        if not self.is_chosen:
+            return evaluation
+        if any(sample.tags.get("order", 1) != 1 for sample in evaluation.samples):
             raise UsageError(
                 "Recorded replies are to options in one order, and the task shows them in two.",
                 hint="Leave out `orders`, or give -T orders=1.",
             )
-        samples, notes = self.replies.with_replies(found.samples, left_out=self.ids_left_out())
-        return replace(found, samples=samples, notes=(*found.notes, *notes))
+        samples, notes = self.file.with_replies(evaluation.samples, left_out=left_out)
+        return replace(evaluation, samples=samples, notes=(*evaluation.notes, *notes))

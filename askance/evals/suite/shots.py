@@ -30,7 +30,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from itertools import cycle
-from typing import TYPE_CHECKING, ClassVar, Generic, Literal, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar, cast
 
 from pydantic import Field
 from typing_extensions import override
@@ -39,10 +39,10 @@ from askance.agents.negatives import normal
 from askance.amounts import many
 from askance.errors import BadData, UsageError
 from askance.evals.evaluation import Computed
+from askance.evals.part import Part
 from askance.evals.sample import EXAMPLES, SHOTS, Sample, picture_digest
 from askance.evals.suite.option_orders import question_id
 from askance.evals.suite.shuffle import random_order, stable_hash
-from askance.evals.suite.suite_task import SuiteTask
 from askance.models import EmbedderLike, get_embedder, run_sync
 from askance.models.call_scope import current_scope
 
@@ -335,11 +335,10 @@ class ShotVectors:
         return [known for _, known in found if known]
 
 
-class ShotsTask(SuiteTask):
-    """A task that may show answered examples before each question."""
+class Examples(Part):
+    """Answered examples that may stand before each question."""
 
-    embeds: ClassVar[bool] = False
-    """Whether the task needs its embedder for other things as well."""
+    settings = frozenset({"engine", "embeds", "keeps", "note"})
 
     shots: int = Field(default=0, ge=0)
     """How many answered examples stand before each question."""
@@ -353,17 +352,23 @@ class ShotsTask(SuiteTask):
     shots_leaks: Leaks = "refuse"
     """Whether an example with the picture of the question, or a near-twin of it, ends the run or is left out."""
 
+    embeds: bool = False
+    """Whether the task needs the embedder for other things as well."""
+    keeps: tuple[str, ...] = ()
+    """Options that a run keeps even where they are as by default."""
+    note: str = ""
+    """A note on figures with examples."""
+
     @override
-    def check(self) -> None:
+    def check(self, options: Mapping[str, Any]) -> None:
         """Checks options that depend on each other.
 
         Raises:
             UsageError: the official drawing gets a part of the split, or goes with another choice than `random`; or
                 examples are chosen and none are shown, or an embedder is missing.
         """
-        super().check()
         official, random = self.shots_draw == "official", self.shots_from == "random"
-        part = next((name for name in ("limit", "ids") if getattr(self, name) is not None), None)
+        part = next((name for name in ("limit", "ids") if options.get(name) is not None), None)
         if self.shots and official and part is not None:
             raise UsageError(
                 f"The official drawing of examples goes through the whole split, and `{part}` takes a part of it.",
@@ -387,44 +392,47 @@ class ShotsTask(SuiteTask):
 
     @override
     def kept(self) -> JsonObject:
-        kept = super().kept()
-        for name in ("shots", "shots_draw", "shots_from", "shots_leaks"):
-            if not self.shots or kept[name] == type(self).model_fields[name].default:
-                del kept[name]
-        return {**kept, "embedder": self._vectors.embedder.form()} if self._likens else kept
-
-    @property
-    def shots_label(self) -> str:
-        """Words on the examples for the name of a run, such as `, 5 shots by knn`; empty without examples."""
-        if not self.shots:
-            return ""
-        return f", {self.shots} shots" + (f" by {self.shots_from}" if self._likens else "")
+        fields = type(self).model_fields
+        kept = {
+            name: value
+            for name, value in super().kept().items()
+            if name in self.keeps or (self.shots and value != fields[name].default)
+        }
+        return {**kept, "embedder": self.vectors.embedder.form()} if self.by_similarity or self.embeds else kept
 
     @override
-    def evaluation(self) -> Evaluation:
-        found = super().evaluation()
-        if self._likens and not self.embeds:
-            run_sync(self._vectors.embedder.aclose())
-        return replace(found, notes=(*found.notes, *_leak_notes(found.samples)), computed=tuple(self._needed))
+    def words(self) -> tuple[str, ...]:
+        if not self.shots:
+            return ()
+        return (f"{self.shots} shots" + (f" by {self.shots_from}" if self.by_similarity else ""),)
+
+    @override
+    def notes(self) -> tuple[str, ...]:
+        return (self.note,) if self.note and self.shots else ()
+
+    @override
+    def prepared(self, evaluation: Evaluation, *, left_out: Collection[str]) -> Evaluation:
+        if self.by_similarity and not self.embeds:
+            run_sync(self.vectors.embedder.aclose())
+        notes = (*evaluation.notes, *_leak_notes(evaluation.samples))
+        return replace(evaluation, notes=notes, computed=tuple(self._needed))
 
     @property
-    def _likens(self) -> bool:
-        """Whether examples are chosen by what is like the question."""
+    def by_similarity(self) -> bool:
+        """Whether examples are chosen by their similarity to the question."""
         return self.shots > 0 and self.shots_from != "random"
 
     @cached_property
-    def _vectors(self) -> ShotVectors:
+    def vectors(self) -> ShotVectors:
         """The vectors that questions are compared by."""
-        models = [*self.models.values()]
-        engine = self.engine or (models[0].engine if models else None)
-        return ShotVectors(get_embedder(cast("EmbedderLike", self.embedder), engine=engine))
+        return ShotVectors(get_embedder(cast("EmbedderLike", self.embedder), engine=self.engine))
 
     @cached_property
     def _needed(self) -> list[Computed]:
         """Vectors that the choice of examples needed."""
         return []
 
-    def with_shots(
+    def shown_before(
         self,
         samples: Iterable[Sample],
         pool: ShotPool[Row],
@@ -432,6 +440,7 @@ class ShotsTask(SuiteTask):
         example: Callable[[Row], Example],
         facts: Callable[[Row], ShotFacts],
         known: Callable[[Sample], ShotFacts],
+        seed: int,
     ) -> list[Sample]:
         """The samples of one fold with their examples; as they are where none are asked for.
 
@@ -445,6 +454,7 @@ class ShotsTask(SuiteTask):
             example: makes an example of a row.
             facts: what is known of a row.
             known: what is known of a sample.
+            seed: of what is drawn at random.
 
         Raises:
             BadData: as `ShotPool.draw`; an example would give an answer away; or nothing is known of a question by
@@ -456,10 +466,11 @@ class ShotsTask(SuiteTask):
         questions = {question_id(sample): known(sample) for sample in asked}
         for key, question in questions.items():
             pool.check(key, question.group, self.shots)
-        chosen = self._alike(pool, questions, facts) if self._likens else self._drawn(pool, questions, facts)
+        choose = self._alike if self.by_similarity else self._drawn
+        chosen = choose(pool, questions, facts, seed=seed)
         return [self._showing(sample, chosen[question_id(sample)], example) for sample in asked]
 
-    def with_shots_of_others(
+    def of_other_folds(
         self,
         samples: Sequence[Sample],
         pool: Iterable[Sample],
@@ -467,6 +478,7 @@ class ShotsTask(SuiteTask):
         folds: Mapping[str, int],
         example: Callable[[Sample], Example],
         facts: Callable[[Sample], ShotFacts],
+        seed: int,
     ) -> list[Sample]:
         """The samples, each with examples of images outside its own fold; as they are where none are asked for.
 
@@ -476,9 +488,10 @@ class ShotsTask(SuiteTask):
             folds: the fold of each image.
             example: makes an example of a sample.
             facts: what is known of a sample.
+            seed: of what is drawn at random.
 
         Raises:
-            BadData: as `with_shots`.
+            BadData: as `shown_before`.
         """
         if not self.shots:
             return list(samples)
@@ -491,18 +504,18 @@ class ShotsTask(SuiteTask):
             tested = [group for group, each in folds.items() if each == fold]
             asked = [sample for sample in samples if folds[sample.group] == fold]
             made = ShotPool(others, fold=fold, tested=tested, noun="image")
-            found = self.with_shots(asked, made, example=example, facts=facts, known=facts)
+            found = self.shown_before(asked, made, example=example, facts=facts, known=facts, seed=seed)
             shown |= {sample.id: sample for sample in found}
         return [shown[sample.id] for sample in samples]
 
     def _showing(self, sample: Sample, shots: Shots[Row], example: Callable[[Row], Example]) -> Sample:
-        how = self._vectors.form() if self._likens else {"draw": self.shots_draw}
+        how = self.vectors.form() if self.by_similarity else {"draw": self.shots_draw}
         inputs = {**sample.inputs, EXAMPLES: [example(row) for row in shots.rows]}
         trace = {**sample.trace, SHOTS: {"from": self.shots_from, **how, **shots.trace}}
         return replace(sample, inputs=inputs, trace=trace)
 
     def _drawn(
-        self, pool: ShotPool[Row], questions: Mapping[str, ShotFacts], facts: Callable[[Row], ShotFacts]
+        self, pool: ShotPool[Row], questions: Mapping[str, ShotFacts], facts: Callable[[Row], ShotFacts], *, seed: int
     ) -> dict[str, Shots[Row]]:
         """The examples of each question, drawn at random."""
         official: Mapping[str, Sequence[Row]] = {}
@@ -518,12 +531,12 @@ class ShotsTask(SuiteTask):
             if official:
                 drawn = [row for row in official[key] if usable(row)]
             else:
-                drawn = pool.draw(key, question.group, count=self.shots, seed=self.seed, usable=usable)
+                drawn = pool.draw(key, question.group, count=self.shots, seed=seed, usable=usable)
             found[key] = Shots(rows=drawn, trace=_trace(((facts(row), None) for row in drawn), screen))
         return found
 
     def _alike(
-        self, pool: ShotPool[Row], questions: Mapping[str, ShotFacts], facts: Callable[[Row], ShotFacts]
+        self, pool: ShotPool[Row], questions: Mapping[str, ShotFacts], facts: Callable[[Row], ShotFacts], *, seed: int
     ) -> dict[str, Shots[Row]]:
         """The examples of each question, by what is like it."""
         rows = sorted(((facts(row), row) for some in pool.rows.values() for row in some), key=lambda each: each[0].id)
@@ -534,13 +547,13 @@ class ShotsTask(SuiteTask):
                 f"Examples cannot be balanced: the answer of {bare.id!r} has no label.",
                 hint="Give -T shots_from=knn or mmr.",
             )
-        needed = self._vectors.needed([*of_rows, *of_questions])
+        needed = self.vectors.needed([*of_rows, *of_questions])
         if needed.lacking and current_scope().on_miss is not None:
             self._needed.append(needed)
-            return self._stand_ins(pool, questions)
+            return self._stand_ins(pool, questions, seed)
         self._needed.append(replace(needed, lacking=()))
-        vectors = run_sync(self._vectors.of([*of_rows, *of_questions]))
-        pictures = self._vectors.embedder.sees_pictures
+        vectors = run_sync(self.vectors.of([*of_rows, *of_questions]))
+        pictures = self.vectors.embedder.sees_pictures
         candidates = ShotCandidates.of(of_rows, vectors[: len(rows)], pictures=pictures)
         found: dict[str, Shots[Row]] = {}
         for (key, question), vector in zip(questions.items(), vectors[len(rows) :], strict=True):
@@ -553,11 +566,11 @@ class ShotsTask(SuiteTask):
             found[key] = Shots(rows=[row for _, row, _ in shown], trace=trace)
         return found
 
-    def _stand_ins(self, pool: ShotPool[Row], questions: Mapping[str, ShotFacts]) -> dict[str, Shots[Row]]:
+    def _stand_ins(self, pool: ShotPool[Row], questions: Mapping[str, ShotFacts], seed: int) -> dict[str, Shots[Row]]:
         """Other examples of each question, for a plan of those that cannot be chosen yet."""
         name = f"in place of {self.shots_from}\n"
         return {
-            key: Shots(rows=pool.draw(name + key, each.group, count=self.shots, seed=self.seed), trace={})
+            key: Shots(rows=pool.draw(name + key, each.group, count=self.shots, seed=seed), trace={})
             for key, each in questions.items()
         }
 

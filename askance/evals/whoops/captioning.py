@@ -24,12 +24,12 @@ from typing_extensions import override
 from askance.agents.explain import CaptionWriter
 from askance.chains import picture
 from askance.evals.metric import Metric
+from askance.evals.part import Question
 from askance.evals.sample import Sample, Score
 from askance.evals.scorer import Scorer
-from askance.evals.solver import ChainSolver
 from askance.evals.suite.context import CAPTION, GOLD
 from askance.evals.suite.text_overlap import COUNTS, NGRAMS, PLAIN_WORDS, load_sacrebleu, missing_package, plain_words
-from askance.evals.whoops.task import CONTEXTS, WhoopsTask
+from askance.evals.whoops.task import CONTEXTS, WeirdModel, WhoopsTask
 from askance.tools import caption
 
 if TYPE_CHECKING:
@@ -52,7 +52,11 @@ class Captioning(WhoopsTask):
 
     name = "whoops/captioning"
     needs = ("captions",)
-    contexts = tuple(each for each in CONTEXTS if each not in {CAPTION, GOLD})  # a caption of a caption says nothing
+
+    model: WeirdModel = WeirdModel(
+        contexts=tuple(each for each in CONTEXTS if each not in {CAPTION, GOLD}),  # a caption of a caption says nothing
+    )
+    """The model that answers."""
 
     @override
     def samples(self) -> Sequence[Sample]:
@@ -69,10 +73,11 @@ class Captioning(WhoopsTask):
         return str(sample.target[0])
 
     @override
-    def solver(self) -> ChainSolver:
-        asks_tool = self.view.picture and not self.shots  # a tool takes no examples
-        agent, subject = (_captioner, picture) if asks_tool else (CaptionWriter, self.view.visual_question)
-        return ChainSolver(self.chain("captioning", agent=agent, subject=subject))
+    def question(self) -> Question:
+        view = self.model.view
+        asks_tool = view.picture and not self.examples.shots  # a tool takes no examples
+        agent, asks = (_captioner, picture) if asks_tool else (CaptionWriter, view.visual_question)
+        return Question(name="captioning", agent=agent, asks=asks, given=self.given)
 
     @override
     def scorer(self) -> Scorer:

@@ -11,22 +11,20 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from typing_extensions import override
 
-from askance.agents import JudgeForm
 from askance.agents.explain import Explainer
 from askance.agents.judge import QUESTION
 from askance.errors import BadData
 from askance.evals.judges import JUDGED, PER_REFERENCE, judged_score, read_labels
 from askance.evals.metric import mean
+from askance.evals.part import Question
 from askance.evals.sample import Sample, SampleQuestion, Score
 from askance.evals.scorer import Scorer
-from askance.evals.solver import ChainSolver
-from askance.evals.suite.suite_task import JudgeTask, NotedJudge
+from askance.evals.suite.judge import NeededJudge
 from askance.evals.whoops.task import WhoopsTask
-from askance.models import ModelLike
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
@@ -39,18 +37,17 @@ NOTES = (
 )
 
 
-class Explain(JudgeTask, WhoopsTask):
+class Explain(WhoopsTask):
     """What is unusual about an image, in one sentence."""
 
     name = "whoops/explain"
     needs = ("explanations",)
 
-    judge: ModelLike  # pyright: ignore[reportGeneralTypeIssues, reportIncompatibleVariableOverride]  # here it is needed
-    """The model that compares explanations with the references."""
-    judge_form: JudgeForm = "short"
-    """The paper's short question, true or false; or a rubric, by which a judge may be unclear."""
     labels: Path | None = None
     """File with people's verdicts on explanations of this run: candidate, verdict or votes, and as id the image."""
+
+    judge: NeededJudge
+    """The judge that compares explanations with the references."""
 
     @cached_property
     def people(self) -> Mapping[str, Mapping[str, bool]]:
@@ -67,8 +64,9 @@ class Explain(JudgeTask, WhoopsTask):
         return str(sample.target["references"][0])
 
     @override
-    def solver(self) -> ChainSolver:
-        return ChainSolver(self.chain("explain", agent=Explainer, subject=self.view.visual_question))
+    def question(self) -> Question:
+        asks = self.model.view.visual_question
+        return Question(name="explain", agent=Explainer, asks=asks, given=self.given)
 
     @override
     def question_of(self, sample: Sample) -> SampleQuestion:
@@ -77,7 +75,7 @@ class Explain(JudgeTask, WhoopsTask):
     @property
     def labelled(self) -> bool:
         """Whether people have judged explanations."""
-        return bool(self.found("labelled", lambda: self.labels is not None))
+        return bool(self.kept_or("labelled", lambda: self.labels is not None))
 
     @override
     def kept(self) -> JsonObject:
@@ -85,7 +83,7 @@ class Explain(JudgeTask, WhoopsTask):
 
     @override
     def scorer(self) -> Scorer:
-        noted = cast("NotedJudge", self.noted_judge)
+        noted = self.judge.needed
 
         async def score(sample: Sample, value: Any) -> Score:
             references = sample.target["references"]

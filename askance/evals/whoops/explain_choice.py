@@ -19,7 +19,7 @@ from askance.agents.negatives import normal
 from askance.chains import ANSWERS
 from askance.errors import BadData, UsageError
 from askance.evals.negatives import Recipe, TrueStatements, read_negatives
-from askance.evals.solver import ChainSolver
+from askance.evals.part import Question
 from askance.evals.suite.choice import OTHER, TRUE, UNKNOWN, choice_samples, single_scorer
 from askance.evals.suite.option_orders import Orders
 from askance.evals.suite.shuffle import random_order
@@ -103,21 +103,21 @@ class ExplainChoice(WhoopsTask):
         return (*super().notes(), *((note,) if lacking else ()))
 
     @override
-    def label(self) -> str:
-        return f"{self.answering.id} ({self.context}, {self.negatives}{self.shots_label})"
+    def words(self) -> tuple[str, ...]:
+        return (self.negatives,)
 
     @override
     def kept(self) -> JsonObject:
-        kept = super().kept()
         if self.file is None:
-            return kept
-        del kept["count"]
-        return {**kept, "qa": self.file.name}
+            return super().kept()
+        return {**{name: value for name, value in super().kept().items() if name != "count"}, "qa": self.file.name}
 
     @override
-    def solver(self) -> ChainSolver:
-        agent, subject = partial(choose_explanation, mode="single"), self.view.options_question
-        return ChainSolver(self.chain("explain-choice", agent=agent, subject=subject, target=ANSWERS))
+    def question(self) -> Question:
+        agent, asks = partial(choose_explanation, mode="single"), self.model.view.options_question
+        return Question(
+            name="explain-choice", agent=agent, asks=asks, target=ANSWERS, given=self.given, count=1, seed=self.seed
+        )
 
     @override
     def scorer(self) -> Scorer:
@@ -148,7 +148,7 @@ class ExplainChoice(WhoopsTask):
         """
         pool = [(entry.id, text) for entry in self.dataset.entries for text in entry.explanations]
         options: dict[str, Options] = {}
-        for entry in (self.askable if self.shots else self.subset).items:
+        for entry in (self.askable if self.examples.shots else self.subset).items:
             own = dict.fromkeys(entry.explanations, TRUE)
             wanted = len(own) + self.count
             said = {normal(text) for text in own}

@@ -28,9 +28,9 @@ from askance.amounts import many, shortened
 from askance.data_table import is_below, open_data_table
 from askance.errors import BadData, UsageError
 from askance.evals.metric import Metric, mean
+from askance.evals.part import Question
 from askance.evals.sample import Sample, Score
 from askance.evals.scorer import Scorer
-from askance.evals.solver import ChainSolver
 from askance.evals.suite.context import GOLD
 from askance.evals.suite.option_orders import PairMetric, both_right
 from askance.evals.suite.selection import FOLDS, fold_of, read_names
@@ -104,24 +104,23 @@ class Identify(WeirdTask):
     @override
     def kept(self) -> JsonObject:
         kept = super().kept()
-        drawn = self.fold is not None or self.shots > 0
-        return kept if drawn else {name: value for name, value in kept.items() if name != "seed"}
+        drawn = self.fold is not None or self.examples.shots > 0
+        return {name: value for name, value in kept.items() if drawn or name != "seed"}
 
     @override
     def notes(self) -> tuple[str, ...]:
         return (
             f"{many(len(self.subset), 'pair')}; the paper has {PAPER_PAIRS}, which are not published with the data set",
             *(() if self.fold is None else (f"the test pairs of fold {self.fold} of {FOLDS}, seed {self.seed}",)),
-            *super().notes(),
         )
 
     @override
     def samples(self) -> Sequence[Sample]:
         asked = [sample for pair in self.subset for sample in self._samples_of(pair)]
-        every = [sample for pair in self.askable for sample in self._samples_of(pair)] if self.shots else asked
+        every = [sample for pair in self.askable for sample in self._samples_of(pair)] if self.examples.shots else asked
         halves = {pair.id: {"weird": pair.weird, "normal": pair.normal} for pair in self.askable}
         pictures = {each.id: partial(_same, halves[each.group][each.target]) for each in every}
-        folds = fold_of([pair.id for pair in self.askable], seed=self.seed) if self.shots else {}
+        folds = fold_of([pair.id for pair in self.askable], seed=self.seed) if self.examples.shots else {}
         return self.with_examples(asked, every, folds=folds, pictures=pictures)
 
     @override
@@ -139,7 +138,7 @@ class Identify(WeirdTask):
             BadData: the context is `gold-caption`, and one of the images has no caption.
         """
         for kind, caption in {"weird": pair.weird_caption, "normal": pair.normal_caption}.items():
-            if self.context == GOLD and not caption:
+            if self.model.context == GOLD and not caption:
                 raise BadData(
                     f"The {kind} image of the pair {pair.id!r} has no caption.",
                     hint="Put `weird_caption` and `normal_caption` into pairs.csv.",
@@ -154,8 +153,9 @@ class Identify(WeirdTask):
             )
 
     @override
-    def solver(self) -> ChainSolver:
-        return ChainSolver(self.chain("identify", agent=Identifier, subject=self.view.visual_question))
+    def question(self) -> Question:
+        asks = self.model.view.visual_question
+        return Question(name="identify", agent=Identifier, asks=asks, given=self.given)
 
     @override
     def scorer(self) -> Scorer:

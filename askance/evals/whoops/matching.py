@@ -22,18 +22,17 @@ from askance.agents import choose_caption
 from askance.chains import ANSWERS
 from askance.errors import BadData, UsageError
 from askance.evals.metric import Metric, mean
+from askance.evals.part import Question
 from askance.evals.sample import Sample, Score
 from askance.evals.scorer import Scorer
-from askance.evals.solver import ChainSolver
 from askance.evals.suite.context import GOLD
 from askance.evals.suite.option_orders import Orders, PairMetric, both_right, sample_ids
-from askance.evals.suite.ranker import RankerTask
+from askance.evals.suite.ranker import Encoder
 from askance.evals.suite.shuffle import option_order, stable_number
-from askance.evals.whoops.task import CONTEXTS, WhoopsTask
+from askance.evals.whoops.task import CONTEXTS, WeirdModel, WhoopsTask
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
-    from askance.evals.solver import Solver
     from askance.evals.whoops.images import WeirdImage
 
 Pairs: TypeAlias = Literal["all", "selected", "same-place"]
@@ -49,33 +48,25 @@ NOTES = (
 )
 
 
-class CaptionMatching(RankerTask, WhoopsTask):
+class CaptionMatching(WhoopsTask):
     """Which of two captions tells what is weird about an image."""
 
     name = "whoops/matching"
     needs = ("captions", "underspecified")
-    contexts = tuple(each for each in CONTEXTS if each != GOLD)
 
+    model: WeirdModel = WeirdModel(contexts=tuple(each for each in CONTEXTS if each != GOLD))
+    """The model that answers."""
+    encoder: Encoder = Encoder()
+    """An encoder in its place."""
     pairs: Pairs = "all"
     """All captions with all, the selected caption with all, or those at the same place of both lists."""
     orders: Orders | None = None
     """2 asks again with the captions in each other's place, which is the default for models."""
 
-    @override
-    def check(self) -> None:
-        """Checks that a scorer is alone with the picture.
-
-        Raises:
-            UsageError: examples are asked for beside it, or as `RankerTask`.
-        """
-        super().check()
-        if self.encoder is not None and self.shots:
-            raise UsageError("A scorer ranks by the picture alone.", hint="Leave out the examples.")
-
     @property
     def times(self) -> Orders:
         """In how many orders each pair is asked."""
-        return self.orders or (2 if self.encoder is None else 1)
+        return self.orders or (1 if self.encoder.is_chosen else 2)
 
     @override
     def kept(self) -> JsonObject:
@@ -119,12 +110,11 @@ class CaptionMatching(RankerTask, WhoopsTask):
                 )
 
     @override
-    def solver(self) -> Solver:
-        if self.ranker is not None:
-            return self.ranker
-
-        agent, subject = partial(choose_caption, mode="single"), self.view.options_question
-        return ChainSolver(self.chain("matching", agent=agent, subject=subject, target=ANSWERS))
+    def question(self) -> Question:
+        agent, asks = partial(choose_caption, mode="single"), self.model.view.options_question
+        return Question(
+            name="matching", agent=agent, asks=asks, target=ANSWERS, given=self.given, count=1, seed=self.seed
+        )
 
     @override
     def scorer(self) -> Scorer:

@@ -3,31 +3,33 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, get_args
 
 from pydantic import Field
 from typing_extensions import override
 
-from askance.chains import REPLY, SeenContext
+from askance.chains import SeenContext
 from askance.errors import BadData, UsageError
 from askance.evals.sample import Sample
+from askance.evals.suite.any_solver import AnySolver
 from askance.evals.suite.breakdown import by_tag
-from askance.evals.suite.context import GOLD, NOTHING, PICTURE, TEXT_ONLY, chain_of
+from askance.evals.suite.context import GOLD, NOTHING, TEXT_ONLY, InContext
 from askance.evals.suite.option_orders import question_id
 from askance.evals.suite.selection import FOLDS, Subset, fold_of
-from askance.evals.suite.shots import SHOTS_NOTE, ShotFacts, ShotsTask
-from askance.evals.suite.suite_task import ModelTask
+from askance.evals.suite.shots import SHOTS_NOTE, Examples, ShotFacts
+from askance.evals.task import Task
 from askance.evals.whoops.dataset import Need, Whoops
 from askance.nodes import Example
 
 if TYPE_CHECKING:
-    from askance.chains import Chain, Link, Reading
-    from askance.chains.chain import NodeLike
     from askance.chat import JsonObject
+    from askance.evals.part import Question
     from askance.evals.scorer import Scorer
+    from askance.evals.solver import Solver
     from askance.evals.whoops.images import WeirdImage
     from askance.images import Image
 
@@ -37,36 +39,39 @@ Load: TypeAlias = "Callable[[], Image | None]"
 CONTEXTS: tuple[str, ...] = (*get_args(SeenContext), GOLD, TEXT_ONLY)
 
 
-class WeirdTask(ModelTask, ShotsTask):
+class WeirdModel(InContext):
+    """A model that answers about weird images; nobody has described them, so that it needs a VLM for what it sees."""
+
+    contexts: tuple[str, ...] = CONTEXTS
+    undescribed: str = "The images of examples are not described"
+
+    @override
+    def solver(self, question: Question) -> Solver:
+        if self.view.looks and self.vlm is None:
+            raise UsageError(f"The context {self.context!r} looks at the picture.", hint="Give a `vlm`.")
+        return super().solver(question)
+
+
+class WeirdTask(Task):
     """A task over weird images, of the data set or of a user's own folder."""
 
-    contexts = CONTEXTS
-
+    data: Path
+    """Folder of the data set."""
+    ids: Path | Sequence[str] | None = None
+    """File that lists the images."""
+    limit: int | None = Field(default=None, ge=1, exclude=True)
+    """How many images at most."""
+    seed: int = 0
+    """Seed of all random choices: images, options, their order, folds."""
     fold: int | None = Field(default=None, ge=0, le=FOLDS - 1)
     """Only the test images of this fold, from 0."""
 
-    @override
-    def check(self) -> None:
-        """Checks options that depend on each other.
-
-        Raises:
-            UsageError: examples are asked for in a context that only models fill in.
-        """
-        super().check()
-        if self.shots and self.view.description is not None:
-            others = [name for name in (PICTURE, GOLD, TEXT_ONLY) if name in self.contexts]
-            raise UsageError(
-                f"The images of examples are not described, so the context {self.context!r} takes no `shots`.",
-                hint=f"Choose one of {', '.join(others)}.",
-            )
-
-    @override
-    def label(self) -> str:
-        return f"{super().label().removesuffix(')')}{self.shots_label})"
-
-    @override
-    def notes(self) -> tuple[str, ...]:
-        return (*super().notes(), *((SHOTS_NOTE,) if self.shots else ()))
+    examples: Examples = Examples(note=SHOTS_NOTE)
+    """The answered examples before each question."""
+    model: WeirdModel = WeirdModel()
+    """The model that answers."""
+    other: AnySolver = AnySolver()
+    """A solver in its place."""
 
     @abstractmethod
     def answer_of(self, sample: Sample) -> str | int:
@@ -100,8 +105,8 @@ class WeirdTask(ModelTask, ShotsTask):
 
         def example(sample: Sample) -> Example:
             values = {name: value for name, value in sample.inputs.items() if name in {"options", "question"}}
-            described = {} if self.view.picture else {"description": sample.inputs["description"]}
-            image = pictures[sample.id]() if self.view.picture else None
+            described = {} if self.model.view.picture else {"description": sample.inputs["description"]}
+            image = pictures[sample.id]() if self.model.view.picture else None
             return Example(values={**values, **described}, answer=self.answer_of(sample), image=image)
 
         def facts(sample: Sample) -> ShotFacts:
@@ -113,30 +118,17 @@ class WeirdTask(ModelTask, ShotsTask):
                 label=self.label_of(sample),
             )
 
-        shown = self.with_shots_of_others(samples, pool, folds=folds, example=example, facts=facts)
-        return [replace(each, image=pictures[each.id]()) for each in shown] if self.view.looks else shown
+        shown = self.examples.of_other_folds(samples, pool, folds=folds, example=example, facts=facts, seed=self.seed)
+        return [replace(each, image=pictures[each.id]()) for each in shown] if self.answerer.looks else shown
 
     def links_of(self, caption: str) -> dict[str, str]:
         """The links that a sample gives to the chain; `caption` is the one that people chose."""
-        return {GOLD: {"description": caption}, TEXT_ONLY: {"description": NOTHING}}.get(self.context, {})
+        return {GOLD: {"description": caption}, TEXT_ONLY: {"description": NOTHING}}.get(self.model.context, {})
 
-    def chain(
-        self,
-        name: str,
-        *,
-        agent: Callable[..., NodeLike],
-        subject: Callable[[Reading], Any],
-        target: Link[Any] = REPLY,
-    ) -> Chain:
-        """The chain of the task in its context.
-
-        Raises:
-            UsageError: a model is missing.
-        """
-        if self.view.looks and self.vlm is None:
-            raise UsageError(f"The context {self.context!r} looks at the picture.", hint="Give a `vlm`.")
-        given = () if self.view.looks else ("description",)
-        return chain_of(name, self, agent=agent, subject=subject, target=target, given=given)
+    @property
+    def given(self) -> Collection[str]:
+        """The links that every sample gives to the chain."""
+        return () if self.model.view.looks else ("description",)
 
     def _categories(self) -> Sequence[str]:
         """The commonsense categories of the images."""
@@ -145,7 +137,7 @@ class WeirdTask(ModelTask, ShotsTask):
     @cached_property
     def categories(self) -> tuple[str, ...]:
         """The commonsense categories of the images; a run keeps them with its options."""
-        return tuple(self.found("categories", self._categories))
+        return tuple(self.kept_or("categories", self._categories))
 
     def by_category(self, scorer: Scorer, *names: str) -> Scorer:
         """`scorer` with metrics of these names for each category as well."""
@@ -196,11 +188,11 @@ class WhoopsTask(WeirdTask):
             BadData: none is left, or as `Whoops`.
         """
         data = self.dataset
-        wanted: tuple[Need, ...] = (*self.wanted(), *(("image",) if self.view.looks else ()))
+        wanted: tuple[Need, ...] = (*self.wanted(), *(("image",) if self.answerer.looks else ()))
         there = {entry.id for entry in data.with_all(*wanted)}
         found = Subset(items=data.entries, notes=(data.origin,))
         found = found.where(lambda entry: entry.id in there, left_out=f"no {'; '.join(wanted)}")
-        if self.context == GOLD:
+        if self.model.context == GOLD:
             found = found.where(lambda entry: bool(gold_caption(entry)), left_out="no caption")
             if not found.items:
                 raise BadData(
@@ -220,7 +212,7 @@ class WhoopsTask(WeirdTask):
 
     @override
     def notes(self) -> tuple[str, ...]:
-        return (*self.subset.notes, *super().notes())
+        return self.subset.notes
 
     @abstractmethod
     def samples_of(self, entry: WeirdImage) -> Iterable[Sample]:
@@ -231,11 +223,11 @@ class WhoopsTask(WeirdTask):
         asked = [sample for entry in self.subset.items for sample in self.samples_of(entry)]
         entries = {entry.id: entry for entry in self.askable.items}
         every = asked
-        if self.shots:
+        if self.examples.shots:
             every = [sample for entry in entries.values() for sample in self.samples_of(entry)]
         pictures = {sample.id: entries[sample.group].load for sample in every}
         names = [entry.id for entry in self.dataset.entries]
-        folds = self.folds or (fold_of(names, seed=self.seed) if self.shots else {})
+        folds = self.folds or (fold_of(names, seed=self.seed) if self.examples.shots else {})
         pool = (sample for sample in every if question_id(sample) == sample.id)
         return self.with_examples(asked, pool, folds=folds, pictures=pictures)
 

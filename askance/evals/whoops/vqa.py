@@ -22,20 +22,20 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 from typing_extensions import override
 
-from askance.agents.explain import Answerer
+from askance.agents.explain import OpenAnswerer
 from askance.amounts import many
 from askance.evals.judges import JUDGED, judged_score
 from askance.evals.metric import mean
+from askance.evals.part import Question
 from askance.evals.sample import Sample, Score
 from askance.evals.scorer import Scorer
-from askance.evals.solver import ChainSolver
-from askance.evals.suite.suite_task import JudgeTask
+from askance.evals.suite.judge import AnswerJudge
 from askance.evals.whoops.task import WhoopsTask
 from askance.models import ScorerLike, get_scorer
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
-    from askance.evals.suite.suite_task import NotedJudge
+    from askance.evals.suite.judge import NotedJudge
     from askance.evals.whoops.images import WeirdImage
     from askance.models import RecordedScorer
 
@@ -48,7 +48,7 @@ NOTES = (
 JUDGED_NOTE = "An answer that the judge gave no verdict on has no score in any figure; run without a judge for the rest"
 
 
-class Vqa(JudgeTask, WhoopsTask):
+class Vqa(WhoopsTask):
     """Answers to questions about weird images."""
 
     name = "whoops/vqa"
@@ -56,6 +56,9 @@ class Vqa(JudgeTask, WhoopsTask):
 
     classifier: ScorerLike | None = Field(default=None, alias="scorer")
     """A scorer that says how surely two answers are equivalent, such as `bem:FOLDER`."""
+
+    judge: AnswerJudge = AnswerJudge()
+    """A judge beside exact match."""
 
     @cached_property
     def asked(self) -> tuple[Sample, ...]:
@@ -86,8 +89,9 @@ class Vqa(JudgeTask, WhoopsTask):
         return (many(len(self.asked), "question"), *super().notes())
 
     @override
-    def solver(self) -> ChainSolver:
-        return ChainSolver(self.chain("vqa", agent=Answerer, subject=self.view.visual_question))
+    def question(self) -> Question:
+        asks = self.model.view.visual_question
+        return Question(name="vqa", agent=OpenAnswerer, asks=asks, given=self.given)
 
     @property
     def _recorded(self) -> RecordedScorer | None:
@@ -100,7 +104,7 @@ class Vqa(JudgeTask, WhoopsTask):
 
     @override
     def scorer(self) -> Scorer:
-        noted, recorded = self.noted_judge, self._recorded
+        noted, recorded = self.judge.noted, self._recorded
 
         async def score(sample: Sample, value: Any) -> Score:
             found = _matched(sample, str(value))

@@ -85,7 +85,7 @@ class Matching(Task):
 
     def folds(self) -> Sequence[int]:
         """Those of the samples; a run keeps them."""
-        return self.found("folds", lambda: folds_of(self.samples()))
+        return self.kept_or("folds", lambda: folds_of(self.samples()))
 
     def kept(self) -> dict[str, Any]:
         """With the folds."""

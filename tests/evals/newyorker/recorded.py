@@ -10,11 +10,11 @@ from typing import Any
 
 from typing_extensions import override
 
-from askance.evals import Sample, Scorer
-from askance.evals.newyorker.reply_conventions import ConventionTask, by_convention
+from askance.evals import Sample, Scorer, Task
+from askance.evals.newyorker.reply_conventions import RecordedChoices, by_convention
+from askance.evals.part import Question
 from askance.evals.scorer import right_or_wrong
-from askance.evals.solver import Solver
-from askance.evals.suite.suite_task import RoleTask
+from askance.evals.suite import InContext
 
 CAPTIONS = ("Do they bite?", "All of them do.", "I'll take A.", "It came with the house.", "Answer: B or not to B.")
 LABELS = "CABED"
@@ -36,13 +36,16 @@ def item(number: int, *, order: int = 1) -> Sample:
 IDS = tuple(item(number).id for number in range(5))
 
 
-class Captions(ConventionTask, RoleTask):
+class Captions(Task):
     """Which of five captions was written for a cartoon."""
 
     name = "tests/captions"
 
     count: int = 5
     """How many items there are."""
+
+    model: InContext = InContext()
+    replies: RecordedChoices = RecordedChoices()
 
     @override
     def samples(self) -> Sequence[Sample]:
@@ -53,14 +56,13 @@ class Captions(ConventionTask, RoleTask):
         return [item(number).id for number in range(self.count, 5)]
 
     @override
-    def solver(self) -> Solver:
-        assert self.replies is not None
-        return self.replies.solver(self.read_reply)
+    def question(self) -> Question:
+        return Question(name="captions")
 
     @override
     def scorer(self) -> Scorer:
         found = right_or_wrong(lambda sample, value: value == sample.target["true"])
-        return found if self.replies is None else by_convention(found, "accuracy")
+        return by_convention(found, "accuracy") if self.replies.is_chosen else found
 
 
 def right(number: int) -> str:

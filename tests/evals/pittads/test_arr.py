@@ -561,7 +561,7 @@ def test_a_picture_needs_somebody_who_sees(tmp_path: Path) -> None:
 
 def test_single_takes_one_true_statement_or_all(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"cannot be 'two'\. It takes one of `one`, `all`"):
-        ArrSingle(data=world(tmp_path), vlm=model(), context="I", true="two").evaluation()  # pyright: ignore[reportArgumentType]
+        ArrSingle(data=world(tmp_path), vlm=model(), context="I", true="two").evaluation()
 
 
 @pytest.mark.parametrize("name", ["I", "T_V", "T_V-UH", "V+T+IN+UH", "T_V+s_IN", "I+T_V+s_true", "text-only"])

@@ -42,8 +42,9 @@ def test_the_samples_are_those_of_the_tasks(data: Path) -> None:
     model = model_of(scripted())
 
     for task in (ArrMulti, ArrSingle):
-        theirs = task(data=data, vlm=model, context="I", seed=5).samples()
-        ours = ArrBaseline(data=data, mode=task.mode, seed=5).samples()
+        made = task(data=data, vlm=model, context="I", seed=5)
+        theirs = made.samples()
+        ours = ArrBaseline(data=data, mode=made.choice.mode, seed=5).samples()
         assert [(each.id, each.cluster, each.inputs["options"], each.target) for each in ours] == [
             (each.id, each.cluster, each.inputs["options"], each.target) for each in theirs
         ]

@@ -595,7 +595,7 @@ async def planned(task: OpenArr) -> dict[str, tuple[int, int, int]]:
     """By role, what a plan counts: hits, known calls, calls that depend on others."""
     evaluation = task.evaluation()
     epochs = [SampleEpoch(sample=sample, epoch=0) for sample in evaluation.samples]
-    plan = await plan_run(evaluation, epochs, task.see.engine)
+    plan = await plan_run(evaluation, epochs, task.model.see.engine)
     return {line.link: (line.hits, line.known, line.dependent) for line in plan.links}
 
 

@@ -299,11 +299,11 @@ class Contests(Task):
 
     def scorer(self) -> Scorer:
         """Means over folds."""
-        return over_folds(SCORER, self.found("folds", lambda: folds_of(self.samples())))
+        return over_folds(SCORER, self.kept_or("folds", lambda: folds_of(self.samples())))
 
     def kept(self) -> dict[str, Any]:
         """With the folds."""
-        return {**super().kept(), "folds": list(self.found("folds", lambda: folds_of(self.samples())))}
+        return {**super().kept(), "folds": list(self.kept_or("folds", lambda: folds_of(self.samples())))}
 
 
 def run(name: str, answers: Sequence[int], **options: Any) -> Run:
@@ -348,7 +348,7 @@ class SomeByTheCrowd(Contests):
 
         metrics = (*SCORER.metrics, mean("crowd"), mean("size", better="neither"))
         scorer = Scorer(score=score, metrics=metrics, if_wrong=if_wrong, if_right=if_right)
-        return over_folds(scorer, self.found("folds", lambda: folds_of(self.samples())), "accuracy", "crowd")
+        return over_folds(scorer, self.kept_or("folds", lambda: folds_of(self.samples())), "accuracy", "crowd")
 
 
 def test_a_note_says_of_how_many_folds_a_figure_is_the_mean() -> None:

@@ -7,22 +7,23 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 
 from askance.agents import explain_joke
-from askance.chains import CAPTION, REPLY, cartoon_steps, joke_question
+from askance.chains import CAPTION, cartoon_steps, joke_question
 from askance.chat import ChatRequest
 from askance.cli.blame import blame_parts
 from askance.cli.columns import text_of
 from askance.errors import UsageError
-from askance.evals import ChainSolver, Run, Sample, Scorer, aevaluate, evaluate
+from askance.evals import Run, Sample, Scorer, Task, aevaluate, evaluate
 from askance.evals.analysis.blame import ablame
+from askance.evals.part import Question
 from askance.evals.report import build_report, report_page
 from askance.evals.report.samples import detail_of
 from askance.evals.scorer import right_or_wrong
-from askance.evals.suite import ModelTask, SuiteContext, chain_of
+from askance.evals.suite import InContext, SuiteContext
 from askance.evals.suite.context import NOTHING, VERBALIZED
 from askance.images import Image
 from askance.models import Model, ScriptedModel
@@ -51,30 +52,31 @@ def described(fields: int) -> SuiteContext:
     return SuiteContext(steps=lambda _: cartoon_steps(None, fields=fields))
 
 
-class Cartoons(ModelTask):
+OWN: Mapping[str, SuiteContext] = {
+    "socratic": SuiteContext(steps=lambda model: cartoon_steps(model.see), looks=True),
+    "description": described(4),
+    "description-1": described(1),
+    "caption-only": SuiteContext(),
+}
+
+
+class Cartoons(Task):
     """Two captions of one cartoon."""
 
     name = "tests/cartoons"
-    contexts = ("I", "socratic", "description", "description-1", "caption-only", *VERBALIZED)
-    suite_contexts: ClassVar[Mapping[str, SuiteContext]] = {
-        "socratic": SuiteContext(steps=lambda task: cartoon_steps(task.see), looks=True),
-        "description": described(4),
-        "description-1": described(1),
-        "caption-only": SuiteContext(),
-    }
+
+    model: InContext = InContext(contexts=("I", *OWN, *VERBALIZED), own_contexts=OWN)
 
     def samples(self) -> Sequence[Sample]:
-        fields = {"description": FIELDS, "description-1": {"location": FIELDS["location"]}}.get(self.context)
-        given = fields or ({"description": NOTHING} if self.context == "caption-only" else {})
+        fields = {"description": FIELDS, "description-1": {"location": FIELDS["location"]}}.get(self.model.context)
+        given = fields or ({"description": NOTHING} if self.model.context == "caption-only" else {})
         given = {**given, "caption": "Next!"}
-        image = Image.load(PICTURE) if self.view.looks else None
+        image = Image.load(PICTURE) if self.model.view.looks else None
         return [Sample(id=name, image=image, inputs=given, target="a pun", group="7") for name in ("7-1", "7-2")]
 
-    def solver(self) -> ChainSolver:
-        subject = partial(joke_question, sees=self.view.picture)
-        return ChainSolver(
-            chain_of("explain", self, agent=explain_joke, subject=subject, target=REPLY, needs=(CAPTION,))
-        )
+    def question(self) -> Question:
+        asks = partial(joke_question, sees=self.model.view.picture)
+        return Question(name="explain", agent=explain_joke, asks=asks, needs=(CAPTION,))
 
     def scorer(self) -> Scorer:
         return right_or_wrong()
@@ -130,12 +132,15 @@ def test_a_context_that_looks_needs_a_model_that_sees() -> None:
 
     with pytest.raises(UsageError, match=r"The context 'socratic' looks at the picture\. Give a `vlm`\."):
         Cartoons(llm=llm, context="socratic").solver()
-    assert Cartoons(llm=llm, context="description").solver().chain.steps
+    task = Cartoons(llm=llm, context="description")
+    solver = task.model.solver(task.question())
+    assert solver.by_chain is not None
+    assert solver.by_chain.chain.steps
 
 
 def test_a_context_of_a_suite_is_known_to_its_tasks_alone() -> None:
     class Others(Cartoons):
-        contexts = ("I",)
+        model: InContext = InContext(contexts=("I",), own_contexts=OWN)
 
     with pytest.raises(UsageError, match="has no context 'socratic'"):
         Others(context="socratic")

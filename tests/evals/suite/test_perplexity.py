@@ -15,7 +15,7 @@ from askance.agents import Joke, explain_joke
 from askance.chains import DESCRIPTION, REPLY, Chain, Link, Reading, Step
 from askance.chat import ChatRequest, ChatResponse
 from askance.errors import UsageError
-from askance.evals import Run, Sample, evaluate
+from askance.evals import Run, Sample, Task, evaluate
 from askance.evals.analysis.rescore import rescore
 from askance.evals.run_plan import plan_run
 from askance.evals.runner import SampleEpoch
@@ -26,7 +26,7 @@ from askance.evals.suite.perplexity import (
     LIKELIHOOD,
     OWN_PERPLEXITY,
     PERPLEXITY,
-    PerplexityTask,
+    Perplexity,
     likelihood_values,
     with_likelihood,
 )
@@ -61,20 +61,21 @@ def joke(reading: Reading) -> Joke:
     return Joke(description=reading.require(DESCRIPTION).text, caption=reading.name)
 
 
-class Jokes(PerplexityTask):
+class Jokes(Task):
     """Jokes explained."""
 
     name: ClassVar[str] = "tests/jokes"
 
     llm: ModelLike | None = None
     """Explains."""
+    perplexity: Perplexity = Perplexity()
 
     @override
     def samples(self) -> Sequence[Sample]:
         return [
             Sample(
                 id=f"joke {place}",
-                inputs={"description": f"A moth, number {place}.", **self.reference_input(text)},
+                inputs={"description": f"A moth, number {place}.", **self.perplexity.inputs(text)},
                 target={"text": text, "tokens": tokens},
                 tags={"fold": place % 2},
             )
@@ -86,12 +87,12 @@ class Jokes(PerplexityTask):
         assert self.llm is not None
         node = explain_joke(get_model(self.llm))
         step = Step(link=REPLY, node=node, needs=(DESCRIPTION,), subject=joke)
-        return ChainSolver(self.with_likelihood(Chain("jokes", target=REPLY, steps=[step], mode=node.model.mode)))
+        return ChainSolver(self.perplexity.measured(Chain("jokes", target=REPLY, steps=[step], mode=node.model.mode)))
 
     @override
     def scorer(self) -> Scorer:
         plain = overlap_scorer(lambda sample: sample.target["text"])
-        return self.with_perplexity(plain, tokens=lambda sample: sample.target["tokens"])
+        return self.perplexity.scorer(plain, tokens=lambda sample: sample.target["tokens"])
 
 
 def model(backend: ScriptedModel, **fields: Any) -> Model:

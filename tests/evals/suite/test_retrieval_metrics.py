@@ -26,6 +26,7 @@ from askance.evals import (
     Sample,
     SampleResult,
     Scorer,
+    Task,
     aevaluate,
     evaluate,
     rescore,
@@ -34,6 +35,7 @@ from askance.evals.run_plan import plan_run
 from askance.evals.runner import SampleEpoch
 from askance.evals.scorer import bounds_of, figures_of
 from askance.evals.solver import PlanSample, Solver
+from askance.evals.suite import AnswerJudge
 from askance.evals.suite.retrieval_metrics import (
     JUDGED_HIT,
     RESCUED,
@@ -44,7 +46,6 @@ from askance.evals.suite.retrieval_metrics import (
     retrieval_scorer,
     with_judged_hits,
 )
-from askance.evals.suite.suite_task import JudgeTask
 from askance.models import Engine
 from askance.replay import MemoryStore
 from tests.evals.pittads.worlds import shown
@@ -290,10 +291,12 @@ def same_word(reference: str, candidate: str) -> str:
     return "true" if candidate[0] == reference[0] and "fine" in candidate else "false"
 
 
-class Retrieved(JudgeTask):
+class Retrieved(Task):
     """The true entries of four queries."""
 
     name = "tests/retrieval"
+
+    judge: AnswerJudge = AnswerJudge()
 
     def samples(self) -> Sequence[Sample]:
         return SAMPLES
@@ -302,7 +305,7 @@ class Retrieved(JudgeTask):
         return ranked
 
     def scorer(self) -> Scorer:
-        return retrieval_scorer(judge=self.noted_judge, question="What is fine?", tags={"topic": ["cars", "food"]})
+        return retrieval_scorer(judge=self.judge.noted, question="What is fine?", tags={"topic": ["cars", "food"]})
 
 
 @pytest.fixture
@@ -358,7 +361,7 @@ def test_a_judge_needs_the_texts_of_the_hits(value: Any, own_place: Path) -> Non
     def solve(sample: Sample) -> Prediction:
         return replace(ranked(sample), value=value)
 
-    judge = Retrieved(judge=model(judge_equivalence=judging(same_word))).noted_judge
+    judge = Retrieved(judge=model(judge_equivalence=judging(same_word))).judge.noted
     assert judge is not None
     with pytest.raises(UsageError, match="has no text of the hit 'x'"):
         evaluate(task_of(with_judged_hits(retrieval_scorer(), judge), solve), out=own_place / "run")

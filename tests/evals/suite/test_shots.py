@@ -8,7 +8,6 @@ import math
 import re
 from collections import Counter
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, ClassVar, cast
 
 import numpy as np
@@ -21,10 +20,10 @@ from typing_extensions import override
 from askance.chains import ask
 from askance.chains.planner import LinkPlan
 from askance.errors import AskanceError, BadData, ReplayMiss, UsageError
-from askance.evals import Evaluation, Sample, Scorer, right_or_wrong
+from askance.evals import Evaluation, Sample, Scorer, Task, right_or_wrong
 from askance.evals.run_plan import plan_run, planning
 from askance.evals.solver import ChainSolver, SolverLike
-from askance.evals.suite import ShotFacts, ShotPool, ShotsTask
+from askance.evals.suite import Examples, ShotFacts, ShotPool
 from askance.evals.suite.shots import ShotCandidates, ShotScreen, ShotsDraw, ShotsFrom
 from askance.images import Image
 from askance.models import Engine, ScriptedEmbedder, ScriptedModel, cosine, get_model
@@ -150,10 +149,14 @@ def test_the_official_drawing_leaves_numpys_own_generator_alone() -> None:
 # --- tasks ---
 
 
-class Few(ShotsTask):
+class Few(Task):
     """Shows examples."""
 
     name = "few"
+
+    ids: list[str] | None = None
+    limit: int | None = None
+    examples: Examples = Examples()
 
     @override
     def samples(self) -> list[Sample]:
@@ -164,12 +167,13 @@ class Few(ShotsTask):
             for key, group in (("a", "100"), ("b", "101"))
             for order in (1, 2)
         ]
-        return self.with_shots(
+        return self.examples.shown_before(
             both,
             POOL,
             example=lambda row: Example(values={"question": row}, answer="yes"),
             facts=lambda row: ShotFacts(id=row, group=contest(row)),
             known=lambda sample: ShotFacts(id=sample.id, group=int(sample.group)),
+            seed=0,
         )
 
     @override
@@ -190,12 +194,12 @@ def shown(sample: Sample) -> list[Any]:
 
 
 def test_a_task_shows_no_examples_by_default() -> None:
-    assert [sample.inputs for sample in Few(data=Path()).samples()] == [{"question": "?"}] * 4
+    assert [sample.inputs for sample in Few().samples()] == [{"question": "?"}] * 4
 
 
 @pytest.mark.parametrize("draw", ["own", "official"])
 def test_both_orders_of_a_question_have_the_same_examples(draw: ShotsDraw) -> None:
-    one, again, other, _ = Few(data=Path(), shots=3, shots_draw=draw).samples()
+    one, again, other, _ = Few(shots=3, shots_draw=draw).samples()
 
     assert shown(one) == shown(again) != shown(other)
     assert len(shown(one)) == 3
@@ -205,19 +209,19 @@ def test_both_orders_of_a_question_have_the_same_examples(draw: ShotsDraw) -> No
 
 @pytest.mark.parametrize("part", [{"limit": 3}, {"ids": ["a"]}])
 def test_the_official_drawing_needs_the_whole_split(part: dict[str, Any]) -> None:
-    assert Few(data=Path(), shots=3, **part)
-    assert Few(data=Path(), shots_draw="official", **part)
+    assert Few(shots=3, **part)
+    assert Few(shots_draw="official", **part)
     with pytest.raises(UsageError, match=f"goes through the whole split, and `{next(iter(part))}` takes") as caught:
-        Few(data=Path(), shots=3, shots_draw="official", **part)
+        Few(shots=3, shots_draw="official", **part)
     assert caught.value.hint
 
 
 def test_the_options_are_kept_and_checked() -> None:
-    assert Few(data=Path(), shots=5).kept()["shots"] == 5
+    assert Few(shots=5).kept()["shots"] == 5
     with pytest.raises(UsageError, match="The option 'shots' of the task 'few' cannot be -1"):
-        Few(data=Path(), shots=-1)
+        Few(shots=-1)
     with pytest.raises(UsageError, match=r"cannot be 'mine'\. It takes one of `own`, `official`"):
-        Few(data=Path(), shots_draw=cast("Any", "mine"))
+        Few(shots_draw=cast("Any", "mine"))
 
 
 # --- by what is like the question ---
@@ -255,12 +259,13 @@ class Like(Few):
             for key in ASKED
             for order in (1, 2)
         ]
-        return self.with_shots(
+        return self.examples.shown_before(
             asked,
             self.pool,
             example=lambda row: Example(values={"question": row}, answer="yes"),
             facts=self.facts,
             known=self.known,
+            seed=0,
         )
 
     def facts(self, row: str) -> ShotFacts:
@@ -272,7 +277,7 @@ class Like(Few):
 
 def like(how: ShotsFrom, task: type[Like] = Like, engine: Engine | None = None, **options: Any) -> Like:
     given: dict[str, Any] = {"shots": 3, "embedder": ScriptedEmbedder(by_letters, identity="letters"), **options}
-    return task(data=Path(), shots_from=how, engine=engine or Engine(records=MemoryStore()), **given)
+    return task(shots_from=how, engine=engine or Engine(records=MemoryStore()), **given)
 
 
 def test_the_nearest_are_shown_the_nearest_of_all_last_and_ties_go_by_id() -> None:
@@ -296,7 +301,7 @@ def test_the_trace_says_which_were_chosen_and_how() -> None:
         ],
     }
     assert Sample.from_form(json.loads(json.dumps(sample.form()))).trace == sample.trace
-    assert Few(data=Path(), shots=1).samples()[0].trace["shots"]["chosen"][0].keys() == {"id", "group"}
+    assert Few(shots=1).samples()[0].trace["shots"]["chosen"][0].keys() == {"id", "group"}
 
 
 def test_what_is_like_another_example_is_worth_less_by_marginal_relevance() -> None:
@@ -531,4 +536,4 @@ def test_how_examples_were_chosen_is_kept_with_a_run() -> None:
 
     assert kept["embedder"] == {"model": {"name": "letters"}}
     assert (kept["shots"], kept["shots_from"], kept["shots_leaks"]) == (3, "mmr", "leave-out")
-    assert not {name for name in Few(data=Path()).kept() if name.startswith("shots") or name == "embedder"}
+    assert not {name for name in Few().kept() if name.startswith("shots") or name == "embedder"}

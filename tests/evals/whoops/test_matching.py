@@ -160,9 +160,9 @@ def test_what_cannot_be_is_said(data: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no context 'gold-caption'"):
         CaptionMatching(data=data, vlm=model(), context="gold-caption").evaluation()
     with pytest.raises(UsageError, match=r"cannot be 'some'\. It takes one of `all`"):
-        CaptionMatching(data=data, vlm=model(), pairs="some").evaluation()  # pyright: ignore[reportArgumentType]
+        CaptionMatching(data=data, vlm=model(), pairs="some").evaluation()
     with pytest.raises(UsageError, match=r"cannot be 3\. It takes one of `1`, `2`"):
-        CaptionMatching(data=data, vlm=model(), orders=3).evaluation()  # pyright: ignore[reportArgumentType]
+        CaptionMatching(data=data, vlm=model(), orders=3).evaluation()
     same = [{**files.as_json(files.rows()[0]), "crowd_captions": '["a"]', "crowd_underspecified_captions": '["a"]'}]
     files.write_table(tmp_path / "same" / "whoops_dataset.csv", same)
     files.pictures(tmp_path / "same")

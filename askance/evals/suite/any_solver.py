@@ -1,0 +1,127 @@
+"""`AnySolver`: any solver in the place of a model, by `-T solver=…`.
+
+| `solver` | what answers |
+|---|---|
+| `random`, `longest`, `majority` | a baseline that looks at nothing (`askance.evals.baselines`) |
+| `clip:FOLDER` and the like | an encoder of pictures and texts, which ranks the options |
+| `FILE.py:NAME` | a `Solver`, a chain, a Runnable or a function of your own; a class is made without arguments |
+
+In Python it is the object itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, cast
+
+from pydantic import Field
+from typing_extensions import override
+
+from askance.errors import UsageError
+from askance.evals.baselines import LongestOption, MajoritySolver, RandomSolver
+from askance.evals.part import Answerer, Question
+from askance.evals.solver import SolverLike, as_solver
+from askance.evals.suite.ranker import FusionSolver
+from askance.models.encoders.scorer import SCORERS
+from askance.python_file import is_python, load_object
+
+if TYPE_CHECKING:
+    from askance.chat import JsonObject
+    from askance.evals.solver import Solver
+
+    AnySolverLike: TypeAlias = str | Mapping[str, Any] | SolverLike
+else:
+    AnySolverLike = Annotated[Any, "a solver"]
+
+BASELINES: Mapping[str, Callable[[Question], Solver]] = {
+    "random": lambda question: RandomSolver(count=question.count, seed=question.seed),
+    "longest": lambda question: LongestOption(count=question.count),
+    "majority": lambda question: MajoritySolver(question.samples(), count=question.count),
+}
+"""By name, what looks neither at the picture nor at what is said of it."""
+
+
+class AnySolver(Answerer):
+    """A solver in the place of a model: a baseline, an encoder, or one of your own."""
+
+    chosen_by = ("solver",)
+    noun = "a solver"
+    alone = ("A solver takes the place of models.", "Leave out `solver`, or the models.")
+
+    chosen: AnySolverLike | None = Field(default=None, alias="solver")
+    """Answers in place of a model: random, longest, majority; an encoder such as clip:FOLDER; or FILE.py:NAME."""
+
+    @override
+    def check(self, options: Mapping[str, Any]) -> None:
+        """Checks that no examples are shown, which only models read.
+
+        Raises:
+            UsageError: they are; or there is no such solver.
+        """
+        if not self.is_chosen:
+            return
+        if options.get("shots"):
+            raise UsageError("Examples are shown to a model, and a solver answers.", hint="Leave out the examples.")
+        _ = self._made
+
+    @cached_property
+    def _made(self) -> str | Solver:
+        """The solver; or the name of what is made for a question.
+
+        Raises:
+            UsageError: there is no such solver.
+        """
+        chosen: Any = self.chosen
+        if isinstance(chosen, Mapping):
+            return str(cast("Mapping[str, Any]", chosen).get("name", ""))
+        if not isinstance(chosen, str):
+            return as_solver(chosen)
+        if is_python(chosen):
+            return as_solver(load_object(chosen))
+        if chosen not in BASELINES and chosen.partition(":")[0] not in SCORERS:
+            raise UsageError(
+                f"There is no solver {chosen!r}.",
+                hint=f"There are {', '.join(BASELINES)}, encoders such as clip:FOLDER, and FILE.py:NAME.",
+            )
+        return chosen
+
+    @property
+    @override
+    def looks(self) -> bool:
+        return self._made not in BASELINES
+
+    @override
+    def label(self) -> str:
+        made = self._made
+        return made if isinstance(made, str) else str(made.form().get("solver") or type(made).__name__)
+
+    @override
+    def kept(self) -> JsonObject:
+        if not self.is_chosen:
+            return {}
+        made = self._made
+        return {"solver": {"name": made} if isinstance(made, str) else made.form()}
+
+    @override
+    def solver(self, question: Question) -> Solver:
+        """The solver.
+
+        Raises:
+            UsageError: it chooses among options, and the question has none; or only a run names it.
+        """
+        made = self._made
+        if not isinstance(made, str):
+            return made
+        if isinstance(self.chosen, Mapping) and made not in BASELINES:
+            raise UsageError(
+                "The run names a solver of its own, and what only a run names is not loaded.", hint="Run the task anew."
+            )
+        if not question.count:
+            raise UsageError(
+                f"The solver {made!r} chooses among options, and the task {self._task!r} asks for words.",
+                hint="Give a model, or a solver of your own: FILE.py:NAME.",
+            )
+        if made in BASELINES:
+            return BASELINES[made](question)
+        return FusionSolver(made, count=question.count, engine=self.engine)

@@ -1,0 +1,97 @@
+"""`AnswerJudge`: the measure of tasks whose answers a model may judge, whether one means the same as a reference."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, cast
+
+from pydantic import PrivateAttr
+from typing_extensions import override
+
+from askance.agents import JudgeForm, judge_equivalence
+from askance.evals.judges import JudgeNote, read_card
+from askance.evals.part import Part
+from askance.models import ModelLike, get_model
+from askance.models.factory import model_from_form
+
+if TYPE_CHECKING:
+    from askance.agents.judge import EquivalenceJudge
+    from askance.chat import JsonObject
+    from askance.models import Engine
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotedJudge:
+    """A judge, and the note on it for readers of the figures."""
+
+    judge: EquivalenceJudge
+    note: JudgeNote
+
+    def form(self) -> JsonObject:
+        """The options with which a run is scored again."""
+        return {"judge": self.judge.model.form(), "judge_form": self.judge.form, "judge_note": self.note.form()}
+
+
+class AnswerJudge(Part):
+    """A model that judges answers, beside or in place of a comparison of words."""
+
+    judge: ModelLike | None = None
+    """A model that says whether an answer means the same as that of the data; without it only words are compared."""
+    judge_form: JudgeForm = "rubric"
+    """A rubric, by which a judge may be unclear, or the short question of the WHOOPS! paper: true or false."""
+    card: Path | None = None
+    """File with the judge's card, made by `askance judge card --json`."""
+
+    _note: JudgeNote | None = PrivateAttr(default=None)
+    """The note that a run has kept."""
+
+    @cached_property
+    def noted(self) -> NotedJudge | None:
+        """The judge, if there is one; the judge of a run that is scored again answers from its records only.
+
+        Raises:
+            BadData: the card cannot be read.
+            UsageError: the card is another judge's.
+        """
+        if self.judge is None:
+            return None
+        if isinstance(self.judge, Mapping):
+            model = model_from_form(cast("JsonObject", self.judge), cast("Engine", self.engine))
+        else:
+            model = get_model(self.judge, engine=self.engine)
+        judge = judge_equivalence(model, form=self.judge_form)
+        note = self._note or JudgeNote.of(judge, None if self.card is None else read_card(self.card))
+        return NotedJudge(judge=judge, note=note)
+
+    @override
+    def kept(self) -> JsonObject:
+        return {} if self.noted is None else self.noted.form()
+
+    @override
+    def with_engine(self, engine: Engine) -> Self:
+        made = super().with_engine(engine)
+        made._note = self._note
+        return made
+
+    @override
+    def from_kept(self, kept: Mapping[str, Any], *, task: str, engine: Engine | None) -> Self:
+        made, note = super().from_kept(kept, task=task, engine=engine), kept.get("judge_note")
+        made._note = JudgeNote(**note) if note else None
+        return made
+
+
+class NeededJudge(AnswerJudge):
+    """A judge without which a task has no figures."""
+
+    judge: ModelLike  # pyright: ignore[reportGeneralTypeIssues, reportIncompatibleVariableOverride]  # here it is needed
+    """The model that compares explanations with the references."""
+    judge_form: JudgeForm = "short"
+    """The paper's short question, true or false; or a rubric, by which a judge may be unclear."""
+
+    @property
+    def needed(self) -> NotedJudge:
+        """The judge."""
+        return cast("NotedJudge", self.noted)
