@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from askance.concurrency import map_in_order
 from askance.errors import UsageError
-from askance.evals.completeness import check_whole, unused_records
+from askance.evals.completeness import check_whole
 from askance.evals.evaluation import EXTRACTOR
-from askance.evals.metric import STATISTICS
 from askance.evals.run import Run, line_of_answer
 from askance.evals.run_folder import amending, keep_attachments, write_lines
-from askance.evals.run_format import FIGURED_BY, PROMPTS, READ_BY, SAMPLES, SCORES
+from askance.evals.run_format import PROMPTS, READ_BY, SAMPLES, SCORES
 from askance.evals.sample import reads_of
 from askance.evals.scorer import figures_of, notes_on, scored, write_scores
 from askance.evals.solver import as_solver, solved
@@ -213,15 +212,11 @@ async def rescore(
             {
                 **_described(now.scored(answers, figures), task),
                 **read_by,
-                FIGURED_BY: STATISTICS,
                 "figures": [figure.form() for figure in figures],
             }
         )
     count = len(found.answers) if reread else 0
-    lacks = whole.lacks
-    if not whole.has_digest and (spare := unused_records(run, answers)):
-        lacks = (*lacks, f"nothing rests on {len(spare):,} of its records")
-    return RescoreResult(run=Run.open(run.path), reread=count, changed=changed, kept=kept, lacks=lacks)
+    return RescoreResult(run=Run.open(run.path), reread=count, changed=changed, kept=kept, lacks=whole.lacks)
 
 
 def _described(run: Run, task: type[Task]) -> Mapping[str, Any]:
