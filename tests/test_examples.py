@@ -57,8 +57,6 @@ def test_the_pack_is_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
     assert (ended.value.code, found["sound"], found["differing_tables"]) == (0, True, [])
     assert [run["differences"] for run in found["runs"]] == [[]] * 7
     assert [run["again"] for run in found["runs"]] == [{"same": 7}] * 7
-    # It was made by the first version of the statistics.
-    assert [run["older_intervals"] for run in found["runs"]] == [0, 0, 0, 0, 14, 14, 0]
 
 
 def test_the_pack_of_captions_is_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:

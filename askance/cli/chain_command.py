@@ -79,11 +79,11 @@ class ChainCommand(TyperCommand):
         return [*_line(ctx).flags.values(), *super().get_params(ctx)]
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Writes the options; where no chain is named, those that each chain has, too."""
+        """Writes the options; where no chain is named, the names of the chains, too, of which none is loaded."""
         super().format_options(ctx, formatter)
         if _line(ctx).chain is None:
             with formatter.section("Options of the chains; askance run CHAIN --help describes them"):
-                formatter.write_dl([(name, ", ".join(flags)) for name, flags in self._flags_by_chain(ctx) if flags])
+                formatter.write_text(", ".join(CHAINS.names()))
 
     def invoke(self, ctx: Any) -> Any:
         """Runs the command, which finds its chain and the options of that by `chosen_chain`."""

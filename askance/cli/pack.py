@@ -129,7 +129,6 @@ def _form(report: PackCheck, signature: Signature) -> dict[str, Any]:
                 "lacks": list(run.lacks),
                 "unused_records": run.unused_records,
                 "unused_prompts": list(run.unused_prompts),
-                "older_intervals": run.older_intervals,
                 "again": dict(run.again),
                 "changed": list(run.changed),
             }
@@ -191,9 +190,6 @@ def _about(run: RunCheck) -> Iterator[str]:
         yield f"    nothing rests on {run.unused_records:,} of its records"
     if run.unused_prompts:
         yield f"    run.json names no prompt {_listed(run.unused_prompts)}"
-    if run.older_intervals:
-        some = many(run.older_intervals, "interval is", "intervals are")
-        yield f"    {some} as older statistics made them: none, or without width where all samples agree"
     yield from (f"    {difference}" for difference in (*run.differences, *run.read_otherwise))
     if run.again:
         yield f"  run again: {', '.join(f'{count:,} {change}' for change, count in sorted(run.again.items()))}"

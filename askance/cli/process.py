@@ -8,7 +8,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias, Union
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, Union
 
 import typer
 
@@ -72,16 +72,17 @@ def _fitted(text: str, *, indent: int) -> str:
     )
 
 
-@dataclass(frozen=True)
-class Line:
+# Named tuples: each command loads these classes, and they are made in an eighth of the time of data classes.
+
+
+class Line(NamedTuple):
     """A line, broken between words where it is too long; what follows is indented so far."""
 
     text: str
     indent: int
 
 
-@dataclass(frozen=True)
-class Columns:
+class Columns(NamedTuple):
     """A table whose first row is its head; the rest is as `askance.cli.columns.aligned` takes it."""
 
     rows: Sequence[Sequence[str]]
@@ -93,8 +94,7 @@ Part: TypeAlias = Union[str, Line, Columns, "Table"]
 """A part of what is printed; a text may be of several lines."""
 
 
-@dataclass(frozen=True)
-class Report:
+class Report(NamedTuple):
     """What a command prints."""
 
     form: Callable[[], Mapping[str, Any] | Sequence[Any]]

@@ -1,7 +1,7 @@
 """Whether the lines of a run are those of its samples: each one once, none that was changed, with its attachments.
 
 A run says in `run.json` how many samples it has, and gives their digest. A run that was interrupted has some of the
-lines, and one of an older version may say neither; then what it lacks is said.
+lines; then that is said.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from askance.amounts import many
 from askance.errors import UsageError
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from askance.evals.run import Run, SampleResult
 
-NO_DIGEST = "run.json has no digest of the samples"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Completeness:
@@ -33,8 +31,6 @@ class Completeness:
     """What is wrong with the lines, one phrase each."""
     lacks: tuple[str, ...] = ()
     """Why they cannot be held against the samples, one phrase each."""
-    has_digest: bool = True
-    """Whether `run.json` has the number and the digest of its samples."""
 
 
 def completeness(run: Run) -> Completeness:
@@ -45,21 +41,18 @@ def completeness(run: Run) -> Completeness:
     """
     if run.of_pictures:  # they have no task, and so nothing that could be left out
         return Completeness()
-    told: Mapping[str, Any] = run.configuration.get("samples", {})
-    count, digest, epochs = told.get("count"), told.get("digest"), run.configuration["epochs"]
+    told, epochs = run.configuration["samples"], run.configuration["epochs"]
     texts, faults = _read(run.path, epochs)
-    wanted = None if count is None else count * epochs
+    wanted = told["count"] * epochs
     whole = run.finished is not None and not run.left
     faults += _number(len(texts), wanted, whole=whole, left=run.left if run.finished else None)
     lacks: list[str] = []
-    if digest is None or wanted is None:
-        lacks.append(f"{NO_DIGEST}: one that is missing or changed would not show")
-    elif len(texts) < wanted and not whole:
+    if len(texts) < wanted and not whole:
         so_far = f"{SAMPLES} has {len(texts):,} of {wanted:,} lines so far"
         lacks.append(f"{so_far}: they cannot be held against the digest in run.json")
-    elif not faults and not _fits(texts, digest):
+    elif not faults and not _fits(texts, told["digest"]):
         faults.append(f"{SAMPLES}: the samples are not those that the run began with: their digest is another one")
-    return Completeness(faults=tuple(faults), lacks=tuple(lacks), has_digest=None not in (digest, count))
+    return Completeness(faults=tuple(faults), lacks=tuple(lacks))
 
 
 def _read(folder: Path, epochs: int) -> tuple[dict[tuple[str, int], str], list[str]]:
@@ -98,10 +91,8 @@ def _read(folder: Path, epochs: int) -> tuple[dict[tuple[str, int], str], list[s
     ]
 
 
-def _number(there: int, wanted: int | None, *, whole: bool, left: int | None) -> Iterator[str]:
+def _number(there: int, wanted: int, *, whole: bool, left: int | None) -> Iterator[str]:
     """What is wrong with the number of lines."""
-    if wanted is None:
-        return
     lacking = wanted - there
     if lacking < 0:
         yield f"{SAMPLES} has {there:,} lines, and run.json says {wanted:,}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -30,9 +30,6 @@ CONVENTIONS: dict[MissingAnswerPolicy, str] = {
     "answered": "samples without an answer are left out",
 }
 
-
-STATISTICS = 2
-"""Version of the intervals of figures. Before 2, those of samples that all agree had no width or were missing."""
 
 Better = Literal["higher", "lower", "neither"]
 """Whether higher or lower values of a metric are better; runs are not compared by a metric with `neither`."""
@@ -215,20 +212,6 @@ class Figure:
 
 def _fields_of(kind: type[Figure | Interval], form: Mapping[str, Any]) -> dict[str, Any]:
     return {each.name: form[each.name] for each in fields(kind) if each.name in form}
-
-
-def with_older_interval(now: Figure, was: Figure | None) -> Figure:
-    """`now` with the interval that version 1 gave where all samples agree, if `was` has it: none, or one without width.
-
-    Args:
-        now: as it is worked out today.
-        was: the same figure of a run of version 1, if it has one.
-    """
-    if was is None or (now.interval is not None and now.interval.method != "unseen clusters"):
-        return now
-    if was.interval is None or was.interval.low == was.interval.high == was.value:
-        return replace(now, interval=was.interval)
-    return now
 
 
 def figure(

@@ -17,13 +17,12 @@ from askance.amounts import many
 from askance.chains.output_line import line_of, link_values
 from askance.errors import UsageError
 from askance.evals.exports.frames import pandas_frame, polars_frame
-from askance.evals.metric import STATISTICS, Figure, MissingAnswerPolicy
+from askance.evals.metric import Figure, MissingAnswerPolicy
 from askance.evals.report.elements import Drawing, drawing_of, interval_text
 from askance.evals.report.html import render
 from askance.evals.run_folder import records_of
 from askance.evals.run_format import (
     COUNTERS,
-    FIGURED_BY,
     LARGEST_PROMPT,
     PROMPTS,
     READ_BY,
@@ -38,6 +37,7 @@ from askance.evals.run_format import (
 from askance.evals.sample import Prediction, Sample, Score
 from askance.evals.tables import shown_value
 from askance.images import Image
+from askance.nodes.reply import READERS
 from askance.replay import MemoryStore
 
 if TYPE_CHECKING:
@@ -100,10 +100,8 @@ class Run:
     """Where the task is defined, if its name does not say so."""
     made_by: str = ""
     """Version of askance that wrote it."""
-    readers: int | None = None
-    """Version of the reply readers, `askance.nodes.reply.READERS` at the time; None if it is not known."""
-    statistics: int = STATISTICS
-    """Version of the intervals, `askance.evals.metric.STATISTICS` at the time."""
+    readers: int = READERS
+    """Version of the reply readers, `askance.nodes.reply.READERS` at the time."""
     kept: bool = True
     """Whether it lies in the folder `path`."""
 
@@ -130,8 +128,7 @@ class Run:
             data_notes=tuple(form.get("data_notes", ())),
             origin=form.get("origin", {}),
             made_by=form.get("askance", ""),
-            readers=form.get(READ_BY),
-            statistics=form.get(FIGURED_BY, 1),
+            readers=form[READ_BY],
         )
 
     @property

@@ -1,13 +1,15 @@
-"""The configuration of a run, as `run.json` has it: where two of them differ, and what an old one is called today."""
+"""The configuration of a run, as `run.json` has it: where two of them differ."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from askance.chat import JsonObject, key_of
 from askance.documents import MAX_SHOWN
+
+if TYPE_CHECKING:
+    from askance.chat import JsonObject
 
 _TOLD = 3
 """Differences that are told in words."""
@@ -57,23 +59,3 @@ def _values(there: Any, here: Any) -> str:
     plain = all(value is None or isinstance(value, (str, int, float)) for value in (there, here))
     shown = ["none" if value is None else repr(value) for value in (there, here)] if plain else []
     return f" ({shown[0]}, now {shown[1]})" if shown and max(map(len, shown)) <= _SHORT else ""
-
-
-def links_of_today(configuration: Mapping[str, Any]) -> Mapping[str, str]:
-    """Links that older runs of this configuration have under another name, each with the name that it has today.
-
-    In earlier versions the chain `ask` filled in `description`, and that of `pittads/mac` filled in `answers`.
-    """
-    if configuration.get("task") == "pittads/mac":
-        return {"answers": "labels"}
-    return {"description": "reply"} if configuration.get("solver", {}).get("chain") == "ask" else {}
-
-
-def hash_of_today(form: JsonObject) -> str | None:
-    """The hash of an older run, with today's names of its links; None if no name changed."""
-    configuration: JsonObject = form.get("configuration") or {}
-    names, solver = links_of_today(configuration), configuration.get("solver", {})
-    if not names:
-        return None
-    links = [names.get(link, link) for link in solver.get("links", ())]
-    return key_of("run", {**configuration, "solver": {**solver, "links": links}})

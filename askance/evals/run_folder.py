@@ -21,7 +21,7 @@ from typing import IO, TYPE_CHECKING, Any, cast
 from askance import __version__
 from askance.chat import JsonObject, key_of
 from askance.errors import StoreError, UsageError
-from askance.evals.run_configuration import difference_in_words, hash_of_today
+from askance.evals.run_configuration import difference_in_words
 from askance.evals.run_format import (
     CALLS,
     COUNTERS,
@@ -190,7 +190,7 @@ class RunFolder:
             return
         try:
             there: Any = json.loads(file.read_text(encoding="utf-8"))
-            same = self.hash in {there["hash"], hash_of_today(there)} and there["format"] == FORMAT
+            same = self.hash == there["hash"] and there["format"] == FORMAT
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise UsageError(f"{str(file)!r} describes no run.", hint="Give another `--out`.") from error
         if not same and not any(self.lines()):  # it has no sample yet

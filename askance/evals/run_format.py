@@ -48,8 +48,6 @@ COUNTERS = "counters"
 """Entry of `run.json`: what models computed and what they found on record, by name."""
 READ_BY = "readers"
 """Entry of `run.json`: version of the reply readers, `askance.nodes.reply.READERS`."""
-FIGURED_BY = "statistics"
-"""Entry of `run.json`: version of the intervals, `askance.evals.metric.STATISTICS`; runs of version 1 have none."""
 
 LARGEST_DESCRIPTION = 64 << 20
 """Most bytes of a `run.json`."""
@@ -82,8 +80,8 @@ class _SolverForm(TypedDict):
 
 
 class _SamplesForm(TypedDict):
-    count: NotRequired[Count]
-    digest: NotRequired[str]
+    count: Count
+    digest: str
 
 
 class ConfigurationForm(TypedDict):
@@ -94,7 +92,7 @@ class ConfigurationForm(TypedDict):
     models: dict[str, _ModelForm]
     solver: _SolverForm
     epochs: Count
-    samples: NotRequired[_SamplesForm]
+    samples: _SamplesForm
 
 
 class _IntervalForm(TypedDict):
@@ -136,8 +134,7 @@ class RunForm(TypedDict):
     configuration: ConfigurationForm
     askance: NotRequired[str]
     prices: NotRequired[str]
-    readers: NotRequired[Count]
-    statistics: NotRequired[Count]
+    readers: Count
     hash: NotRequired[str]
     started: NotRequired[str]
     finished: NotRequired[str]
@@ -172,7 +169,7 @@ class PictureRunForm(TypedDict):
 
     configuration: PictureConfigurationForm
     askance: NotRequired[str]
-    readers: NotRequired[Count]
+    readers: Count
     hash: NotRequired[str]
     started: NotRequired[str]
     finished: NotRequired[str]

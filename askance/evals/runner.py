@@ -22,10 +22,9 @@ from askance.chat import key_of
 from askance.errors import UsageError
 from askance.evals.evaluation import Evaluation
 from askance.evals.job import FirstFailure, Job
-from askance.evals.metric import STATISTICS
 from askance.evals.run import Run, SampleResult, answer_of, line_of_answer, name_of_line
 from askance.evals.run_folder import RunFolder
-from askance.evals.run_format import BATCHES, FIGURED_BY, PROMPTS, SCORES
+from askance.evals.run_format import BATCHES, PROMPTS, SCORES
 from askance.evals.sample import EXAMPLES, Prediction, Sample, sample_text, samples_digest
 from askance.evals.scorer import Scorer, figures_of, notes_on, scored, write_scores
 from askance.evals.solver import as_solver, plain, solved
@@ -177,7 +176,6 @@ async def aevaluate(
         also = _further_keys(running.answers, models)
         more = {
             "figures": [figure.form() for figure in figures],
-            FIGURED_BY: STATISTICS,
             "notes": [*scoring.notes, *task.notes, *notes_on(running.answers, scoring, convention=convention)],
             "data_notes": list(task.notes),
             "left": running.progress.left,

@@ -19,6 +19,7 @@ import pytest
 from askance.chat import ChatRequest, key_of
 from askance.errors import BadRequest
 from askance.evals import evaluate
+from askance.evals.sample import sample_text, samples_digest
 from askance.models import ScriptedModel, get_model
 from askance.nodes.reply import READERS
 from tests.cli.command import ROOT, Command
@@ -66,10 +67,12 @@ def samples(run: Path, change: Callable[[Form], Form]) -> None:
     file.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
 
 
-def without_digest(run: Path) -> None:
-    """Makes it a run of an older version, which did not say what its samples are."""
+def with_their_digest(run: Path) -> None:
+    """Claims that the run began with the samples that stand in its lines."""
+    lines = [json.loads(line) for line in (run / "samples.jsonl").read_text(encoding="utf-8").splitlines()]
+    texts = [sample_text(line["sample"]) for line in sorted(lines, key=lambda line: line["id"])]
     form = json.loads((run / "run.json").read_text(encoding="utf-8"))["configuration"]
-    del form["samples"]
+    form["samples"] = {"count": len(texts), "digest": samples_digest(texts)}
     described(run, configuration=form, hash=key_of("run", form))
 
 
@@ -147,14 +150,6 @@ def test_what_another_version_has_read_is_read_differently(run: Path, askance: C
     assert f"it is read differently by readers {READERS}.\n" in replay("runs.pack").out
 
 
-def test_who_names_no_readers_is_excused_from_nothing(run: Path, askance: Command, replay: Command) -> None:
-    forge(run, askance)
-    described(run, readers=None)
-    askance("pack", RUN)
-
-    assert "it does not follow from its records.\n" in replay("runs.pack").out
-
-
 def _interval(form: Form) -> Form:
     figures = [
         {**each, "interval": each["interval"] and {**each["interval"], "low": 0.999}} for each in form["figures"]
@@ -190,6 +185,29 @@ def test_forged_figures_do_not_follow(
     assert message in done.out
 
 
+def test_an_interval_that_was_left_out_does_not_follow(askance: Command) -> None:
+    """Also where all samples agree, and resampling gives none."""
+
+    def without_intervals(pack: dict[str, bytes]) -> dict[str, bytes]:
+        form = json.loads(pack[name])
+        agreeing = [
+            each for each in form["figures"] if each["interval"] and each["interval"]["method"] == "unseen clusters"
+        ]
+        assert agreeing
+        for each in agreeing:
+            each["interval"] = None
+        return {**pack, name: json.dumps(form).encode()}
+
+    name = "runs/mac-image/run.json"
+    shutil.copy(ROOT / "examples" / "demo.pack", "demo.pack")
+    rewritten(Path("demo.pack"), without_intervals)
+
+    done = askance("replay", "demo.pack")
+
+    assert done.code == 1
+    assert "    AUC-ROC, interval was none and is {" in done.out
+
+
 def test_a_forged_table_is_seen(run: Path, askance: Command, replay: Command) -> None:
     askance("pack", RUN)
     rewritten(Path("runs.pack"), lambda each: {**each, "tables/tests-odd.md": b"| F1 |\n| 100 |\n"})
@@ -218,8 +236,8 @@ SWAPS: dict[str, Callable[[Form], Form]] = {
 def test_samples_that_their_records_do_not_tell_of(
     run: Path, askance: Command, replay: Command, change: Callable[[Form], Form]
 ) -> None:
-    without_digest(run)
     samples(run, change)
+    with_their_digest(run)
     assert askance("eval", "score", RUN, "--task", TASK).code == 0
     askance("pack", RUN)
 
@@ -260,8 +278,8 @@ def test_what_cannot_be_read_again_is_never_called_fine(run: Path, askance: Comm
 
 
 def test_another_askance_may_have_asked_otherwise(run: Path, askance: Command, replay: Command) -> None:
-    without_digest(run)
     samples(run, SWAPS["other options"])
+    with_their_digest(run)
     described(run, askance="0.0.1")
     askance("eval", "score", RUN, "--task", TASK)
     askance("pack", RUN)
@@ -348,32 +366,6 @@ def test_a_score_without_a_sample_is_seen(run: Path, askance: Command, replay: C
 
     assert done.code == 1
     assert "    scores.jsonl: 6 lines are of no answered sample, such as that of '71.png'\n" in done.out
-
-
-def test_a_run_of_an_older_version_replays_and_says_what_it_lacks(run: Path, askance: Command, replay: Command) -> None:
-    without_digest(run)
-    askance("pack", RUN)
-
-    done = replay("runs.pack")
-
-    assert done.code == 0
-    assert "    run.json has no digest of the samples: one that is missing or changed would not show\n" in done.out
-    assert "what can be checked follows from its records.\n" in done.out
-
-
-def test_without_a_digest_a_record_that_nothing_rests_on_is_told(run: Path, askance: Command, replay: Command) -> None:
-    without_digest(run)
-    samples(run, lambda line: line)
-    lines = (run / "samples.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
-    (run / "samples.jsonl").write_text("".join(lines[1:]), encoding="utf-8")
-    assert askance("eval", "score", RUN, "--task", TASK).code == 0
-    askance("pack", RUN)
-
-    done = replay("runs.pack")
-
-    assert done.code == 1
-    assert "    nothing rests on 1 of its records, and run.json has no digest of the samples\n" in done.out
-    assert done.out.count("nothing rests on") == 1
 
 
 def test_records_beyond_those_of_its_samples_are_counted(run: Path, askance: Command, replay: Command) -> None:

@@ -152,7 +152,7 @@ def test_a_chain_of_an_installed_package_has_options(
     assert unknown.err == "askance: There is no scene 'ocr'.\n  → Choose one of caption, narration.\n"
     assert "run `surprise`; `verbalize` takes --context." in alien.err
     assert "Options: --scene <caption|narration> Which tool sees the scene. By default caption." in shown
-    assert "\n  surprise       --scene\n" in listed
+    assert ", surprise\n\n" in listed
 
 
 def test_seven_calls_an_image_and_the_probe_once(

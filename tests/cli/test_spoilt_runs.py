@@ -131,7 +131,7 @@ OF_THE_TASK: dict[str, tuple[Callable[[], object], list[str], str]] = {
         "The links of the sample '01' cannot be read: {'relation': 'TR1'} cannot stand for the link 'statement'.",
     ),
     "a target": (
-        lambda: (sampled(target=1), configured(samples={})),
+        lambda: (sampled(target=1), described(left=1), configured(samples={"count": 5, "digest": ""})),
         COMMANDS["score"],
         "The scoring of the sample '01' raised TypeError: ",
     ),

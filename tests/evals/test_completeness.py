@@ -112,25 +112,6 @@ async def test_the_same_evaluation_makes_a_run_whole_again(run: Path, tmp_path: 
     assert (await rescore(Run.open(run), Odd)).lacks == ()
 
 
-async def test_an_older_run_without_a_digest_is_scored_and_packed_and_says_what_it_lacks(run: Path) -> None:
-    described(run, lambda form: form["configuration"].pop("samples"))
-
-    found = await rescore(Run.open(run), Odd)
-
-    assert found.lacks == ("run.json has no digest of the samples: one that is missing or changed would not show",)
-    assert found.run.totals["samples"] == 6
-    write_pack([Run.open(run)], PACK)
-
-
-async def test_a_run_without_a_digest_counts_its_records(run: Path) -> None:
-    described(run, lambda form: form["configuration"].pop("samples"))
-    write(run / "samples.jsonl", [line for line in read(run / "samples.jsonl") if line["id"] != "01.png"])
-
-    lacks = (await rescore(Run.open(run), Odd)).lacks
-
-    assert lacks[1:] == ("nothing rests on 2 of its records",)
-
-
 async def test_a_run_that_was_interrupted_says_how_far_it_came(run: Path) -> None:
     described(run, lambda form: form.pop("finished"))
     write(run / "samples.jsonl", read(run / "samples.jsonl")[:4])

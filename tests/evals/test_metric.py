@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from askance.evals import Figure, Metric, Score, mean
-from askance.evals.metric import Scored, figure, with_older_interval
+from askance.evals.metric import Scored, figure
 from askance.statistics import Interval, bootstrap_mean, cluster_bootstrap, wilson
 
 ACCURACY = mean("right", name="accuracy")
@@ -153,33 +153,6 @@ def test_the_ends_are_asked_for_only_where_all_samples_agree() -> None:
 
     for name in ("a mean", "a figure of sums"):
         assert figure(AGREEING[name], several).interval is not None
-
-
-def without_width(value: float) -> Interval:
-    return Interval(low=value, high=value, method="cluster bootstrap")
-
-
-OLDER: dict[str, tuple[Interval | None, bool]] = {
-    "none": (None, True),
-    "without width": (without_width(0.75), True),
-    "without width elsewhere": (without_width(0.9), False),
-    "some other": (Interval(low=0.7, high=0.8, method="cluster bootstrap"), False),
-}
-
-
-@pytest.mark.parametrize(("interval", "taken"), OLDER.values(), ids=OLDER)
-def test_of_older_statistics_only_their_own_interval_is_taken(interval: Interval | None, taken: bool) -> None:
-    now = figure(AGREEING["a mean"], agreeing(0.75, ends=both_ends))
-    was = replace(now, interval=interval)
-
-    assert with_older_interval(now, was) == (was if taken else now)
-    assert with_older_interval(now, None) == now
-
-
-def test_an_interval_of_samples_that_differ_is_no_older_one() -> None:
-    now = figure(ACCURACY, rows(1, 0, 1, 1))
-
-    assert with_older_interval(now, replace(now, interval=None)) == now
 
 
 def largest(matrix: Any) -> float:

@@ -48,6 +48,8 @@ def test_a_line_that_a_kill_tore_is_none() -> None:
     assert len(Run.open("run").answers) == 6
 
 
+MADE: dict[str, Any] = {"task": "x", "options": {}, "models": {}, "solver": {}, "epochs": 1}
+"""The configuration of a run, without its samples."""
 WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "older": (
         {"format": 0, "askance": "0.0.1"},
@@ -64,6 +66,9 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
         {"configuration": {"task": "x", "options": {}, "models": {"vlm": "gpt"}}},
         'configuration.models.vlm is "gpt", not a valid dictionary',
     ),
+    "samples": ({"configuration": MADE}, "configuration.samples is missing"),
+    "digest": ({"configuration": {**MADE, "samples": {"count": 6}}}, "configuration.samples.digest is missing"),
+    "readers": ({"readers": None}, "describes no run: readers is null, not"),
     "figures": ({"figures": [{"metric": "x"}]}, r"figures\[0\].value is missing"),
     "counts": ({"totals": {"outcomes": {"answered": -1}}}, "totals.outcomes.answered is -1, not greater"),
     "huge": ({"left": 10**30}, "describes no run: it holds 100000000000000000…, a number of 31 digits"),

@@ -9,11 +9,10 @@ from typing import Any
 
 import pytest
 
-from askance.chat import ChatRequest, key_of
+from askance.chat import ChatRequest
 from askance.data_table import DataTable, open_data_table
 from askance.errors import BadData, UsageError
-from askance.evals import Figure, Run, aevaluate, evaluate, find_task, rescore
-from askance.evals.analysis.rescore import rerun
+from askance.evals import Figure, Run, evaluate, find_task
 from askance.evals.yaml_task import read_task, task_from_form
 from askance.models import Model
 from askance.prompts import overlay_prompts
@@ -572,46 +571,3 @@ def test_a_prompt_of_the_users_own_is_asked() -> None:
     assert value_of(run, "accuracy") == 1.0
     assert "Is it odd?" in model.requests[0].messages[-1].text
     assert run.configuration["solver"]["prompts"].keys() == {"odd.prompt"}
-
-
-# --- runs of before ---
-
-
-def as_before(folder: Path, *, answer: str | None = None) -> None:
-    """Writes a run of the chain `ask` as it was while its answers stood in the link `description`."""
-    about = json.loads((folder / "run.json").read_text("utf-8"))
-    about["configuration"]["solver"]["links"] = ["description"]
-    about["hash"] = key_of("run", about["configuration"])
-    (folder / "run.json").write_text(json.dumps(about), encoding="utf-8")
-    lines = [json.loads(line) for line in (folder / "samples.jsonl").read_text("utf-8").splitlines()]
-    for line in lines:
-        line["links"] = {"description": line["links"]["reply"]}
-        line["value"] = answer or line["value"]
-        line["trace"]["verbalization"]["description"] = line["value"]
-    (folder / "samples.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-
-
-COLOURS = "name: colours\ndata: colours.jsonl\nchain: ask\nquestion: Which colour?\nscore: exact\nlabels: [red, blue]\n"
-
-
-async def test_a_run_whose_answers_were_called_a_description_is_gone_on_with_and_read_again() -> None:
-    rows = [{"image": name, "target": "red"} for name in ("a.png", "b.png", "c.png")]
-    task = read_task(write(COLOURS, *rows, name="colours"))
-    was = await aevaluate(task(vlm=answering(ask_about_picture=in_turn("red", "blue", "red"))), out="run")
-    as_before(Path("run"))
-
-    now = await aevaluate(task(vlm=answering()), out="run")
-    again = [each.outcome async for each in rerun(now, task)]
-    scored_again = await rescore(now, task, reread=True)
-
-    assert (value_of(was, "accuracy"), value_of(now, "accuracy")) == (2 / 3, 2 / 3)
-    assert [answer.prediction.links.keys() for answer in now.answers] == [{"description": None}.keys()] * 3
-    assert (again, scored_again.changed, scored_again.kept) == (["same"] * 3, (), ())
-
-
-async def test_another_answer_than_that_of_before_is_seen() -> None:
-    task = read_task(write(COLOURS, {"image": "a.png", "target": "red"}, name="colours"))
-    await aevaluate(task(vlm=answering(ask_about_picture=in_turn("red"))), out="run")
-    as_before(Path("run"), answer="blue")
-
-    assert [each.outcome async for each in rerun(Run.open("run"), task)] == ["different"]

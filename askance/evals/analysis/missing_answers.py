@@ -52,10 +52,7 @@ def no_answer_of(answer: SampleResult) -> NoAnswer | None:
 
 def lacks_samples(run: Run) -> bool:
     """Whether a run has fewer lines than the samples that it was given."""
-    count = run.configuration.get("samples", {}).get("count")
-    if count is None:
-        return run.finished is None or run.left > 0
-    return len(run.answers) < count * run.configuration.get("epochs", 1)
+    return len(run.answers) < run.configuration["samples"]["count"] * run.configuration["epochs"]
 
 
 def counts_by_reason(reasons: Sequence[NoAnswer | None]) -> NoAnswerCounts:

@@ -1,8 +1,7 @@
 """Checking a pack: whether its answers, scores, figures and tables follow from its own records.
 
 What does not follow is told apart from what the readers of another version may have read differently: a run names the
-version of the readers that made it, and one that names none is held to those of today. `FILES` says of each file what
-follows from the records and what is only claimed.
+version of the readers that made it. `FILES` says of each file what follows from the records and what is only claimed.
 """
 
 from __future__ import annotations
@@ -20,8 +19,7 @@ from askance.chat import key_of
 from askance.errors import AskanceError, UsageError
 from askance.evals.analysis.rescore import RerunOutcome, read_again, rerun, rescored
 from askance.evals.catalog import packaged
-from askance.evals.completeness import NO_DIGEST, completeness, unused_records
-from askance.evals.metric import STATISTICS, with_older_interval
+from askance.evals.completeness import completeness, unused_records
 from askance.evals.run_format import CALLS, MATRICES, PROMPTS, RANKINGS, SCORES, ScoreLine, lines_of
 from askance.evals.sample import ATTACHMENTS
 from askance.evals.tables import task_tables
@@ -91,7 +89,7 @@ class RunCheck:
     task: str
     samples: int
     records: int
-    readers: int | None = None
+    readers: int
     """Version of the reply readers, as the run says."""
     differences: tuple[str, ...] = ()
     """What does not follow from the run's records, one sentence each."""
@@ -108,8 +106,6 @@ class RunCheck:
     """How many records no sample and no score rests on."""
     unused_prompts: tuple[str, ...] = ()
     """Prompt files that its configuration does not name."""
-    older_intervals: int = 0
-    """How many figures have the interval of older statistics: none, or one without width."""
     again: Mapping[RerunOutcome, int] = field(default_factory=dict["RerunOutcome", int])
     """How many samples were run again, by outcome; empty if that was not asked for."""
     changed: tuple[str, ...] = ()
@@ -192,7 +188,6 @@ async def _checked(run: Run, tasks: Mapping[str, type[Task]], *, again: bool) ->
     differences = [*_description(run), *whole.faults, *_records(run), *_unnamed(run)]
     results: Counter[RerunOutcome] = Counter()
     changed: list[str] = []
-    older = 0
     own = read = run
     unused = len(unused_records(run))
     found = _RereadRun(run.answers)
@@ -204,23 +199,18 @@ async def _checked(run: Run, tasks: Mapping[str, type[Task]], *, again: bool) ->
         found = await _read(run, task)
         try:
             answers, figures = await rescored(run, task)
-            figures, older = _with_intervals_of(run, figures)
             differences += [*_scores(run.answers, answers), *_figures(run.figures, figures)]
             own = read = run.scored(answers, figures)
             unused = len(unused_records(run, answers))
             if found.different:
                 answers, figures = await rescored(run.scored(found.answers, figures), task)
-                figures, _ = _with_intervals_of(run, figures)
                 found.figures = list(_figures(own.figures, figures))
                 read = run.scored(answers, figures)
         except AskanceError as error:
             differences.append(f"it cannot be scored again: {error.message}")
         if again:
             changed = await _run_again(run, task, results)
-    if unused and not whole.has_digest:
-        differences.append(f"nothing rests on {unused:,} of its records, and {NO_DIGEST}")
-    # A run that names no readers is held to those of today: else it could leave them out to excuse anything.
-    otherwise = tuple(found.words) if run.readers not in {READERS, None} else ()
+    otherwise = tuple(found.words) if run.readers != READERS else ()
     checked = RunCheck(
         name=run.path.name,
         task=run.task,
@@ -235,20 +225,10 @@ async def _checked(run: Run, tasks: Mapping[str, type[Task]], *, again: bool) ->
         lacks=whole.lacks,
         unused_records=unused,
         unused_prompts=tuple(_unused_prompts(run)),
-        older_intervals=older,
         again=dict(results),
         changed=tuple(changed),
     )
     return own, read, checked
-
-
-def _with_intervals_of(run: Run, figures: Sequence[Figure]) -> tuple[Sequence[Figure], int]:
-    """The figures with the intervals of the run's version of the statistics, and how many of them are not today's."""
-    if run.statistics >= STATISTICS:
-        return figures, 0
-    was = {figure.metric: figure for figure in run.figures}
-    found = [with_older_interval(figure, was.get(figure.metric)) for figure in figures]
-    return found, sum(old != new for old, new in zip(found, figures, strict=True))
 
 
 @dataclass
@@ -285,7 +265,7 @@ async def _read(run: Run, task: type[Task]) -> _RereadRun:
         return _RereadRun(run.answers, unchecked=count, why=_sentence(error))
     different, asked_anew = again.ids.get("different", ()), again.ids.get("asked anew", ())
     found = _RereadRun(again.answers, different, unrecorded=len(again.ids.get("unrecorded", ())))
-    if asked_anew and run.made_by == __version__ and run.readers in {READERS, None}:
+    if asked_anew and run.made_by == __version__ and run.readers == READERS:
         found.different = [*different, *asked_anew]
     elif asked_anew:
         found.unchecked = len(asked_anew)

@@ -14,13 +14,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from askance.concurrency import map_in_order
 from askance.errors import UsageError
-from askance.evals.completeness import check_whole, unused_records
+from askance.evals.completeness import check_whole
 from askance.evals.evaluation import EXTRACTOR
-from askance.evals.metric import STATISTICS
 from askance.evals.run import Run, line_of_answer
-from askance.evals.run_configuration import links_of_today
 from askance.evals.run_folder import amending, keep_attachments, write_lines
-from askance.evals.run_format import FIGURED_BY, PROMPTS, READ_BY, SAMPLES, SCORES
+from askance.evals.run_format import PROMPTS, READ_BY, SAMPLES, SCORES
 from askance.evals.sample import reads_of
 from askance.evals.scorer import figures_of, notes_on, scored, write_scores
 from askance.evals.solver import as_solver, solved
@@ -55,18 +53,15 @@ class Rerun:
 
     was: SampleResult
     now: Prediction
-    names: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Links that the run has under an older name, each with the name that it has today."""
 
     @property
     def outcome(self) -> RerunOutcome:
         """How the prediction compares with that of the run."""
-        was, now = _named_as(self.was.prediction, self.now, self.names), self.now
+        was, now = self.was.prediction, self.now
         missed = {name for name, link in now.links.items() if link.get("error") == "ReplayMiss"}
         if any(was.links.get(name, _NONE)["outcome"] not in _WITHOUT_RECORD for name in missed):
             return "asked anew"
-        named = was.links.keys() == self.was.prediction.links.keys()
-        if _form(was, missed, named=named) != _form(now, missed, named=named):
+        if _form(was, missed) != _form(now, missed):
             return "different"
         return "same" if was.answered or not missed else "unrecorded"
 
@@ -76,31 +71,20 @@ _WITHOUT_RECORD = frozenset({"failed", "skipped"})
 """Outcomes of calls that leave no record."""
 
 
-def _named_as(was: Prediction, now: Prediction, names: Mapping[str, str]) -> Prediction:
-    """`was` with the names that links have in `now`."""
-    return replace(
-        was, links={name if name in now.links else names.get(name, name): link for name, link in was.links.items()}
-    )
-
-
-def _form(prediction: Prediction, missed: Collection[str], *, named: bool) -> JsonObject:
+def _form(prediction: Prediction, missed: Collection[str]) -> JsonObject:
     """All of a prediction that stays equal when it is made again.
 
     Args:
         prediction: of the run, or of the rerun.
         missed: links whose requests are not on record.
-        named: whether the links have the same names in both.
     """
     form = prediction.form()
     del form["meta"]
     if missed:  # the message of a failure may change between versions
         form["outcome"], form["reason"] = prediction.answered, None
-    if missed or not named:
         form["links"] = {
             name: (link["outcome"], link["calls"]) for name, link in prediction.links.items() if name not in missed
         }
-    if not named:  # a trace goes by the names of links
-        del form["trace"]
     return form
 
 
@@ -135,11 +119,9 @@ async def rerun(run: Run, task: type[Task], *, own_prompts: bool = False) -> Asy
     with overlay_prompts(kept) if own_prompts and kept.is_dir() else nullcontext():
         solver = _solver(run, task)
 
-    names = links_of_today(run.configuration)
-
     async def again(answer: SampleResult) -> Rerun:
         with use_draw(answer.epoch):
-            return Rerun(was=answer, now=await solved(solver, answer.sample), names=names)
+            return Rerun(was=answer, now=await solved(solver, answer.sample))
 
     async for each in map_in_order(again, run.answers, room=lambda: AT_ONCE):
         yield each
@@ -230,15 +212,11 @@ async def rescore(
             {
                 **_described(now.scored(answers, figures), task),
                 **read_by,
-                FIGURED_BY: STATISTICS,
                 "figures": [figure.form() for figure in figures],
             }
         )
     count = len(found.answers) if reread else 0
-    lacks = whole.lacks
-    if not whole.has_digest and (spare := unused_records(run, answers)):
-        lacks = (*lacks, f"nothing rests on {len(spare):,} of its records")
-    return RescoreResult(run=Run.open(run.path), reread=count, changed=changed, kept=kept, lacks=lacks)
+    return RescoreResult(run=Run.open(run.path), reread=count, changed=changed, kept=kept, lacks=whole.lacks)
 
 
 def _described(run: Run, task: type[Task]) -> Mapping[str, Any]:

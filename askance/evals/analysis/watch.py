@@ -319,10 +319,7 @@ class Watcher:
         configuration: Mapping[str, Any] = form["configuration"]
         if "task" not in configuration:
             return len(configuration["samples"]) if "samples" in configuration else None
-        try:
-            return int(configuration["samples"]["count"]) * int(configuration.get("epochs", 1))
-        except KeyError:
-            return None
+        return configuration["samples"]["count"] * configuration["epochs"]
 
     def _settled(self) -> bool:
         """Whether nothing was written behind the end: a run that is gone on with says so of its earlier end."""

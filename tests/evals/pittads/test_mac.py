@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import random
 import warnings
@@ -242,24 +241,6 @@ async def test_a_run_is_scored_again_without_its_data(tmp_path: Path) -> None:
     llm = model(classify_atypicality={"categories": ["TR1", "OIO"]})
     run = evaluate(Mac(data=data, vlm=llm, context="UH"), out=tmp_path / "run")
     (data / "final_csv.csv").unlink()
-
-    again = await rescore(Run.open(run.path), Mac, reread=True)
-
-    assert again.run.figures == run.figures
-    assert (again.reread, again.changed, again.kept) == (2, (), ())
-
-
-async def test_a_run_whose_labels_were_numbers_of_answers_is_read_again(tmp_path: Path) -> None:
-    data = world(tmp_path / "data", true=(3, 3), rows=VOTES)
-    llm = model(classify_atypicality={"categories": ["TR1", "OIO"]})
-    run = evaluate(Mac(data=data, vlm=llm, context="UH"), out=tmp_path / "run")
-    file = run.path / "samples.jsonl"
-    lines = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
-    for line in lines:
-        said = line["links"].pop("labels")
-        assert said.pop("value") == ["TR1", "OIO"]
-        line["links"]["answers"], line["trace"]["answers"] = said, [1, 3]
-    file.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
 
     again = await rescore(Run.open(run.path), Mac, reread=True)
 

@@ -119,7 +119,8 @@ def test_runs_of_one_name_are_told_apart_by_their_folders(tmp_path: Path) -> Non
 def test_a_run_that_is_not_finished_shows_what_is_there(run: Run) -> None:
     file = run.path / "run.json"
     form = json.loads(file.read_text(encoding="utf-8"))
-    file.write_text(json.dumps({name: form[name] for name in ("format", "hash", "configuration")}), encoding="utf-8")
+    begun = {name: form[name] for name in ("format", "hash", "readers", "configuration")}
+    file.write_text(json.dumps(begun), encoding="utf-8")
     (run.path / "scores.jsonl").unlink()
 
     part = build_report([Run.open(run.path)]).runs[0]
