@@ -101,7 +101,7 @@ def blame(context_: typer.Context, asked: BlameOptions) -> None:
     from askance.chains import STATEMENT
     from askance.cli.execute import GOES_ON, execute, print_plan
     from askance.cli.inputs import find_pictures
-    from askance.evals.analysis.blame import LEDGER, make_blame, plan_blame
+    from askance.evals.analysis.blame import LEDGER, blame_job, make_blame
     from askance.evals.analysis.trial import Trials
     from askance.evals.catalog import task_of
     from askance.evals.run import Run
@@ -127,7 +127,7 @@ def blame(context_: typer.Context, asked: BlameOptions) -> None:
             work,
             lambda progress: make_blame(trials, out=asked.out, on_trial=progress.update, seed=asked.seed),
             lambda blame: _print(asked, blame, work.tally),
-            plan=lambda: print_plan(plan_blame(trials), work.engine, as_json=asked.as_json),
+            plan=lambda: print_plan(blame_job(trials).plan(), work.engine, as_json=asked.as_json),
             progress=lambda: work.progress("trials"),
             interrupted=lambda _: f"{work.tally}\n{GOES_ON}.",
         )

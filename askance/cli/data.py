@@ -283,7 +283,7 @@ def make_questions(context_: typer.Context, asked: QuestionOptions, calls: Promp
     from askance.cli.execute import execute, print_plan
     from askance.evals.run_format import LEDGER
     from askance.evals.whoops import Whoops
-    from askance.evals.whoops.questions import amake, planned
+    from askance.evals.whoops.questions import amake, question_job
 
     entries = Whoops.open(asked.folder, ids=asked.ids).with_all("captions")[: asked.limit]
     with calls.open(ledger=asked.out / LEDGER) as work:
@@ -292,7 +292,7 @@ def make_questions(context_: typer.Context, asked: QuestionOptions, calls: Promp
             work,
             lambda progress: amake(entries, maker, out=asked.out, on_progress=progress.update),
             lambda made: _print_questions(asked, made, entries, work.tally),
-            plan=lambda: print_plan(planned(entries, maker), work.engine, as_json=asked.as_json),
+            plan=lambda: print_plan(question_job(entries, maker).plan(), work.engine, as_json=asked.as_json),
             progress=lambda: work.progress("captions"),
         )
     raise typer.Exit(code)

@@ -337,7 +337,7 @@ class _EvaluationRun:
     def run(self) -> int:
         """Runs it, or plans that; returns the exit code."""
         from askance.cli.execute import execute, print_plan
-        from askance.evals.run_plan import plan_run
+        from askance.evals.runner import run_job
 
         engine = self.work.engine
         return execute(
@@ -345,7 +345,7 @@ class _EvaluationRun:
             self._evaluated,
             self._print,
             plan=lambda: print_plan(
-                plan_run(self.task, self._epochs, engine), engine, as_json=self.asked.as_json, unusable=SOME
+                run_job(self.task, self._epochs, engine).plan(), engine, as_json=self.asked.as_json, unusable=SOME
             ),
             progress=self._progress,
             interrupted=self._interrupted,
@@ -403,11 +403,11 @@ class _EvaluationRun:
 
     async def _left(self, run: Run) -> Plan:
         """The plan of the samples that the budget had nothing left for."""
-        from askance.evals.run_plan import plan_run
+        from askance.evals.runner import run_job
 
         there = {(answer.sample.id, answer.epoch) for answer in run.answers}
         epochs = [each for each in self._epochs if (each.sample.id, each.epoch) not in there]
-        return await plan_run(self.task, epochs, self.work.engine)
+        return await run_job(self.task, epochs, self.work.engine).plan()
 
     def _interrupted(self, progress: EvaluationProgress) -> str:
         from askance.cli.execute import GOES_ON, ON_RECORD

@@ -399,7 +399,7 @@ class _Search:
         from askance.chains import Planner
         from askance.chains.link import DESCRIPTION
 
-        planner = Planner(unit="query")
+        planner = Planner()
         texts, waiting = self._texts, 0
         if self._chain is not None:
             walk = planner.walk(self._chain)
@@ -407,7 +407,7 @@ class _Search:
                 said = (await walk.read({"image": self._picture})).value(DESCRIPTION)
             texts, waiting = ((str(said),), 0) if said is not None else ((), 1)
         self._retriever.plan(planner, self._query(texts), waiting=waiting)
-        return planner.plan(1)
+        return planner.plan(1, unit="query")
 
     async def _searched(self) -> int:
         """Searches and prints what was found; returns the exit code."""

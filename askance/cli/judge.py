@@ -84,7 +84,7 @@ def card(context_: typer.Context, asked: CardOptions, calls: PromptCalls) -> Non
     from askance.agents.judge import QUESTION
     from askance.cli.execute import execute, print_plan
     from askance.evals import Run
-    from askance.evals.judges import judge_card, planned_card, read_labels
+    from askance.evals.judges import judge_card, read_labels, verdict_job
 
     _check_judge(asked.judge or (), local=calls.local)
     _check_file(asked.html, "--html", "card.html", plan=calls.plan)
@@ -98,7 +98,7 @@ def card(context_: typer.Context, asked: CardOptions, calls: PromptCalls) -> Non
             work,
             lambda progress: _ask([each.model for each in judges], partial(ask, on_progress=progress.update)),
             lambda made: _print_card(asked, made, labels, run, work),
-            plan=lambda: print_plan(planned_card(judge, labels, **how), work.engine, as_json=asked.as_json),
+            plan=lambda: print_plan(verdict_job(judge, labels.rows, **how).plan(), work.engine, as_json=asked.as_json),
             progress=lambda: work.progress("pairs"),
             interrupted=lambda _: _INTERRUPTED,
         )
@@ -315,7 +315,7 @@ def prefer(
     Process.of(context_).without_langchain()
     from askance.cli.execute import execute, print_plan
     from askance.evals import Run
-    from askance.evals.judges import answer_pairs, judge_preferences, planned_preferences, read_votes
+    from askance.evals.judges import answer_pairs, judge_preferences, preference_job, read_votes
     from askance.evals.judges.answer_pairs import REFERENCES
     from askance.evals.judges.preference import check_judges, votes_by_pair
 
@@ -334,7 +334,7 @@ def prefer(
             work,
             lambda progress: _ask([each.node.model for each in judges], partial(ask, on_progress=progress.update)),
             lambda made: _print_preferences(asked, made, pairs, work),
-            plan=lambda: print_plan(planned_preferences(judges, pairs), work.engine, as_json=asked.as_json),
+            plan=lambda: print_plan(preference_job(judges, pairs).plan(), work.engine, as_json=asked.as_json),
             progress=lambda: work.progress("pairs"),
             interrupted=lambda _: _INTERRUPTED,
         )

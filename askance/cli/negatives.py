@@ -105,7 +105,8 @@ def generate(context_: typer.Context, asked: GenerateOptions, calls: PromptCalls
     Process.of(context_).without_langchain()
     from askance.agents.negatives import kinds_of
     from askance.cli.execute import execute, print_plan
-    from askance.evals.negatives import Recipe, agenerate, planned_negatives
+    from askance.evals.job import plan_of
+    from askance.evals.negatives import Recipe, agenerate, negative_jobs
     from askance.evals.run_format import LEDGER
 
     domain, of_pictures = _source(asked)
@@ -132,11 +133,11 @@ def generate(context_: typer.Context, asked: GenerateOptions, calls: PromptCalls
                 out=asked.out,
                 recipe=recipe,
                 prompts=work.library,
-                on_progress=lambda run: progress.update(run.done, run.total),
+                on_progress=progress.count,
             ),
             lambda run: _print_run(run, sources, work.tally, as_json=asked.as_json),
             plan=lambda: print_plan(
-                planned_negatives(sources, model, recipe=recipe, prompts=work.library),
+                plan_of(negative_jobs(sources, model, recipe=recipe, prompts=work.library)),
                 work.engine,
                 as_json=asked.as_json,
             ),
@@ -347,7 +348,8 @@ def audit(context_: typer.Context, asked: AuditFileOptions, calls: AuditCalls) -
 
     Process.of(context_).without_langchain()
     from askance.cli.execute import print_plan
-    from askance.evals.negatives import Rules, audit_text, planned_audit, read_negatives, read_rules
+    from askance.evals.job import plan_of
+    from askance.evals.negatives import Rules, audit_jobs, audit_text, read_negatives, read_rules
     from askance.evals.run_folder import write_whole
 
     sets = read_negatives(asked.file, sidecar=asked.sidecar)
@@ -355,7 +357,7 @@ def audit(context_: typer.Context, asked: AuditFileOptions, calls: AuditCalls) -
     with calls.open(name="negatives") as work:
         options, models = _audit_options(asked, work)
         if calls.plan:
-            plan = planned_audit(sets, options, rules=rules, seed=asked.seed)
+            plan = plan_of(audit_jobs(sets, options, rules=rules, seed=asked.seed))
             raise typer.Exit(print_plan(plan, work.engine, as_json=asked.as_json))
         found = run_sync(_audit(sets, options, models, rules=rules, seed=asked.seed))
     form = found.form()

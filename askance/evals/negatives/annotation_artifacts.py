@@ -10,7 +10,7 @@ choose by the wording alone.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib import import_module
 from itertools import pairwise
@@ -406,6 +406,7 @@ async def ask_blind(
     seed: int = 0,
     engine: Engine | None = None,
     prompts: PromptLibrary | None = None,
+    on_progress: Callable[[int, int], None] | None = None,
 ) -> BlindAnswers:
     """Asks which options are true, of each image `orders` times, each time in another order.
 
@@ -416,6 +417,7 @@ async def ask_blind(
         seed: of the orders and of the bootstrap.
         engine: where `llm` is no model yet.
         prompts: where prompts are looked up.
+        on_progress: called after every answer, with the number of answers, and of all.
 
     Raises:
         CallError: the model cannot be asked at all.
@@ -425,7 +427,7 @@ async def ask_blind(
     choosers = blind_choosers(sets, model, prompts=prompts)
 
     job = blind_job(sets, choosers, orders=orders, seed=seed)
-    job.room = lambda: model.engine.places
+    job.room, job.on_progress = lambda: model.engine.places, on_progress
     answers: dict[str, list[tuple[str, ...]]] = {each.key: [] for each in sets}
     for each, chosen in await job.run():
         if chosen is not None:
@@ -459,7 +461,8 @@ def blind_job(
         result = await choosers[len(each.true)].ask(options)
         return each, None if result.value is None else tuple(options[number - 1] for number in result.value.numbers)
 
-    return Job(items=[(each, order) for each in sets for order in range(orders)], answer=ask)
+    turns = [(each, order) for each in sets for order in range(orders)]
+    return Job(items=turns, answer=ask, roles=[("blind", chooser) for chooser in choosers.values()])
 
 
 def blind_choosers(

@@ -21,8 +21,7 @@ from askance.evals.pittads import index_entries
 from askance.evals.pittads.arr import ArrClip
 from askance.evals.pittads.open_arr import OpenArr
 from askance.evals.report.published_part import published_beside
-from askance.evals.run_plan import plan_run
-from askance.evals.runner import SampleEpoch
+from askance.evals.runner import SampleEpoch, run_job
 from askance.images import Image
 from askance.models import Engine, Model, ScriptedEmbedder, ScriptedModel, ScriptedScorer, get_model
 from askance.replay import MemoryStore
@@ -595,7 +594,7 @@ async def planned(task: OpenArr) -> dict[str, tuple[int, int, int]]:
     """By role, what a plan counts: hits, known calls, calls that depend on others."""
     evaluation = task.evaluation()
     epochs = [SampleEpoch(sample=sample, epoch=0) for sample in evaluation.samples]
-    plan = await plan_run(evaluation, epochs, task.see.engine)
+    plan = await run_job(evaluation, epochs, task.see.engine).plan()
     return {line.link: (line.hits, line.known, line.dependent) for line in plan.links}
 
 
