@@ -336,17 +336,15 @@ class _EvaluationRun:
 
     def run(self) -> int:
         """Runs it, or plans that; returns the exit code."""
-        from askance.cli.execute import execute, print_plan
+        from askance.cli.execute import execute
         from askance.evals.runner import run_job
 
-        engine = self.work.engine
         return execute(
             self.work,
             self._evaluated,
-            self._print,
-            plan=lambda: print_plan(
-                run_job(self.task, self._epochs, engine).plan(), engine, as_json=self.asked.as_json, unusable=SOME
-            ),
+            lambda run: Report(lambda: _run_form(run), lambda: figures_of(run), ends=lambda: self._end(run)),
+            plan=lambda: run_job(self.task, self._epochs, self.work.engine).plan(),
+            as_json=self.asked.as_json,
             progress=self._progress,
             interrupted=self._interrupted,
         )
@@ -390,12 +388,11 @@ class _EvaluationRun:
             on_progress=progress,
         )
 
-    def _print(self, run: Run) -> int:
-        """Prints what the run found; returns the exit code."""
+    def _end(self, run: Run) -> int:
+        """Says what has no answer, what was asked, and what is left; returns the exit code."""
         from askance.cli.execute import say_budget
         from askance.cli.progress import say_unanswered
 
-        Report(lambda: _run_form(run), lambda: figures_of(run)).print(as_json=self.asked.as_json)
         say_unanswered(run)
         echo(f"{self.work.tally}\nThe run is in {self._place}.", err=True)
         say_budget(self.work.engine.budget, (lambda: self._left(run)) if run.left else None)

@@ -82,7 +82,7 @@ def card(context_: typer.Context, asked: CardOptions, calls: PromptCalls) -> Non
     Process.of(context_).without_langchain()
     from askance.agents import judge_panel
     from askance.agents.judge import QUESTION
-    from askance.cli.execute import execute, print_plan
+    from askance.cli.execute import execute
     from askance.evals import Run
     from askance.evals.judges import judge_card, read_labels, verdict_job
 
@@ -97,8 +97,9 @@ def card(context_: typer.Context, asked: CardOptions, calls: PromptCalls) -> Non
         code = execute(
             work,
             lambda progress: _ask([each.model for each in judges], partial(ask, on_progress=progress.update)),
-            lambda made: _print_card(asked, made, labels, run, work),
-            plan=lambda: print_plan(verdict_job(judge, labels.rows, **how).plan(), work.engine, as_json=asked.as_json),
+            lambda made: _card_report(asked, made, labels, run, work),
+            plan=lambda: verdict_job(judge, labels.rows, **how).plan(),
+            as_json=asked.as_json,
             progress=lambda: work.progress("pairs"),
             interrupted=lambda _: _INTERRUPTED,
         )
@@ -108,18 +109,23 @@ def card(context_: typer.Context, asked: CardOptions, calls: PromptCalls) -> Non
 _INTERRUPTED = "Interrupted. The same command goes on: what is on record is not asked again."
 
 
-def _print_card(asked: CardOptions, made: JudgeCard, labels: Labels, run: Run | None, work: CommandWorkspace) -> int:
-    """Prints a card, and writes its page; returns the exit code."""
+def _card_report(
+    asked: CardOptions, made: JudgeCard, labels: Labels, run: Run | None, work: CommandWorkspace
+) -> Report:
+    """A card, whose page is written after it."""
     from askance.evals.judges import corrected_rate
 
     rate = None if run is None else corrected_rate(made, run, seed=asked.seed)
     form = {**made.form(), **({} if rate is None else {"corrected": rate.form()})}
-    Report(lambda: form, lambda: card_parts(made, rate)).print(as_json=asked.as_json)
-    if asked.html is not None:
-        from askance.evals.report.card_page import card_page
 
-        _write_page(asked.html, lambda: card_page(made, rate=rate, labels=labels))
-    return _end(work, made.counters, unscored=any(pair.says is None for pair in made.labelled))
+    def end() -> int:
+        if asked.html is not None:
+            from askance.evals.report.card_page import card_page
+
+            _write_page(asked.html, lambda: card_page(made, rate=rate, labels=labels))
+        return _end(work, made.counters, unscored=any(pair.says is None for pair in made.labelled))
+
+    return Report(lambda: form, lambda: card_parts(made, rate), ends=end)
 
 
 async def _ask(models: Sequence[Model], ask: Callable[[], Coroutine[Any, Any, Made]]) -> Made:
@@ -313,7 +319,7 @@ def prefer(
     orders; several judges decide by majority. Ties, flips and pairs without a preference are counted apart.
     """
     Process.of(context_).without_langchain()
-    from askance.cli.execute import execute, print_plan
+    from askance.cli.execute import execute
     from askance.evals import Run
     from askance.evals.judges import answer_pairs, judge_preferences, preference_job, read_votes
     from askance.evals.judges.answer_pairs import REFERENCES
@@ -333,30 +339,36 @@ def prefer(
         code = execute(
             work,
             lambda progress: _ask([each.node.model for each in judges], partial(ask, on_progress=progress.update)),
-            lambda made: _print_preferences(asked, made, pairs, work),
-            plan=lambda: print_plan(preference_job(judges, pairs).plan(), work.engine, as_json=asked.as_json),
+            lambda made: _preference_report(asked, made, pairs, work),
+            plan=lambda: preference_job(judges, pairs).plan(),
+            as_json=asked.as_json,
             progress=lambda: work.progress("pairs"),
             interrupted=lambda _: _INTERRUPTED,
         )
     raise typer.Exit(code)
 
 
-def _print_preferences(asked: PreferOptions, made: RunPreferences, pairs: AnswerPairs, work: CommandWorkspace) -> int:
-    """Prints preferences, and writes the files of them; returns the exit code."""
+def _preference_report(
+    asked: PreferOptions, made: RunPreferences, pairs: AnswerPairs, work: CommandWorkspace
+) -> Report:
+    """Preferences, which are written to a file first; their page is written after them."""
     import json
 
     from askance.evals.run_folder import write_whole
 
     if asked.out is not None:
         write_whole(asked.out, json.dumps(made.form(), ensure_ascii=False) + "\n")
-    Report(made.form, lambda: preference_parts(made)).print(as_json=asked.as_json)
-    if asked.out is not None:
-        echo(f"All pairs are in {asked.out}.", err=True)
-    if asked.html is not None:
-        from askance.evals.report.preference_page import preference_page
 
-        _write_page(asked.html, lambda: preference_page(made, pairs))
-    return _end(work, made.counters, unscored=any(value is None for pair in made.judged for value in pair.values))
+    def end() -> int:
+        if asked.out is not None:
+            echo(f"All pairs are in {asked.out}.", err=True)
+        if asked.html is not None:
+            from askance.evals.report.preference_page import preference_page
+
+            _write_page(asked.html, lambda: preference_page(made, pairs))
+        return _end(work, made.counters, unscored=any(value is None for pair in made.judged for value in pair.values))
+
+    return Report(made.form, lambda: preference_parts(made), ends=end)
 
 
 def _preference_judges(asked: PreferOptions, work: CommandWorkspace) -> list[PreferenceJudge]:

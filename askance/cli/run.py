@@ -16,7 +16,7 @@ import typer
 from askance.chains.named_chain import CHAINS, CHOOSING
 from askance.cli.chain_command import chosen_chain
 from askance.cli.options import AllowFolder, Batch, Calls, Extract, Llm, PromptCalls, Vlm, spelled_out
-from askance.cli.process import INTERRUPTED, OK, SOME, Process, complain
+from askance.cli.process import INTERRUPTED, OK, SOME, Process, Report, complain
 from askance.errors import AskanceError, ConfigError, UsageError
 from askance.terminal import echo
 
@@ -277,17 +277,16 @@ class _Reading:
 
     def run(self) -> int:
         """Reads the pictures, or plans that; returns the exit code."""
-        from askance.cli.execute import GOES_ON, ON_RECORD, execute, print_plan
+        from askance.cli.execute import GOES_ON, ON_RECORD, execute
         from askance.evals.picture_run import picture_job
 
-        asked, engine = self.asked, self.work.engine
+        asked = self.asked
         code = execute(
             self.work,
             lambda _: self._run.read(self.samples),
-            lambda _: self._print(),
-            plan=lambda: print_plan(
-                picture_job(self.chain, self.samples).plan(), engine, as_json=asked.as_json, unusable=SOME
-            ),
+            lambda _: Report(None, lambda: (), ends=self._end),  # each picture was printed when it was read
+            plan=lambda: picture_job(self.chain, self.samples).plan(),
+            as_json=asked.as_json,
             progress=self._begun,
             interrupted=lambda _: "\n".join([*self._show.summary(self._run.counters), f"{GOES_ON}; {ON_RECORD}"]),
         )
@@ -373,8 +372,8 @@ class _Reading:
         place = self.work.records.beside("batches") / self._name if folder is None else folder.path / BATCHES
         return BatchOptions(folder=place, on_progress=BatchStatus())
 
-    def _print(self) -> int:
-        """Prints how the run ended; returns the exit code."""
+    def _end(self) -> int:
+        """Says how the run ended; returns the exit code."""
         from askance.cli.execute import say_budget
         from askance.evals.picture_run import picture_job
 
