@@ -428,6 +428,7 @@ def score(
 
     form = read_description(folder)
     _leave_langchain_out(context_, task or form.get("origin", {}).get("task") or form["configuration"].get("task", ""))
+    from askance.cli.progress import Progress
     from askance.evals.analysis.rescore import rescore
     from askance.evals.catalog import task_of
     from askance.evals.run import Run
@@ -435,7 +436,9 @@ def score(
 
     run = Run.open(folder)
     policy = convention.value if convention else None
-    found = run_sync(rescore(run, task_of(run, task), reread=reread, convention=policy))
+    own = task_of(run, task)
+    with Progress("samples") as progress:
+        found = run_sync(rescore(run, own, reread=reread, convention=policy, on_progress=progress.count))
     for lack in found.lacks:
         echo(f"· {lack}.", err=True)
     form = {**_run_form(found.run), "reread": found.reread, "changed": found.changed, "kept": found.kept}

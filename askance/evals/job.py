@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, aclosing, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, cast
 
@@ -96,6 +97,15 @@ class Job(Generic[Item, Answer, Line]):
     def kept_in(self, finished: Mapping[str, Kept], keep: Callable[[Item, Answer], Kept]) -> Job[Item, Answer, Kept]:
         """This job with a place that its answers are kept in: see `finished` and `keep`."""
         return cast("Job[Item, Answer, Kept]", replace(self, finished=finished, keep=keep))
+
+    def tell(self, on_progress: OnProgress | None, what: str) -> None:
+        """Has work of several jobs told how far this one is.
+
+        Args:
+            on_progress: called after each answer that is kept.
+            what: its items are called.
+        """
+        self.on_progress = None if on_progress is None else partial(on_progress, what)
 
     def _is_finished(self, item: Item) -> bool:
         return bool(self.finished) and self.name(item) in self.finished

@@ -15,7 +15,7 @@ from askance.errors import UsageError
 from askance.evals import Run, Sample, evaluate, rescore
 from askance.evals.analysis.pack import open_pack, write_pack
 from askance.evals.analysis.pack_check import check_pack
-from askance.evals.analysis.rescore import rerun
+from askance.evals.analysis.rescore import rerun_job
 from askance.evals.controls import swapped_images
 from askance.evals.exports import export
 from askance.evals.report import build_report, report_page
@@ -123,7 +123,7 @@ async def test_a_run_replays_from_its_folder_alone(run: Run, tmp_path: Path, pro
     shutil.rmtree(tmp_path / "pictures")
     shutil.rmtree(prompts)
 
-    again = [each.outcome async for each in rerun(Run.open(run.path), Few, own_prompts=True)]
+    again = [each.outcome for each in await rerun_job(Run.open(run.path), Few, own_prompts=True).run()]
     found = await rescore(Run.open(run.path), Few, reread=True)
 
     assert again == ["same"] * 6

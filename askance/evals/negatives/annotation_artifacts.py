@@ -10,7 +10,7 @@ choose by the wording alone.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib import import_module
 from itertools import pairwise
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from askance.agents.negatives import NegativeKind
     from askance.chat import JsonObject
+    from askance.evals.job import OnProgress
     from askance.evals.negatives.option_sets import OptionSet
     from askance.models import Engine, Model, ModelLike
     from askance.prompts import PromptLibrary
@@ -406,7 +407,7 @@ async def ask_blind(
     seed: int = 0,
     engine: Engine | None = None,
     prompts: PromptLibrary | None = None,
-    on_progress: Callable[[int, int], None] | None = None,
+    on_progress: OnProgress | None = None,
 ) -> BlindAnswers:
     """Asks which options are true, of each image `orders` times, each time in another order.
 
@@ -417,7 +418,7 @@ async def ask_blind(
         seed: of the orders and of the bootstrap.
         engine: where `llm` is no model yet.
         prompts: where prompts are looked up.
-        on_progress: called after every answer, with the number of answers, and of all.
+        on_progress: called after every answer.
 
     Raises:
         CallError: the model cannot be asked at all.
@@ -427,7 +428,8 @@ async def ask_blind(
     choosers = blind_choosers(sets, model, prompts=prompts)
 
     job = blind_job(sets, choosers, orders=orders, seed=seed)
-    job.room, job.on_progress = lambda: model.engine.places, on_progress
+    job.room = lambda: model.engine.places
+    job.tell(on_progress, "blind answers")
     answers: dict[str, list[tuple[str, ...]]] = {each.key: [] for each in sets}
     for each, chosen in await job.run():
         if chosen is not None:

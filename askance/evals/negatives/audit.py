@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from math import hypot
 from operator import mul
 from pathlib import Path
@@ -202,7 +201,7 @@ async def aaudit(
         if isinstance(options.judge, EquivalenceJudge):
             await options.judge.model.output_mode()
         judging = _judging(rows, full, options, judge=options.judge)
-        judging.on_progress = None if on_progress is None else partial(on_progress, "verdicts")
+        judging.tell(on_progress, "verdicts")
         for place, verdict in await judging.run():
             verdicts[place] = (*verdicts.get(place, ()), verdict)
     cosines: Mapping[int, float] = {} if options.embedder is None else await _similarities(rows, options.embedder)
@@ -214,7 +213,7 @@ async def aaudit(
             orders=options.orders,
             seed=seed,
             engine=options.engine,
-            on_progress=None if on_progress is None else partial(on_progress, "blind answers"),
+            on_progress=on_progress,
         )
     whole = [
         replace(row, verdicts=verdicts.get(place, ()), similarity=cosines.get(place)) for place, row in enumerate(rows)

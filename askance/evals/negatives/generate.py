@@ -199,11 +199,11 @@ async def agenerate(
     pictures = sources if isinstance(sources, PictureStatements) else None
     try:
         if pictures is not None:
-            await pictures.read(out, None if on_progress is None else partial(on_progress, "images"))
+            await pictures.read(out, on_progress)
         true = sources if not isinstance(sources, PictureStatements) else sources.true
         job = _call_job(true, recipe, writers, model=model)
         job = job.kept_in(folder.finished, lambda _, line: folder.add(line))
-        job.on_progress = None if on_progress is None else partial(on_progress, "calls")
+        job.tell(on_progress, "calls")
         job.models = [model] if model is not None and any(call.kind in writers for call in job.todo) else []
         run = NegativesRun(folder=out, total=len(job.items))
         run.outcomes += Counter(answered=job.done)

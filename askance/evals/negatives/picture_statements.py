@@ -6,9 +6,9 @@ It stands in a file of the run's folder, so that a run that goes on writes negat
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
 from contextlib import aclosing, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,7 @@ from askance.models.capabilities import endpoint_key
 if TYPE_CHECKING:
     from askance.chains import Chain, Given, Planner
     from askance.chat import JsonObject
+    from askance.evals.job import OnProgress
     from askance.images import Image
     from askance.nodes import Result
 
@@ -87,17 +88,18 @@ class PictureStatements:
         calls = [call for line in self.lines.values() for call in line["calls"]]
         return [*calls, *(endpoint_key(node.model.id) for node in self.chain.nodes)]
 
-    async def read(self, folder: Path, on_progress: Callable[[int, int], None] | None = None) -> None:
+    async def read(self, folder: Path, on_progress: OnProgress | None = None) -> None:
         """Asks about each picture; those of which `folder` has a statement are not asked about again.
 
         Pictures without an answer are counted in `unread`. What was answered is kept in `folder`, however this ends.
 
         Args:
             folder: of the run.
-            on_progress: called after every picture, with the number of pictures that are done, and of all.
+            on_progress: called after every picture.
         """
         kept = {line["image"]: line for line in _lines(folder / STATEMENTS) if line["image"] in self.images}
-        job = replace(self.job(), finished=kept, on_progress=on_progress)
+        job = self.job().kept_in(kept, self._keep)
+        job.tell(on_progress, "images")
         self.lines |= kept
         try:
             await job.run()
