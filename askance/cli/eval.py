@@ -28,7 +28,7 @@ from askance.cli.options import (
     spelled_out,
 )
 from askance.cli.process import HELP, OK, SOME, Columns, Line, Part, Process, Report
-from askance.terminal import echo, printable, printable_json
+from askance.terminal import echo, printable
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -111,32 +111,28 @@ def _print_options(name: str, *, as_json: bool) -> None:
     Raises:
         UsageError: there is no such task.
     """
-    from askance.cli.columns import text_of
     from askance.evals.catalog import find_task
     from askance.evals.task import type_in_words
 
     task = find_task(name)
-    if as_json:
-        options = [
-            {
-                "name": option,
-                "takes": type_in_words(each),
-                "needed": each.is_required(),
-                "default": None if each.is_required() else each.default,
-                "meaning": _meaning(each),
-            }
-            for option, each in task.takes().items()
-        ]
-        form = {"name": task.name, "summary": task.summary(), "options": options}
-        echo(printable_json(json.dumps(form, default=str)))
-        return
+    options = [
+        {
+            "name": option,
+            "takes": type_in_words(each),
+            "needed": each.is_required(),
+            "default": None if each.is_required() else json.loads(json.dumps(each.default, default=str)),
+            "meaning": _meaning(each),
+        }
+        for option, each in task.takes().items()
+    ]
+    form = {"name": task.name, "summary": task.summary(), "options": options}
     parts = [f"{task.name}  {task.summary()}\n"]
     for option, each in task.takes().items():
         default = "" if each.default is None else f", default {_default_text(each.default)}"
         kind = f"{type_in_words(each)}{', needed' if each.is_required() else default}"
         parts.append(f"  {option}  ({kind})\n      {_meaning(each)}")
     parts.append("\nAn option is given by `-T name=value`; `eval run --help` has those with a name of their own.")
-    echo(text_of(parts))
+    Report(lambda: form, lambda: parts).print(as_json=as_json)
 
 
 def _meaning(option: FieldInfo) -> str:
@@ -372,11 +368,10 @@ class _EvaluationRun:
         return closing(EvaluationProgress(self.work.tally, self.work.engine))
 
     async def _evaluated(self, progress: EvaluationProgress) -> Run:
-        from askance.cli.progress import BatchStatus
-        from askance.evals.runner import BatchOptions, aevaluate
+        from askance.cli.execute import batch_options
+        from askance.evals.runner import aevaluate
 
         asked = self.asked
-        batches = BatchOptions(on_progress=BatchStatus()) if asked.batch else None
         return await aevaluate(
             self.task,
             out=self._place,
@@ -384,7 +379,7 @@ class _EvaluationRun:
             epochs=asked.epochs,
             convention=asked.convention.value if asked.convention else "wrong",
             seed=asked.seed or 0,
-            batches=batches,
+            batches=batch_options() if asked.batch else None,
             on_progress=progress,
         )
 

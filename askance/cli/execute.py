@@ -7,14 +7,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from askance.cli.output import left_text, plan_form, plan_text
 from askance.cli.process import INTERRUPTED, OK, SOME, Report
+from askance.cli.progress import BatchStatus
 from askance.models import run_sync
 from askance.terminal import echo
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
     from contextlib import AbstractContextManager
+    from pathlib import Path
 
     from askance.chains import Plan
+    from askance.evals.runner import BatchOptions
     from askance.models import Engine
     from askance.models.budget import BudgetGuard
     from askance.workspace import Workspace
@@ -82,6 +85,17 @@ def plan_report(plan: Plan, engine: Engine) -> Report:
         breaks=False,
         ends=lambda: SOME if plan.unusable else OK,
     )
+
+
+def batch_options(folder: Path | None = None) -> BatchOptions:
+    """Work that goes by the provider's batch interface, and says on stderr what is new about its batches.
+
+    Args:
+        folder: where batches under way are kept; by default in the run's.
+    """
+    from askance.evals.runner import BatchOptions
+
+    return BatchOptions(folder=folder, on_progress=BatchStatus())
 
 
 def say_budget(guard: BudgetGuard | None, left: Callable[[], Coroutine[Any, Any, Plan]] | None) -> None:

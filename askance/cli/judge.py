@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from askance.cli.options import AsJson, JudgePrompt, PromptCalls, TaskPlace, spelled_out
-from askance.cli.process import HELP, OK, SOME, CannotStart, Part, Process, Report
+from askance.cli.process import HELP, OK, SOME, Part, Process, Report
 from askance.terminal import echo
 
 if TYPE_CHECKING:
@@ -26,9 +26,7 @@ if TYPE_CHECKING:
         RunPreferences,
     )
     from askance.evals.tables import Table
-    from askance.models import Model
 
-Made = TypeVar("Made")
 
 SHOWN = 20
 """Ids that are listed at most."""
@@ -96,7 +94,7 @@ def card(context_: typer.Context, asked: CardOptions, calls: PromptCalls) -> Non
         ask = partial(judge_card, judge, labels, **how, seed=asked.seed, room=lambda: work.engine.places)
         code = execute(
             work,
-            lambda progress: _ask([each.model for each in judges], partial(ask, on_progress=progress.update)),
+            lambda progress: ask(on_progress=progress.update),
             lambda made: _card_report(asked, made, labels, run, work),
             plan=lambda: verdict_job(judge, labels.rows, **how).plan(),
             as_json=asked.as_json,
@@ -126,25 +124,6 @@ def _card_report(
         return _end(work, made.counters, unscored=any(pair.says is None for pair in made.labelled))
 
     return Report(lambda: form, lambda: card_parts(made, rate), ends=end)
-
-
-async def _ask(models: Sequence[Model], ask: Callable[[], Coroutine[Any, Any, Made]]) -> Made:
-    """What judges make, whose models are closed after it.
-
-    Raises:
-        CannotStart: a model cannot be asked at all.
-    """
-    from askance.errors import CallError
-
-    try:
-        for model in models:
-            await model.output_mode()
-        return await ask()
-    except CallError as error:
-        raise CannotStart(error.message, hint=error.hint) from error
-    finally:
-        for model in models:
-            await model.aclose()
 
 
 def _end(work: CommandWorkspace, counters: Mapping[str, Any], *, unscored: bool) -> int:
@@ -338,7 +317,7 @@ def prefer(
         ask = partial(judge_preferences, judges, pairs, votes=votes, seed=asked.seed, room=lambda: work.engine.places)
         code = execute(
             work,
-            lambda progress: _ask([each.node.model for each in judges], partial(ask, on_progress=progress.update)),
+            lambda progress: ask(on_progress=progress.update),
             lambda made: _preference_report(asked, made, pairs, work),
             plan=lambda: preference_job(judges, pairs).plan(),
             as_json=asked.as_json,

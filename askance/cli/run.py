@@ -364,13 +364,12 @@ class _Reading:
     @property
     def _batches(self) -> BatchOptions:
         """The batches, which are kept in the run's folder while they are under way, else with the records."""
-        from askance.cli.progress import BatchStatus
+        from askance.cli.execute import batch_options
         from askance.evals.run_format import BATCHES
-        from askance.evals.runner import BatchOptions
 
         folder = self._folder
         place = self.work.records.beside("batches") / self._name if folder is None else folder.path / BATCHES
-        return BatchOptions(folder=place, on_progress=BatchStatus())
+        return batch_options(place)
 
     def _end(self) -> int:
         """Says how the run ended; returns the exit code."""

@@ -351,6 +351,7 @@ def verdict_job(
     return Job(
         items=labels,
         answer=one,
+        models=[*dict.fromkeys(node.model for node in calls_of(judge))],
         counts=counting,
         unit="pair",
         units=sum(label.verdict is not None for label in labels),

@@ -448,6 +448,7 @@ def preference_job(
     return Job(
         items=pairs.pairs,
         answer=partial(_ask, judges),
+        models=[*dict.fromkeys(judge.node.model for judge in judges)],
         roles=[*judge_roles([judge.node for judge in judges])],
         unit="pair",
         units=sum(pair.missing is None for pair in pairs.pairs),
