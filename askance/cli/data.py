@@ -280,10 +280,10 @@ def make_questions(context_: typer.Context, asked: QuestionOptions, calls: Promp
     Exit code 1 where captions are left: by the budget, or because they have no answer.
     """
     Process.of(context_).without_langchain()
-    from askance.cli.execute import execute, print_plan
+    from askance.cli.execute import execute
     from askance.evals.run_format import LEDGER
     from askance.evals.whoops import Whoops
-    from askance.evals.whoops.questions import amake, planned
+    from askance.evals.whoops.questions import amake, question_job
 
     entries = Whoops.open(asked.folder, ids=asked.ids).with_all("captions")[: asked.limit]
     with calls.open(ledger=asked.out / LEDGER) as work:
@@ -291,16 +291,21 @@ def make_questions(context_: typer.Context, asked: QuestionOptions, calls: Promp
         code = execute(
             work,
             lambda progress: amake(entries, maker, out=asked.out, on_progress=progress.update),
-            lambda made: _print_questions(asked, made, entries, work.tally),
-            plan=lambda: print_plan(planned(entries, maker), work.engine, as_json=asked.as_json),
+            lambda made: Report(
+                lambda: _questions_form(made),
+                lambda: _gates(made),
+                breaks=False,
+                ends=lambda: _end_questions(asked, made, entries, work.tally),
+            ),
+            plan=lambda: question_job(entries, maker).plan(),
+            as_json=asked.as_json,
             progress=lambda: work.progress("captions"),
         )
     raise typer.Exit(code)
 
 
-def _print_questions(asked: QuestionOptions, made: QuestionSet, entries: Sequence[WeirdImage], tally: Tally) -> int:
-    """Prints what became of the captions, and writes the sheet for people; returns the exit code."""
-    Report(lambda: _questions_form(made), lambda: _gates(made), breaks=False).print(as_json=asked.as_json)
+def _end_questions(asked: QuestionOptions, made: QuestionSet, entries: Sequence[WeirdImage], tally: Tally) -> int:
+    """Says what became of the captions, and writes the sheet for people; returns the exit code."""
     echo(f"{_end(made)}\n{tally}", err=True)
     if asked.sheet is not None:
         echo(_sheet(asked.sheet, asked, made, entries), err=True)

@@ -19,7 +19,7 @@ from askance.errors import StoreError, UsageError
 from askance.terminal import echo
 
 if TYPE_CHECKING:
-    from askance.chains import Chain, Plan
+    from askance.chains import Chain, Plan, Reading
     from askance.chat import JsonObject
     from askance.cli.progress import Progress
     from askance.cli.workspace import CommandWorkspace
@@ -139,8 +139,10 @@ def build(context_: typer.Context, asked: IndexBuildOptions) -> None:
         code = execute(
             work,
             lambda progress: _built(asked.folder, rows, embedder, store, progress),
-            lambda found: _print_built(found, notes, as_json=asked.as_json),
-            plan=lambda: _print_plan(asked.folder, rows, embedder, store, as_json=asked.as_json),
+            lambda found: _built_report(found, notes),
+            plan=lambda: _missing(asked.folder, rows, embedder, store),
+            planned=lambda missing: _plan_report(asked.folder, rows, missing, embeds=embedder is not None),
+            as_json=asked.as_json,
             progress=lambda: Progress("texts", len({row.id for row in rows}), state=lambda: state),
             interrupted=lambda progress: f"{progress}.\n{GOES_ON}.",
         )
@@ -208,27 +210,25 @@ def _store(name: str | None) -> StoreLike:
     return "lance" if name == "lance" else load_store(name)
 
 
-def _print_plan(
-    folder: Path,
-    rows: Sequence[IndexEntry],
-    embedder: RecordedEmbedder | None,
-    store: StoreLike,
-    *,
-    as_json: bool,
+async def _missing(
+    folder: Path, rows: Sequence[IndexEntry], embedder: RecordedEmbedder | None, store: StoreLike
 ) -> int:
-    """Prints how many texts would be in the index, and how many vectors would be made; returns the exit code."""
-    from askance.models import run_sync
-    from askance.retrieval import Index, merge_entries
+    """How many vectors would be made."""
+    from askance.retrieval import Index
 
-    entries = merge_entries(rows)
-    missing = 0
-    if embedder is not None:
-        missing = run_sync(Index.plan(folder, entries, embedder=embedder, store=store, engine=embedder.engine))
-    form = {"index": str(folder), "entries": len(entries), "vectors": missing}
-    made = f"{many(missing, 'vector')} to be made" if embedder is not None else "no vectors"
-    said = f"{folder}: {many(len(entries), 'text')}, {made}."
-    Report(lambda: form, lambda: [said], breaks=False).print(as_json=as_json)
-    return OK
+    if embedder is None:
+        return 0
+    return await Index.plan(folder, rows, embedder=embedder, store=store, engine=embedder.engine)
+
+
+def _plan_report(folder: Path, rows: Sequence[IndexEntry], missing: int, *, embeds: bool) -> Report:
+    """How many texts would be in the index, and how many vectors would be made."""
+    from askance.retrieval import merge_entries
+
+    entries = len(merge_entries(rows))
+    form = {"index": str(folder), "entries": entries, "vectors": missing}
+    made = f"{many(missing, 'vector')} to be made" if embeds else "no vectors"
+    return Report(lambda: form, lambda: [f"{folder}: {many(entries, 'text')}, {made}."], breaks=False)
 
 
 async def _built(
@@ -247,14 +247,13 @@ async def _built(
             await embedder.aclose()
 
 
-def _print_built(found: Index, notes: Sequence[str], *, as_json: bool) -> int:
-    """Prints what is in an index that was built; returns the exit code."""
+def _built_report(found: Index, notes: Sequence[str]) -> Report:
+    """What is in an index that was built."""
     stats = found.stats()
     vectors = ", ".join(map(_space_name, found.spaces)) or "no vectors"
     said = f"{found.folder}: {many(stats.entries, 'text')} of {many(_images(found), 'image')}; {vectors}."
     notes = [*notes, *_stats_notes(stats.merged, stats.junk)]
-    Report(lambda: _description(found), lambda: [said], notes).print(as_json=as_json)
-    return OK
+    return Report(lambda: _description(found), lambda: [said], notes)
 
 
 def _stats_notes(merged: int, junk: int) -> Iterator[str]:
@@ -342,13 +341,14 @@ class _Search:
 
     def run(self) -> int:
         """Searches, or plans that; returns the exit code."""
-        from askance.cli.execute import GOES_ON, ON_RECORD, execute, print_plan
+        from askance.cli.execute import GOES_ON, ON_RECORD, execute
 
         return execute(
             self._work,
             lambda _: self._searched(),
-            lambda code: code,
-            plan=lambda: print_plan(self._plan(), self._work.engine, as_json=self._asked.as_json, unusable=SOME),
+            lambda found: found,
+            plan=self._plan,
+            as_json=self._asked.as_json,
             progress=nullcontext,
             interrupted=lambda _: f"{GOES_ON}; {ON_RECORD}",
         )
@@ -399,7 +399,7 @@ class _Search:
         from askance.chains import Planner
         from askance.chains.link import DESCRIPTION
 
-        planner = Planner(unit="query")
+        planner = Planner()
         texts, waiting = self._texts, 0
         if self._chain is not None:
             walk = planner.walk(self._chain)
@@ -407,25 +407,21 @@ class _Search:
                 said = (await walk.read({"image": self._picture})).value(DESCRIPTION)
             texts, waiting = ((str(said),), 0) if said is not None else ((), 1)
         self._retriever.plan(planner, self._query(texts), waiting=waiting)
-        return planner.plan(1)
+        return planner.plan(1, unit="query")
 
-    async def _searched(self) -> int:
-        """Searches and prints what was found; returns the exit code."""
+    async def _searched(self) -> Report:
+        """Searches; says what was found."""
         from askance.chains.link import DESCRIPTION
-        from askance.chains.output_line import line_of
-        from askance.cli.output import table_of
 
         texts = self._texts
         if self._chain is not None:
             reading = await self._chain.read({"image": self._picture, "name": self._asked.query})
             if reading.outcome != "answered":
-                echo(table_of([line_of(reading)]), err=True)
-                return SOME
+                return Report(None, lambda: (), ends=lambda: _unanswered(reading))
             texts = (str(reading.require(DESCRIPTION)),)
         query = self._query(texts)
         hits = await self._retriever.search(query)
-        self._print(query, hits[: self._asked.k])
-        return OK
+        return self._report(query, hits[: self._asked.k])
 
     @property
     def _texts(self) -> tuple[str, ...]:
@@ -437,8 +433,8 @@ class _Search:
 
         return RetrievalQuery(texts, image=self._picture)
 
-    def _print(self, query: RetrievalQuery, hits: Sequence[RetrievalHit]) -> None:
-        """Prints the hits, and on stderr what was searched by where models said it, and the calls."""
+    def _report(self, query: RetrievalQuery, hits: Sequence[RetrievalHit]) -> Report:
+        """The hits."""
         asked = self._asked
         known: Mapping[str, IndexEntry] = self._index.by_id if self._index.has_entries else {}
         # Behind the first hundred hits have no text.
@@ -451,12 +447,25 @@ class _Search:
             "image": None if query.image is None else query.image.sha256,
             "hits": [_hit_form(hit, known) for hit in hits],
         }
-        Report(lambda: form, lambda: _hit_lines(hits, known)).print(as_json=asked.as_json)
-        if not hits:
+        return Report(lambda: form, lambda: _hit_lines(hits, known), ends=lambda: self._end(found=bool(hits)))
+
+    def _end(self, *, found: bool) -> int:
+        """Says where nothing was found, and what models were asked; returns the exit code."""
+        if not found:
             why = " No text shares a word with the query." if self._retriever.ways == ("bm25",) else ""
             echo(f"Nothing was found.{why}", err=True)
         if self._chain is not None:
             echo(str(self._work.tally), err=True)
+        return OK
+
+
+def _unanswered(reading: Reading) -> int:
+    """Says which links of a picture have no answer; returns the exit code."""
+    from askance.chains.output_line import line_of
+    from askance.cli.output import table_of
+
+    echo(table_of([line_of(reading)]), err=True)
+    return SOME
 
 
 SHOWN = 3

@@ -18,6 +18,7 @@ from askance.terminal import echo
 if TYPE_CHECKING:
     from askance.agents.negatives import Domain
     from askance.cli.tally import Tally
+    from askance.evals.job import OnProgress
     from askance.evals.negatives import (
         Audit,
         AuditOptions,
@@ -104,8 +105,9 @@ def generate(context_: typer.Context, asked: GenerateOptions, calls: PromptCalls
     """Write hard negatives for true statements, one kind a call, into files of the authors' shape."""
     Process.of(context_).without_langchain()
     from askance.agents.negatives import kinds_of
-    from askance.cli.execute import execute, print_plan
-    from askance.evals.negatives import Recipe, agenerate, planned_negatives
+    from askance.cli.execute import execute
+    from askance.evals.job import plan_of
+    from askance.evals.negatives import Recipe, agenerate, negative_jobs
     from askance.evals.run_format import LEDGER
 
     domain, of_pictures = _source(asked)
@@ -132,14 +134,11 @@ def generate(context_: typer.Context, asked: GenerateOptions, calls: PromptCalls
                 out=asked.out,
                 recipe=recipe,
                 prompts=work.library,
-                on_progress=lambda run: progress.update(run.done, run.total),
+                on_progress=progress.count,
             ),
-            lambda run: _print_run(run, sources, work.tally, as_json=asked.as_json),
-            plan=lambda: print_plan(
-                planned_negatives(sources, model, recipe=recipe, prompts=work.library),
-                work.engine,
-                as_json=asked.as_json,
-            ),
+            lambda run: _report(run, sources, work.tally),
+            plan=lambda: plan_of(negative_jobs(sources, model, recipe=recipe, prompts=work.library)),
+            as_json=asked.as_json,
             progress=lambda: work.progress("calls"),
         )
     raise typer.Exit(code)
@@ -258,16 +257,20 @@ def _print_statements(pictures: PictureStatements, run: NegativesRun) -> None:
         echo(f"No statement for {many(run.unread.total(), 'picture')}: {lacking}.", err=True)
 
 
-def _print_run(
-    run: NegativesRun, sources: Sequence[TrueStatements] | PictureStatements, tally: Tally, *, as_json: bool
-) -> int:
-    """Prints what was written; returns the exit code."""
+def _report(run: NegativesRun, sources: Sequence[TrueStatements] | PictureStatements, tally: Tally) -> Report:
+    """What was written."""
     from askance.amounts import many
-    from askance.evals.negatives import PictureStatements
 
     form = {**asdict(run), "folder": str(run.folder), "outcomes": dict(run.outcomes), "unread": dict(run.unread)}
     parts = [f"{run.folder / name}  {many(images, 'image')}" for name, images in run.files.items()]
-    Report(lambda: form, lambda: parts, breaks=False).print(as_json=as_json)
+    return Report(lambda: form, lambda: parts, breaks=False, ends=lambda: _end(run, sources, tally))
+
+
+def _end(run: NegativesRun, sources: Sequence[TrueStatements] | PictureStatements, tally: Tally) -> int:
+    """Says what was asked, and what is left; returns the exit code."""
+    from askance.amounts import many
+    from askance.evals.negatives import PictureStatements
+
     counts = ", ".join(f"{count:,} {outcome}" for outcome, count in sorted(run.outcomes.items()))
     echo(
         f"{run.done:,} of {run.total:,} calls: {counts or 'none'}; {many(run.negatives, 'different negative')}.\n"
@@ -343,29 +346,44 @@ def audit(context_: typer.Context, asked: AuditFileOptions, calls: AuditCalls) -
 
     Exit code 1 where something should be dropped and --apply is not given.
     """
-    from askance.models import run_sync
-
     Process.of(context_).without_langchain()
-    from askance.cli.execute import print_plan
-    from askance.evals.negatives import Rules, audit_text, planned_audit, read_negatives, read_rules
-    from askance.evals.run_folder import write_whole
+    from askance.cli.execute import GOES_ON, ON_RECORD, execute
+    from askance.evals.job import plan_of
+    from askance.evals.negatives import Rules, audit_jobs, read_negatives, read_rules
 
     sets = read_negatives(asked.file, sidecar=asked.sidecar)
     rules = Rules() if asked.rules is None else read_rules(asked.rules)
     with calls.open(name="negatives") as work:
         options, models = _audit_options(asked, work)
-        if calls.plan:
-            plan = planned_audit(sets, options, rules=rules, seed=asked.seed)
-            raise typer.Exit(print_plan(plan, work.engine, as_json=asked.as_json))
-        found = run_sync(_audit(sets, options, models, rules=rules, seed=asked.seed))
+        code = execute(
+            work,
+            lambda progress: _audit(sets, options, models, rules=rules, seed=asked.seed, on_progress=progress.count),
+            lambda found: _audit_report(asked, sets, found, work.tally),
+            plan=lambda: plan_of(audit_jobs(sets, options, rules=rules, seed=asked.seed)),
+            as_json=asked.as_json,
+            progress=lambda: work.progress("verdicts"),
+            interrupted=lambda _: f"{GOES_ON}; {ON_RECORD}",
+        )
+    raise typer.Exit(code)
+
+
+def _audit_report(asked: AuditFileOptions, sets: Sequence[OptionSet], found: Audit, tally: Tally) -> Report:
+    """What was found, which is written to a file too, if one is named."""
+    from askance.evals.negatives import audit_text
+    from askance.evals.run_folder import write_whole
+
     form = found.form()
     if asked.report is not None:
         write_whole(asked.report, json.dumps(form, ensure_ascii=False, indent=1) + "\n")
-    Report(lambda: form, lambda: [audit_text(found)], breaks=False).print(as_json=asked.as_json)
-    echo(str(work.tally), err=True)
-    if asked.apply is None:
-        raise typer.Exit(SOME if found.decisions["drop"] else OK)
-    _apply(sets, found, asked.apply)
+
+    def end() -> int:
+        echo(str(tally), err=True)
+        if asked.apply is None:
+            return SOME if found.decisions["drop"] else OK
+        _apply(sets, found, asked.apply)
+        return OK
+
+    return Report(lambda: form, lambda: [audit_text(found)], breaks=False, ends=end)
 
 
 def _audit_options(asked: AuditFileOptions, work: Workspace) -> tuple[AuditOptions, Sequence[Model | RecordedEmbedder]]:
@@ -398,11 +416,12 @@ async def _audit(
     *,
     rules: Rules,
     seed: int,
+    on_progress: OnProgress,
 ) -> Audit:
     from askance.evals.negatives import aaudit
 
     try:
-        return await aaudit(sets, options, rules=rules, seed=seed)
+        return await aaudit(sets, options, rules=rules, seed=seed, on_progress=on_progress)
     finally:
         for each in models:
             await each.aclose()

@@ -140,6 +140,7 @@ def build(context_: typer.Context, asked: BuildOptions) -> None:
 
 
 async def _constructed(raw: RawContests, asked: BuildOptions) -> ConstructedTasks:
+    from askance.cli.progress import Progress
     from askance.evals.newyorker import aconstruct_tasks
     from askance.models import get_embedder
     from askance.workspace import Workspace
@@ -147,7 +148,10 @@ async def _constructed(raw: RawContests, asked: BuildOptions) -> ConstructedTask
     with Workspace(store=asked.store) as work:
         embedder = None if asked.embedder is None else get_embedder(asked.embedder, engine=work.engine)
         try:
-            return await aconstruct_tasks(raw, embedder=embedder, seed=asked.seed, unrated=asked.unrated)
+            with Progress("contests", len(raw.cartoons)) as progress:
+                return await aconstruct_tasks(
+                    raw, embedder=embedder, seed=asked.seed, unrated=asked.unrated, on_progress=progress.update
+                )
         finally:
             if embedder is not None:
                 await embedder.aclose()
