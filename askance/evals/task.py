@@ -179,6 +179,14 @@ class Task(BaseModel):
             origin=self.origin(),
         )
 
+    def evaluation_of_first(self, count: int) -> Evaluation:
+        """The evaluation of the first `count` samples; a task that can read them alone reads no others.
+
+        Raises:
+            UsageError: `count` is below 1.
+        """
+        return self.evaluation().limited(count)
+
     def found(self, name: str, look: Callable[[], Found]) -> Found:
         """A value that comes from the data and that a run keeps with its options.
 
