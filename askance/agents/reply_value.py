@@ -98,15 +98,15 @@ _SEPARATOR = re.compile(r"[\"')\]}$»]*(?:[ \t.]*(?:[,;&+|>→]|=>|->)+[ \t]*\n?
 _SIGN = re.compile(r"[,;&+|>→]")
 _RANGE = re.compile(r"-(?=\d)")
 _LINE_END = re.compile(rf"{CLOSE}(?:\.|!+)?{CLOSE}(?=\n|$)")
-_SENTENCE_END = re.compile(rf"{CLOSE}[.!;]+{CLOSE}(?<=[ \t])|{CLOSE}[ \t]-+[ \t]+(?=[^\W\d_])")
+_SENTENCE_END = re.compile(rf"{CLOSE}[.!]+{CLOSE}(?<=[ \t])|{CLOSE}[ \t]-+[ \t]+(?=[^\W\d_])")
 _REASON = re.compile(rf"{CLOSE}[,;|]?[ \t]*\(?")
 NEXT_LINE = re.compile(r"[ \t]*\n\s*")
 SPACES = re.compile(r"[ \t]*")
 BLANKS = re.compile(r"\s*")
 _LINE = re.compile(r"[^\n]*")
 SENTENCE = re.compile(r"(?:[^.!?\n]|[.!?](?=\w))*")
-_FULL_STOP = re.compile(r"[.!]")
 _JOINT = re.compile(r"[,;][ \t]+")
+_CLAUSE = re.compile(rf"{CLOSE}(?P<sign>[,:;])[ \t]+(?=\S+ \S+ \S)")
 _LEADING_STOP = re.compile(r"\.[ \t]+")
 _LEADING = re.compile(r"(?:the|letter)\b")
 _WORD_BEFORE = re.compile(r"([^\W_]+)[ ]$")
@@ -132,14 +132,16 @@ class PlainReply:
     """The text before it was folded."""
     text: str
     alternatives: Alternatives
+    single: bool = False
+    """Whether exactly one option is asked for."""
     beside: list[int] = field(default_factory=list[int])
     """Where an index stands beside another option's text."""
 
     @classmethod
-    def of(cls, text: str, alternatives: Alternatives) -> PlainReply:
+    def of(cls, text: str, alternatives: Alternatives, *, single: bool = False) -> PlainReply:
         """A reply without thinking and decoration."""
         said = _plain(text)
-        return cls(said, folded(said), alternatives)
+        return cls(said, folded(said), alternatives, single)
 
     @property
     def without_names(self) -> str:
@@ -182,7 +184,7 @@ class PlainReply:
             more, last = line
             closed = self.closed(last)
             if closed is None:
-                reason = None if items else self.reason(last)
+                reason = None if items else self._clause(more, last) or self.reason(last)
                 only_counts = apart and not self.alternatives.ranked and self._counts(more[-1].place, last)
                 if reason is not None and not only_counts and not self._adds(more, last, reason):
                     return None if apart and self._goes_on(more, reason) else Value(tuple(more), reason)
@@ -229,14 +231,11 @@ class PlainReply:
     def closed(self, at: int) -> int | None:
         """The end of the line, where no word stands before it that says more; else None."""
         at = self._past_closing(_REASON, at)
-        if line := _LINE_END.match(self.text, at):
-            return line.end()
-        begin = end_of(_REASON, self.text, at)
-        left_out = any_word("instead_of").match(self.text, begin)
-        found = left_out and self.item(end_of(SPACES, self.text, left_out.end()), ranked=False)
-        while found and (other := any_word("either").match(self.text, end_of(_SEPARATOR, self.text, found[1]))):
-            found = self.item(end_of(SPACES, self.text, other.end()), ranked=False)
-        line = found and _LINE_END.match(self.text, found[1])
+        other = any_word("instead_of").match(self.text, end_of(_REASON, self.text, at))
+        while other and (found := self.item(end_of(SPACES, self.text, other.end()), ranked=False)):
+            at = found[1]
+            other = any_word("either").match(self.text, end_of(_SEPARATOR, self.text, at))
+        line = _LINE_END.match(self.text, at)
         return line.end() if line else None
 
     def reason(self, at: int) -> int | None:
@@ -255,23 +254,25 @@ class PlainReply:
             at = closing.end()
         return at
 
+    def _clause(self, items: Sequence[ValueItem], at: int) -> int | None:
+        """Where words on options begin, behind a semicolon; behind a colon, where options are called by name; behind a
+        comma, where moreover no list can go on."""
+        clause = _CLAUSE.match(self.text, at)
+        if clause is None or any_word("deny").match(self.text, clause.end()):
+            return None
+        named = all(item.form != "label" for item in items)
+        apart = {";": True, ":": named, ",": named and self.single}[clause["sign"]]
+        return clause.end() if apart else None
+
     def _adds(self, items: Sequence[ValueItem], end: int, at: int) -> bool:
-        """Whether what stands behind a list names further answers, as in "3, as it is light, and 7" and "3. 7."."""
-        if self.text.startswith(DECLARED, at):
-            return False  # it is declared by itself
+        """Whether a line names further answers behind a list, as in "3, as it is light, and 7" and "3. 7."."""
         places = {item.place for item in items}
-        if ";" in self.text[end:at] and self.places_named(at, end_of(SENTENCE, self.text, at)) - places:
-            return True
-        line = self.text[: min(end_of(_LINE, self.text, at), at + _FAR)]
-        starts = [at]
-        if not _FULL_STOP.search(self.text, end, at):
-            joints = (*_JOINT.finditer(line, at), *any_word("join").finditer(line, at))
-            starts += [end_of(SPACES, line, each.end()) for each in joints]
-        for start in starts:
-            joined = any_word("join").match(line, start)
-            more, end = self.items(end_of(SPACES, line, joined.end()) if joined else start)
-            ends = more and (_LINE_END.match(line, end) or self.reason(end) is not None)
-            if ends and not {item.place for item in more} <= places:
+        line = at if "." in self.text[end:at] else end_of(_LINE, self.text, at)
+        for start in (at, *(joint.end() for joint in _JOINT.finditer(self.text, at, line))):
+            joined = any_word("join").match(self.text, start)
+            more, end = self.items(end_of(SPACES, self.text, joined.end()) if joined else start)
+            ends = _LINE_END.match(self.text, end) or self.reason(end) is not None
+            if ends and {item.place for item in more} - places:
                 return True
         return False
 
