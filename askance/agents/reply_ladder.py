@@ -335,10 +335,8 @@ def chosen_places(value: Value, alternatives: Alternatives, otherwise: int | Non
         if otherwise is not None and len({item.place for item in items}) == count - 1:
             return (otherwise,)
         raise Unreadable("every option is denied; choose at least one")
-    described = alternatives.numbered or otherwise is not None or all(item.form == "both" for item in items)
-    described = described and all(item.said is None for item in items)
     recited = len(kept) > 3 and [*kept] == [*range(1, len(kept) + 1)] and all(item.form != "label" for item in items)
-    if described and (recited or (count > 2 and len(kept) >= count - (not alternatives.numbered))):
+    if (recited or len(kept) == count > 2) and all(item.said is None for item in items):
         raise Unreadable("the options are repeated, and none is chosen")
     return kept
 

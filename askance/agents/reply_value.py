@@ -33,14 +33,13 @@ _TAGGED = re.compile(r"<([A-Z])>(?=[\s.,]|$)")
 _EMOJI = re.compile("[\u2600-\u27bf\U0001f000-\U0001faff]")
 _CHECKED = re.compile(r"\[([xX✓✔✅ ])\](?!\()")
 _ROW = re.compile(r"^[ \t]*\|(?P<cells>.*)$(?P<head>\n[ \t]*\|[-:| \t]+$)?", re.MULTILINE)
-_RULE = re.compile(r"^[ \t]*[-=_~]{3,}[ \t]*$", re.MULTILINE)
 
 
 def _plain(text: str) -> str:
     """A reply as plain text: no thinking, no decoration, one sign for each box."""
     said = _END_OF_BOX.sub("\n", _BOX.sub(DECLARED, final_text(text.replace(DECLARED, "").replace("。", "。 "))))
     said = _CHECKED.sub(lambda box: "❌ " if box[1] == " " else "✅ ", said)
-    said = _RULE.sub("", _ROW.sub(_cells, plain_text(_TAGGED.sub(r"(\1)", said))))
+    said = _ROW.sub(_cells, plain_text(_TAGGED.sub(r"(\1)", said)))
     kept = any_word("yes_signs", "no_signs", "ranks")
     return _EMOJI.sub(lambda sign: sign[0] if kept.match(sign[0]) else "", _MATHS.sub(" ", _COMPARED.sub("≠", said)))
 
@@ -85,8 +84,7 @@ _NUMBER = re.compile(rf"#?[ ]?(\d{{1,4}})(?![^\W{UNSPACED}]|[%°/]|\.\d|[ ]%)")
 _LETTER = re.compile(rf"([a-z])(?![^\W{UNSPACED}]|['.&+#=-]\w|[+#&])")
 _RANK = re.compile(r"(?:#|rank )?(\d{1,2})(?:\.\)?|[\"']?\)|[\"'\]]?:|[ ]-)(?=[ \t\"'(\[])[ \t\"'(\[]*")
 _RANK_SIGN = re.compile(r"(?:[ ](?:best|choice|pick|place|option|category|answer))*[\"']?[ ]*[:.)=-]+[ \t\"'(]*")
-_TO_TEXT = re.compile(r"[\"')\]}]*[ \t]*(?:[.):,;=|-]+[ \t]*)?[\"'(\[{]*")
-_TO_NAME = re.compile(r"[\"'.)\]]*[ \t]*[(\[:-]+[ \t\"'(\[]*")
+_TO_NAME = re.compile(r"[\"'.)\]}]*[ \t]*(?:[(\[:-]+|[,;=|.]+)?[ \t\"'(\[{:-]*")
 _TO_OPTION = re.compile(r"[ .:#(\[{}\"']*")
 _TO_SAID = re.compile(r"[\"')\]]*[ \t]*[:=(\[-]+[ \t(\[\"']*")
 _SCORE = re.compile(
@@ -207,8 +205,7 @@ class PlainReply:
         """Whether a list with a reason on each line goes on: the next line names another option in the same way."""
         gap = NEXT_LINE.match(self.text, end_of(_LINE, self.text, reason))
         more, end = self.items(gap.end()) if gap else ([], 0)
-        same = bool(more) and more[0].form == items[0].form and more[0].place != items[0].place
-        return same and self.reason(end) is not None
+        return bool(more) and more[0].place != items[0].place and self.reason(end) is not None
 
     def items(self, at: int, *, ranked: bool = False) -> tuple[list[ValueItem], int]:
         """The items that stand one after another, and where the last one ends."""
@@ -317,22 +314,25 @@ class PlainReply:
         """The places of one option, or of a range, what it is named by, and where it ends."""
         if self._name(at) is None:
             at = self._noun(at)
-        named, label = self.alternatives.named(self.text, at), self.label(at)
-        if named is not None and (label is None or label[1] <= named[1]):
-            end = self._named_again(*named)
-            return None if end is None else ((named[0],), "text" if end == named[1] else "both", end)
-        if label is None:
+        text, label = self.alternatives.named(self.text, at), self.label(at)
+        by_text = text is not None and (label is None or label[1] <= text[1])
+        found = text if by_text else label
+        if found is None:
             return None
-        place, end = label
-        if past := self._range(place, end):
+        place, end = found
+        if not by_text and (past := self._range(place, end)):
             return range(place, past[0] + 1), "label", past[1]
-        if text := self.alternatives.named(self.text, end_of(_TO_TEXT, self.text, end)):
-            if text[0] == place:
-                return (place,), "both", text[1]
+        behind = end_of(_TO_NAME, self.text, end)
+        signed = not {*"([:-"}.isdisjoint(self.text[end:behind]) and {*",;"}.isdisjoint(self.text[end:behind])
+        other_text = self.alternatives.named(self.text, behind) if signed or not by_text else None
+        again = other_text or (self._name(self._noun(behind)) if signed else None)
+        if again is None:
+            return (place,), "text" if by_text else "label", end
+        if again[0] == place:
+            return (place,), "both" if by_text or other_text else "label", again[1]
+        if other_text and not by_text:
             self.beside.append(end)
-            return None
-        again = self._named_again(place, end)
-        return None if again is None else ((place,), "label", again)
+        return None
 
     def _name(self, at: int) -> tuple[int, int] | None:
         """The option that a text or a label at a place stands for, and where it ends."""
@@ -340,10 +340,7 @@ class PlainReply:
 
     def _noun(self, at: int) -> int:
         """Where an option begins, behind "option", "the letter", "no." and the like."""
-        for _ in range(3):
-            noun = any_word("option").match(self.text, at) or _LEADING.match(self.text, at)
-            if noun is None or self._name(at):  # the second word of "option one" is no noun
-                break
+        while (noun := any_word("option").match(self.text, at) or _LEADING.match(self.text, at)) and not self._name(at):
             at = end_of(_TO_OPTION, self.text, noun.end())
         return at
 
@@ -378,14 +375,6 @@ class PlainReply:
         dash = _RANGE.match(self.text, end) or any_word("through").match(self.text, end_of(SPACES, self.text, end))
         last = self.label(end_of(SPACES, self.text, dash.end())) if dash else None
         return last if last and place < last[0] <= len(self.alternatives.names) else None
-
-    def _named_again(self, place: int, end: int) -> int | None:
-        """Where another name of the same option ends that stands behind it; None where that of another one does."""
-        to = _TO_NAME.match(self.text, end)
-        found = to and (self._name(to.end()) or self._name(self._noun(to.end())))
-        if not found:
-            return end
-        return found[1] if found[0] == place else None
 
     # ---- What is said of an option
 
@@ -429,15 +418,12 @@ class PlainReply:
 
 
 def agree(items: Sequence[ValueItem]) -> bool:
-    """Whether the items of a value are one list: its ranks count from 1, and no text stands beside another's index."""
+    """Whether the items of a value are one list: its ranks count from 1; none is both chosen and denied."""
     ranks = [item.rank for item in items if item.rank is not None]
     if ranks and (len(ranks) < max(2, len(items)) or ranks != [*range(1, len(ranks) + 1)]):
         return False
     said = {word: {item.place for item in items if item.said is word} for word in (True, False, None)}
-    if said[False] and (said[None] or said[True] & said[False]):
-        return False
-    labelled = {item.place for item in items if item.form != "text"}
-    return all(item.form != "label" for item in items) or labelled.issuperset(item.place for item in items)
+    return not said[False] or not (said[None] or said[True] & said[False])
 
 
 def _is_likely(score: str) -> bool | None:
