@@ -159,7 +159,8 @@ def _declaration(reply: PlainReply, start: int) -> _Declaration | None:
     if weight is None:
         several = "option" in kinds  # "3 and 4 are matching colours"
         return _spoken(reply, start, several=several) or _spoken(reply, at, several=several)
-    return _Declaration(start, at, None, weight) if marked and weight != "said" else None
+    told = weight != "said" and (marked or reply.label(at) is not None)
+    return _Declaration(start, at, None, weight) if told else None
 
 
 def _head_word(reply: PlainReply, at: int) -> tuple[frozenset[str], int] | None:

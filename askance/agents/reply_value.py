@@ -105,7 +105,6 @@ _LINE = re.compile(r"[^\n]*")
 SENTENCE = re.compile(r"(?:[^.!?\n]|[.!?](?=\w))*")
 _JOINT = re.compile(r"[,;][ \t]+")
 _CLAUSE = re.compile(rf"{CLOSE}(?P<sign>[,:;])[ \t]+(?=\S+ \S+ \S)")
-_LEADING_STOP = re.compile(r"\.[ \t]+")
 _LEADING = re.compile(r"(?:the|letter)\b")
 _WORD_BEFORE = re.compile(r"([^\W_]+)[ ]$")
 _NEXT_WORD = re.compile(r"[ ]([^\W\d_]+)")
@@ -183,8 +182,7 @@ class PlainReply:
             closed = self.closed(last)
             if closed is None:
                 reason = None if items else self._clause(more, last) or self.reason(last)
-                only_counts = apart and not self.alternatives.ranked and self._counts(more[-1].place, last)
-                if reason is not None and not only_counts and not self._adds(more, last, reason):
+                if reason is not None and not self._adds(more, last, reason):
                     return None if apart and self._goes_on(more, reason) else Value(tuple(more), reason)
                 break
             items += more
@@ -194,12 +192,6 @@ class PlainReply:
                 break
             at = gap.end()
         return Value(tuple(items), end) if items else None
-
-    def _counts(self, place: int, end: int) -> bool:
-        """Whether a number that ends at a place only counts the lines of a list, as in "1. Option 4: …"."""
-        begin = end_of(_LEADING_STOP, self.text, end)
-        named = self.label(self._noun(begin)) if self._noun(begin) > begin else None
-        return begin > end and ((named is not None and named[0] != place) or bool(_COUNT.search(self.text, begin)))
 
     def _goes_on(self, items: Sequence[ValueItem], reason: int) -> bool:
         """Whether a list with a reason on each line goes on: the next line names another option in the same way."""
@@ -252,19 +244,22 @@ class PlainReply:
         return at
 
     def _clause(self, items: Sequence[ValueItem], at: int) -> int | None:
-        """Where words on options begin, behind a semicolon; behind a colon, where options are called by name; behind a
-        comma, where moreover no list can go on."""
+        """Where words on options begin.
+
+        A semicolon stands before them; or a colon, behind a name or a rank; or a comma behind a name, where no list can
+        go on.
+        """
         clause = _CLAUSE.match(self.text, at)
         if clause is None or any_word("deny").match(self.text, clause.end()):
             return None
         named = all(item.form != "label" for item in items)
-        apart = {";": True, ":": named, ",": named and self.single}[clause["sign"]]
+        apart = {";": True, ":": named or items[0].rank is not None, ",": named and self.single}[clause["sign"]]
         return clause.end() if apart else None
 
     def _adds(self, items: Sequence[ValueItem], end: int, at: int) -> bool:
         """Whether a line names further answers behind a list, as in "3, as it is light, and 7" and "3. 7."."""
         places = {item.place for item in items}
-        line = at if "." in self.text[end:at] else end_of(_LINE, self.text, at)
+        line = at if "." in self.text[end:at] else min(end_of(_LINE, self.text, at), at + _FAR)
         for start in (at, *(joint.end() for joint in _JOINT.finditer(self.text, at, line))):
             joined = any_word("join").match(self.text, start)
             more, end = self.items(end_of(SPACES, self.text, joined.end()) if joined else start)
@@ -393,8 +388,7 @@ class PlainReply:
 
     def _turns(self, begin: int, end: int) -> bool:
         """Whether a remark denies or doubts, or names an option."""
-        denied = any_word("deny").search(self.text, begin, end) or any_word("instead_of").match(self.text, begin, end)
-        return denied is not None or bool(self.places_named(begin, end))
+        return any_word("deny").search(self.text, begin, end) is not None or bool(self.places_named(begin, end))
 
     def places_named(self, begin: int, end: int) -> set[int]:
         """The places of the options that a part of the text names; words and counts of sentences name none."""
@@ -420,7 +414,7 @@ class PlainReply:
 def agree(items: Sequence[ValueItem]) -> bool:
     """Whether the items of a value are one list: its ranks count from 1; none is both chosen and denied."""
     ranks = [item.rank for item in items if item.rank is not None]
-    if ranks and (len(ranks) < max(2, len(items)) or ranks != [*range(1, len(ranks) + 1)]):
+    if ranks and (len(ranks) < len(items) or ranks != [*range(1, len(ranks) + 1)]):
         return False
     said = {word: {item.place for item in items if item.said is word} for word in (True, False, None)}
     return not said[False] or not (said[None] or said[True] & said[False])
