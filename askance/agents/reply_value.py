@@ -194,7 +194,10 @@ class PlainReply:
         return Value(tuple(items), end) if items else None
 
     def _goes_on(self, items: Sequence[ValueItem], reason: int) -> bool:
-        """Whether a list with a reason on each line goes on: the next line names another option in the same way."""
+        """Whether a list with a reason on each line goes on: an option stands behind a number, or on the next line."""
+        counted = self._name(self._noun(reason)) if self._noun(reason) > reason else None  # "1. Option 4: …"
+        if counted is not None and counted[0] != items[0].place:
+            return True
         gap = NEXT_LINE.match(self.text, end_of(_LINE, self.text, reason))
         more, end = self.items(gap.end()) if gap else ([], 0)
         return bool(more) and more[0].place != items[0].place and self.reason(end) is not None
@@ -246,14 +249,13 @@ class PlainReply:
     def _clause(self, items: Sequence[ValueItem], at: int) -> int | None:
         """Where words on options begin.
 
-        A semicolon stands before them; or a colon, behind a name or a rank; or a comma behind a name, where no list can
-        go on.
+        A semicolon stands before them; or a colon, behind a name; or a comma behind a name, where no list can go on.
         """
         clause = _CLAUSE.match(self.text, at)
         if clause is None or any_word("deny").match(self.text, clause.end()):
             return None
         named = all(item.form != "label" for item in items)
-        apart = {";": True, ":": named or items[0].rank is not None, ",": named and self.single}[clause["sign"]]
+        apart = {";": True, ":": named, ",": named and self.single}[clause["sign"]]
         return clause.end() if apart else None
 
     def _adds(self, items: Sequence[ValueItem], end: int, at: int) -> bool:
@@ -414,7 +416,7 @@ class PlainReply:
 def agree(items: Sequence[ValueItem]) -> bool:
     """Whether the items of a value are one list: its ranks count from 1; none is both chosen and denied."""
     ranks = [item.rank for item in items if item.rank is not None]
-    if ranks and (len(ranks) < len(items) or ranks != [*range(1, len(ranks) + 1)]):
+    if ranks and (len(ranks) < max(2, len(items)) or ranks != [*range(1, len(ranks) + 1)]):
         return False
     said = {word: {item.place for item in items if item.said is word} for word in (True, False, None)}
     return not said[False] or not (said[None] or said[True] & said[False])
