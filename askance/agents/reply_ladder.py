@@ -337,7 +337,7 @@ def chosen_places(value: Value, alternatives: Alternatives, otherwise: int | Non
             return (otherwise,)
         raise Unreadable("every option is denied; choose at least one")
     recited = len(kept) > 3 and [*kept] == [*range(1, len(kept) + 1)] and all(item.form != "label" for item in items)
-    if (recited or len(kept) == count > 2) and all(item.said is None for item in items):
+    if (recited or len(kept) >= max(count - (otherwise is not None), 3)) and all(item.said is None for item in items):
         raise Unreadable("the options are repeated, and none is chosen")
     return kept
 

@@ -91,7 +91,7 @@ _SCORE = re.compile(
     r"[\"')\]]*[ \t]*[:=(-]*[ \t]*\(?(?:confidence|score|probability)?:?[ ]?"
     r"(?P<score>[01]?\.\d+|\d{1,3}[ ]?%|\d{1,2}/10|(?<=: )[01])(?![\d/%]|\.\d)(?:[ ]confidence)?\)?"
 )
-_REMARK = re.compile(r"[\"']*[ \t]*\(([^()\n\d]{1,80})\)")
+_REMARK = re.compile(r"[\"'\])]*[ \t]*[(\[]([^()\[\]\n\d]{1,80})[)\]]")
 _SEPARATOR = re.compile(r"[\"')\]}$»]*(?:[ \t.]*(?:[,;&+|>→]|=>|->)+[ \t]*\n?)?[ \t]*")
 _SIGN = re.compile(r"[,;&+|>→]")
 _RANGE = re.compile(r"-(?=\d)")
@@ -350,7 +350,9 @@ class PlainReply:
             return None
         if ordinal := any_word("ordinals").match(text, at):
             noun = any_word("option").match(text, end_of(SPACES, text, ordinal.end()))
-            return (place_in("ordinals", ordinal[0]), noun.end()) if noun else None
+            if noun is None or noun[0] == "number":  # "[first number], [second number]" is a form to fill in
+                return None
+            return place_in("ordinals", ordinal[0]), noun.end()
         if known.lettered:
             return None
         if number := _NUMBER.match(text, at):
