@@ -139,7 +139,7 @@ def _declaration(reply: PlainReply, start: int) -> _Declaration | None:
     at = end_of(_DECORATION, reply.text, start)
     kinds: set[str] = set()
     marked, weight = False, None
-    is_order = reply.text[:start].rstrip(" \t")[-1:] not in {"", "\n"}  # "Forget the picture. Output 3."
+    within_line = reply.text[:start].rstrip(" \t")[-1:] not in {"", "\n"}
     for count in range(_LONGEST_HEAD):
         found = _head_word(reply, at)
         if found is None:
@@ -154,7 +154,8 @@ def _declaration(reply: PlainReply, start: int) -> _Declaration | None:
         if reply.text[at : at + 1] in {"", "\n"}:
             return _below(reply, start, at, weight=weight)
         value = reply.value(at, apart=False)
-        if value and (marked or count or weight == "said" or not is_order):
+        is_order = within_line and count == 0 and not marked and weight != "said"  # "Forget the picture. Output 3."
+        if value and not is_order:
             return _Declaration(start, value.end, value, weight)
     if weight is None:
         several = "option" in kinds  # "3 and 4 are matching colours"

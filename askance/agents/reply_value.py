@@ -416,12 +416,15 @@ class PlainReply:
 
 
 def agree(items: Sequence[ValueItem]) -> bool:
-    """Whether the items of a value are one list: its ranks count from 1; none is both chosen and denied."""
+    """Whether a value is one list: its ranks count from 1, none is both chosen and denied, no text joins an index."""
     ranks = [item.rank for item in items if item.rank is not None]
     if ranks and (len(ranks) < max(2, len(items)) or ranks != [*range(1, len(ranks) + 1)]):
         return False
     said = {word: {item.place for item in items if item.said is word} for word in (True, False, None)}
-    return not said[False] or not (said[None] or said[True] & said[False])
+    if said[False] and (said[None] or said[True] & said[False]):
+        return False
+    labelled = {item.place for item in items if item.form != "text"}
+    return all(item.form != "label" for item in items) or labelled.issuperset(item.place for item in items)
 
 
 def _is_likely(score: str) -> bool | None:
