@@ -428,7 +428,7 @@ class Hub(SimpleNamespace):
 
         def load(*, split: str) -> Loaded:
             self.asked.append((path, config, split, revision))
-            return Loaded([*ROWS])
+            return Loaded([*self.rows])
 
         kind = type("Builder", (), {"__module__": f"datasets.packaged_modules.{self.builder}.{self.builder}"})
         builder: Any = kind()
@@ -481,7 +481,12 @@ class Streamed(Loaded):
 
 @pytest.fixture
 def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Hub:
-    hub = Hub(tmp_path / "cache")
+    return stand_in(monkeypatch, tmp_path / "cache")
+
+
+def stand_in(monkeypatch: pytest.MonkeyPatch, cache: Path) -> Hub:
+    """A hub in the place of the library; of its data sets every one is large enough to be streamed."""
+    hub = Hub(cache)
     for name in ("datasets", "huggingface_hub", "huggingface_hub.utils"):
         monkeypatch.setitem(sys.modules, name, hub)
     monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)

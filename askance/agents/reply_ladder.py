@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import re
 from abc import abstractmethod
-from contextlib import suppress
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, cast
 
@@ -35,7 +34,6 @@ from askance.agents.reply_value import (
     SPACES,
     PlainReply,
     Value,
-    agree,
     end_of,
 )
 from askance.agents.reply_words import HEAD_KINDS, any_word, kinds_of
@@ -74,17 +72,14 @@ def read_choice(
         Unreadable: it declares no answer and is none, contradicts itself, goes beyond the alternatives, or gives
             several where one is asked for.
     """
-    said = final_text(text)
-    if (following := _NEXT_QUESTION.search(said)) is not None:
-        with suppress(Unreadable):
-            return read_choice(said[: following.start()], alternatives, single=single, otherwise=otherwise)
+    said = _NEXT_QUESTION.split(final_text(text), maxsplit=1)[0]
     data = whole_json(said)
-    reply = PlainReply.of(said if data is None else as_lines(data), alternatives)
+    reply = PlainReply.of(said if data is None else as_lines(data), alternatives, single=single)
     try:
         if broken_json(said) or _CUT_OFF.search(said):
             raise NoAnswer
-        declared = None if reply.alone() else _declared(reply, single=single)  # an option's text may speak of answers
-        found = declared or _whole(reply, single=single)
+        declared = None if reply.alone() else _declared(reply)  # an option's text may speak of answers
+        found = declared or _whole(reply)
         if found is None:
             raise NoAnswer
         places = check_places(chosen_places(found, alternatives, otherwise), len(alternatives.names), single=single)
@@ -110,13 +105,12 @@ _Weight = Literal["final", "named", "said"]
 """An answer that is called final, one that is called an answer, and a sentence about an option or of a choice."""
 _PRAISE = frozenset(["praise", "comparative"])
 _START = re.compile(
-    rf"(?={DECLARED})|(?:^|\n|,[ ](?:(?:but|so|thus|hence|therefore)[ ])?"
+    rf"(?={DECLARED})|(?:^|\n|,[ ](?:but|so|thus|hence|therefore)[ ]"
     r"|(?<!e\.g)(?<!i\.e)[.!?…][\"')\]]*[ \t]+|\?)\s*"
 )
 _DECORATION = re.compile(rf"[^\w\n{DECLARED}]*")
-_GAP = re.compile(rf"[ \t\"',()\[\]{{}}]{{0,12}}(?P<mark>(?:[:=→>{DECLARED}]|-(?=[ >]))[ \t\"'>]{{0,6}}){{0,6}}")
+_GAP = re.compile(rf"[ \t\"',()\[\]{{}}]{{0,12}}(?P<mark>(?:=>|->|[:=→{DECLARED}]|-(?=[ >]))[ \t\"']{{0,6}}){{0,6}}")
 _CLOSING = re.compile(CLOSE)
-_COMPARED = re.compile(r":\s*[<>]=?\s*$|[<>]=\s*$")
 _NUMBER_ALONE = re.compile(r"\d+[.)]\s*")
 _LONGEST_HEAD = 40
 """Words before a declared answer, at most."""
@@ -132,18 +126,15 @@ class _Declaration(NamedTuple):
     weight: _Weight
 
 
-def _declarations(reply: PlainReply, *, single: bool) -> Iterator[_Declaration]:
+def _declarations(reply: PlainReply) -> Iterator[_Declaration]:
     end = -1
     for start in _START.finditer(reply.text):
-        if start.end() < end or (found := _declaration(reply, start.end(), single=single)) is None:
-            continue
-        if start[0].strip() == ",":  # a clause may contradict an answer, and declares none
-            found = found._replace(value=None, weight="said")
-        end = found.end
-        yield found
+        if start.end() >= end and (found := _declaration(reply, start.end())) is not None:
+            end = found.end
+            yield found
 
 
-def _declaration(reply: PlainReply, start: int, *, single: bool) -> _Declaration | None:
+def _declaration(reply: PlainReply, start: int) -> _Declaration | None:
     """The declaration that begins at a place: words that call an answer by name, and the value behind them."""
     at = end_of(_DECORATION, reply.text, start)
     kinds: set[str] = set()
@@ -157,23 +148,20 @@ def _declaration(reply: PlainReply, start: int, *, single: bool) -> _Declaration
         gap = _GAP.match(reply.text, found[1])
         at = gap.end() if gap else found[1]
         marked = marked or "marked" in kinds or bool(gap and gap["mark"])
-        weight = _weight(kinds, reply.alternatives, single=single, marked=marked)
+        weight = _weight(kinds, reply, marked=marked)
         if weight is None:
             continue
         if reply.text[at : at + 1] in {"", "\n"}:
-            return _below(reply, start, at, weight=weight, marked=marked)
-        value = reply.value(at, apart=False) or _begun(reply, at, single=single)
+            return _below(reply, start, at, weight=weight)
+        value = reply.value(at, apart=False)
         is_order = within_line and count == 0 and not marked and weight != "said"  # "Forget the picture. Output 3."
-        if value and not is_order and not _COMPARED.search(reply.text, found[1], at):
+        if value and not is_order:
             return _Declaration(start, value.end, value, weight)
-        if reply.label(at) and _head_word(reply, at) is None:
-            break  # an option and something else
     if weight is None:
         several = "option" in kinds  # "3 and 4 are matching colours"
         return _spoken(reply, start, several=several) or _spoken(reply, at, several=several)
-    if marked and weight != "said":
-        return _Declaration(start, at, None, weight)
-    return _Declaration(start, end_of(SENTENCE, reply.text, at), None, "said")
+    told = weight != "said" and (marked or reply.label(at) is not None)
+    return _Declaration(start, at, None, weight) if told else None
 
 
 def _head_word(reply: PlainReply, at: int) -> tuple[frozenset[str], int] | None:
@@ -194,24 +182,22 @@ def _head_word(reply: PlainReply, at: int) -> tuple[frozenset[str], int] | None:
     return kinds_of(word[0]), word.end()
 
 
-def _weight(kinds: set[str], alternatives: Alternatives, *, single: bool, marked: bool) -> _Weight | None:
+def _weight(kinds: set[str], reply: PlainReply, *, marked: bool) -> _Weight | None:
     """What words before an answer make of it; None where they do not declare one."""
-    ranking = "ranking" in kinds and not single
-    if "final" in kinds and marked:
-        return "final"
-    if "name" in kinds or ranking or ("option" in kinds and not kinds.isdisjoint(_PRAISE)):
+    named = "name" in kinds or ("ranking" in kinds and not reply.single)
+    if named or ("final" in kinds and marked) or ("option" in kinds and not kinds.isdisjoint(_PRAISE)):
         return "final" if "final" in kinds else "named"
-    return "said" if "choose" in kinds or ("shown" in kinds and not alternatives.numbered) else None
+    return "said" if "choose" in kinds or ("shown" in kinds and not reply.alternatives.numbered) else None
 
 
-def _below(reply: PlainReply, start: int, at: int, *, weight: _Weight, marked: bool) -> _Declaration | None:
+def _below(reply: PlainReply, start: int, at: int, *, weight: _Weight) -> _Declaration | None:
     """The declaration whose value stands on the lines below its words."""
     below = end_of(NEXT_LINE, reply.text, at)
     breaks_off = _NUMBER_ALONE.fullmatch(reply.text, below) is not None
     value = None if breaks_off else reply.value(below, apart=True)
-    if value is not None:
-        return _Declaration(start, value.end, value, weight)
-    return _Declaration(start, below, None, weight) if breaks_off or (marked and at == len(reply.text)) else None
+    if value is None:
+        return _Declaration(start, below, None, weight) if breaks_off else None
+    return _Declaration(start, value.end, value, weight)
 
 
 def _spoken(reply: PlainReply, start: int, *, several: bool) -> _Declaration | None:
@@ -223,8 +209,6 @@ def _spoken(reply: PlainReply, start: int, *, several: bool) -> _Declaration | N
     kinds: set[str] = set()
     at = end_of(_CLOSING, text, after)
     while (word := any_word(*HEAD_KINDS).match(text, at)) and kinds.isdisjoint(_PRAISE):
-        if not kinds and not kinds_of(word[0]).isdisjoint(_PRAISE) and reply.label(begin):
-            return None  # "A better caption would be funnier."
         kinds |= kinds_of(word[0])
         at = end_of(SPACES, text, word.end())
     end = end_of(SENTENCE, text, at)
@@ -241,40 +225,38 @@ def _spoken(reply: PlainReply, start: int, *, several: bool) -> _Declaration | N
 _CLAUSE = re.compile(r"(?:^|[,;.!?…。]+[\"')\]]*\s+|。|\n\s*|[ ]-[ ])[^\w\n]*")
 
 
-def _declared(reply: PlainReply, *, single: bool) -> Value | None:
+def _declared(reply: PlainReply) -> Value | None:
     """The last declared answer; None where a reply declares none.
 
     Raises:
         Unreadable: it cannot be read, another one differs from it, or it is taken back.
     """
-    found = [*_declarations(reply, single=single)]
+    found = [*_declarations(reply)]
     named = [each for each in found if each.weight != "said"]
-    readable = [each for each in named or found if each.value is not None]
+    readable = [(each, each.value) for each in named or found if each.value is not None]
     if not readable:
         if named:
             raise NoAnswer
         return None
-    counted = [each for each in readable if each.weight == "final"] or readable
-    last = counted[-1]
-    value = cast("Value", last.value)
-    for each, following in pairwise(counted):
-        if cast("Value", each.value).places != value.places and not _given_way(reply, each, following):
-            answers = ", then ".join(_told(each, reply.alternatives) for each in counted[:3])
+    for (each, value), (following, other) in pairwise(readable):
+        gives_way = (each.weight, following.weight) == ("named", "final") or _given_way(reply, each, following)
+        if value.places != other.places and not gives_way:
+            answers = ", then ".join(_told(value, reply.alternatives) for _, value in readable[:3])
             raise Unreadable(f"different answers are given ({answers}); give one answer")
+    last, value = readable[-1]
     line = reply.text.rfind("\n", 0, last.begin)
     if any(each.value is None and line < each.begin < last.begin for each in named):
         raise Unreadable("several answers are declared in one line; give one answer")
-    if any(each.begin > last.begin and _contradicts(reply, each, value) for each in found):
+    if any(each.begin > last.begin and not _agrees(each, value) for each in found):
         raise Unreadable("something else is declared behind the answer; give one answer")
     if _taken_back(reply, value.end, len(reply.text)):
         raise Unreadable("the answer is taken back; give one answer")
     return value
 
 
-def _told(declaration: _Declaration, alternatives: Alternatives) -> str:
-    """The answer of a declaration, as the options are called."""
-    items = cast("Value", declaration.value).items
-    return " and ".join(map(alternatives.sign, dict.fromkeys(item.place for item in items)))
+def _told(value: Value, alternatives: Alternatives) -> str:
+    """An answer, as the options are called."""
+    return " and ".join(map(alternatives.sign, dict.fromkeys(item.place for item in value.items)))
 
 
 def _given_way(reply: PlainReply, earlier: _Declaration, later: _Declaration) -> bool:
@@ -282,15 +264,9 @@ def _given_way(reply: PlainReply, earlier: _Declaration, later: _Declaration) ->
     return _taken_back(reply, earlier.end, max(reply.text.rfind("\n", 0, later.begin), earlier.end))
 
 
-def _contradicts(reply: PlainReply, later: _Declaration, value: Value) -> bool:
-    """Whether what is declared later is another answer than a value, or makes it doubtful."""
-    if later.value is not None:
-        return not later.value.places <= value.places
-    if later.weight != "said":
-        return True
-    denies = any_word("deny").search(reply.text, later.begin, later.end) is not None
-    named = reply.places_named(later.begin, later.end)
-    return denies != bool(named - value.places) or (denies and bool(named & value.places))
+def _agrees(later: _Declaration, value: Value) -> bool:
+    """Whether what is declared behind an answer leaves it as it is."""
+    return later.value is not None and later.value.places <= value.places
 
 
 def _taken_back(reply: PlainReply, begin: int, end: int) -> bool:
@@ -308,12 +284,10 @@ def _begins_clause(reply: PlainReply, kind: str, *, begin: int, end: int) -> boo
 
 # ---- The rung of whole replies
 
-_CLAUSE_AFTER = re.compile(rf"{CLOSE}[,:][ \t]+(?=\S+ \S+ \S)")
-_COLON = re.compile(rf"{CLOSE}:[ \t]+(?=\S+ \S+ \S)")
 _AFTER_COURTESY = re.compile(r"[!.,:]*\s*")
 
 
-def _whole(reply: PlainReply, *, single: bool) -> Value | None:
+def _whole(reply: PlainReply) -> Value | None:
     """The value that a reply is as a whole; None where it is anything else.
 
     Words may stand behind it: after a blank line, and, where options are called by name, in any sentence of its own
@@ -323,30 +297,20 @@ def _whole(reply: PlainReply, *, single: bool) -> Value | None:
     at = end_of(BLANKS, text, 0)
     while courtesy := any_word("courtesies").match(text, at):
         at = end_of(_AFTER_COURTESY, text, courtesy.end())
-    value = reply.value(at, apart=True) or _begun(reply, at, single=single)
+    value = reply.value(at, apart=True)
     if value is None:
         return _last_paragraph(reply)
     rest = end_of(BLANKS, text, value.end)
     if rest == len(text):
         return value
     apart = text.count("\n", value.end, rest) > 1
-    if not (apart or value.is_named) or any_word("either").match(text, rest):
+    if not (apart or value.is_named):
         return None
     courteous = not apart or any_word("yes", "no").match(text, at)  # "Yes, I can help you with that!" answers nothing
     if courteous and _begins_clause(reply, "offers", begin=rest, end=len(text)):
         return None
     doubted = reply.places_named(rest, len(text)) - {item.place for item in value.items}
     return None if doubted or _taken_back(reply, rest, len(text)) else value
-
-
-def _begun(reply: PlainReply, at: int, *, single: bool) -> Value | None:
-    """The options by name that a reply begins with, before a comma or a colon and words on them."""
-    items, end = reply.items(at)
-    clause = (_CLAUSE_AFTER if single else _COLON).match(reply.text, end)  # behind a comma a list may go on
-    if clause is None or not items or not agree(items) or any_word("deny").match(reply.text, clause.end()):
-        return None
-    value = Value(tuple(items), clause.end())
-    return value if value.is_named else None
 
 
 def _last_paragraph(reply: PlainReply) -> Value | None:
@@ -373,10 +337,8 @@ def chosen_places(value: Value, alternatives: Alternatives, otherwise: int | Non
         if otherwise is not None and len({item.place for item in items}) == count - 1:
             return (otherwise,)
         raise Unreadable("every option is denied; choose at least one")
-    described = alternatives.numbered or otherwise is not None or all(item.form == "both" for item in items)
-    described = described and all(item.said is None for item in items)
     recited = len(kept) > 3 and [*kept] == [*range(1, len(kept) + 1)] and all(item.form != "label" for item in items)
-    if described and (recited or (count > 2 and len(kept) >= count - (not alternatives.numbered))):
+    if (recited or len(kept) >= max(count - (otherwise is not None), 3)) and all(item.said is None for item in items):
         raise Unreadable("the options are repeated, and none is chosen")
     return kept
 

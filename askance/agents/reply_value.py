@@ -33,14 +33,13 @@ _TAGGED = re.compile(r"<([A-Z])>(?=[\s.,]|$)")
 _EMOJI = re.compile("[\u2600-\u27bf\U0001f000-\U0001faff]")
 _CHECKED = re.compile(r"\[([xX✓✔✅ ])\](?!\()")
 _ROW = re.compile(r"^[ \t]*\|(?P<cells>.*)$(?P<head>\n[ \t]*\|[-:| \t]+$)?", re.MULTILINE)
-_RULE = re.compile(r"^[ \t]*[-=_~]{3,}[ \t]*$", re.MULTILINE)
 
 
 def _plain(text: str) -> str:
     """A reply as plain text: no thinking, no decoration, one sign for each box."""
     said = _END_OF_BOX.sub("\n", _BOX.sub(DECLARED, final_text(text.replace(DECLARED, "").replace("。", "。 "))))
     said = _CHECKED.sub(lambda box: "❌ " if box[1] == " " else "✅ ", said)
-    said = _RULE.sub("", _ROW.sub(_cells, plain_text(_TAGGED.sub(r"(\1)", said))))
+    said = _ROW.sub(_cells, plain_text(_TAGGED.sub(r"(\1)", said)))
     kept = any_word("yes_signs", "no_signs", "ranks")
     return _EMOJI.sub(lambda sign: sign[0] if kept.match(sign[0]) else "", _MATHS.sub(" ", _COMPARED.sub("≠", said)))
 
@@ -85,29 +84,27 @@ _NUMBER = re.compile(rf"#?[ ]?(\d{{1,4}})(?![^\W{UNSPACED}]|[%°/]|\.\d|[ ]%)")
 _LETTER = re.compile(rf"([a-z])(?![^\W{UNSPACED}]|['.&+#=-]\w|[+#&])")
 _RANK = re.compile(r"(?:#|rank )?(\d{1,2})(?:\.\)?|[\"']?\)|[\"'\]]?:|[ ]-)(?=[ \t\"'(\[])[ \t\"'(\[]*")
 _RANK_SIGN = re.compile(r"(?:[ ](?:best|choice|pick|place|option|category|answer))*[\"']?[ ]*[:.)=-]+[ \t\"'(]*")
-_TO_TEXT = re.compile(r"[\"')\]}]*[ \t]*(?:[.):,;=|-]+[ \t]*)?[\"'(\[{]*")
-_TO_NAME = re.compile(r"[\"'.)\]]*[ \t]*[(\[:-]+[ \t\"'(\[]*")
+_TO_NAME = re.compile(r"[\"'.)\]}]*[ \t]*(?:[(\[:-]+|[,;=|.]+)?[ \t\"'(\[{:-]*")
 _TO_OPTION = re.compile(r"[ .:#(\[{}\"']*")
 _TO_SAID = re.compile(r"[\"')\]]*[ \t]*[:=(\[-]+[ \t(\[\"']*")
 _SCORE = re.compile(
     r"[\"')\]]*[ \t]*[:=(-]*[ \t]*\(?(?:confidence|score|probability)?:?[ ]?"
     r"(?P<score>[01]?\.\d+|\d{1,3}[ ]?%|\d{1,2}/10|(?<=: )[01])(?![\d/%]|\.\d)(?:[ ]confidence)?\)?"
 )
-_REMARK = re.compile(r"[\"']*[ \t]*\(([^()\n\d]{1,80})\)")
+_REMARK = re.compile(r"[\"'\])]*[ \t]*[(\[]([^()\[\]\n\d]{1,80})[)\]]")
 _SEPARATOR = re.compile(r"[\"')\]}$»]*(?:[ \t.]*(?:[,;&+|>→]|=>|->)+[ \t]*\n?)?[ \t]*")
 _SIGN = re.compile(r"[,;&+|>→]")
 _RANGE = re.compile(r"-(?=\d)")
 _LINE_END = re.compile(rf"{CLOSE}(?:\.|!+)?{CLOSE}(?=\n|$)")
-_SENTENCE_END = re.compile(rf"{CLOSE}[.!;]+{CLOSE}(?<=[ \t])|{CLOSE}[ \t]-+[ \t]+(?=[^\W\d_])")
+_SENTENCE_END = re.compile(rf"{CLOSE}[.!]+{CLOSE}(?<=[ \t])|{CLOSE}[ \t]-+[ \t]+(?=[^\W\d_])")
 _REASON = re.compile(rf"{CLOSE}[,;|]?[ \t]*\(?")
 NEXT_LINE = re.compile(r"[ \t]*\n\s*")
 SPACES = re.compile(r"[ \t]*")
 BLANKS = re.compile(r"\s*")
 _LINE = re.compile(r"[^\n]*")
 SENTENCE = re.compile(r"(?:[^.!?\n]|[.!?](?=\w))*")
-_FULL_STOP = re.compile(r"[.!]")
 _JOINT = re.compile(r"[,;][ \t]+")
-_LEADING_STOP = re.compile(r"\.[ \t]+")
+_CLAUSE = re.compile(rf"{CLOSE}(?P<sign>[,:;])[ \t]+(?=\S+ \S+ \S)")
 _LEADING = re.compile(r"(?:the|letter)\b")
 _WORD_BEFORE = re.compile(r"([^\W_]+)[ ]$")
 _NEXT_WORD = re.compile(r"[ ]([^\W\d_]+)")
@@ -132,14 +129,16 @@ class PlainReply:
     """The text before it was folded."""
     text: str
     alternatives: Alternatives
+    single: bool = False
+    """Whether exactly one option is asked for."""
     beside: list[int] = field(default_factory=list[int])
     """Where an index stands beside another option's text."""
 
     @classmethod
-    def of(cls, text: str, alternatives: Alternatives) -> PlainReply:
+    def of(cls, text: str, alternatives: Alternatives, *, single: bool = False) -> PlainReply:
         """A reply without thinking and decoration."""
         said = _plain(text)
-        return cls(said, folded(said), alternatives)
+        return cls(said, folded(said), alternatives, single)
 
     @property
     def without_names(self) -> str:
@@ -182,9 +181,8 @@ class PlainReply:
             more, last = line
             closed = self.closed(last)
             if closed is None:
-                reason = None if items else self.reason(last)
-                only_counts = apart and not self.alternatives.ranked and self._counts(more[-1].place, last)
-                if reason is not None and not only_counts and not self._adds(more, last, reason):
+                reason = None if items else self._clause(more, last) or self.reason(last)
+                if reason is not None and not self._adds(more, last, reason):
                     return None if apart and self._goes_on(more, reason) else Value(tuple(more), reason)
                 break
             items += more
@@ -195,18 +193,14 @@ class PlainReply:
             at = gap.end()
         return Value(tuple(items), end) if items else None
 
-    def _counts(self, place: int, end: int) -> bool:
-        """Whether a number that ends at a place only counts the lines of a list, as in "1. Option 4: …"."""
-        begin = end_of(_LEADING_STOP, self.text, end)
-        named = self.label(self._noun(begin)) if self._noun(begin) > begin else None
-        return begin > end and ((named is not None and named[0] != place) or bool(_COUNT.search(self.text, begin)))
-
     def _goes_on(self, items: Sequence[ValueItem], reason: int) -> bool:
-        """Whether a list with a reason on each line goes on: the next line names another option in the same way."""
+        """Whether a list with a reason on each line goes on: an option stands behind a number, or on the next line."""
+        counted = self._name(self._noun(reason)) if self._noun(reason) > reason else None  # "1. Option 4: …"
+        if counted is not None and counted[0] != items[0].place:
+            return True
         gap = NEXT_LINE.match(self.text, end_of(_LINE, self.text, reason))
         more, end = self.items(gap.end()) if gap else ([], 0)
-        same = bool(more) and more[0].form == items[0].form and more[0].place != items[0].place
-        return same and self.reason(end) is not None
+        return bool(more) and more[0].place != items[0].place and self.reason(end) is not None
 
     def items(self, at: int, *, ranked: bool = False) -> tuple[list[ValueItem], int]:
         """The items that stand one after another, and where the last one ends."""
@@ -229,14 +223,11 @@ class PlainReply:
     def closed(self, at: int) -> int | None:
         """The end of the line, where no word stands before it that says more; else None."""
         at = self._past_closing(_REASON, at)
-        if line := _LINE_END.match(self.text, at):
-            return line.end()
-        begin = end_of(_REASON, self.text, at)
-        left_out = any_word("instead_of").match(self.text, begin)
-        found = left_out and self.item(end_of(SPACES, self.text, left_out.end()), ranked=False)
-        while found and (other := any_word("either").match(self.text, end_of(_SEPARATOR, self.text, found[1]))):
-            found = self.item(end_of(SPACES, self.text, other.end()), ranked=False)
-        line = found and _LINE_END.match(self.text, found[1])
+        other = any_word("instead_of").match(self.text, end_of(_REASON, self.text, at))
+        while other and (found := self.item(end_of(SPACES, self.text, other.end()), ranked=False)):
+            at = found[1]
+            other = any_word("either").match(self.text, end_of(_SEPARATOR, self.text, at))
+        line = _LINE_END.match(self.text, at)
         return line.end() if line else None
 
     def reason(self, at: int) -> int | None:
@@ -255,23 +246,27 @@ class PlainReply:
             at = closing.end()
         return at
 
+    def _clause(self, items: Sequence[ValueItem], at: int) -> int | None:
+        """Where words on options begin.
+
+        A semicolon stands before them; or a colon, behind a name; or a comma behind a name, where no list can go on.
+        """
+        clause = _CLAUSE.match(self.text, at)
+        if clause is None or any_word("deny").match(self.text, clause.end()):
+            return None
+        named = all(item.form != "label" for item in items)
+        apart = {";": True, ":": named, ",": named and self.single}[clause["sign"]]
+        return clause.end() if apart else None
+
     def _adds(self, items: Sequence[ValueItem], end: int, at: int) -> bool:
-        """Whether what stands behind a list names further answers, as in "3, as it is light, and 7" and "3. 7."."""
-        if self.text.startswith(DECLARED, at):
-            return False  # it is declared by itself
+        """Whether a line names further answers behind a list, as in "3, as it is light, and 7" and "3. 7."."""
         places = {item.place for item in items}
-        if ";" in self.text[end:at] and self.places_named(at, end_of(SENTENCE, self.text, at)) - places:
-            return True
-        line = self.text[: min(end_of(_LINE, self.text, at), at + _FAR)]
-        starts = [at]
-        if not _FULL_STOP.search(self.text, end, at):
-            joints = (*_JOINT.finditer(line, at), *any_word("join").finditer(line, at))
-            starts += [end_of(SPACES, line, each.end()) for each in joints]
-        for start in starts:
-            joined = any_word("join").match(line, start)
-            more, end = self.items(end_of(SPACES, line, joined.end()) if joined else start)
-            ends = more and (_LINE_END.match(line, end) or self.reason(end) is not None)
-            if ends and not {item.place for item in more} <= places:
+        line = at if "." in self.text[end:at] else min(end_of(_LINE, self.text, at), at + _FAR)
+        for start in (at, *(joint.end() for joint in _JOINT.finditer(self.text, at, line))):
+            joined = any_word("join").match(self.text, start)
+            more, end = self.items(end_of(SPACES, self.text, joined.end()) if joined else start)
+            ends = _LINE_END.match(self.text, end) or self.reason(end) is not None
+            if ends and {item.place for item in more} - places:
                 return True
         return False
 
@@ -316,22 +311,25 @@ class PlainReply:
         """The places of one option, or of a range, what it is named by, and where it ends."""
         if self._name(at) is None:
             at = self._noun(at)
-        named, label = self.alternatives.named(self.text, at), self.label(at)
-        if named is not None and (label is None or label[1] <= named[1]):
-            end = self._named_again(*named)
-            return None if end is None else ((named[0],), "text" if end == named[1] else "both", end)
-        if label is None:
+        text, label = self.alternatives.named(self.text, at), self.label(at)
+        by_text = text is not None and (label is None or label[1] <= text[1])
+        found = text if by_text else label
+        if found is None:
             return None
-        place, end = label
-        if past := self._range(place, end):
+        place, end = found
+        if not by_text and (past := self._range(place, end)):
             return range(place, past[0] + 1), "label", past[1]
-        if text := self.alternatives.named(self.text, end_of(_TO_TEXT, self.text, end)):
-            if text[0] == place:
-                return (place,), "both", text[1]
+        behind = end_of(_TO_NAME, self.text, end)
+        signed = not {*"([:-"}.isdisjoint(self.text[end:behind]) and {*",;"}.isdisjoint(self.text[end:behind])
+        other_text = self.alternatives.named(self.text, behind) if signed or not by_text else None
+        again = other_text or (self._name(self._noun(behind)) if signed else None)
+        if again is None:
+            return (place,), "text" if by_text else "label", end
+        if again[0] == place:
+            return (place,), "both" if by_text or other_text else "label", again[1]
+        if other_text and not by_text:
             self.beside.append(end)
-            return None
-        again = self._named_again(place, end)
-        return None if again is None else ((place,), "label", again)
+        return None
 
     def _name(self, at: int) -> tuple[int, int] | None:
         """The option that a text or a label at a place stands for, and where it ends."""
@@ -339,10 +337,7 @@ class PlainReply:
 
     def _noun(self, at: int) -> int:
         """Where an option begins, behind "option", "the letter", "no." and the like."""
-        for _ in range(3):
-            noun = any_word("option").match(self.text, at) or _LEADING.match(self.text, at)
-            if noun is None or self._name(at):  # the second word of "option one" is no noun
-                break
+        while (noun := any_word("option").match(self.text, at) or _LEADING.match(self.text, at)) and not self._name(at):
             at = end_of(_TO_OPTION, self.text, noun.end())
         return at
 
@@ -355,7 +350,9 @@ class PlainReply:
             return None
         if ordinal := any_word("ordinals").match(text, at):
             noun = any_word("option").match(text, end_of(SPACES, text, ordinal.end()))
-            return (place_in("ordinals", ordinal[0]), noun.end()) if noun else None
+            if noun is None or noun[0] == "number":  # "[first number], [second number]" is a form to fill in
+                return None
+            return place_in("ordinals", ordinal[0]), noun.end()
         if known.lettered:
             return None
         if number := _NUMBER.match(text, at):
@@ -378,14 +375,6 @@ class PlainReply:
         last = self.label(end_of(SPACES, self.text, dash.end())) if dash else None
         return last if last and place < last[0] <= len(self.alternatives.names) else None
 
-    def _named_again(self, place: int, end: int) -> int | None:
-        """Where another name of the same option ends that stands behind it; None where that of another one does."""
-        to = _TO_NAME.match(self.text, end)
-        found = to and (self._name(to.end()) or self._name(self._noun(to.end())))
-        if not found:
-            return end
-        return found[1] if found[0] == place else None
-
     # ---- What is said of an option
 
     def _said(self, at: int) -> tuple[bool, int] | None:
@@ -403,8 +392,7 @@ class PlainReply:
 
     def _turns(self, begin: int, end: int) -> bool:
         """Whether a remark denies or doubts, or names an option."""
-        denied = any_word("deny").search(self.text, begin, end) or any_word("instead_of").match(self.text, begin, end)
-        return denied is not None or bool(self.places_named(begin, end))
+        return any_word("deny").search(self.text, begin, end) is not None or bool(self.places_named(begin, end))
 
     def places_named(self, begin: int, end: int) -> set[int]:
         """The places of the options that a part of the text names; words and counts of sentences name none."""
@@ -428,7 +416,7 @@ class PlainReply:
 
 
 def agree(items: Sequence[ValueItem]) -> bool:
-    """Whether the items of a value are one list: its ranks count from 1, and no text stands beside another's index."""
+    """Whether a value is one list: its ranks count from 1, none is both chosen and denied, no text joins an index."""
     ranks = [item.rank for item in items if item.rank is not None]
     if ranks and (len(ranks) < max(2, len(items)) or ranks != [*range(1, len(ranks) + 1)]):
         return False

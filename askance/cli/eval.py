@@ -238,15 +238,16 @@ def _task(asked: EvaluationOptions, task: type[Task], work: Workspace) -> Evalua
 
     options, rest = _task_options(asked, task, work)
     with overlay_prompts(*work.library.overlays):
-        found = task(**options).evaluation()
+        made = task(**options)
+        first = "limit" in rest and "ids" not in rest
+        found = made.evaluation_of_first(rest["limit"]) if first else made.evaluation()
     if asked.label is not None:
         found = replace(found, label=asked.label)
     if asked.extract is not None:
         found = found.with_extractor(work.model(asked.extract))
     if "ids" in rest:
         found = found.with_ids(read_names(rest["ids"]))
-    if "limit" in rest:
-        found = found.limited(rest["limit"])
+        found = found.limited(rest["limit"]) if "limit" in rest else found
     if "control" in rest:
         found = controlled(found, rest["control"], seed=asked.seed or 0)
     return found

@@ -279,6 +279,14 @@ class Task(Options, metaclass=TaskType):
             made = part.prepared(made, left_out=left_out)
         return made
 
+    def evaluation_of_first(self, count: int) -> Evaluation:
+        """The evaluation of the first `count` samples; a task that can read them alone reads no others.
+
+        Raises:
+            UsageError: `count` is below 1.
+        """
+        return self.evaluation().limited(count)
+
     def with_engine(self, engine: Engine) -> Self:
         """The task with another engine; what it has read of its data stays."""
         fields = type(self).prototypes()

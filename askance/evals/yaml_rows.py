@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path, PurePosixPath
 from types import UnionType
 from typing import TYPE_CHECKING, Any, Protocol, cast
@@ -77,11 +78,12 @@ class Rows:
         self._keys = (*KEYS, *(link.name for link in self._links))
         self._held = 0
 
-    def read(self, source: str | Path) -> list[Sample]:
+    def read(self, source: str | Path, *, first: int | None = None) -> list[Sample]:
         """The samples of a table, or of a folder of pictures.
 
         Args:
             source: what `askance.data_table` opens, a file of JSON lines of any name, or a folder of pictures.
+            first: how many rows of a data set of Hugging Face are read; None reads all.
 
         Raises:
             BadData: there is no such place, it has no samples, or a row is malformed; the message names file and line.
@@ -91,12 +93,13 @@ class Rows:
         known = names_data_table(named)
         if not known and path.is_dir():
             return self._of_folder(path)
-        table = open_data_table(named, offline=self._chain.mode == "replay") if known else open_json_lines(path)
+        offline, stream = self._chain.mode == "replay", first is not None
+        table = open_data_table(named, offline=offline, stream=stream) if known else open_json_lines(path)
         self._check_columns(table)
         self._held = 0
         if not known or path.suffix.lower() in _LINES:
             return [self._sample(row, where, table.home) for where, row in self._lines(table)]
-        return [self._sample(row, where, table.home) for where, row in self._cells(table)]
+        return [self._sample(row, where, table.home) for where, row in islice(self._cells(table), first)]
 
     def _check_columns(self, table: DataTable) -> None:
         unknown = [key for key in self._wanted.columns if key not in self._keys]

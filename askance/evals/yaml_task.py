@@ -13,10 +13,11 @@ score: choice
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias, cast
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, StringConstraints, ValidationError
 from typing_extensions import override
 
 from askance.chains import Chain, Context, ask
@@ -34,6 +35,7 @@ from askance.models import ModelLike
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
+    from askance.evals.evaluation import Evaluation
     from askance.evals.sample import Sample
     from askance.evals.scorer import Scorer
     from askance.prompts import PromptLibrary
@@ -217,9 +219,22 @@ class YamlTask(Task):
     allow_folders: tuple[Path, ...] = Field(default=(), exclude=True, repr=False)
     """Folders that a table may name pictures of, beside its own. Only whoever runs the task says so."""
 
+    _first: int | None = PrivateAttr(default=None)
+    """How many samples are read; None reads all."""
+
     @override
     def samples(self) -> Sequence[Sample]:
-        return Rows(self.declaration, self.solver().chain, self.allow_folders).read(self._place())
+        return Rows(self.declaration, self.solver().chain, self.allow_folders).read(self._place(), first=self._first)
+
+    @override
+    def evaluation_of_first(self, count: int) -> Evaluation:
+        if not str(self._place()).startswith(HUB):
+            return super().evaluation_of_first(count)
+        made = self.model_copy()
+        made._first = count
+        found = made.evaluation()
+        more = (f"The first {count:,} samples.",) if len(found.samples) == count else ()
+        return replace(found, notes=(*found.notes, *more)).limited(count)
 
     @override
     def scorer(self) -> Scorer:

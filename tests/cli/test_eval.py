@@ -174,6 +174,16 @@ def test_the_first_samples_alone(askance: Command, vlm: str) -> None:
     assert done.lines[0]["notes"] == ["The first 2 of 3 samples."]
 
 
+def test_a_limit_counts_the_samples_of_a_list_of_ids(askance: Command, vlm: str) -> None:
+    Path("ids").write_text("c.png\na.png\n", encoding="utf-8")
+
+    done = askance("eval", "run", "posters.yaml", "--vlm", vlm, "--ids", "ids", "--limit", "1", "--json", "--out", "r")
+
+    (line,) = Path("r/samples.jsonl").read_text(encoding="utf-8").splitlines()
+    assert json.loads(line)["sample"]["id"] == "a.png"
+    assert done.lines[0]["notes"] == ["2 of 3 samples, by a list of ids.", "The first 1 of 2 samples."]
+
+
 @pytest.mark.parametrize("content", ["c.png\n\na.png\n", '["a.png", "c.png"]'], ids=["lines", "JSON"])
 def test_the_samples_of_a_list_of_ids(content: str, askance: Command, vlm: str) -> None:
     Path("ids").write_text(content, encoding="utf-8")

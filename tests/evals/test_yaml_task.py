@@ -19,6 +19,7 @@ from askance.prompts import overlay_prompts
 from tests.cli.command import draw
 from tests.example_prompts import with_example
 from tests.scripted import model_of, scripted
+from tests.test_data_table import stand_in
 
 POSTERS = """\
 name: posters
@@ -305,10 +306,10 @@ def test_a_column_of_no_row_is_told() -> None:
 
 
 def test_a_data_set_of_the_hub_is_opened_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    opened: list[tuple[str, bool]] = []
+    opened: list[tuple[str, bool, bool]] = []
 
-    def table(source: str, *, offline: bool) -> DataTable:
-        opened.append((source, offline))
+    def table(source: str, *, offline: bool, stream: bool) -> DataTable:
+        opened.append((source, offline, stream))
         Path("hub.csv").write_text("image,target\na.png,1\n", encoding="utf-8")
         return open_data_table("hub.csv")
 
@@ -318,7 +319,31 @@ def test_a_data_set_of_the_hub_is_opened_by_its_name(monkeypatch: pytest.MonkeyP
 
     for task in (read_task(path)(vlm=answering()), given(data=Path("hf:owner/more"), vlm=answering())):
         assert [sample.target for sample in task.samples()] == [[1]]
-    assert opened == [("hf:owner/ads?split=test", False), ("hf:owner/more", False)]
+    assert opened == [("hf:owner/ads?split=test", False, False), ("hf:owner/more", False, False)]
+
+
+def test_of_a_data_set_whose_first_samples_are_run_no_more_rows_are_fetched(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    hub = stand_in(monkeypatch, tmp_path / "cache")
+    data = Path("a.png").read_bytes()
+    hub.rows = [{"id": f"{number:03}", "image": data, "target": 1 + number % 3} for number in range(200)]
+    task = read_task(write(POSTERS.replace("posters.jsonl", "hf:a/large?split=test") + f"options: {OPTIONS}\n"))
+
+    first, whole = task(vlm=answering()).evaluation_of_first(20), task(vlm=answering()).evaluation()
+
+    assert hub.asked[:2] == [64, "prepared"], "64 rows are fetched, and all of them where no limit is set"
+    assert [each.form() for each in first.samples] == [each.form() for each in whole.samples[:20]]
+    assert first.notes == ("The first 20 samples.",)
+    assert task(vlm=answering()).evaluation_of_first(300).notes == whole.notes == ()
+
+
+def test_a_limit_below_one_is_refused_for_a_data_set_too(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    stand_in(monkeypatch, tmp_path / "cache")
+    path = write(POSTERS.replace("posters.jsonl", "hf:a/large?split=test") + f"options: {OPTIONS}\n")
+
+    with pytest.raises(UsageError, match="A limit of 0 leaves no sample"):
+        read_task(path)(vlm=answering()).evaluation_of_first(0)
 
 
 def test_too_many_bytes_of_pictures_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
