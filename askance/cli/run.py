@@ -277,7 +277,7 @@ class _Reading:
 
     def run(self) -> int:
         """Reads the pictures, or plans that; returns the exit code."""
-        from askance.chains import plan
+        from askance import chains
         from askance.cli.execute import GOES_ON, ON_RECORD, execute, print_plan
         from askance.evals.picture_run import inputs_of
 
@@ -287,7 +287,7 @@ class _Reading:
             lambda _: self._run.read(self.samples),
             lambda _: self._print(),
             plan=lambda: print_plan(
-                plan(self.chain, inputs_of(self.samples)), engine, as_json=asked.as_json, unusable=SOME
+                chains.plan(self.chain, inputs_of(self.samples)), engine, as_json=asked.as_json, unusable=SOME
             ),
             progress=self._begun,
             interrupted=lambda _: "\n".join([*self._show.summary(self._run.counters), f"{GOES_ON}; {ON_RECORD}"]),
@@ -376,7 +376,7 @@ class _Reading:
 
     def _print(self) -> int:
         """Prints how the run ended; returns the exit code."""
-        from askance.chains import plan
+        from askance import chains
         from askance.cli.execute import say_budget
         from askance.evals.picture_run import inputs_of
 
@@ -388,7 +388,7 @@ class _Reading:
         if self._folder is not None and not asked.quiet:
             echo(f"The run is in {self._folder.path}.", err=True)
         if run.left or not asked.quiet:
-            left = (lambda: plan(self.chain, inputs_of(run.left))) if run.left else None
+            left = (lambda: chains.plan(self.chain, inputs_of(run.left))) if run.left else None
             say_budget(self.work.engine.budget, left)
         return SOME if self._show.unanswered or run.left else OK
 

@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from askance.chains import read_in_batches
+from askance import chains
 from askance.chains.output_line import line_of
 from askance.chat import JsonObject
 from askance.errors import BadImage
@@ -143,7 +143,7 @@ class PictureRun:
             made = self.chain.read_all(job.affordable(inputs))
         else:
             folder, told = self._batches.folder, self._batches.on_progress
-            made = read_in_batches(self.chain, [*inputs], folder=folder, on_progress=told)
+            made = chains.read_in_batches(self.chain, [*inputs], folder=folder, on_progress=told)
         async with aclosing(made) as readings:
             async for reading in readings:
                 yield line_of(reading)
