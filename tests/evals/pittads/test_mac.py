@@ -159,7 +159,7 @@ def test_a_figure_of_sums_has_an_interval_around_it() -> None:
         for place, (true, given) in enumerate(zip(truths, answers, strict=True))
     ]
     by_hand = statistics.cluster_bootstrap(
-        lambda places: figures_of([truths[at] for at in places], [answers[at] for at in places])["F1"],
+        lambda places: METRICS["F1"].of([rows[at].score for at in places]),
         range(200),
         [str(place) for place in range(200)],
         seed=0,
