@@ -9,6 +9,9 @@ run := .venv/bin/python
 # Tests start Python some hundred times, and compiled files let each start in half the time.
 export PYTHONDONTWRITEBYTECODE :=
 
+# A package has a folder of tests, a module beside askance/__init__.py has a file.
+of_room = $(or $(wildcard tests/$(ROOM) tests/test_$(ROOM)*.py),tests/$(ROOM))
+
 .PHONY: help demo test test-slow soak check format bench bench-quick clean
 
 help: ## what there is to say
@@ -18,7 +21,7 @@ demo: .venv/.ready ## the main job on the pictures that come along, offline
 	@.venv/bin/askance demo
 
 test: .venv/.ready-dev ## the quick tests, on up to eight cores; ROOM=replay runs one room
-	$(run) -m pytest -n auto --maxprocesses 8 --dist loadgroup $(ROOM:%=tests/%)
+	$(run) -m pytest -n auto --maxprocesses 8 --dist loadgroup $(if $(ROOM),$(of_room))
 
 test-slow: .venv/.ready-dev ## real servers, browsers, fresh environments, group by group; GROUP=pages runs one
 	$(run) -m tests.slow.groups $(GROUP)

@@ -8,10 +8,13 @@ fields at their default, so a field that is added later, with a default, does no
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
+
+from typing_extensions import override
 
 from askance.errors import UsageError
 
@@ -31,18 +34,44 @@ FINISHES: tuple[FinishReason, ...] = get_args(FinishReason)
 Detail = Literal["auto", "low", "high", "original"]
 
 
+class RequestPart(ABC):
+    """A request, or a part of one that cannot change; the JSON text of its canonical form is made once."""
+
+    __slots__ = ("_text",)
+    _text: str
+
+    @abstractmethod
+    def members(self) -> JsonObject:
+        """The canonical form, with parts of the request as they are."""
+
+    def canonical(self) -> JsonObject:
+        """It as JSON values, with fields at their default left out."""
+        return {name: _form_of(value) for name, value in self.members().items()}
+
+    @property
+    def canonical_text(self) -> str:
+        """`canonical_json` of the canonical form."""
+        try:
+            return self._text
+        except AttributeError:
+            members = [f'"{name}":{_text_of(value)}' for name, value in sorted(self.members().items())]
+            object.__setattr__(self, "_text", f"{{{','.join(members)}}}")
+            return self._text
+
+
 @dataclass(frozen=True, slots=True)
-class TextPart:
+class TextPart(RequestPart):
     """A piece of text in a message."""
 
     text: str
 
-    def canonical(self) -> JsonObject:
+    @override
+    def members(self) -> JsonObject:
         return {"type": "text", "text": self.text}
 
 
 @dataclass(frozen=True, slots=True)
-class ImagePart:
+class ImagePart(RequestPart):
     """A picture in a message, or a view of one.
 
     Raises:
@@ -56,7 +85,8 @@ class ImagePart:
     def __post_init__(self) -> None:
         self.shown.check_single()
 
-    def canonical(self) -> JsonObject:
+    @override
+    def members(self) -> JsonObject:
         form: JsonObject = {"type": "image", **self.shown.canonical()}
         if self.detail != "auto":
             form["detail"] = self.detail
@@ -79,7 +109,7 @@ class ToolCall:
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class Message(RequestPart):
     """One turn of a conversation."""
 
     role: Role
@@ -93,8 +123,9 @@ class Message:
         """The text parts, joined."""
         return "".join(part.text for part in self.parts if isinstance(part, TextPart))
 
-    def canonical(self) -> JsonObject:
-        form: JsonObject = {"role": self.role, "parts": [part.canonical() for part in self.parts]}
+    @override
+    def members(self) -> JsonObject:
+        form: JsonObject = {"role": self.role, "parts": self.parts}
         if self.tool_calls:
             form["tool_calls"] = [call.canonical() for call in self.tool_calls]
         if self.tool_call_id is not None:
@@ -115,7 +146,7 @@ class ToolSpec:
 
 
 @dataclass(frozen=True, slots=True)
-class ResponseFormat:
+class ResponseFormat(RequestPart):
     """The form that the endpoint is to enforce on the answer; the schema is copied from the one given."""
 
     kind: Literal["json_object", "json_schema"]
@@ -126,7 +157,8 @@ class ResponseFormat:
         if self.schema is not None:
             object.__setattr__(self, "schema", _copied(self.schema))
 
-    def canonical(self) -> JsonObject:
+    @override
+    def members(self) -> JsonObject:
         form: JsonObject = {"kind": self.kind}
         if self.name is not None:
             form["name"] = self.name
@@ -136,7 +168,7 @@ class ResponseFormat:
 
 
 @dataclass(frozen=True, slots=True)
-class ModelId:
+class ModelId(RequestPart):
     """The identity of a model: its name, not its address."""
 
     provider: str
@@ -148,7 +180,8 @@ class ModelId:
     moves."""
     api: Literal["chat", "responses"] = "chat"
 
-    def canonical(self) -> JsonObject:
+    @override
+    def members(self) -> JsonObject:
         form: JsonObject = (
             {"provider": self.provider, "model": self.model} if self.name is None else {"name": self.name}
         )
@@ -165,7 +198,7 @@ class ModelId:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sampling:
+class Sampling(RequestPart):
     """Sampling parameters; None leaves one to the endpoint."""
 
     temperature: float | None = None
@@ -177,7 +210,8 @@ class Sampling:
     logprobs: int | None = None
     """Number of alternatives for each token; 0 for the chosen token alone."""
 
-    def canonical(self) -> JsonObject:
+    @override
+    def members(self) -> JsonObject:
         form: JsonObject = {}
         for name in ("temperature", "top_p", "seed", "max_tokens", "logprobs"):
             value = getattr(self, name)
@@ -189,7 +223,7 @@ class Sampling:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ChatRequest:
+class ChatRequest(RequestPart):
     """A request: exactly what can change the answer."""
 
     model: ModelId
@@ -206,7 +240,6 @@ class ChatRequest:
     default_limit: bool = field(default=False, compare=False)
     """Whether `max_tokens` is the package's default; a recorded answer to the request without it is then used too."""
     _key: str | None = field(default=None, init=False, repr=False, compare=False)
-    _canonical_text: str | None = field(default=None, init=False, repr=False, compare=False)
 
     @property
     def turns(self) -> tuple[Message, ...]:
@@ -234,19 +267,15 @@ class ChatRequest:
             turns.append(message)
         return (*turns, *([Message("user", tuple(waiting))] if waiting else []))
 
-    def canonical(self) -> JsonObject:
-        """The request as JSON values, with fields at their default left out."""
-        form: JsonObject = {
-            "model": self.model.canonical(),
-            "messages": [message.canonical() for message in self.messages],
-        }
+    @override
+    def members(self) -> JsonObject:
+        form: JsonObject = {"model": self.model, "messages": self.messages}
         if self.tools:
             form["tools"] = [tool.canonical() for tool in self.tools]
         if self.response is not None:
-            form["response"] = self.response.canonical()
-        sampling = self.sampling.canonical()
-        if sampling:
-            form["sampling"] = sampling
+            form["response"] = self.response
+        if self.sampling.members():
+            form["sampling"] = self.sampling
         if self.extra:
             form["extra"] = dict(self.extra)
         if self.draw:
@@ -267,13 +296,6 @@ class ChatRequest:
         if not self.default_limit:
             return None
         return replace(self, sampling=replace(self.sampling, max_tokens=None), default_limit=False)
-
-    @property
-    def canonical_text(self) -> str:
-        """The canonical JSON text; computed once."""
-        if self._canonical_text is None:
-            object.__setattr__(self, "_canonical_text", canonical_json(self.canonical()))
-        return self._canonical_text or ""
 
     @property
     def key(self) -> str:
@@ -485,6 +507,22 @@ def key_of(kind: str, form: Any) -> str:
 
 def _key_of(kind: str, text: str) -> str:
     return sha256(f"{kind}\n{text}".encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _form_of(value: Any) -> Any:
+    """A member of a part of a request as JSON values."""
+    if isinstance(value, RequestPart):
+        return value.canonical()
+    return [_form_of(each) for each in cast("Sequence[Any]", value)] if isinstance(value, (list, tuple)) else value
+
+
+def _text_of(value: Any) -> str:
+    """A member of a part of a request as canonical JSON text."""
+    if isinstance(value, str):  # first, since `isinstance` with an abstract class is slow
+        return _encode(value)
+    if isinstance(value, (list, tuple)):
+        return f"[{','.join(map(_text_of, cast('Sequence[Any]', value)))}]"
+    return value.canonical_text if isinstance(value, RequestPart) else canonical_json(value)
 
 
 def _pictures_in(message: Message) -> list[ImagePart]:

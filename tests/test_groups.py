@@ -1,8 +1,9 @@
-"""The groups of slow tests: each slow test is of one of them, and none runs longer than it may."""
+"""Groups of tests: each slow test is of one, and none runs longer than it may; the quick ones go by rooms."""
 
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -83,6 +84,18 @@ def test_the_end_names_what_did_not_pass_and_the_cap(
 def test_an_unknown_group_is_told_the_others() -> None:
     with pytest.raises(SystemExit, match=r"There is no group 'page' of slow tests\. Choose from pages, "):
         main(["page"])
+
+
+@pytest.mark.parametrize(
+    ("room", "tests"),
+    [("replay", "tests/replay"), ("documents", "tests/test_documents.py"), ("replays", "tests/replays")],
+)
+def test_a_room_is_a_folder_of_tests_or_a_file(room: str, tests: str) -> None:
+    done = subprocess.run(
+        ["make", "-n", "test", f"ROOM={room}"], cwd=ROOT, capture_output=True, text=True, timeout=60, check=True
+    )
+
+    assert done.stdout.splitlines()[-1].split()[-1] == tests
 
 
 @pytest.mark.skipif("PYTEST_XDIST_WORKER" not in os.environ, reason="one process runs all of it")

@@ -139,6 +139,10 @@ def test_the_key_is_that_of_the_record(request: ChatRequest) -> None:
 
     assert record.key == request.key
     assert request.canonical_text == canonical_json(request.canonical())
+    assert [part.canonical_text for part in request.messages] == [
+        canonical_json(part.canonical()) for part in request.messages
+    ]
+    assert all(part.canonical_text is part.canonical_text for part in request.messages)
     assert Record.from_canonical(json.loads(record.to_json())).key == key_of(
         "chat", json.loads(record.to_json())["request"]
     )

@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from askance.chains import read_in_batches
+from askance import chains
 from askance.chains.output_line import line_of
 from askance.errors import BadImage
 from askance.evals.job import CountItem, FirstFailure, Job, affordable
@@ -147,7 +147,7 @@ def picture_job(
         if batches is None:
             made = chain.read_all(affordable(inputs, engine))
         else:
-            made = read_in_batches(chain, inputs, folder=batches.folder, on_progress=batches.on_progress)
+            made = chains.read_in_batches(chain, inputs, folder=batches.folder, on_progress=batches.on_progress)
         async with aclosing(made) as readings:
             async for reading in readings:
                 yield line_of(reading)

@@ -18,7 +18,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
-from askance import __version__
+from askance import __version__, replay
 from askance.chat import JsonObject, key_of
 from askance.errors import StoreError, UsageError
 from askance.evals.run_configuration import difference_in_words
@@ -40,7 +40,6 @@ from askance.evals.seal import has_seal, seal_of
 from askance.models.counters import counts_form
 from askance.models.prices import list_version
 from askance.nodes.reply import READERS
-from askance.replay import Cassette, MemoryStore, export_cassette
 
 if TYPE_CHECKING:
     from filelock import FileLock
@@ -167,7 +166,7 @@ class RunFolder:
         holders = [own] if records is None else [records, own]
         found = ((holder.get(key) for holder in holders) for key in sorted(keys))
         first = (next((record for record in each if record is not None), None) for each in found)
-        kept = export_cassette((record for record in first if record is not None), self.path / CALLS, ordered=True)
+        kept = replay.export_cassette(filter(None, first), self.path / CALLS, ordered=True)
         if (seal := seal_of(self.path / CALLS)) is not None:
             with writing_to(self.path / SEAL):
                 (self.path / SEAL).write_text(seal, encoding="ascii")
@@ -315,7 +314,7 @@ def records_of(folder: Path) -> Records:
     It is checked line by line, unless a run of this user wrote it and it has not changed since.
     """
     file = folder / CALLS
-    return Cassette(file, check=not has_seal(file, folder / SEAL)) if file.exists() else MemoryStore()
+    return replay.Cassette(file, check=not has_seal(file, folder / SEAL)) if file.exists() else replay.MemoryStore()
 
 
 @contextmanager

@@ -408,11 +408,14 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
             )
 
     def _read(self, text: str, subject: In, mode: OutputMode) -> Read[Out]:
-        if not text.strip() or not (said := final_text(text)).strip():
-            raise Unreadable("the reply is empty")
         if mode == "paper":
-            return self.read_reply(said, subject)
-        return Read(self.read_json(json_object(text, self._names(subject)), subject), "schema")
+            return self.read_reply(_spoken(text), subject)
+        try:
+            data = json_object(text, self._names(subject))
+        except Unreadable:
+            _spoken(text)
+            raise
+        return Read(self.read_json(data, subject), "schema")
 
     def _names(self, subject: In) -> list[str]:
         return [field.name for field in self.fields(subject)]
@@ -445,6 +448,18 @@ class TextNode(Node[In, Text]):
     @override
     def read_text(self, text: str, subject: In) -> Text:
         return self.gives(text=text.strip())
+
+
+def _spoken(reply: str) -> str:
+    """What a reply says after its thinking.
+
+    Raises:
+        Unreadable: it says nothing.
+    """
+    said = final_text(reply)
+    if not said.strip():
+        raise Unreadable("the reply is empty")
+    return said
 
 
 def _any_replayed(calls: Sequence[Call]) -> bool:

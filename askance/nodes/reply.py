@@ -145,9 +145,10 @@ def says_none(text: str, nouns: Collection[str]) -> bool:
         return True
     denied = any(word in _NO for word in words)
     named = any(noun in words for noun in nouns) or words[:1] == ["none"]
-    if re.search(rf"(?<!of )\bthe (?:{'|'.join(map(re.escape, nouns))})\b", " ".join(words)):
-        return False  # "I can't make out the text"
-    return denied and named and {*words} <= {*_ABOUT, *_NO, *nouns}
+    if not (denied and named and {*words} <= {*_ABOUT, *_NO, *nouns}):
+        return False
+    the_noun = rf"(?<!of )\bthe (?:{'|'.join(map(re.escape, nouns))})\b"  # "I can't make out the text"
+    return re.search(the_noun, " ".join(words)) is None
 
 
 def answer_lines(text: str, nouns: Collection[str], *, verbatim: bool = False, sentences: bool = False) -> list[str]:

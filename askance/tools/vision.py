@@ -317,7 +317,7 @@ def _lines(data: Mapping[str, Any], field: str) -> tuple[str, ...]:
 def _without_none(lines: list[str]) -> tuple[str, ...]:
     """The lines, none where they say that there is no text."""
     first = lines[0].partition(". ")[0] if lines else ""
-    if all(says_none(line, _TEXT) for line in lines) or (says_none(first, _TEXT) and len(first.split()) > 3):
+    if all(says_none(line, _TEXT) for line in lines) or (len(first.split()) > 3 and says_none(first, _TEXT)):
         return ()
     return tuple(line for line in lines if line is lines[0] or len(line.split()) < 4 or not says_none(line, _TEXT))
 

@@ -148,17 +148,18 @@ def test_bounds_hold_whatever_the_missing_answers_are(name: str) -> None:
 
 def test_a_figure_of_sums_has_an_interval_around_it() -> None:
     truths, answers = drawn(1, 200)
+    scores = [score_labels(sample(true), given.split()) for true, given in zip(truths, answers, strict=True)]
     rows = [
         Scored(
             cluster=str(place),
-            score=score_labels(sample(true), given.split()),
+            score=score,
             if_wrong=SCORING.if_wrong(sample(true)),
             if_right=SCORING.if_right(sample(true)),
         )
-        for place, (true, given) in enumerate(zip(truths, answers, strict=True))
+        for place, (true, score) in enumerate(zip(truths, scores, strict=True))
     ]
     by_hand = statistics.cluster_bootstrap(
-        lambda places: figures_of([truths[at] for at in places], [answers[at] for at in places])["F1"],
+        lambda places: METRICS["F1"].of([scores[at] for at in places]),
         range(200),
         [str(place) for place in range(200)],
         seed=0,
