@@ -5,13 +5,13 @@ A task is one, and so is each part that a task is composed of (`askance.evals.pa
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeVar, Union, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, TypeAdapter, ValidationError
 
 from askance.errors import UsageError
 from askance.models import Model, get_model
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from askance.models import Engine
 else:
     Engine = Any  # pydantic would look into it
+
+Value = TypeVar("Value")
 
 ROLES = ("vlm", "llm", "combiner")
 """Options that are models: `vlm` sees the picture, `llm` reasons over words, `combiner` makes T_V."""
@@ -43,6 +45,9 @@ class Options(BaseModel):
 
     engine: Engine | None = Field(default=None, exclude=True, repr=False)
     """Its records, mode and budget are used; by default the engine of the models."""
+
+    _run: Mapping[str, Any] | None = PrivateAttr(default=None)
+    """What a run has kept, if the object was made from a run."""
 
     if not TYPE_CHECKING:
 
@@ -78,6 +83,15 @@ class Options(BaseModel):
         """The models among the options, by role."""
         given = {role: getattr(self, role) for role in ROLES if role in self.option_fields()}
         return {role: get_model(model) for role, model in given.items() if model is not None}
+
+    def kept_or(self, name: str, make: Callable[[], Value]) -> Value:
+        """A value that comes from the data or from files, and that a run keeps with its options.
+
+        Args:
+            name: under which a run keeps it.
+            make: makes it; called only if the object was not made from a run.
+        """
+        return make() if self._run is None else self._run.get(name, ())
 
     @classmethod
     def of_kept(cls, kept: Mapping[str, Any], *, task: str, **fields: Any) -> Self:

@@ -74,7 +74,7 @@ class Part(Options):
         """The part with another engine."""
         fields: dict[str, Any] = {**dict(self), "engine": engine}
         made = type(self).model_construct(**fields)
-        made._task = self._task
+        made._task, made._run = self._task, self._run
         return made
 
     def from_kept(self, kept: Mapping[str, Any], *, task: str, engine: Engine | None) -> Self:
@@ -90,7 +90,7 @@ class Part(Options):
         """
         fixed = {name: getattr(self, name) for name in self.model_fields_set}
         made = type(self).of_kept(kept, task=task, **{**fixed, "engine": engine})
-        made._task = task
+        made._task, made._run = task, kept
         return made
 
     def check(self, options: Mapping[str, Any]) -> None:

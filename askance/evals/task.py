@@ -27,13 +27,13 @@ import inspect
 import os
 import sys
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
-from pydantic import PrivateAttr, ValidationError
+from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 from typing_extensions import override
 
@@ -78,9 +78,6 @@ class Task(Options, metaclass=TaskType):
 
     name: ClassVar[str] = ""
     """Name by which the task is found, such as `pittads/mac`."""
-
-    _run: Mapping[str, Any] | None = PrivateAttr(default=None)
-    """Options that a run has kept, if the task was made from a run."""
 
     def __init__(self, **options: Any) -> None:
         """Makes the task; an option that is None counts as not given.
@@ -295,15 +292,6 @@ class Task(Options, metaclass=TaskType):
         )
 
     # --- made from a run ---
-
-    def kept_or(self, name: str, make: Callable[[], Value]) -> Value:
-        """A value that comes from the data and that a run keeps with its options.
-
-        Args:
-            name: under which a run keeps it.
-            make: makes it from the data; called only if the task was not made from a run.
-        """
-        return make() if self._run is None else self._run.get(name, ())
 
     @classmethod
     def of_run(

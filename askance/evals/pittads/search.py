@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeAlias, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, cast
 
-from pydantic import Field, PrivateAttr
+from pydantic import Field
 from typing_extensions import override
 
 from askance.agents import Guesses, guess_action_reasons
@@ -115,9 +115,6 @@ class Search(AdModel):
     splits: Splits = "one"
     """Whether the index may hold statements of one split of the data set, training or test, or of any."""
 
-    _frequent: Sequence[Mapping[str, Any]] | None = PrivateAttr(default=None)
-    """The most frequent statements, as a run has kept them."""
-
     @cached_property
     @override
     def view(self) -> View:
@@ -208,22 +205,11 @@ class Search(AdModel):
     @cached_property
     def frequent(self) -> Sequence[Mapping[str, Any]]:
         """The statements that are true of most images, as hits."""
-        if self._frequent is not None:
-            return self._frequent
+        return self.kept_or("frequent", self._most_frequent)
+
+    def _most_frequent(self) -> Sequence[Mapping[str, Any]]:
         entries = sorted(self.opened_index.entries, key=lambda entry: (-len(entry.images), entry.id))[:DEPTH]
         return [{"id": each.id, "text": each.text, "score": float(len(each.images))} for each in entries]
-
-    @override
-    def from_kept(self, kept: Mapping[str, Any], *, task: str, engine: Engine | None) -> Self:
-        made = super().from_kept(kept, task=task, engine=engine)
-        made._frequent = kept.get("frequent")
-        return made
-
-    @override
-    def with_engine(self, engine: Engine) -> Self:
-        made = super().with_engine(engine)
-        made._frequent = self._frequent
-        return made
 
     @override
     def solver(self, question: Question) -> Solver:

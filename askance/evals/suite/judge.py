@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, cast
 
-from pydantic import PrivateAttr
 from typing_extensions import override
 
 from askance.agents import JudgeForm, judge_equivalence
@@ -45,9 +44,6 @@ class AnswerJudge(Part):
     card: Path | None = None
     """File with the judge's card, made by `askance judge card --json`."""
 
-    _note: JudgeNote | None = PrivateAttr(default=None)
-    """The note that a run has kept."""
-
     @cached_property
     def noted(self) -> NotedJudge | None:
         """The judge, if there is one; the judge of a run that is scored again answers from its records only.
@@ -63,24 +59,13 @@ class AnswerJudge(Part):
         else:
             model = get_model(self.judge, engine=self.engine)
         judge = judge_equivalence(model, form=self.judge_form)
-        note = self._note or JudgeNote.of(judge, None if self.card is None else read_card(self.card))
+        kept: JsonObject | None = self.kept_or("judge_note", lambda: None)
+        note = JudgeNote(**kept) if kept else JudgeNote.of(judge, None if self.card is None else read_card(self.card))
         return NotedJudge(judge=judge, note=note)
 
     @override
     def kept(self) -> JsonObject:
         return {} if self.noted is None else self.noted.form()
-
-    @override
-    def with_engine(self, engine: Engine) -> Self:
-        made = super().with_engine(engine)
-        made._note = self._note
-        return made
-
-    @override
-    def from_kept(self, kept: Mapping[str, Any], *, task: str, engine: Engine | None) -> Self:
-        made, note = super().from_kept(kept, task=task, engine=engine), kept.get("judge_note")
-        made._note = JudgeNote(**note) if note else None
-        return made
 
 
 class NeededJudge(AnswerJudge):

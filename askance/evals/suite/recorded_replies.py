@@ -21,9 +21,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import md5, sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from pydantic import PrivateAttr
 from typing_extensions import override
 
 from askance.agents import extract_answer
@@ -48,7 +47,7 @@ if TYPE_CHECKING:
     from askance.chat import Json, JsonObject, Outcome
     from askance.evals.evaluation import Evaluation
     from askance.evals.solver import PlanSample
-    from askance.models import Engine, Model
+    from askance.models import Model
     from askance.nodes import Node, Result
     from askance.nodes.closed_set import ClosedSet, Extraction
 
@@ -466,13 +465,10 @@ class RecordedAnswers(Answerer):
     answers: Path | None = None
     """File of replies that others recorded, in place of a model."""
 
-    _kept: ReplyFile | None = PrivateAttr(default=None)
-    """The file that a run has kept."""
-
     @property
     @override
     def is_chosen(self) -> bool:
-        return self._kept is not None or super().is_chosen
+        return bool(self.kept_or("replies", lambda: self.answers is not None))
 
     @property
     @override
@@ -486,19 +482,8 @@ class RecordedAnswers(Answerer):
         Raises:
             BadData: the file cannot be read.
         """
-        return self._kept or ReplyFile.open(cast("Path", self.answers))
-
-    @override
-    def from_kept(self, kept: Mapping[str, Any], *, task: str, engine: Engine | None) -> Self:
-        made, form = super().from_kept(kept, task=task, engine=engine), kept.get("replies")
-        made._kept = ReplyFile.from_form(form) if form else None
-        return made
-
-    @override
-    def with_engine(self, engine: Engine) -> Self:
-        made = super().with_engine(engine)
-        made._kept = self._kept
-        return made
+        form = self.kept_or("replies", dict[str, Any])
+        return ReplyFile.from_form(form) if form else ReplyFile.open(cast("Path", self.answers))
 
     @override
     def label(self) -> str:
