@@ -170,15 +170,15 @@ class CallPath:
     def _recorded(self, request: ChatRequest, *, again: bool) -> ChatResponse | None:
         if again:
             self._records.ask_again(request.key)
-        found = self._records.find(request.key, request.canonical_text)
-        if found is not None or again:
-            return found
+        response = self._records.find(request.key, request.canonical_text)
+        if response is not None or again:
+            return response
         # Answers recorded before nodes had a token limit of their own.
         before = request.without_default_limit()
-        found = None if before is None else self._records.find(before.key, before.canonical_text)
-        if before is None or found is None:
+        response = None if before is None else self._records.find(before.key, before.canonical_text)
+        if before is None or response is None:
             return None
-        return replace(found, meta=replace(found.meta, key=before.key))
+        return replace(response, meta=replace(response.meta, key=before.key))
 
     async def on_live_loop(self, make: Callable[[], Awaitable[T]]) -> T:
         """The result of `make()` on the live loop.

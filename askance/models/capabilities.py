@@ -84,10 +84,10 @@ class Capabilities:
     @classmethod
     def from_canonical(cls, form: Mapping[str, Any]) -> Capabilities:
         """The capabilities that `form` was made from; what is not known here, as from a later version, is left out."""
-        known = {each.name: _FITS.get(each.name, _is_flag) for each in fields(cls)}
-        given: JsonObject = {name: value for name, value in form.items() if name in known and known[name](value)}
-        given["without"] = tuple(given.get("without", ()))
-        return cls(**given)
+        is_valid = {each.name: _FITS.get(each.name, _is_flag) for each in fields(cls)}
+        values: JsonObject = {name: value for name, value in form.items() if name in is_valid and is_valid[name](value)}
+        values["without"] = tuple(values.get("without", ()))
+        return cls(**values)
 
 
 def _is_flag(value: object) -> bool:
@@ -173,9 +173,9 @@ class Probe:
 
     async def everything(self) -> Capabilities:
         """Everything that `Capabilities` holds, by a handful of calls."""
-        found = await self.first_contact()
+        basics = await self.first_contact()
         return replace(
-            found,
+            basics,
             images=await self._accepts(self._text(_ASK_PICTURE, picture=True)),
             seed=await self._accepts(self._text(_ASK_JSON, seed=17)),
             logprobs=await self._logprobs(),
@@ -184,9 +184,9 @@ class Probe:
         )
 
     async def _schema(self) -> SchemaSupport:
-        asked = self._text(_ASK_JSON, response=ResponseFormat("json_schema", "probe", SCHEMA))
+        request = self._text(_ASK_JSON, response=ResponseFormat("json_schema", "probe", SCHEMA))
         try:
-            response = await self._ask(asked)
+            response = await self._ask(request)
         except (BadRequest, MalformedReply):
             # Some servers refuse every request. Only where a plain one is answered was the schema refused.
             await self._ask(self._text(_ASK_JSON))
@@ -252,8 +252,8 @@ class Probe:
 
 def _is_or_begins(response: ChatResponse, wanted: str) -> bool:
     """Whether the answer is `wanted`, blanks aside, or was cut off on the way there."""
-    said, wanted = "".join(response.text.split()), "".join(wanted.split())
-    return said == wanted or (response.outcome == "truncated" and bool(said) and wanted.startswith(said))
+    text, wanted = "".join(response.text.split()), "".join(wanted.split())
+    return text == wanted or (response.outcome == "truncated" and bool(text) and wanted.startswith(text))
 
 
 def _sum(one: Usage, other: Usage) -> Usage:

@@ -131,12 +131,12 @@ def counts_text(counts: Mapping[str, Counters]) -> list[str]:
 
 
 async def _counted(models: Collection[Model]) -> dict[str, Counters]:
-    found: dict[str, Counters] = {}
+    totals: dict[str, Counters] = {}
     for model, counts in zip(models, await asyncio.gather(*map(_of, models)), strict=True):
         if counts is not None:
             name = str(model.id)
-            found[name] = found[name] + counts if name in found else counts
-    return found
+            totals[name] = totals[name] + counts if name in totals else counts
+    return totals
 
 
 async def _of(model: Model) -> Counters | None:

@@ -109,8 +109,8 @@ class LearntPace:
 
     def reason(self, now: float, /) -> str:
         if self._tokens.opens > self._calls.opens:
-            given = f"the limit of {60 * self._tokens.rate:g} tokens a minute" if self._tokens.rate else ""
-            return given if self._fixed_tokens else "the endpoint's token limit"
+            limit = f"the limit of {60 * self._tokens.rate:g} tokens a minute" if self._tokens.rate else ""
+            return limit if self._fixed_tokens else "the endpoint's token limit"
         if self._paused > now:
             return "the endpoint, which asked to slow down (429)"
         if self._most is not None and self._calls.rate == self._most:

@@ -81,8 +81,8 @@ def _line_result(line: Mapping[str, Any], context: ErrorContext, api: Api) -> Li
     else:
         details = body_error(mapping(body, "body"))
     if details is None:
-        found = mapping(body, "body")
-        return LineResult(from_body(found, api=api))
+        reply = mapping(body, "body")
+        return LineResult(from_body(reply, api=api))
     error = error_of(details, context)
     if isinstance(error, Filtered):
         raise error
@@ -94,8 +94,8 @@ def _not_made(error: object, context: ErrorContext) -> CallError:
     code, words = clean_text(part_of(error, "code")), one_line(clean_text(part_of(error, "message")))
     if code in {"batch_cancelled", "batch_expired"}:
         return _unanswered(code.removeprefix("batch_"), context)
-    said = f": {words.rstrip('.')}." if words else "."
-    return ServerFault(f"{context.where} did not make the call{said}", hint=_ASK_AGAIN)
+    reason = f": {words.rstrip('.')}." if words else "."
+    return ServerFault(f"{context.where} did not make the call{reason}", hint=_ASK_AGAIN)
 
 
 def _unanswered(status: str, context: ErrorContext) -> CallError:

@@ -119,8 +119,8 @@ class RecordedEmbedder(RecordedModel):
         Raises:
             BadImage: the picture's file cannot be read.
         """
-        asked = {"text": subject} if isinstance(subject, str) else {"image": {"sha256": subject.sha256}}
-        return {**self.form(), **asked}
+        content = {"text": subject} if isinstance(subject, str) else {"image": {"sha256": subject.sha256}}
+        return {**self.form(), **content}
 
     def keys(self, subjects: Sequence[str | Image]) -> tuple[str, ...]:
         """Keys of the records of texts and pictures, each once; none where nothing is recorded.
@@ -151,8 +151,8 @@ class RecordedEmbedder(RecordedModel):
             made = await self.fresh([texts[place] for place in places])
             return [packed(vector, by=str(self.id)) for vector in made]
 
-        found = await self._responses.get(forms, make)
-        return [unpacked(response, key=key_of("embed", form)) for form, response in zip(forms, found, strict=True)]
+        responses = await self._responses.get(forms, make)
+        return [unpacked(response, key=key_of("embed", form)) for form, response in zip(forms, responses, strict=True)]
 
     async def embed_image(self, image: Image) -> Vector:
         """The vector of a picture, to be compared with those of texts.
@@ -176,8 +176,8 @@ class RecordedEmbedder(RecordedModel):
             self._responses.lend_folder(self._embedder)
             return [packed(await method(image), by=str(self.id))]
 
-        (found,) = await self._responses.get([form], make)
-        return unpacked(found, key=key_of("embed", form))
+        (response,) = await self._responses.get([form], make)
+        return unpacked(response, key=key_of("embed", form))
 
     async def fresh(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
         """What the embedder itself gives, unrecorded: for thousands of texts, which are not recorded one by one.

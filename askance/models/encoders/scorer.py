@@ -206,8 +206,8 @@ class RecordedScorer(RecordedModel):
         async def make(places: Sequence[int]) -> list[JsonObject]:
             return [{"score": score} for score in await ask([texts[place] for place in places])]
 
-        found = await self._responses.get(forms, make)
-        return [_score(response, form) for form, response in zip(forms, found, strict=True)]
+        responses = await self._responses.get(forms, make)
+        return [_score(response, form) for form, response in zip(forms, responses, strict=True)]
 
     def _checked(self, scores: Sequence[float], count: int) -> list[float]:
         if len(scores) != count:

@@ -244,21 +244,21 @@ def _thinking(message: AIMessage) -> str:
 
 
 def _refusal(message: AIMessage) -> str | None:
-    said = _word(message.additional_kwargs.get("refusal"))
+    refusal = _word(message.additional_kwargs.get("refusal"))
     content: Any = message.content
     if not isinstance(content, str):
-        said += "".join(_word(part_of(block, "refusal")) for block in content)
-    return clean_text(said) or None
+        refusal += "".join(_word(part_of(block, "refusal")) for block in content)
+    return clean_text(refusal) or None
 
 
 def _usage(usage: object) -> Usage:
-    given, made = part_of(usage, "input_token_details"), part_of(usage, "output_token_details")
+    input_details, output_details = part_of(usage, "input_token_details"), part_of(usage, "output_token_details")
     return Usage(
         input=part_of(usage, "input_tokens"),
         output=part_of(usage, "output_tokens"),
-        cached=part_of(given, "cache_read"),
-        image=part_of(given, "image"),
-        thinking=part_of(made, "reasoning"),
+        cached=part_of(input_details, "cache_read"),
+        image=part_of(input_details, "image"),
+        thinking=part_of(output_details, "reasoning"),
     )
 
 

@@ -147,9 +147,9 @@ class PromptWriter:
         try:
             return self._rendered(_system_in_user(messages), more)
         except Exception as error:
-            said = " ".join(str(refusal or error).split())[:200].rstrip(".")
+            reason = " ".join(str(refusal or error).split())[:200].rstrip(".")
             raise BadRequest(
-                f"The chat template of the model refuses these turns: {said}.",
+                f"The chat template of the model refuses these turns: {reason}.",
                 hint="Edit the prompt so that user and assistant take turns, or give another model.",
             ) from error
 
@@ -193,10 +193,10 @@ def _without_special_tokens(message: Message, tokens: Collection[str]) -> Messag
 def _broken(text: str, tokens: Collection[str]) -> str:
     """`text` as a tokenizer takes it, with a blank in each of `tokens`."""
     text = tokenizable(text)
-    known = sorted((token for token in tokens if len(token.strip()) > 1), key=len, reverse=True)
-    if not any(token in text for token in known):
+    special = sorted((token for token in tokens if len(token.strip()) > 1), key=len, reverse=True)
+    if not any(token in text for token in special):
         return text
-    return re.sub("|".join(map(re.escape, known)), lambda found: f"{found[0][0]} {found[0][1:]}", text)
+    return re.sub("|".join(map(re.escape, special)), lambda match: f"{match[0][0]} {match[0][1:]}", text)
 
 
 def _has_system(messages: Sequence[Message], text: str) -> bool:
@@ -293,23 +293,23 @@ def to_row(request: ChatRequest, model: TransformersModel, writer: PromptWriter)
     begun = writer.template is not None and (not start or text.startswith(start) or model.processor is None)
     how: dict[str, Any] = {"return_tensors": "pt", "add_special_tokens": not begun}
     if model.processor is None:
-        made = dict(model.tokenizer(text, **how))
+        inputs = dict(model.tokenizer(text, **how))
     else:
-        made = dict(model.processor(text=text, images=list(map(_opened, prepared)) or None, **how))
-    ids: list[int] = made.pop("input_ids")[0].tolist()
+        inputs = dict(model.processor(text=text, images=list(map(_opened, prepared)) or None, **how))
+    ids: list[int] = inputs.pop("input_ids")[0].tolist()
     given = None if request.given is None else _given_ids(request.given, model, writer)
     ids += given or []
     # Each given token is of the type 0: text.
     behind = [0] * len(given or [])
-    made.pop("attention_mask", None)
+    inputs.pop("attention_mask", None)
     places = [place for place, token in enumerate(ids) if token == model.picture_token] if prepared else []
     return BatchRow(
         request=request,
         ids=ids,
         given=None if given is None else len(given),
-        types={name: made.pop(name)[0].tolist() + behind for name in _TOKEN_TYPES if name in made},
+        types={name: inputs.pop(name)[0].tolist() + behind for name in _TOKEN_TYPES if name in inputs},
         # Without a picture nothing reads what goes with one, such as the words for InstructBLIP's Q-Former.
-        inputs=made if prepared else {},
+        inputs=inputs if prepared else {},
         pictures=tuple(sha256(data).hexdigest() for data in prepared),
         picture_tokens=len(places),
         picture_end=places[-1] + 1 if places else 0,

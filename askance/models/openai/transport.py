@@ -182,8 +182,8 @@ def client_class() -> type[AsyncClient]:
 
     class Client(DefaultAsyncHttpxClient):
         def _init_transport(self, *_: Any, **fields: Any) -> AsyncBaseTransport:
-            given: AsyncBaseTransport | None = fields.get("transport")
-            return transport() if given is None else given
+            own: AsyncBaseTransport | None = fields.get("transport")
+            return transport() if own is None else own
 
         def _init_proxy_transport(self, proxy: Proxy, *args: Any, **fields: Any) -> AsyncBaseTransport:
             # aiohttp knows no SOCKS.

@@ -101,9 +101,9 @@ class EnginePool:
         # A start that is nearly done is awaited: cancelled while it connects, it would leave a socket open.
         await asyncio.wait({held.starting}, timeout=_NEARLY_STARTED)
         held.starting.cancel()
-        found = (await asyncio.gather(held.starting, return_exceptions=True))[0]
-        if not isinstance(found, BaseException):
-            await found.aclose()
+        engine = (await asyncio.gather(held.starting, return_exceptions=True))[0]
+        if not isinstance(engine, BaseException):
+            await engine.aclose()
 
     async def fresh_hits(self, key: Hashable) -> CacheHits | None:
         """The cache hits of `key` since the last call: each is counted by one of the models that use the engine."""
