@@ -89,7 +89,7 @@ class Recorder:
 
         Args:
             key: of the request.
-            canonical_text: the request's canonical JSON, where it is at hand: then the record need not be decoded whole.
+            canonical_text: the request's canonical JSON, if it is at hand: then the record need not be decoded whole.
 
         Raises:
             StoreError: the records cannot be read.
