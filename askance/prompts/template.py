@@ -350,14 +350,14 @@ class Template:
 
         try:
             self._tree = _parse(block)
-            found = check_template(self._tree, inputs=inputs, role=block.role, example=block.example)
+            check = check_template(self._tree, inputs=inputs, role=block.role, example=block.example)
         except TemplateSyntaxError as error:
             line = error.lineno + block.line - 1
-            found = TemplateCheck(problems=[(line, f"the template cannot be read: {error.message}")])
+            check = TemplateCheck(problems=[(line, f"the template cannot be read: {error.message}")])
         except (ValueError, RecursionError) as error:
-            found = TemplateCheck(problems=[(block.line, f"the template cannot be read: {error}.")])
-        self.uses = found.uses
-        self.problems = tuple(PromptProblem(self.path, line, message) for line, message in found.problems)
+            check = TemplateCheck(problems=[(block.line, f"the template cannot be read: {error}.")])
+        self.uses = check.uses
+        self.problems = tuple(PromptProblem(self.path, line, message) for line, message in check.problems)
 
     @property
     def constant(self) -> bool:
