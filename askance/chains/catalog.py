@@ -177,7 +177,7 @@ def _choice_steps(
     """The description and the statement, where they are asked for, then the choice among the options."""
     steps = description_steps(see, think, context, prompts=prompts) if context else []
     if statement:
-        steps += statement_steps(see, think, there=steps, prompts=prompts)
+        steps += statement_steps(see, think, existing=steps, prompts=prompts)
     subject = partial(options_question, sees=chooser.sees)
     return [*steps, Step(link=ANSWERS, node=chooser, needs=(DESCRIPTION, STATEMENT), subject=subject)]
 

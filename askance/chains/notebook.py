@@ -23,8 +23,8 @@ def reading_html(reading: Reading) -> str:
     rows: list[Sequence[str]] = []
     for name, result in reading.links.items():
         link = reading.known[name]
-        said = link.show(link.write(result.value)) if result.answered else result.reason or ""
-        rows.append((link.title, "given" if result.given else result.outcome, said))
+        text = link.show(link.write(result.value)) if result.answered else result.reason or ""
+        rows.append((link.title, "given" if result.given else result.outcome, text))
     return f"<div>{picture}{_table(reading.name, ('link', 'outcome', 'says'), rows)}</div>"
 
 
