@@ -217,8 +217,8 @@ class LanceVectors:
         if self._open() is None:
             return list(ids)
         # A condition of very many ids takes longer than to read all that are there.
-        there = set(self._ids(_one_of(ids) if len(ids) <= _BATCH else None))
-        return [key for key in ids if key not in there]
+        existing = set(self._ids(_one_of(ids) if len(ids) <= _BATCH else None))
+        return [key for key in ids if key not in existing]
 
     def _ids(self, where: str | None) -> list[str]:
         query = self._table.search().select(["id"])
@@ -268,12 +268,12 @@ class LanceVectors:
             )
         kind = _library("lancedb.index").IvfFlat(distance_type="cosine")
         self._table.create_index("vector", config=kind)
-        found = wanted = 0
+        hits = total = 0
         for query in queries:
             exact = {key for key, _ in self._nearest(query, k, None, approximate=False)}
-            found += len(exact & {key for key, _ in self._nearest(query, k, None, approximate=True)})
-            wanted += len(exact)
-        return found / wanted
+            hits += len(exact & {key for key, _ in self._nearest(query, k, None, approximate=True)})
+            total += len(exact)
+        return hits / total
 
     def _twice(self) -> list[str]:
         """Which ids have two vectors, in words; every checksum is looked at."""

@@ -216,8 +216,8 @@ class SearchRecords:
             with withhold_keys():  # where a search is on record, the vectors that it was made of are not needed
                 return [_response(hits, by=self._title) for hits in await make(places)]
 
-        found = await self._responses.get(forms, responses)
-        return [_hits(response, form) for response, form in zip(found, forms, strict=True)]
+        recorded = await self._responses.get(forms, responses)
+        return [_hits(response, form) for response, form in zip(recorded, forms, strict=True)]
 
     def keys(self, forms: Sequence[JsonObject]) -> tuple[str, ...]:
         """Keys of the records, each once; none where nothing is recorded."""
@@ -229,15 +229,15 @@ class SearchRecords:
 
 
 def _response(hits: Sequence[RetrievalHit], *, by: str) -> JsonObject:
-    kept: dict[str, RetrievalHit] = {}
+    distinct: dict[str, RetrievalHit] = {}
     for hit in hits:
         if not math.isfinite(hit.score):
             raise ModelError(f"{by} gave {hit.score} as a score, which is no number.")
-        kept.setdefault(hit.id, hit)
+        distinct.setdefault(hit.id, hit)
     return {
-        "ids": list(kept),
-        "scores": [hit.score for hit in kept.values()],
-        "texts": [hit.text for hit in kept.values()][:TEXTS],
+        "ids": list(distinct),
+        "scores": [hit.score for hit in distinct.values()],
+        "texts": [hit.text for hit in distinct.values()][:TEXTS],
     }
 
 
@@ -249,18 +249,18 @@ def _hits(response: Mapping[str, Any], form: JsonObject) -> list[RetrievalHit]:
     """
     try:
         ids, scores, texts = (cast("list[Any]", response[name]) for name in ("ids", "scores", "texts"))
-        found = [
+        hits = [
             RetrievalHit(each, float(score), text)
             for each, score, text in zip(ids, scores, texts + [""] * (len(ids) - len(texts)), strict=True)
             if isinstance(each, str) and type(score) in {int, float} and math.isfinite(score) and isinstance(text, str)
         ]
-        sound = len({hit.id for hit in found}) == len(ids) <= form["k"]
-        sound = sound and ("index" not in form or all(entry_id(hit.text) == hit.id for hit in found[: len(texts)]))
+        sound = len({hit.id for hit in hits}) == len(ids) <= form["k"]
+        sound = sound and ("index" not in form or all(entry_id(hit.text) == hit.id for hit in hits[: len(texts)]))
     except (KeyError, OverflowError, TypeError, ValueError):
-        found, sound = [], False
+        hits, sound = [], False
     if not sound:
         raise BadRecord(f"The record {key_of('search', form)[:12]!r} holds no result of a search.", hint=DAMAGED_HINT)
-    return found
+    return hits
 
 
 # --- an index ---
@@ -490,13 +490,13 @@ class IndexRetriever:
             if way == "image":
                 return [half(await embedder.embed_image(cast("Image", each))) for each in subjects]
             parts = [cast("list[str]", _parts(each)) for each in subjects]
-            found = iter(await self._texts.of([part for some in parts for part in some]))
+            vectors = iter(await self._texts.of([part for some in parts for part in some]))
         except UsageError as error:
             if way in self._named_ways:
                 raise
             option = "encoder" if way == "image" else "embedder"
             raise UsageError(error.message, hint=f"{error.hint} Say so by `{option}=`, or `--{option}`.") from error
-        return [mean_of([next(found) for _ in some]) for some in parts]
+        return [mean_of([next(vectors) for _ in some]) for some in parts]
 
     @cached_property
     def _texts(self) -> TextVectors:
@@ -522,8 +522,8 @@ class IndexRetriever:
             async def make(places: Sequence[int]) -> Found:  # noqa: ARG001  # there is one
                 return [await asyncio.to_thread(self._named, [(each, 0.0) for each in lacking])]
 
-            (found,) = await self._records.get([form], make)
-            texts = {hit.id: hit.text for hit in found}
+            (hits_with_texts,) = await self._records.get([form], make)
+            texts = {hit.id: hit.text for hit in hits_with_texts}
             hits = [replace(hit, text=texts.get(hit.id, hit.text)) for hit in hits]
         return [hit if place < TEXTS else replace(hit, text="") for place, hit in enumerate(hits)]
 
@@ -553,8 +553,8 @@ def ways_of(how: str) -> tuple[Way, ...]:
 
 def with_image(query: str | RetrievalQuery, image: Image | None = None) -> RetrievalQuery:
     """A query in one form, with a picture that was given beside it."""
-    asked = RetrievalQuery((query,)) if isinstance(query, str) else query
-    return asked if image is None else replace(asked, image=image)
+    combined = RetrievalQuery((query,)) if isinstance(query, str) else query
+    return combined if image is None else replace(combined, image=image)
 
 
 def fused(rankings: Sequence[Sequence[RetrievalHit]]) -> list[RetrievalHit]:
@@ -657,8 +657,8 @@ class RecordedRetriever:
 
         async def make(places: Sequence[int]) -> Found:
             some = [subjects[place] for place in places]
-            found = [await self._source.search(each, among=chosen) for each in some]
-            return [hits[: self.k] for hits in found]
+            rankings = [await self._source.search(each, among=chosen) for each in some]
+            return [hits[: self.k] for hits in rankings]
 
         return fused(await self._records.get([self._form(each, chosen) for each in subjects], make))[: self.k]
 
@@ -707,8 +707,8 @@ class _RecordsAlone:
         image: Image | None = None,  # noqa: ARG002  # as of a retriever
         among: Collection[str] | None = None,  # noqa: ARG002
     ) -> list[RetrievalHit]:
-        asked = query if isinstance(query, str) else "a picture"
+        wanted = query if isinstance(query, str) else "a picture"
         raise UsageError(
-            f"The retriever {self._name!r} is known by its records alone, and they lack {asked[:60]!r}.",
+            f"The retriever {self._name!r} is known by its records alone, and they lack {wanted[:60]!r}.",
             hint="Give the retriever itself.",
         )
