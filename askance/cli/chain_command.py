@@ -96,8 +96,8 @@ class ChainCommand(TyperCommand):
         """The words that are no option of all chains, nor the value of one."""
         parser = self.make_parser(ctx)
         parser.ignore_unknown_options = True
-        found = parser.parse_args(args=[*args])[0]
-        return [word for word in (found.get("chain"), *(found.get("images") or ())) if word is not None]
+        values = parser.parse_args(args=[*args])[0]
+        return [word for word in (values.get("chain"), *(values.get("images") or ())) if word is not None]
 
     def _flags(self, ctx: Any, chain: NamedChain) -> Mapping[str, Any]:
         """The options of a chain as parameters of the command.
@@ -107,20 +107,20 @@ class ChainCommand(TyperCommand):
         """
         own = {*ctx.help_option_names, *(flag for each in self.params for flag in _spelled(each))}
 
-        def flags() -> None: ...
+        def command() -> None: ...
 
         parameters = [_parameter(chain, name, each) for name, each in chain.options.model_fields.items()]
-        vars(flags)["__signature__"] = inspect.Signature(parameters)
+        vars(command)["__signature__"] = inspect.Signature(parameters)
         app = typer.Typer(add_completion=False, rich_markup_mode=None)
-        app.command()(flags)
-        found = dict(zip(chain.options.model_fields, typer.main.get_command(app).params, strict=True))
-        for name, each in found.items():
+        app.command()(command)
+        flags = dict(zip(chain.options.model_fields, typer.main.get_command(app).params, strict=True))
+        for name, each in flags.items():
             if own & {*_spelled(each)} or (chain.options.model_fields[name].alias or name) in _KEPT:
                 raise UsageError(
                     f"The option {name!r} of the chain {chain.name!r} has a name that `askance run` needs itself.",
                     hint="Give it another name, or an `alias`.",
                 )
-        return found
+        return flags
 
     def _flags_by_chain(self, ctx: Any) -> Iterator[tuple[str, list[str]]]:
         """The chains that can be loaded, each with the flags of its options."""

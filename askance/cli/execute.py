@@ -69,9 +69,11 @@ def print_plan(plan: Coroutine[Any, Any, Plan], engine: Engine, *, as_json: bool
         as_json: whether it is printed as JSON.
         unusable: the exit code where pictures cannot be used.
     """
-    found = run_sync(plan)
-    Report(lambda: plan_form(found, engine), lambda: [plan_text(found, engine)], breaks=False).print(as_json=as_json)
-    return unusable if found.unusable else OK
+    planned = run_sync(plan)
+    Report(lambda: plan_form(planned, engine), lambda: [plan_text(planned, engine)], breaks=False).print(
+        as_json=as_json
+    )
+    return unusable if planned.unusable else OK
 
 
 def say_budget(guard: BudgetGuard | None, left: Callable[[], Coroutine[Any, Any, Plan]] | None) -> None:

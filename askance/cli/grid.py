@@ -54,11 +54,11 @@ def grid(
         echo(grid_file(file).read_text(encoding="utf-8"), end="")
         raise typer.Exit(OK)
     Process.of(context).without_langchain()
-    asked = _chosen(read_grid(file), table, model)
+    selected = _chosen(read_grid(file), table, model)
     with calls.open(ledger=out / "budget.db") as work:
         options = {"data": data, "limit": limit, "ids": ids, "seed": seed}
         runner = GridRunner(
-            asked, out=out / "runs", engine=work.engine, find=find_task, options=options, config=work.config
+            selected, out=out / "runs", engine=work.engine, find=find_task, options=options, config=work.config
         )
         chosen = convention.value if convention else "wrong"
         with overlay_prompts(*work.library.overlays):
@@ -91,14 +91,14 @@ def _print_plan(runner: GridRunner, engine: Engine) -> int:
     from askance.cli.process import OK
     from askance.models import run_sync
 
-    found = run_sync(runner.plan())
-    lines = [f"{many(found.runs, 'run')}."]
-    lines += [plan_text(found.plan, engine)] if found.runs else []
-    echo("\n".join([*lines, *(f"· Not in it: {row.rstrip('.')}." for row in found.left_out)]))
+    planned = run_sync(runner.plan())
+    lines = [f"{many(planned.runs, 'run')}."]
+    lines += [plan_text(planned.plan, engine)] if planned.runs else []
+    echo("\n".join([*lines, *(f"· Not in it: {row.rstrip('.')}." for row in planned.left_out)]))
     return OK
 
 
-def _chosen(found: Grid, tables: list[str] | None, models: list[str] | None) -> Grid:
+def _chosen(grid: Grid, tables: list[str] | None, models: list[str] | None) -> Grid:
     """The grid with the tables and the models that are asked for.
 
     Raises:
@@ -108,11 +108,11 @@ def _chosen(found: Grid, tables: list[str] | None, models: list[str] | None) -> 
 
     specs: dict[str, str] = {}
     for text in models or []:
-        name, given, spec = text.partition("=")
-        if not given or not spec:
+        name, equals, spec = text.partition("=")
+        if not equals or not spec:
             raise UsageError(f"{text!r} names no model.", hint="Write --model NAME=SPEC.")
         specs[name] = spec
-    chosen = found.only(tables) if tables else found
+    chosen = grid.only(tables) if tables else grid
     return chosen.with_models(specs) if specs else chosen
 
 

@@ -36,10 +36,10 @@ def spelled_out(command: Callable[..., None]) -> Callable[..., None]:
     groups = {name: hint for name, hint in hints.items() if is_dataclass(hint) and isinstance(hint, type)}
 
     @wraps(command)
-    def called(**given: Any) -> None:
+    def called(**values: Any) -> None:
         for name, group in groups.items():
-            given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})
-        command(**given)
+            values[name] = group(**{field.name: values.pop(field.name) for field in fields(group)})
+        command(**values)
 
     parameters = [
         each

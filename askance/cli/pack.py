@@ -39,8 +39,8 @@ def pack(
     from askance.images import Image
 
     opened = [Run.open(run) for run in runs]
-    found = map(Image.from_path, find_pictures(images)) if images else ()
-    packed = write_pack(opened, out, images=found, sign=None if key is None else partial(sign, key=key))
+    pictures = map(Image.from_path, find_pictures(images)) if images else ()
+    packed = write_pack(opened, out, images=pictures, sign=None if key is None else partial(sign, key=key))
     size = packed.path.stat().st_size / 1e6
     echo(f"{packed.path}: {many(packed.runs, 'run')}, {packed.files} files, {size:.1f} MB")
     echo(f"sha256 of its manifest: {packed.digest}")

@@ -115,14 +115,14 @@ class RunPage:
         start = time.monotonic()
         if start < self._next and not last:
             return
-        found = build_report([Run.open(self._folder)])
-        pictures = pictures_of(found.runs, self._images, megabytes=MEGABYTES)
+        report = build_report([Run.open(self._folder)])
+        pictures = pictures_of(report.runs, self._images, megabytes=MEGABYTES)
         took = time.monotonic() - start
         wait = max(PAGE_EVERY, PAGE_SHARE * took)
         following = (
             None if status.finished else PageFollowing(lines=[*lines_of(status)], seconds=None if last else wait)
         )
-        write_page(self.out, lambda files: report_page(found, pictures=pictures, files=files, following=following))
+        write_page(self.out, lambda files: report_page(report, pictures=pictures, files=files, following=following))
         self._next = time.monotonic() + wait
 
 

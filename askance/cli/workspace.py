@@ -82,22 +82,22 @@ def _local_model(config: Config, *, yes: bool) -> str:
     if config.local is not None:
         return f"hf:{config.local}"
     machine = Machine.here()
-    found = open_model_for(machine)
-    if is_downloaded(found.name):
-        echo(f"askance: {found}, on this machine.", err=True)
-        return f"hf:{found.name}"
+    model = open_model_for(machine)
+    if is_downloaded(model.name):
+        echo(f"askance: {model}, on this machine.", err=True)
+        return f"hf:{model.name}"
     if not config.asks:
         raise ConfigError(
-            f"The model {found.name!r}, which `--local` stands for on a machine with {machine}, is not here.",
+            f"The model {model.name!r}, which `--local` stands for on a machine with {machine}, is not here.",
             hint="A run without `--replay` and `--plan` downloads it.",
         )
-    packages(f"hf:{found.name}")  # nobody downloads what could not be run
-    _ask_before_download(found, machine, yes=yes)
-    echo(f"askance: The model is in {download_model(found.name)!s}.", err=True)
-    return f"hf:{found.name}"
+    packages(f"hf:{model.name}")  # nobody downloads what could not be run
+    _ask_before_download(model, machine, yes=yes)
+    echo(f"askance: The model is in {download_model(model.name)!s}.", err=True)
+    return f"hf:{model.name}"
 
 
-def _ask_before_download(found: OpenModel, machine: Machine, *, yes: bool) -> None:
+def _ask_before_download(model: OpenModel, machine: Machine, *, yes: bool) -> None:
     """Says what would be downloaded, and asks the user.
 
     Raises:
@@ -107,7 +107,7 @@ def _ask_before_download(found: OpenModel, machine: Machine, *, yes: bool) -> No
     from askance.models.local.hub import how_to_bring
 
     echo(
-        f"askance: For a machine with {machine}: {found}. It is not here yet; {found.size} will be downloaded into "
+        f"askance: For a machine with {machine}: {model}. It is not here yet; {model.size} will be downloaded into "
         f"{hub_cache()!s}, once.",
         err=True,
     )
@@ -115,7 +115,7 @@ def _ask_before_download(found: OpenModel, machine: Machine, *, yes: bool) -> No
         return
     if not has_terminal():
         raise UsageError(
-            f"Nobody agreed to the download of {found.name!r}.", hint=f"Add `--yes`. {how_to_bring(found.name)}"
+            f"Nobody agreed to the download of {model.name!r}.", hint=f"Add `--yes`. {how_to_bring(model.name)}"
         )
     if not confirm("Download it?"):
-        raise UsageError(f"{found.name!r} is not downloaded.", hint=how_to_bring(found.name))
+        raise UsageError(f"{model.name!r} is not downloaded.", hint=how_to_bring(model.name))
