@@ -151,8 +151,8 @@ class Brainstormer(PictureAgent[Subject, CandidateCaption]):
         return (
             AnswerField("concepts", list_schema(text, least=1, most=MOST_CONCEPTS), "concepts", _concepts),
             AnswerField("chosen", list_schema(text, least=1, most=MOST_CHOSEN), "chosen", _chosen),
-            AnswerField("caption", text, "caption", _line),
-            AnswerField("explanation", text, "explanation", _line),
+            AnswerField("caption", text, "caption", _unquoted),
+            AnswerField("explanation", text, "explanation", _unquoted),
         )
 
     @override
@@ -183,7 +183,7 @@ def _chosen(data: Mapping[str, Any], field: str) -> tuple[str, ...]:
     return concepts
 
 
-def _line(data: Mapping[str, Any], field: str) -> str:
+def _unquoted(data: Mapping[str, Any], field: str) -> str:
     return strip_quotes(text_field(data, field))
 
 

@@ -124,11 +124,11 @@ class PictureAsker(ChoosingNode[Image, Reply], ImageTool[Reply]):
             return self._chosen([str(each) for each in cast("list[object]", answer)])
         if not isinstance(answer, str) or not answer.strip():
             raise Unreadable("`answer` must be a text that is not empty")
-        return self._text(answer).value
+        return self._read_answer(answer).value
 
     @override
     def read_reply(self, text: str, subject: Image) -> Read[Reply]:
-        answer, rung = self._text(text)
+        answer, rung = self._read_answer(text)
         return Read(Reply(text=answer), rung)
 
     @override
@@ -140,17 +140,17 @@ class PictureAsker(ChoosingNode[Image, Reply], ImageTool[Reply]):
         labels = [*self.labels.values()]
         return Reply(text=self._chosen([labels[place - 1] for place in places]))
 
-    def _text(self, text: str) -> Read[str]:
+    def _read_answer(self, text: str) -> Read[str]:
         if not self.labels:
             return Read(text.strip())
-        parts = self._parts(plain_text(text))
+        parts = self._answers_in(plain_text(text))
         if all(_folded(part) in self.labels for part in parts):
             return Read(self._chosen(parts), "whole")
         places, rung = read_choice(text, self._alternatives, single=not self.several)
         labels = [*self.labels.values()]
         return Read(self._chosen([labels[place - 1] for place in places]), rung)
 
-    def _parts(self, text: str) -> list[str]:
+    def _answers_in(self, text: str) -> list[str]:
         return [part for part in (_SEPARATORS.split(text) if self.several else [text]) if _folded(part)]
 
     def _chosen(self, answers: Sequence[str]) -> str:

@@ -19,7 +19,7 @@ LONGEST = 600
 
 def reading_html(reading: Reading) -> str:
     """A thumbnail, and a row for each link with its outcome and what it says or why it says nothing."""
-    picture = _text(reading.problem or "No picture.") if reading.image is None else _picture(reading.image)
+    picture = _cell_text(reading.problem or "No picture.") if reading.image is None else _picture(reading.image)
     rows: list[Sequence[str]] = []
     for name, result in reading.links.items():
         link = reading.known[name]
@@ -46,14 +46,14 @@ def _model(node: NodeLike) -> str:
 
 
 def _table(title: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [_row("th", head), *(_row("td", row) for row in rows)]
-    return f"<table><caption>{_text(title)}</caption>{''.join(lines)}</table>"
+    lines = [_table_row("th", head), *(_table_row("td", row) for row in rows)]
+    return f"<table><caption>{_cell_text(title)}</caption>{''.join(lines)}</table>"
 
 
-def _row(cell: str, texts: Sequence[str]) -> str:
-    return f"<tr>{''.join(f'<{cell}>{_text(text)}</{cell}>' for text in texts)}</tr>"
+def _table_row(cell: str, texts: Sequence[str]) -> str:
+    return f"<tr>{''.join(f'<{cell}>{_cell_text(text)}</{cell}>' for text in texts)}</tr>"
 
 
-def _text(text: str) -> str:
+def _cell_text(text: str) -> str:
     """`text` escaped, and cut where it is long; it cannot turn the direction of what stands beside it."""
     return f"<bdi>{escape(text if len(text) <= LONGEST else f'{text[: LONGEST - 1]}…')}</bdi>"

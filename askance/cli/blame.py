@@ -234,10 +234,10 @@ def blame_parts(blame: Blame) -> Iterator[Part]:
 
 def _table(blame: Blame) -> Columns:
     head = ("link", "tried", "flips", "95 % interval", "to blame", "95 % interval", "change")
-    return Columns([head, *(_row(each, blame.short(each.link), percent=blame.percent) for each in blame.sums)])
+    return Columns([head, *(_link_row(each, blame.short(each.link), percent=blame.percent) for each in blame.sums)])
 
 
-def _row(each: LinkBlame, name: str, *, percent: bool) -> tuple[str, ...]:
+def _link_row(each: LinkBlame, name: str, *, percent: bool) -> tuple[str, ...]:
     from askance.evals.tables import NONE
 
     change = NONE if each.change.value is None else f"{each.change.value * (100 if percent else 1):+.2f}"

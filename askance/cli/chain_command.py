@@ -34,7 +34,7 @@ class _ChainLine:
     """The options that are given, by name."""
 
 
-def _line(context: Any) -> _ChainLine:
+def _chain_line(context: Any) -> _ChainLine:
     return context.meta.setdefault("askance.chain", _ChainLine())
 
 
@@ -44,7 +44,7 @@ def chosen_chain(context: typer.Context, name: str) -> ChosenChain:
     Raises:
         UsageError: there is no chain of the name, or an option cannot be what it is.
     """
-    line = _line(context)
+    line = _chain_line(context)
     if line.chain is None:
         raise _no_chain(name)
     return line.chain.with_options(line.given)
@@ -59,7 +59,7 @@ class ChainCommand(TyperCommand):
         Raises:
             UsageError: the chain cannot be loaded, or an option is given that only others take.
         """
-        words, line = self._words(ctx, args), _line(ctx)
+        words, line = self._words(ctx, args), _chain_line(ctx)
         try:
             line.chain = _first_chain(words, Process.of(ctx))
             line.flags = {} if line.chain is None else self._flags(ctx, line.chain)
@@ -76,18 +76,18 @@ class ChainCommand(TyperCommand):
 
     def get_params(self, ctx: Any) -> list[Any]:
         """The options of the chain, then the arguments and options of the command."""
-        return [*_line(ctx).flags.values(), *super().get_params(ctx)]
+        return [*_chain_line(ctx).flags.values(), *super().get_params(ctx)]
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Writes the options; where no chain is named, those that each chain has, too."""
         super().format_options(ctx, formatter)
-        if _line(ctx).chain is None:
+        if _chain_line(ctx).chain is None:
             with formatter.section("Options of the chains; askance run CHAIN --help describes them"):
                 formatter.write_dl([(name, ", ".join(flags)) for name, flags in self._flags_by_chain(ctx) if flags])
 
     def invoke(self, ctx: Any) -> Any:
         """Runs the command, which finds its chain and the options of that by `chosen_chain`."""
-        line = _line(ctx)
+        line = _chain_line(ctx)
         values = {name: ctx.params.pop(flag.name) for name, flag in line.flags.items()}
         line.given = {name: value for name, value in values.items() if value is not None}
         return super().invoke(ctx)

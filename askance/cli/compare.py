@@ -71,7 +71,7 @@ def compare(
     )
     if html is not None:
         _write_page(html, comparison, images, megabytes=images_mb, beside=beside, quiet=as_json)
-    Report(comparison.form, lambda: _parts(comparison)).print(as_json=as_json)
+    Report(comparison.form, lambda: _comparison_parts(comparison)).print(as_json=as_json)
 
 
 def _write_page(
@@ -93,7 +93,7 @@ def _write_page(
         print_page(out, size, pictures)
 
 
-def _parts(comparison: RunsComparison) -> Iterator[Part]:
+def _comparison_parts(comparison: RunsComparison) -> Iterator[Part]:
     """A comparison in words: two runs in sentences, more of them in a table."""
     if comparison.of_pictures:
         yield from _of_pictures(comparison)

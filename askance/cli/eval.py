@@ -315,10 +315,10 @@ def _given_options(options: EvaluationOptions, takes: Mapping[str, FieldInfo]) -
         values[name] = value
     if options.fold is not None and (other := values.setdefault("fold", options.fold)) != options.fold:
         raise UsageError(f"`--fold {options.fold}` and `-T fold={other}` are different.", hint="Give one of them.")
-    return {name: _value(text, kinds_of(takes[name]) if name in takes else ()) for name, text in values.items()}
+    return {name: _option_value(text, kinds_of(takes[name]) if name in takes else ()) for name, text in values.items()}
 
 
-def _value(text: str, kinds: Collection[Any]) -> Any:
+def _option_value(text: str, kinds: Collection[Any]) -> Any:
     """The value of a text for an option that takes one of `kinds`: read as JSON, or else the text itself."""
     if Path in kinds or (str in kinds and not {int, float, bool} & {*kinds}):
         return text
@@ -507,7 +507,7 @@ def figures_of(run: Run) -> Iterator[Part]:
 
     if run.figures:
         head = ("metric", "value", "95 % interval", "n", "answered", "if wrong", "if right")
-        yield Columns([head, *(_row(figure) for figure in run.figures if figure.samples)])
+        yield Columns([head, *(_figure_row(figure) for figure in run.figures if figure.samples)])
         yield ""
     outcomes = ", ".join(f"{count:,} {outcome}" for outcome, count in run.totals.get("outcomes", {}).items())
     left = f"; {run.left:,} left" if run.left else ""
@@ -519,7 +519,7 @@ def figures_of(run: Run) -> Iterator[Part]:
     yield from (f"{name}: {Counters.from_canonical(form)}." for name, form in run.counters.items())
 
 
-def _row(figure: Figure) -> tuple[str, ...]:
+def _figure_row(figure: Figure) -> tuple[str, ...]:
     from askance.evals.tables import NONE, shown_value
 
     def shown(value: float | None) -> str:

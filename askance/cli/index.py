@@ -134,7 +134,7 @@ def build(context_: typer.Context, options: IndexBuildOptions) -> None:
         embedder = None if options.embedder is None else get_embedder(options.embedder, engine=work.engine)
         if embedder is not None:
             embedder.form()  # an error in the spec, or in the weights, is said before the texts are read
-        rows, notes = _rows(options)
+        rows, notes = _entries_and_notes(options)
         state = "embedded" if embedder is not None else "words counted"
         code = execute(
             work,
@@ -162,7 +162,7 @@ def _check_build(options: IndexBuildOptions) -> None:
         )
 
 
-def _rows(options: IndexBuildOptions) -> tuple[list[IndexEntry], list[str]]:
+def _entries_and_notes(options: IndexBuildOptions) -> tuple[list[IndexEntry], list[str]]:
     """The rows of the index, and what is to be said of them."""
     from askance.cli.inputs import columns_named
     from askance.retrieval import Index, table_entries

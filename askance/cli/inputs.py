@@ -169,7 +169,7 @@ class PictureFinder:
 
     def _named(self, name: str) -> Iterator[_Found]:
         if name in self._tables:
-            yield from self._rows(self._tables[name])
+            yield from self._table_pictures(self._tables[name])
         elif _is_address(name):
             yield _Found(name, name)
         else:
@@ -182,7 +182,7 @@ class PictureFinder:
         offline, stream = self.fetch == "never", self.limit is not None
         return {name: open_data_table(name, offline=offline, stream=stream) for name in named}
 
-    def _rows(self, table: DataTable) -> Iterator[_Found]:
+    def _table_pictures(self, table: DataTable) -> Iterator[_Found]:
         columns = {"image": "image", **self.columns}
         if "image" not in self.columns and "image" not in table.columns:
             shown = first_few([*map(repr, table.columns)], 20)
@@ -292,7 +292,7 @@ def read_options(path: Path, pictures: Sequence[str]) -> list[Options]:
         BadOptions: the file cannot be read, is none of these, has none for a picture, or some that cannot be chosen
             from.
     """
-    content = _table_content(path) if names_data_table(str(path)) else _content(_text(path), path)
+    content = _table_content(path) if names_data_table(str(path)) else _content(_file_text(path), path)
     if isinstance(content, Mapping):
         options = cast("Mapping[str, Any]", content)
         return [
@@ -302,7 +302,7 @@ def read_options(path: Path, pictures: Sequence[str]) -> list[Options]:
     return [_checked(content, repr(str(path)))] * len(pictures)
 
 
-def _text(path: Path) -> str:
+def _file_text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8-sig")
     except OSError as error:

@@ -56,7 +56,10 @@ def check(
 
     about = {"model": str(model.id), "asks_by": capabilities.output_mode, "at": at, "asked_now": recorded is None}
     where = f"{at}, kept in {records.name}" if at else "now, and not kept"
-    parts = [str(model.id), *_rows(capabilities.canonical(), output_mode=capabilities.output_mode, asked_at=where)]
+    parts = [
+        str(model.id),
+        *_capability_lines(capabilities.canonical(), output_mode=capabilities.output_mode, asked_at=where),
+    ]
     if recorded is not None:
         parts.append(f"This is what is on record; `askance models check {spec} --refresh` asks again.")
     Report(lambda: {**about, **capabilities.canonical()}, lambda: parts, breaks=False).print(as_json=as_json)
@@ -79,7 +82,7 @@ async def _probed(model: Model) -> Capabilities:
         await model.aclose()
 
 
-def _rows(values: Mapping[str, Any], *, output_mode: str, asked_at: str) -> Iterator[str]:
+def _capability_lines(values: Mapping[str, Any], *, output_mode: str, asked_at: str) -> Iterator[str]:
     for name, words in _SAID.items():
         value = values.get(name)
         if value is not None or name in _ALWAYS:

@@ -83,7 +83,9 @@ def replay(
         tables.mkdir(parents=True, exist_ok=True)
         for name, text in report.tables.items():
             (tables / name).write_text(text, encoding="utf-8")
-    Report(lambda: _form(report, signature), lambda: _text(report, signature), breaks=False).print(as_json=as_json)
+    Report(lambda: _form(report, signature), lambda: _report_lines(report, signature), breaks=False).print(
+        as_json=as_json
+    )
     if not as_json:
         echo("\n".join(_origins()), err=True)
     trusted = signature.state == "known" if signers is not None else signature.state != "broken"
@@ -142,7 +144,7 @@ def _form(report: PackCheck, signature: Signature) -> dict[str, Any]:
     }
 
 
-def _text(report: PackCheck, signature: Signature) -> Iterator[str]:
+def _report_lines(report: PackCheck, signature: Signature) -> Iterator[str]:
     for name, text in report.tables.items():
         if name.endswith(".md"):
             yield text

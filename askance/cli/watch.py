@@ -180,11 +180,11 @@ def lines_of(status: RunStatus) -> Iterator[str]:
     yield " · ".join(_spent(status))
     yield _state(status)
     for slow in status.slow:
-        error = f", {_line(slow.error)}" if slow.error else ""
+        error = f", {_first_line(slow.error)}" if slow.error else ""
         link = f", {slow.link}" if slow.link else ""
         yield printable(f"slow: {slow.seconds:.1f} s, {slow.sample}{link}{error}")
     for error in status.errors:
-        yield printable(f"{error.outcome}: {error.sample}{f', {_line(error.reason)}' if error.reason else ''}")
+        yield printable(f"{error.outcome}: {error.sample}{f', {_first_line(error.reason)}' if error.reason else ''}")
 
 
 def _spent(status: RunStatus) -> Iterator[str]:
@@ -218,6 +218,6 @@ def _state(status: RunStatus) -> str:
     return f"Not finished{': ' if parts else ''}{', '.join(parts)}."
 
 
-def _line(text: str) -> str:
+def _first_line(text: str) -> str:
     """The first line of a text, as far as there is room for it."""
     return shortened(" ".join(text.split()), 120)

@@ -43,7 +43,7 @@ class _TextTable:
         self.home: Path | None = path.parent
         self._columns: tuple[str, ...] | None = None
 
-    def _lines(self) -> Iterator[tuple[int, str]]:
+    def _numbered_lines(self) -> Iterator[tuple[int, str]]:
         """Each line with its number and its line end.
 
         Raises:
@@ -100,7 +100,7 @@ class JsonLinesTable(_TextTable):
         return numbered_rows(self.source, found())
 
     def _objects(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
-        for number, line in self._lines():
+        for number, line in self._numbered_lines():
             if not line.strip():
                 continue
             where = f"{self.source!r}, line {number}"
@@ -148,7 +148,7 @@ class CsvTable(_TextTable):
 
     def _fields(self) -> Iterator[tuple[int, list[str]]]:
         delimiter = "\t" if self._path.suffix.lower() == ".tsv" else ","
-        return csv_fields((line for _, line in self._lines()), self.source, delimiter=delimiter)
+        return csv_fields((line for _, line in self._numbered_lines()), self.source, delimiter=delimiter)
 
 
 def csv_fields(

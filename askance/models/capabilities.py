@@ -176,26 +176,26 @@ class Probe:
         basics = await self.first_contact()
         return replace(
             basics,
-            images=await self._accepts(self._text(_ASK_PICTURE, picture=True)),
-            seed=await self._accepts(self._text(_ASK_JSON, seed=17)),
+            images=await self._accepts(self._text_request(_ASK_PICTURE, picture=True)),
+            seed=await self._accepts(self._text_request(_ASK_JSON, seed=17)),
             logprobs=await self._logprobs(),
             served_model=self.served_model,
             thinks=self.thinks,
         )
 
     async def _schema(self) -> SchemaSupport:
-        request = self._text(_ASK_JSON, response=ResponseFormat("json_schema", "probe", SCHEMA))
+        request = self._text_request(_ASK_JSON, response=ResponseFormat("json_schema", "probe", SCHEMA))
         try:
             response = await self._ask(request)
         except (BadRequest, MalformedReply):
             # Some servers refuse every request. Only where a plain one is answered was the schema refused.
-            await self._ask(self._text(_ASK_JSON))
+            await self._ask(self._text_request(_ASK_JSON))
             return "refused"
         return "enforced" if _is_or_begins(response, json.dumps({"word": ODD_WORD})) else "ignored"
 
     async def _json_object(self) -> bool:
         try:
-            response = await self._ask(self._text(_ASK_JSON, response=ResponseFormat("json_object")))
+            response = await self._ask(self._text_request(_ASK_JSON, response=ResponseFormat("json_object")))
         except (BadRequest, MalformedReply):
             return False
         if response.outcome == "truncated":
@@ -207,7 +207,7 @@ class Probe:
 
     async def _logprobs(self) -> bool:
         try:
-            return bool((await self._ask(self._text(_ASK_JSON, logprobs=0))).logprobs)
+            return bool((await self._ask(self._text_request(_ASK_JSON, logprobs=0))).logprobs)
         except (BadRequest, MalformedReply, ServerFault):
             return False
 
@@ -232,7 +232,7 @@ class Probe:
         self.thinks = response.thought or self.thinks
         return response
 
-    def _text(
+    def _text_request(
         self, text: str, *, picture: bool = False, response: ResponseFormat | None = None, **sampling: int
     ) -> ChatRequest:
         parts = (

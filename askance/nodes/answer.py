@@ -47,11 +47,11 @@ class TextAnswer(TypedAnswer):
         return self.text
 
 
-def _text(value: object) -> object:
+def _plain_value(value: object) -> object:
     return value.text if isinstance(value, TextAnswer) else value
 
 
-Words = Annotated[str, BeforeValidator(_text)]
+Words = Annotated[str, BeforeValidator(_plain_value)]
 """A text; a `TextAnswer` is taken as its text."""
 Texts = Annotated[tuple[str, ...], Field(strict=False)]
 """Texts in their order, given as a tuple or a list."""

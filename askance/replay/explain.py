@@ -149,12 +149,12 @@ def differences(recorded: Mapping[str, Any], request: Mapping[str, Any]) -> Iter
             yield from _message_differences(old[name], new[name])
         else:
             what = _TITLES.get(name, repr(name))
-            yield RequestDifference(what, *(_text(side[name]) if side else "" for side in (old, new)))
+            yield RequestDifference(what, *(_as_text(side[name]) if side else "" for side in (old, new)))
 
 
 def unified_diff(difference: RequestDifference, *, recorded: str, requested: str) -> str:
     """The first stretch of a difference as a unified_diff diff, safe to show on a terminal; empty if there is none."""
-    old, new = _lines(difference.recorded), _lines(difference.requested)
+    old, new = _printed_lines(difference.recorded), _printed_lines(difference.requested)
     changed = next((at for at, (a, b) in enumerate(zip_longest(old, new)) if a != b), None)
     if changed is None:
         return ""
@@ -181,7 +181,7 @@ def _message_differences(recorded: Sequence[JsonObject], request: Sequence[JsonO
         if old and new and old.get("role") == new.get("role"):
             yield from _part_differences(old, new, where)
         else:
-            yield RequestDifference(where, *("" if side is None else _text(side) for side in (old, new)))
+            yield RequestDifference(where, *("" if side is None else _as_text(side) for side in (old, new)))
 
 
 def _part_differences(recorded: JsonObject, request: JsonObject, where: str) -> Iterator[RequestDifference]:
@@ -194,7 +194,7 @@ def _part_differences(recorded: JsonObject, request: JsonObject, where: str) -> 
             yield RequestDifference(f"the {name} of {where}", old, new)
     if not before:
         yield RequestDifference(
-            f"the order of the parts of {where}", *(_text(message.get("parts")) for message in (recorded, request))
+            f"the order of the parts of {where}", *(_as_text(message.get("parts")) for message in (recorded, request))
         )
 
 
@@ -205,8 +205,8 @@ def _split(message: JsonObject) -> tuple[str, str, str, str]:
     return (
         "\n".join(str(part.get("text", "")) for part in parts if part.get("type") != "image"),
         "\n".join(str(picture.get("sha256")) for picture in pictures),
-        "\n".join(_text({**picture, "sha256": "…"}) for picture in pictures),
-        _text(rest) if rest else "",
+        "\n".join(_as_text({**picture, "sha256": "…"}) for picture in pictures),
+        _as_text(rest) if rest else "",
     )
 
 
@@ -232,11 +232,11 @@ def _same(recorded: object, request: object) -> bool:
     return canonical_json(recorded) == canonical_json(request)
 
 
-def _text(value: object) -> str:
+def _as_text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True, indent=2)
 
 
-def _lines(text: str) -> list[str]:
+def _printed_lines(text: str) -> list[str]:
     return [printable(piece) for line in text.split("\n") for piece in _folded(line)]
 
 

@@ -185,7 +185,7 @@ class Store(Records):
             StoreError: the store cannot be written, or a key is not that of the request.
         """
         self._refuse_read_only()
-        rows = [(record.key, _text(record), record.kind) for record in records]
+        rows = [(record.key, _checked_json(record), record.kind) for record in records]
         try:
             with self._patience.waiting(database.BUSY_TIMEOUT):
                 (self._writer or self._open_writer()).set_all(rows)
@@ -315,7 +315,7 @@ class Store(Records):
         return StoreError(msg, hint="Name a folder that can be written with ASKANCE_STORE, or replay with --replay.")
 
 
-def _text(record: Record) -> str:
+def _checked_json(record: Record) -> str:
     """The JSON text of a record, as it is written.
 
     Raises:

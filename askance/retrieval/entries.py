@@ -221,8 +221,8 @@ def _entry(form: Any) -> IndexEntry:
     """
     try:
         fields: JsonObject = dict(form)
-        name, text, split = (_text(fields.pop(field)) for field in ("id", "text", "split"))
-        images, marks = (tuple(map(_text, fields.pop(field))) for field in ("images", "marks"))
+        name, text, split = (_text_field(fields.pop(field)) for field in ("id", "text", "split"))
+        images, marks = (tuple(map(_text_field, fields.pop(field))) for field in ("images", "marks"))
     except (KeyError, TypeError, ValueError) as error:
         raise UnreadableDocument("is no entry of an index") from error
     if fields:
@@ -232,7 +232,7 @@ def _entry(form: Any) -> IndexEntry:
     return IndexEntry(name, text, images, split, marks)
 
 
-def _text(value: Any) -> str:
+def _text_field(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError
     return value

@@ -242,7 +242,7 @@ class LanceVectors:
         limit = k + _MORE
         while True:
             rows = self._candidates(query, limit, where, approximate=approximate)
-            scored = [(key, cosine_of(vector, query)) for key, vector in self._rows(rows)]
+            scored = [(key, cosine_of(vector, query)) for key, vector in self._ids_and_vectors(rows)]
             scored.sort(key=best_first)
             farthest = 1 - max(rows["_distance"].to_pylist(), default=0.0)
             if len(rows) < limit or approximate or scored[k - 1][1] > farthest + bound:
@@ -280,11 +280,11 @@ class LanceVectors:
         table = self._open()
         counts = Counter[str]()
         for rows in () if table is None else table.search().to_batches(_BATCH):
-            counts.update(key for key, _ in self._rows(rows))
+            counts.update(key for key, _ in self._ids_and_vectors(rows))
         twice = [key for key, count in counts.items() if count > 1]
         return [f"The table of vectors {str(self.path)!r} has two vectors of the id {key!r}." for key in twice]
 
-    def _rows(self, rows: Any) -> Iterator[tuple[str, Half]]:
+    def _ids_and_vectors(self, rows: Any) -> Iterator[tuple[str, Half]]:
         """The ids of `rows`, each with its vector in 16 bits.
 
         Raises:

@@ -381,10 +381,10 @@ def _turn(message: ChatMessage, model: Model) -> Message:
             f"A message of the role {message.role.value!r} cannot be sent.",
             hint="Send messages of the system, of the user and of the assistant.",
         )
-    return Message(role, tuple(part for block in message.blocks if (part := _part(block, model)) is not None))
+    return Message(role, tuple(part for block in message.blocks if (part := _message_part(block, model)) is not None))
 
 
-def _part(block: object, model: Model) -> Part | None:
+def _message_part(block: object, model: Model) -> Part | None:
     """A block of a message as a part; earlier thinking, which is not sent again, is none."""
     if isinstance(block, TextBlock):
         return TextPart(block.text)

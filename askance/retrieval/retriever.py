@@ -383,7 +383,7 @@ class IndexRetriever:
             made = [each for each in subjects if key_of("search", self._form(way, each, among)) in lacking]
             later = waiting if way == "dense" else 0
             if way in self._spaces and (made or later):
-                parts = [part for each in made for part in _parts(each)]
+                parts = [part for each in made for part in _embedded_parts(each)]
                 _, embedder = self._spaces[way]
                 keys, new = embedder.keys(parts), embedder.lacking(parts)
                 planner.add_computed("vectors", embedder.id, keys=keys, lacking=new, dependent=later)
@@ -436,7 +436,7 @@ class IndexRetriever:
         space, _ = self._spaces[way]
         settings = dict(space.embedder)
         form["model"] = settings.pop("model")
-        if len(_parts(subject)) > 1:
+        if len(_embedded_parts(subject)) > 1:
             form["split"] = "sentences"
         if space.store == "own":  # it may search in its own way
             form["store"] = space.store
@@ -489,7 +489,7 @@ class IndexRetriever:
         try:
             if way == "image":
                 return [half(await embedder.embed_image(cast("Image", each))) for each in subjects]
-            parts = [cast("list[str]", _parts(each)) for each in subjects]
+            parts = [cast("list[str]", _embedded_parts(each)) for each in subjects]
             vectors = iter(await self._texts.of([part for some in parts for part in some]))
         except UsageError as error:
             if way in self._named_ways:
@@ -566,7 +566,7 @@ def fused(rankings: Sequence[Sequence[RetrievalHit]]) -> list[RetrievalHit]:
     return [RetrievalHit(each, score, texts.get(each, "")) for each, score in ranked]
 
 
-def _parts(subject: str | Image) -> list[str] | list[Image]:
+def _embedded_parts(subject: str | Image) -> list[str] | list[Image]:
     """What vectors are made of: a long text's sentences, or the text or picture itself."""
     if isinstance(subject, Image):
         return [subject]

@@ -136,9 +136,9 @@ class RapidOcr(Runnable[Image, RecognizedText]):
 
     def _result(self, key: str, response: JsonObject, *, replayed: bool) -> Result[RecognizedText]:
         call = Call(key=key, model=ENGINE, kind="ocr", cost=0.0, meta=CallMeta(replayed=replayed))
-        return Result(outcome="answered", value=self._value(response), calls=(call,))
+        return Result(outcome="answered", value=self._recognized(response), calls=(call,))
 
-    def _value(self, response: JsonObject) -> RecognizedText:
+    def _recognized(self, response: JsonObject) -> RecognizedText:
         boxes = [_box(line) for line in response["lines"]]
         confident = tuple(box for box in boxes if box.confidence >= self.least)
         return RecognizedText(lines=tuple(box.text for box in confident), boxes=confident)

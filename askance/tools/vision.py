@@ -243,7 +243,7 @@ class SceneTextReader(ImageTool[SceneText]):
 
     @override
     def fields(self, subject: Image) -> Sequence[AnswerField]:
-        return (AnswerField("lines", list_schema(text_schema()), "lines", _lines),)
+        return (AnswerField("lines", list_schema(text_schema()), "lines", _text_lines),)
 
     @override
     def read_text(self, text: str, subject: Image) -> SceneText:
@@ -314,7 +314,7 @@ def _first(names: Sequence[str], kind: _Kind) -> tuple[str, ...]:
     return distinct_names[: kind.most]
 
 
-def _lines(data: Mapping[str, Any], field: str) -> tuple[str, ...]:
+def _text_lines(data: Mapping[str, Any], field: str) -> tuple[str, ...]:
     return _without_none(text_list(data, field))
 
 

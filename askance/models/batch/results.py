@@ -152,7 +152,7 @@ class PartResults:
             StoreError: an answer cannot be recorded.
         """
         with file.open("rb") as lines, self.calls.open("rb") as calls:
-            for data in _lines(lines):
+            for data in _reply_lines(lines):
                 try:
                     key, line = call_of(data)
                 except MalformedReply:
@@ -259,7 +259,7 @@ def _keys(calls: Path) -> Iterator[tuple[int, str]]:
             place += len(line)
 
 
-def _lines(file: IO[bytes]) -> Iterator[bytes]:
+def _reply_lines(file: IO[bytes]) -> Iterator[bytes]:
     """The lines of a file; of a line that is too long only the beginning, which is not JSON."""
     while line := file.readline(LARGEST_LINE):
         rest = line

@@ -206,7 +206,7 @@ class Nearest:
         check_count(k)
         self._k = k
         self._count = 0
-        self._queries, self._lengths = _rows(queries)
+        self._queries, self._lengths = _rows_and_lengths(queries)
         self._scores: Numbers = np.empty((len(self._queries), 0))
         self._places: Places = np.empty((len(self._queries), 0), dtype=np.int64)
 
@@ -220,7 +220,7 @@ class Nearest:
 
         if not block:
             return
-        rows, lengths = _rows(block)
+        rows, lengths = _rows_and_lengths(block)
         same_size(rows.shape[1], self._queries.shape[1])
         similarities: Numbers = np.clip((self._queries @ rows.T) / np.outer(self._lengths, lengths), -1, 1)
         here = np.broadcast_to(np.arange(self._count, self._count + len(block)), similarities.shape)
@@ -247,7 +247,7 @@ def check_count(k: int) -> None:
         raise UsageError(f"The {k} best of some candidates are none.", hint="Ask for one or more.")
 
 
-def _rows(vectors: Sequence[Half]) -> tuple[Numbers, Numbers]:
+def _rows_and_lengths(vectors: Sequence[Half]) -> tuple[Numbers, Numbers]:
     """Vectors as rows of 64 bits, and their lengths; one without a length is similar to nothing."""
     import numpy as np
 

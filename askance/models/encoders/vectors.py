@@ -175,7 +175,7 @@ class VectorFile:
         """
         with self._lock:
             self._look()
-            return {key: self._row(key) for key in dict.fromkeys(keys) if bytes.fromhex(key) in self._places}
+            return {key: self._stored_vector(key) for key in dict.fromkeys(keys) if bytes.fromhex(key) in self._places}
 
     def keys(self) -> list[str]:
         """The keys of all rows that are here, in their order.
@@ -232,7 +232,7 @@ class VectorFile:
                 return
             for key in self._places:
                 try:
-                    self._row(key.hex())
+                    self._stored_vector(key.hex())
                 except StoreError as error:
                     yield str(error)
 
@@ -318,7 +318,7 @@ class VectorFile:
             raise _damaged(self.path, "it is another encoder's")
         self._step = KEY + _SUM + 2 * self._size
 
-    def _row(self, key: str) -> Half:
+    def _stored_vector(self, key: str) -> Half:
         place = self._places[bytes.fromhex(key)]
         row = self._rows[place : place + 1]
         self._check(row, (place,))

@@ -133,7 +133,7 @@ def from_langchain(message: BaseMessage, image: Callable[[Image], ImagePart]) ->
         )
     content: Any = message.content
     blocks: list[Any] = [content] if isinstance(content, str) else content
-    parts = [part for block in blocks if (part := _part(block, image)) is not None]
+    parts = [part for block in blocks if (part := _message_part(block, image)) is not None]
     calls: tuple[ToolCall, ...] = _tool_calls(message) if isinstance(message, AIMessage) else ()
     answered = message.tool_call_id if isinstance(message, ToolMessage) else None
     return Message(role, tuple(parts), calls, answered)
@@ -183,7 +183,7 @@ def to_response(message: object) -> ChatResponse:
     )
 
 
-def _part(block: Any, image: Callable[[Image], ImagePart]) -> Part | None:
+def _message_part(block: Any, image: Callable[[Image], ImagePart]) -> Part | None:
     """A block of a message as a part; thinking and tool calls, which stand elsewhere too, are none."""
     if isinstance(block, str):
         return TextPart(block)

@@ -108,7 +108,7 @@ class HFModel:
         loop = asyncio.get_running_loop()
         self._arriving += 1
         try:
-            row = await loop.run_in_executor(self._preparing, self._row, request)
+            row = await loop.run_in_executor(self._preparing, self._row_of, request)
         finally:
             self._arriving -= 1
         try:
@@ -149,7 +149,7 @@ class HFModel:
     def __repr__(self) -> str:
         return f"HFModel({self.source!r})"
 
-    def _row(self, request: ChatRequest) -> BatchRow:
+    def _row_of(self, request: ChatRequest) -> BatchRow:
         ready = self._loaded()
         return to_row(request, ready.model, ready.writer)
 

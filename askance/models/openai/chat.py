@@ -126,10 +126,10 @@ def _content(message: Message, encode: EncodeImage) -> str | list[JsonObject]:
     """Text alone as a string, which every server takes; with pictures, a list of parts in their order."""
     if not any(isinstance(part, ImagePart) for part in message.parts):
         return message.text
-    return [_part(part, encode) for part in message.parts]
+    return [_content_part(part, encode) for part in message.parts]
 
 
-def _part(part: Part, encode: EncodeImage) -> JsonObject:
+def _content_part(part: Part, encode: EncodeImage) -> JsonObject:
     if isinstance(part, TextPart):
         return {"type": "text", "text": part.text}
     picture = {"url": encode(part).data_uri}

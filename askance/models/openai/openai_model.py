@@ -214,7 +214,7 @@ class OpenAIModel:
         from openai import AsyncAzureOpenAI, AsyncStream
 
         # The client for Azure finds the deployment in the body, and so has to see it.
-        content: Any = {"body": body} if isinstance(self._client, AsyncAzureOpenAI) else {"content": _text(body)}
+        content: Any = {"body": body} if isinstance(self._client, AsyncAzureOpenAI) else {"content": _json_bytes(body)}
         response: Any = await self._client.post(
             path, cast_to=httpx2.Response, options=_SECURITY, stream=True, stream_cls=AsyncStream[Any], **content
         )
@@ -277,7 +277,7 @@ def at_loopback(model: str, address: str, *, key: str) -> OpenAIModel:
     return OpenAIModel(build_client(settings, http, key=key), model, secrets=own)
 
 
-def _text(body: JsonObject) -> bytes:
+def _json_bytes(body: JsonObject) -> bytes:
     """`body` as JSON in UTF-8; in ASCII where it holds half a surrogate pair, which UTF-8 cannot hold."""
     try:
         return json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()

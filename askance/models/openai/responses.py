@@ -81,12 +81,12 @@ def _items(message: Message, encode: EncodeImage) -> Iterator[JsonObject]:
         if message.text:
             yield {"role": message.role, "content": message.text}
     else:
-        yield {"role": "user", "content": [_part(part, encode) for part in message.parts]}
+        yield {"role": "user", "content": [_content_part(part, encode) for part in message.parts]}
     for call in message.tool_calls:
         yield {"type": "function_call", "call_id": call.id, "name": call.name, "arguments": call.arguments}
 
 
-def _part(part: Part, encode: EncodeImage) -> JsonObject:
+def _content_part(part: Part, encode: EncodeImage) -> JsonObject:
     if isinstance(part, TextPart):
         return {"type": "input_text", "text": part.text}
     return {"type": "input_image", "image_url": encode(part).data_uri, "detail": part.detail}
