@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from askance.chains.reading import Given, Reading
     from askance.chat import JsonObject
     from askance.models import Model
-    from askance.models.batch.batches import BatchPolicy, BatchProgress
+    from askance.models.batch.policy import BatchPolicy, BatchProgress
     from askance.models.batch.queue import CallQueue
 
 FOLDER = "batches"

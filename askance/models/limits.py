@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from askance.chat import ChatResponse
-    from askance.models.call import LiveCall
+    from askance.models.live_call import LiveCall
     from askance.replay import Pace
 
 DEFAULT_CONCURRENCY = 16

@@ -10,7 +10,7 @@ from askance.errors import AskanceError, ModelError, RateLimited
 if TYPE_CHECKING:
     from tenacity import AsyncRetrying, RetryCallState
 
-    from askance.models.call import LiveCall
+    from askance.models.live_call import LiveCall
 
 DEADLINE = 600.0
 """Seconds that a call may take with all its tries, unless one try may take longer."""

@@ -24,8 +24,8 @@ from askance.replay import NOTHING
 
 if TYPE_CHECKING:
     from askance.errors import AskanceError
-    from askance.models.batch.batches import BatchPolicy, Phase
     from askance.models.batch.job import BatchJob, BatchPart
+    from askance.models.batch.policy import BatchPolicy, Phase
     from askance.models.batch.reservations import BatchBudget, JobLeases
     from askance.models.batch.target import BatchTarget
     from askance.models.openai.batch_api import Batch

@@ -27,7 +27,8 @@ from askance.models.settings import Local, ModelSettings, family_of_name
 if TYPE_CHECKING:
     from askance.chat import ChatRequest, ChatResponse
     from askance.models.local.generator import RowOutcome
-    from askance.models.local.inputs import BatchRow, PromptWriter
+    from askance.models.local.inputs import BatchRow
+    from askance.models.local.prompt_writer import PromptWriter
     from askance.models.local.transformers_model import TransformersModel
 
 LINGER = 0.01

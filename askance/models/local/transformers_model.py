@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from askance.errors import ConfigError, MissingExtra
 from askance.models.local.architectures import Architecture, architecture_of
 from askance.models.local.folder import json_beside
-from askance.models.local.inputs import PromptWriter
+from askance.models.local.prompt_writer import PromptWriter
 from askance.models.local.runtime import TorchRuntime
 
 if TYPE_CHECKING:

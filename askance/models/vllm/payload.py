@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from askance.chat import ChatResponse, ImagePart, Message, TextPart, Usage, key_of
 from askance.errors import BadRequest
 from askance.models.local import inputs
-from askance.models.local.inputs import MAX_TOKENS, refuse_tools
+from askance.models.local.inputs import MAX_TOKENS
+from askance.models.local.prompt_writer import refuse_tools
 from askance.models.replies import finish_of, split_thinking
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from askance.chat import ModelId, canonical_json
 from askance.errors import ConfigError, UsageError
 from askance.models.capabilities import Capabilities
 from askance.models.local.folder import is_identity
-from askance.models.local.inputs import without_special_tokens
+from askance.models.local.prompt_writer import without_special_tokens
 from askance.models.settings import ModelSettings, Vllm
 from askance.models.vllm.engine_args import (
     chat_template_for,
