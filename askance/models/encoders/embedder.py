@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeAlias, runtime_c
 
 from askance.chat import JsonObject, ModelId, key_of
 from askance.errors import ConfigError, UsageError
-from askance.models.encoders.records import RecordedModel
+from askance.models.encoders.records import RecordedModel, parameters_of
 from askance.models.encoders.vectors import Vector, checked_vectors, packed, unpacked
 from askance.models.local.folder import REVISION, hub_folder
 from askance.registry import Registry
@@ -98,16 +98,9 @@ class RecordedEmbedder(RecordedModel):
         return cls(_named(model), id=model, engine=engine, parameters=fields, normalized=normalized)
 
     @classmethod
-    def _around(
-        cls,
-        made: Embedder,
-        *,
-        id: ModelId | None,  # noqa: A002  # as everywhere here
-        parameters: Mapping[str, Any],
-        engine: Engine,
-    ) -> RecordedEmbedder:
+    def _around(cls, made: Embedder, model: ModelId | None, *, engine: Engine) -> RecordedEmbedder:
         normalized = getattr(made, "normalized", None)
-        return cls(made, id=id, engine=engine, parameters=parameters, normalized=normalized)
+        return cls(made, id=model, engine=engine, parameters=parameters_of(made), normalized=normalized)
 
     def form(self) -> JsonObject:
         """Everything but text or picture that decides a vector, as JSON: `get_embedder` takes it for its records."""
@@ -226,15 +219,15 @@ def _named(model: ModelId) -> Embedder:
     # A form may be a stranger's. Settings, which are no part of an identity, could have code run, and `st:` downloads;
     # and it names no package that the user has not named.
     if model.name is not None or model.provider not in EMBEDDERS.built_in or "?" in model.model:
-        return _RecordsAlone(model)
+        return _ReplayOnlyEmbedder(model)
     name, _, revision = model.model.partition("@")
     if model.provider == "st" and not name.startswith("sha256:") and hub_folder(name, revision or REVISION) is None:
-        return _RecordsAlone(model)
+        return _ReplayOnlyEmbedder(model)
     return EMBEDDERS.load(model.provider)(model.model)
 
 
-class _RecordsAlone:
-    """Stands for an embedder of which only the records are known."""
+class _ReplayOnlyEmbedder:
+    """A replay-only embedder: it answers from records, and makes no vector."""
 
     sees_pictures = False
 

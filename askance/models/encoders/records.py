@@ -199,8 +199,7 @@ class RecordedModel(ABC):
         made = from_spec(model, cls.registry, examples=cls.examples) if isinstance(model, str) else model
         if not isinstance(made, cls.protocols):
             raise UsageError(f"A {type(made).__name__} is no {cls.registry.what}.", hint=f"Give {cls.examples}.")
-        parameters: Mapping[str, Any] = getattr(made, "parameters", {})
-        return cls._around(made, id=identity_of(made, identity), parameters=dict(parameters), engine=run)
+        return cls._around(made, identity_of(made, identity), engine=run)
 
     @classmethod
     @abstractmethod
@@ -209,15 +208,8 @@ class RecordedModel(ABC):
 
     @classmethod
     @abstractmethod
-    def _around(
-        cls,
-        made: Any,
-        *,
-        id: ModelId | None,  # noqa: A002  # as everywhere here
-        parameters: Mapping[str, Any],
-        engine: Engine,
-    ) -> Self:
-        """A model of one of the protocols, with its records."""
+    def _around(cls, made: Any, model: ModelId | None, *, engine: Engine) -> Self:
+        """A model of one of the protocols, with the records of its identity."""
 
     def responses(self, kind: RecordKind) -> RecordedResponses:
         """Its responses of one kind.
@@ -242,6 +234,11 @@ class RecordedModel(ABC):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self.id)!r})"
+
+
+def parameters_of(model: object) -> dict[str, Any]:
+    """What a model of the caller's says that decides its responses, beside its identity."""
+    return dict(cast("Mapping[str, Any]", getattr(model, "parameters", {})))
 
 
 # --- how an embedder or a scorer is named ---

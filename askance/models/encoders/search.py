@@ -58,7 +58,7 @@ async def nearest_texts(
     block: int = BLOCK,
     engine: Engine | None = None,
 ) -> list[list[Hit]]:
-    """For each query the `k` candidates that are most similar to it, the best first; of equal ones the first.
+    """For each query the `k` most similar candidates, the best first; ties are broken by their order.
 
     Args:
         queries: texts.
@@ -100,7 +100,7 @@ async def best_texts(
     block: int = BLOCK,
     engine: Engine | None = None,
 ) -> list[Hit]:
-    """The `k` candidates that fit a picture best, the best first; of equal ones the first.
+    """The `k` candidates that fit a picture best, the best first; ties are broken by their order.
 
     Args:
         image: the picture.
@@ -225,14 +225,14 @@ class Nearest:
         similarities: Numbers = np.clip((self._queries @ rows.T) / np.outer(self._lengths, lengths), -1, 1)
         here = np.broadcast_to(np.arange(self._count, self._count + len(block)), similarities.shape)
         scores, places = np.hstack([self._scores, similarities]), np.hstack([self._places, here])
-        # Stable, and earlier candidates stand in front: of equal ones the first stays.
+        # Stable, and earlier candidates stand in front: ties are broken by the order of the candidates.
         order = np.argsort(-scores, axis=1, kind="stable")[:, : self._k]
         self._scores = np.take_along_axis(scores, order, axis=1)
         self._places = np.take_along_axis(places, order, axis=1)
         self._count += len(block)
 
     def hits(self) -> list[list[Hit]]:
-        """For each query its best candidates, the best first; of equal ones the first."""
+        """For each query its best candidates, the best first; ties are broken by their order."""
         rows = zip(self._places.tolist(), self._scores.tolist(), strict=True)
         return [[Hit(place, score) for place, score in zip(*row, strict=True)] for row in rows]
 
