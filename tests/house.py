@@ -44,7 +44,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("cli",),
     ("__main__",),
 )
-"""From the lowest up. A package imports from its own floor and those below; a module beside `askance/__init__.py` is one."""
+"""From the lowest up. A package imports from its own floor and those below it."""
 
 BESIDE = {"testing": "models"}
 """Packages that no other imports, and the floor they stand beside: they import what may be imported there, and it."""
@@ -412,7 +412,7 @@ def namesakes(modules: Mapping[str, Module]) -> list[str]:
 
 
 def basenames(modules: Mapping[str, Module]) -> list[str]:
-    """Names of modules that stand twice below one package, and where; each suite counts as one: all are laid out alike."""
+    """Names of modules that stand twice below one package, and where; each suite counts as a package."""
     found: dict[tuple[str, str], list[str]] = {}
     for name in modules:
         if name.count(".") > 1:

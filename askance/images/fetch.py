@@ -49,7 +49,7 @@ def fetch(url: str, *, max_bytes: int = MAX_BYTES, timeout: float = TIMEOUT, res
             their own server.
 
     Raises:
-        UnusableImage: an address that is not public, a time-out, too many bytes or redirects, any answer but 200.
+        UnusableImage: an address that is not public, a timeout, too many bytes or redirects, any answer but 200.
     """
     deadline = time.monotonic() + timeout
     for _ in range(1 + _MAX_REDIRECTS):

@@ -4,14 +4,14 @@ Two functions, each read from top to bottom. `CallPath.answer` runs on the calle
 observers, which may refuse the request, and looks it up in the records. On a miss it refuses the call (`replay`), gives
 it to the scope's policy (a plan, a batch), or makes it. `CallPath._shared` and what it calls run on the live loop: an
 equal call under way is joined; a lease between processes is taken, and the records are looked at again; then the call
-is tried, within the bounds of retry, of the budget, of the endpoint's limits and of the time-out; its answer is
+is tried, within the bounds of retry, of the budget, of the endpoint's limits and of the timeout; its answer is
 recorded, and its place at the endpoint is freed.
 
 - Recording stands inside the single flight: an answer is on record before an equal request could be made again.
 - The budget stands inside retry: a try that hung, or whose reply was broken, may be billed and counts at its worst
   case. It stands outside the limits: a call that waits for its turn has its share of the budget reserved.
 - A 429 is about the endpoint, not about the call: it slows all calls down and uses up no try.
-- The time-out stands inside the limits: waiting for a turn costs a call no time.
+- The timeout stands inside the limits: waiting for a turn costs a call no time.
 - The place at the endpoint is freed once the answer is on record: a process that is killed loses no more paid answers
   than it may have calls at once.
 """
@@ -258,7 +258,7 @@ class CallPath:
         """What the backend answers.
 
         Raises:
-            CallTimeout: there was no answer within the time-out.
+            CallTimeout: there was no answer within the timeout.
         """
         request, left = call.request, call.time_left()
         limit = self._timeout if left is None else min(self._timeout, max(left, 0.0))

@@ -632,7 +632,7 @@ class RecordedRetriever:
             raise UsageError(
                 "The form of a retriever does not say how many hits it gives.", hint="Give what `form` gave."
             )
-        return cls(_RecordsAlone(str(model)), identity=model.name, k=k, engine=engine)
+        return cls(_ReplayOnlyRetriever(str(model)), identity=model.name, k=k, engine=engine)
 
     def changed(self, engine: Engine) -> RecordedRetriever:
         """The same retriever in another engine."""
@@ -694,8 +694,8 @@ class RecordedRetriever:
         return {**form, **_subject_form(about), **_among_form(among)}
 
 
-class _RecordsAlone:
-    """Stands for a retriever of which only the records are known."""
+class _ReplayOnlyRetriever:
+    """A replay-only retriever: it answers from records, and searches nothing."""
 
     def __init__(self, name: str) -> None:
         self._name = name

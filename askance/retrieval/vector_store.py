@@ -238,7 +238,7 @@ def _candidates(near: Numbers, k: int, *, bound: float) -> Places:
 
 
 def _scored(stored: _Loaded, places: Places, query: Half) -> list[Scored]:
-    """The rows at `places`, the nearest to a query first; of equal ones the lowest id."""
+    """The rows at `places`, the nearest to a query first; ties are broken by id."""
     import numpy as np
 
     exact = query.astype(np.float64)
