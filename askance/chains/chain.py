@@ -21,7 +21,7 @@ from typing_extensions import override
 
 from askance.agents import extract_answer
 from askance.chains.link import LINKS, LINKS_BY_NAME, Link, check_pickle
-from askance.chains.notebook import chain_html
+from askance.chains.notebook import html_table
 from askance.chains.output_line import SCHEMA
 from askance.chains.reading import Given, Reading, reading_of
 from askance.concurrency import map_in_order
@@ -438,7 +438,12 @@ class Chain(Runnable["Given", Reading]):
         return json.loads(Path(__file__).with_name(SCHEMA).read_text(encoding="utf-8"))
 
     def _repr_html_(self) -> str:
-        return chain_html(self)
+        """A row for each step: the link, the node that fills it in, the model it asks, the links that it needs."""
+        rows = [
+            (step.link.title, step.name, _model_name(step.node), ", ".join(need.name for need in step.needs))
+            for step in self.steps
+        ]
+        return html_table(f"{self.get_name()} → {self.target}", ("link", "node", "model", "needs"), rows)
 
     def get_graph(self, config: RunnableConfig | None = None) -> Graph:  # noqa: ARG002  # LangChain's signature
         """The wiring: a node a step, an edge from each link to what needs it."""
@@ -506,3 +511,7 @@ def _check_name(link: Link[Any], known: Link[Any]) -> None:
             f"There are two links {link.name!r} that are declared otherwise.",
             hint=f"Give one another name; {', '.join(each.name for each in LINKS)} are declared already.",
         )
+
+
+def _model_name(node: NodeLike) -> str:
+    return str(cast("Node[Any, Any]", node).model.id) if isinstance(node, Node) else ""

@@ -24,7 +24,7 @@ from askance.chains.link import (
     UNUSUAL,
     Link,
 )
-from askance.chains.notebook import reading_html
+from askance.chains.notebook import cell_text, html_table
 from askance.chains.output_line import line_of
 from askance.errors import BadImage, Skipped, UsageError
 from askance.images import Image
@@ -194,7 +194,16 @@ class Reading:
         return line_of(self)
 
     def _repr_html_(self) -> str:
-        return reading_html(self)
+        """A thumbnail, and a row for each link with its outcome and what it says or why it says nothing."""
+        picture = cell_text(self.problem or "No picture.")
+        if self.image is not None:
+            picture = self.image._repr_html_()  # pyright: ignore[reportPrivateUsage]  # the name is that of notebooks
+        rows: list[tuple[str, str, str]] = []
+        for name, result in self.links.items():
+            link = self.known[name]
+            text = link.show(link.write(result.value)) if result.answered else result.reason or ""
+            rows.append((link.title, "given" if result.given else result.outcome, text))
+        return f"<div>{picture}{html_table(self.name, ('link', 'outcome', 'says'), rows)}</div>"
 
     def __str__(self) -> str:
         links = "".join(f", {link}={result.outcome}" for link, result in self.links.items())
