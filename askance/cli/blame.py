@@ -97,6 +97,8 @@ class BlameOptions:
 @spelled_out
 def blame(context_: typer.Context, options: BlameOptions) -> None:
     """Replace one link at a time, ask what follows from it again, and see which link turns wrong answers right."""
+    from askance.cli.workspace import open_workspace
+
     Process.of(context_).without_langchain()
     from askance.chains import STATEMENT
     from askance.cli.execute import GOES_ON, execute, print_plan
@@ -109,7 +111,7 @@ def blame(context_: typer.Context, options: BlameOptions) -> None:
 
     replacement = _replacement(options)
     links = [STATEMENT.short if name == "s" else name for name in options.link or ()] or None
-    with options.calls.open(ledger=(options.out or options.folder) / LEDGER) as work:
+    with open_workspace(options.calls, ledger=(options.out or options.folder) / LEDGER) as work:
         _ = work.config  # an error in the settings is said before one in the run
         run = Run.open(options.folder)
         if options.images:

@@ -279,6 +279,8 @@ def make_questions(context_: typer.Context, options: QuestionOptions, calls: Pro
 
     Exit code 1 where captions are left: by the budget, or because they have no answer.
     """
+    from askance.cli.workspace import open_workspace
+
     Process.of(context_).without_langchain()
     from askance.cli.execute import execute, print_plan
     from askance.evals.run_format import LEDGER
@@ -286,7 +288,7 @@ def make_questions(context_: typer.Context, options: QuestionOptions, calls: Pro
     from askance.evals.whoops.questions import amake, planned
 
     entries = Whoops.open(options.folder, ids=options.ids).with_all("captions")[: options.limit]
-    with calls.open(ledger=options.out / LEDGER) as work:
+    with open_workspace(calls, ledger=options.out / LEDGER) as work:
         maker = _maker(options, work)
         code = execute(
             work,

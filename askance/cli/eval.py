@@ -196,11 +196,12 @@ class EvaluationOptions:
 def run(context_: typer.Context, options: EvaluationOptions, calls: ModelCalls) -> None:
     """Run a task and score it; the same command goes on with a run that was interrupted."""
     _leave_langchain_out(context_, options.task)
+    from askance.cli.workspace import open_workspace
     from askance.evals.catalog import find_task
     from askance.evals.run_plan import planning
 
     _check(options, calls)
-    with calls.open() as work:
+    with open_workspace(calls) as work:
         _ = work.config  # an error in the settings is said before one in the task
         with planning() if calls.plan else nullcontext():
             task = _task(options, find_task(options.task), work)

@@ -46,6 +46,7 @@ def grid(
     """Run a grid: every run once, in whatever tables it stands; the same command goes on where it stopped."""
     from askance.cli.execute import GOES_ON, execute
     from askance.cli.process import OK, Process
+    from askance.cli.workspace import open_workspace
     from askance.evals.analysis.grid import GridRunner, grid_file, read_grid
     from askance.evals.catalog import find_task
     from askance.prompts import overlay_prompts
@@ -55,7 +56,7 @@ def grid(
         raise typer.Exit(OK)
     Process.of(context).without_langchain()
     selected = _chosen(read_grid(file), table, model)
-    with calls.open(ledger=out / "budget.db") as work:
+    with open_workspace(calls, ledger=out / "budget.db") as work:
         options = {"data": data, "limit": limit, "ids": ids, "seed": seed}
         runner = GridRunner(
             selected, out=out / "runs", engine=work.engine, find=find_task, options=options, config=work.config

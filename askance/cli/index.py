@@ -310,8 +310,10 @@ def search(context_: typer.Context, options: IndexSearchOptions, calls: PromptCa
 
     A picture is searched by itself, in an index with vectors of clip:, or by what --vlm and --llm say of it.
     """
+    from askance.cli.workspace import open_workspace
+
     Process.of(context_).without_langchain()
-    with calls.open(name="index") as work:
+    with open_workspace(calls, name="index") as work:
         code = _Search(options, work).run()
     raise typer.Exit(code)
 

@@ -79,6 +79,8 @@ class CardOptions:
 @spelled_out
 def card(context_: typer.Context, options: CardOptions, calls: PromptCalls) -> None:
     """Hold a judge against people's labels: how often it is right, beyond chance, and how steady it is."""
+    from askance.cli.workspace import open_workspace
+
     Process.of(context_).without_langchain()
     from askance.agents import judge_panel
     from askance.agents.judge import QUESTION
@@ -89,7 +91,7 @@ def card(context_: typer.Context, options: CardOptions, calls: PromptCalls) -> N
     _check_judge(options.judge or (), local=calls.local)
     _check_file(options.html, "--html", "card.html", plan=calls.plan)
     labels, run = read_labels(options.labels), None if options.run is None else Run.open(options.run)
-    with calls.open(name="judge") as work:
+    with open_workspace(calls, name="judge") as work:
         judges = _judges(options, work)
         judge = judges[0] if len(judges) == 1 else judge_panel(*judges)
         how: Any = {"draws": options.draws, "swaps": options.swaps, "question": options.question or QUESTION}
@@ -312,6 +314,8 @@ def prefer(
     Every judge is asked about every pair in both orders, and sees no picture. A side wins a pair where it wins in both
     orders; several judges decide by majority. Ties, flips and pairs without a preference are counted apart.
     """
+    from askance.cli.workspace import open_workspace
+
     Process.of(context_).without_langchain()
     from askance.cli.execute import execute, print_plan
     from askance.evals import Run
@@ -325,7 +329,7 @@ def prefer(
     against = None if options.against == REFERENCES else Run.open(options.against)
     pairs = answer_pairs(Run.open(run), against, question=options.question, limit=options.limit, task=options.task)
     votes = None if options.human is None else read_votes(options.human)
-    with calls.open(name="judge") as work:
+    with open_workspace(calls, name="judge") as work:
         judges = _preference_judges(options, work)
         check_judges(judges)
         votes_by_pair(pairs, votes)  # whatever is wrong is said before anybody is asked

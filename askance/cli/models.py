@@ -44,10 +44,11 @@ def check(
 ) -> None:
     """Say what an endpoint can do: what is on record, else ask it, with one tiny picture and one schema."""
     from askance.cli.options import Calls
+    from askance.cli.workspace import open_workspace
     from askance.models import run_sync
     from askance.models.capabilities import endpoint_key
 
-    with Calls(store=store).open() as work:
+    with open_workspace(Calls(store=store)) as work:
         model, records = work.model(spec), work.records
         recorded = None if refresh or records.get(endpoint_key(model.id)) is None else model.known
         capabilities = recorded or run_sync(_probed(model))

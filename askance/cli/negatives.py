@@ -102,6 +102,8 @@ class GenerateOptions:
 @spelled_out
 def generate(context_: typer.Context, options: GenerateOptions, calls: PromptCalls) -> None:
     """Write hard negatives for true statements, one kind a call, into files of the authors' shape."""
+    from askance.cli.workspace import open_workspace
+
     Process.of(context_).without_langchain()
     from askance.agents.negatives import kinds_of
     from askance.cli.execute import execute, print_plan
@@ -119,7 +121,7 @@ def generate(context_: typer.Context, options: GenerateOptions, calls: PromptCal
         draw=options.draw,
     )
     sources = () if of_pictures else _true_statements(options)
-    with calls.open(ledger=options.out / LEDGER) as work:
+    with open_workspace(calls, ledger=options.out / LEDGER) as work:
         sources = _pictures(options, work) if of_pictures else sources
         seeing = options.vlm or work.default_model("vlm")
         name = _writer(options.llm or (work.default_model("llm") or seeing if of_pictures else None), work, recipe)
@@ -343,6 +345,7 @@ def audit(context_: typer.Context, command_options: AuditFileOptions, calls: Aud
 
     Exit code 1 where something should be dropped and --apply is not given.
     """
+    from askance.cli.workspace import open_workspace
     from askance.models import run_sync
 
     Process.of(context_).without_langchain()
@@ -352,7 +355,7 @@ def audit(context_: typer.Context, command_options: AuditFileOptions, calls: Aud
 
     sets = read_negatives(command_options.file, sidecar=command_options.sidecar)
     rules = Rules() if command_options.rules is None else read_rules(command_options.rules)
-    with calls.open(name="negatives") as work:
+    with open_workspace(calls, name="negatives") as work:
         options, models = _audit_options(command_options, work)
         if calls.plan:
             plan = planned_audit(sets, options, rules=rules, seed=command_options.seed)

@@ -211,9 +211,10 @@ def _run(command_options: RunOptions, chosen: ChosenChain, calls: Calls, *, read
         CallError: no call can succeed.
     """
     from askance.cli.inputs import read_options
+    from askance.cli.workspace import open_workspace
     from askance.evals.picture_run import name_of
 
-    with calls.open(image_policy=command_options.image_policy, settings=command_options.settings) as work:
+    with open_workspace(calls, image_policy=command_options.image_policy, settings=command_options.settings) as work:
         _ = work.config  # an error in the settings is said before one in the pictures
         finder = _finder(command_options, calls, work)
         samples: PictureOptions = finder.find()

@@ -41,9 +41,25 @@ class CommandWorkspace(Workspace):
 
 
 def open_workspace(
-    calls: Calls, *, name: str, ledger: Path | None, image_policy: str | None, settings: Mapping[str, Any]
+    calls: Calls,
+    *,
+    name: str = "work",
+    ledger: Path | None = None,
+    image_policy: str | None = None,
+    settings: Mapping[str, Any] | None = None,
 ) -> CommandWorkspace:
-    """The workspace that the options ask for; see `Calls.open`."""
+    """The workspace that the options of a command ask for.
+
+    Args:
+        calls: how models are asked.
+        name: what the work is called beside the records.
+        ledger: file that notes what is spent of the budget.
+        image_policy: how pictures are prepared, `clean` or `original`.
+        settings: of every model; they go before those of the settings file.
+
+    Raises:
+        UsageError: the options contradict each other.
+    """
     return CommandWorkspace(
         mode=calls.record_mode,
         plan=calls.plan,
@@ -56,7 +72,7 @@ def open_workspace(
         tpm=calls.tpm,
         protocol="paper" if isinstance(calls, PromptCalls) and calls.protocol is Protocol.paper else None,
         image_policy=image_policy,
-        settings=settings,
+        settings=settings or {},
         store=calls.store,
         prompts=calls.prompts,
         local=partial(_local_model, yes=calls.yes) if isinstance(calls, ModelCalls) and calls.local else None,
