@@ -90,14 +90,14 @@ def verbalizations(reading: Reading, links: Collection[Link[Any]]) -> Verbalizat
     """What the tools of the links `links` have said."""
     names = {link.name for link in links}
 
-    def said(link: Link[Any]) -> Any:
+    def value(link: Link[Any]) -> Any:
         return reading.value(link) if link.name in names else None
 
     return Verbalizations(
-        objects=said(OBJECTS),
-        scene_text=said(SCENE_TEXT),
-        narration=text_of(said(NARRATION)),
-        unusual=text_of(said(UNUSUAL)),
+        objects=value(OBJECTS),
+        scene_text=value(SCENE_TEXT),
+        narration=text_of(value(NARRATION)),
+        unusual=text_of(value(UNUSUAL)),
     )
 
 

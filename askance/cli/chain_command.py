@@ -30,7 +30,7 @@ class _ChainLine:
     chain: NamedChain | None = None
     flags: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """By name of an option, the parameter of the command that it is."""
-    given: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    options: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """The options that are given, by name."""
 
 
@@ -47,7 +47,7 @@ def chosen_chain(context: typer.Context, name: str) -> ChosenChain:
     line = _chain_line(context)
     if line.chain is None:
         raise _no_chain(name)
-    return line.chain.with_options(line.given)
+    return line.chain.with_options(line.options)
 
 
 class ChainCommand(TyperCommand):
@@ -89,7 +89,7 @@ class ChainCommand(TyperCommand):
         """Runs the command, which finds its chain and the options of that by `chosen_chain`."""
         line = _chain_line(ctx)
         values = {name: ctx.params.pop(flag.name) for name, flag in line.flags.items()}
-        line.given = {name: value for name, value in values.items() if value is not None}
+        line.options = {name: value for name, value in values.items() if value is not None}
         return super().invoke(ctx)
 
     def _words(self, ctx: Any, args: list[str]) -> list[str]:

@@ -51,7 +51,7 @@ class ReadingDisplay:
         keep: bool = False,
     ) -> None:
         self.total = total
-        self.kept: list[tuple[Mapping[str, Any], Sequence[str]]] | None = [] if keep else None
+        self.readings: list[tuple[Mapping[str, Any], Sequence[str]]] | None = [] if keep else None
         """The line of each reading, and what could be chosen from."""
         self.outcomes: Counter[str] = Counter()
         self.unanswered: list[Mapping[str, Any]] = []
@@ -71,8 +71,8 @@ class ReadingDisplay:
         brief: bool = False,
     ) -> None:
         """Prints one reading, and keeps it where that is asked for; a brief one is a single line of text."""
-        if self.kept is not None:
-            self.kept.append((line, options or ()))
+        if self.readings is not None:
+            self.readings.append((line, options or ()))
         self.outcomes[line["outcome"]] += 1
         if line["outcome"] != "answered":
             self.unanswered.append(line)

@@ -431,7 +431,7 @@ class _Reading:
         }
         read = [
             PictureReading(line=line, options=tuple(options), file=files.get(line["image"]))
-            for line, options in self._show.kept or ()
+            for line, options in self._show.readings or ()
         ]
         if not read:
             echo(f"No picture was read, so no page is written to {out}.", err=True)

@@ -72,7 +72,7 @@ class ArrowTable:
         wanted = dict(columns) if columns is not None else {name: name for name in self.columns}
         column_places(self.source, self.columns, wanted)
 
-        def found() -> Iterator[tuple[str, Mapping[str, Any]]]:
+        def located_rows() -> Iterator[tuple[str, Mapping[str, Any]]]:
             number = 0
             try:
                 for batch in self.arrow.batches(list(dict.fromkeys(wanted.values()))):
@@ -90,7 +90,7 @@ class ArrowTable:
             except (arrow_library().ArrowException, OSError, ValueError, ArithmeticError) as error:
                 raise _unreadable(self.source, error) from error
 
-        return numbered_rows(self.source, found())
+        return numbered_rows(self.source, located_rows())
 
 
 class ArrowFiles:

@@ -65,7 +65,7 @@ class PictureFolder:
             UsageError: the folder cannot be written.
         """
         name = sha256(url.encode("utf-8", "surrogatepass")).hexdigest()
-        existing = self._kept(name)
+        existing = self._existing(name)
         if fetch != "always" and existing is not None:
             return existing
         if fetch == "never":
@@ -82,7 +82,7 @@ class PictureFolder:
             UsageError: the folder cannot be written.
         """
         image = Image.from_bytes(data)
-        existing = self._kept(image.sha256)
+        existing = self._existing(image.sha256)
         if existing is not None and existing.read_bytes() == data:
             return existing
         return self._write(image.sha256, image, instead_of=existing)
@@ -104,7 +104,7 @@ class PictureFolder:
         counts = Counter[str]()
         for each in other.kept():
             image = Image.from_path(each.file)
-            if self._kept(each.file.stem) is not None:
+            if self._existing(each.file.stem) is not None:
                 counts["known"] += 1
             elif _suffix(image):
                 self._write(each.file.stem, image)
@@ -128,7 +128,7 @@ class PictureFolder:
                     hint="Mend the rights of its folder.",
                 ) from error
 
-    def _kept(self, name: str) -> Path | None:
+    def _existing(self, name: str) -> Path | None:
         return next(self.path.glob(f"{name}*"), None)
 
     def _write(self, name: str, image: Image, *, instead_of: Path | None = None) -> Path:
