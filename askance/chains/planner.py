@@ -14,14 +14,14 @@ from __future__ import annotations
 import copy
 from collections import Counter, defaultdict
 from collections.abc import Collection, Generator, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, cast
 
 from askance.chains.link import LINKS_BY_NAME, TYPICAL_BYTES
 from askance.chains.prompt_change import MOST_TRIED, PromptChange, prompt_change
-from askance.chat import canonical_json
+from askance.chat import canonical_json, key_of
 from askance.errors import BadImage, UsageError
 from askance.images import Image
 from askance.models import Capabilities, Price, use_draw
@@ -57,6 +57,9 @@ if TYPE_CHECKING:
     from askance.chat import ChatRequest, ModelId
     from askance.errors import CallError
     from askance.models import Model, ModelSettings
+
+JUDGE: Final = "judge"
+"""The role of a judge of scores."""
 
 EXTRACTION = "extraction"
 """The role of a model that reads replies which cannot be read otherwise; a plan counts those on record."""
@@ -217,23 +220,25 @@ async def plan(chain: Chain, sources: Iterable[Given]) -> Plan:
     return planner.plan()
 
 
+Role: TypeAlias = "tuple[str, Node[Any, Any]]"
+"""A node under the name of its line in a plan."""
+
+
 class Planner:
     """Counts calls by role, and makes none. An equal call counts once, whoever asks it, since it is made once.
 
     A chain is read through its `walk`. A node that is in no chain asks through its `counter`. Both count within
     `counting`, and `plan` says what was counted.
-
-    Args:
-        unit: what `Plan.images` counts, such as `pair`.
     """
 
     reports_hits = False
 
-    def __init__(self, *, unit: str = "image") -> None:
-        self._unit = unit
+    def __init__(self) -> None:
         self._counters: dict[tuple[str, ModelId, str], CallCounter] = {}
         self._models: dict[Model, None] = {}
         self._computed: dict[tuple[str, ModelId], LinkPlan] = {}
+        self._judges: dict[str, None] = {}
+        """Names of the counters of judges, in their order."""
         self._counted: set[str] = set()
         """Keys of the calls, scores and vectors that were counted."""
         self._probed: set[str] = set()
@@ -259,6 +264,18 @@ class Planner:
         new = CallCounter(name=name, node=node, batched=batched, counted=self._counted, typical_bytes=typical_bytes)
         return self._counters.setdefault((name, node.model.id, node.prompt_name), new)
 
+    def judge_counter(self, judge: Node[Any, Any]) -> CallCounter:
+        """The counter of a judge; each has a line at the end of the plan, where several are numbered.
+
+        Args:
+            judge: that asks; those that ask the same of one model share a counter.
+        """
+        prompt = judge.prompts_in_use[0]  # the one that it was made with; others depend on the question
+        form = {"kind": type(judge).__qualname__, "model": judge.model.form(), "prompt": prompt.digest}
+        name = key_of(JUDGE, form)
+        self._judges.setdefault(name)
+        return self.counter(name, judge)
+
     def walk(self, chain: Chain) -> ChainWalk:
         """A walk through `chain`, in which each link is a role.
 
@@ -270,14 +287,18 @@ class Planner:
         return self.walks[-1]
 
     @contextmanager
-    def counting(self) -> Generator[None]:
+    def counting(self, roles: Iterable[Role] = ()) -> Generator[None]:
         """A context in which calls that are not on record are counted instead of made.
 
         An endpoint of which nothing is known counts as one that enforces a schema.
 
+        Args:
+            roles: nodes whose own calls are counted, whoever asks them.
+
         Raises:
             UsageError: the mode is `replay`, which asks nothing.
         """
+        counters = [(self.counter(name, node), node) for name, node in roles]
         assumed: dict[str, Model] = {}
         for model in self._models:
             check_mode(model.mode)
@@ -287,7 +308,10 @@ class Planner:
                 assumed[key] = model
         self._probed |= assumed.keys()
         try:
-            with on_miss(self):
+            with ExitStack() as within:
+                for counter, node in counters:
+                    within.enter_context(counter.counting(node))
+                within.enter_context(on_miss(self))
                 yield
         finally:
             for key, model in assumed.items():
@@ -328,11 +352,12 @@ class Planner:
         before = self._computed.get((name, model))
         self._computed[name, model] = line if before is None else _sum(before, line)
 
-    def plan(self, units: int | None = None) -> Plan:
+    def plan(self, units: int | None = None, *, unit: str = "image") -> Plan:
         """The plan: a line for each role and model.
 
         Args:
             units: how many of `unit` there are; by default the pictures of the longest walk.
+            unit: what `Plan.images` counts, such as `pair`.
         """
         statistics = self._statistics()
         lines: dict[tuple[str, ModelId], LinkPlan] = {}
@@ -346,6 +371,7 @@ class Planner:
         if len(self.walks) > 1:
             places = {link: place for place, link in enumerate(LINKS_BY_NAME)}
             links.sort(key=lambda line: (str(line.model), places.get(line.link, len(places))))
+        links = [*(line for line in links if line.link not in self._judges), *self._judging(links)]
         without_model: Counter[str] = Counter()
         for walk in self.walks:
             without_model.update(walk.without_model)
@@ -355,17 +381,24 @@ class Planner:
             links=tuple(links),
             probes=len(self._probed),
             without_model=dict(without_model),
-            unit=self._unit,
+            unit=unit,
             troubles=max((tuple(walk.troubles) for walk in self.walks), key=len, default=()),
             changed_prompts=tuple(self._changed_prompts()),
         )
+
+    def _judging(self, lines: Iterable[LinkPlan]) -> Iterator[LinkPlan]:
+        """The lines of judges, in their order."""
+        by_name = {line.link: line for line in lines}
+        for place, name in enumerate(self._judges, start=1):
+            yield replace(by_name[name], link=f"{JUDGE} {place}" if len(self._judges) > 1 else JUDGE)
 
     def _changed_prompts(self) -> Iterator[PromptChange]:
         """The prompt files that were edited, each once."""
         changes: dict[Path, PromptChange] = {}
         for counter in self._counters.values():
             records = counter.node.model.engine.recorder.records
-            change = prompt_change(counter.name, counter.node, counter.missed, records=records)
+            role = JUDGE if counter.name in self._judges else counter.name
+            change = prompt_change(role, counter.node, counter.missed, records=records)
             if change is not None:
                 before = changes.get(change.file)
                 links = dict.fromkeys((*(before.links if before else ()), *change.links))

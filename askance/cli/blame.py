@@ -97,13 +97,12 @@ class BlameOptions:
 @spelled_out
 def blame(context_: typer.Context, options: BlameOptions) -> None:
     """Replace one link at a time, ask what follows from it again, and see which link turns wrong answers right."""
-    from askance.cli.workspace import open_workspace
-
     Process.of(context_).without_langchain()
     from askance.chains import STATEMENT
-    from askance.cli.execute import GOES_ON, execute, print_plan
+    from askance.cli.execute import GOES_ON, execute
     from askance.cli.inputs import find_pictures
-    from askance.evals.analysis.blame import LEDGER, make_blame, plan_blame
+    from askance.cli.workspace import open_workspace
+    from askance.evals.analysis.blame import LEDGER, blame_job, make_blame
     from askance.evals.analysis.trial import Trials
     from askance.evals.catalog import task_of
     from askance.evals.run import Run
@@ -128,23 +127,31 @@ def blame(context_: typer.Context, options: BlameOptions) -> None:
         code = execute(
             work,
             lambda progress: make_blame(trials, out=options.out, on_trial=progress.update, seed=options.seed),
-            lambda blame: _print(options, blame, work.tally),
-            plan=lambda: print_plan(plan_blame(trials), work.engine, as_json=options.as_json),
+            lambda blame: _report(options, blame, work.tally),
+            plan=lambda: blame_job(trials).plan(),
+            as_json=options.as_json,
             progress=lambda: work.progress("trials"),
             interrupted=lambda _: f"{work.tally}\n{GOES_ON}.",
         )
     raise typer.Exit(code)
 
 
-def _print(options: BlameOptions, blame: Blame, tally: Tally) -> int:
-    """Prints what the trials say; returns the exit code."""
+def _report(options: BlameOptions, blame: Blame, tally: Tally) -> Report:
+    """What the trials say."""
+    counters = {"counters": dict(blame.counters)} if blame.counters else {}
+    return Report(
+        lambda: {**blame.form(), **counters},
+        lambda: blame_parts(blame),
+        breaks=False,
+        ends=lambda: _end(options, blame, tally),
+    )
+
+
+def _end(options: BlameOptions, blame: Blame, tally: Tally) -> int:
+    """Says what was asked, and what is left; returns the exit code."""
     from askance.amounts import many
     from askance.models import Counters
 
-    counters = {"counters": dict(blame.counters)} if blame.counters else {}
-    Report(lambda: {**blame.form(), **counters}, lambda: blame_parts(blame), breaks=False).print(
-        as_json=options.as_json
-    )
     counted = (f"{name}: {Counters.from_canonical(form)}." for name, form in blame.counters.items())
     echo("\n".join([str(tally), *counted]), err=True)
     if blame.trials:

@@ -279,13 +279,12 @@ def make_questions(context_: typer.Context, options: QuestionOptions, calls: Pro
 
     Exit code 1 where captions are left: by the budget, or because they have no answer.
     """
-    from askance.cli.workspace import open_workspace
-
     Process.of(context_).without_langchain()
-    from askance.cli.execute import execute, print_plan
+    from askance.cli.execute import execute
+    from askance.cli.workspace import open_workspace
     from askance.evals.run_format import LEDGER
     from askance.evals.whoops import Whoops
-    from askance.evals.whoops.questions import amake, planned
+    from askance.evals.whoops.questions import amake, question_job
 
     entries = Whoops.open(options.folder, ids=options.ids).with_all("captions")[: options.limit]
     with open_workspace(calls, ledger=options.out / LEDGER) as work:
@@ -293,16 +292,21 @@ def make_questions(context_: typer.Context, options: QuestionOptions, calls: Pro
         code = execute(
             work,
             lambda progress: amake(entries, maker, out=options.out, on_progress=progress.update),
-            lambda made: _print_questions(options, made, entries, work.tally),
-            plan=lambda: print_plan(planned(entries, maker), work.engine, as_json=options.as_json),
+            lambda made: Report(
+                lambda: _questions_form(made),
+                lambda: _gates(made),
+                breaks=False,
+                ends=lambda: _end_questions(options, made, entries, work.tally),
+            ),
+            plan=lambda: question_job(entries, maker).plan(),
+            as_json=options.as_json,
             progress=lambda: work.progress("captions"),
         )
     raise typer.Exit(code)
 
 
-def _print_questions(options: QuestionOptions, made: QuestionSet, entries: Sequence[WeirdImage], tally: Tally) -> int:
-    """Prints what became of the captions, and writes the sheet for people; returns the exit code."""
-    Report(lambda: _questions_form(made), lambda: _gates(made), breaks=False).print(as_json=options.as_json)
+def _end_questions(options: QuestionOptions, made: QuestionSet, entries: Sequence[WeirdImage], tally: Tally) -> int:
+    """Says what became of the captions, and writes the sheet for people; returns the exit code."""
     echo(f"{_end(made)}\n{tally}", err=True)
     if options.sheet is not None:
         echo(_sheet(options.sheet, options, made, entries), err=True)

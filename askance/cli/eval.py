@@ -28,7 +28,7 @@ from askance.cli.options import (
     spelled_out,
 )
 from askance.cli.process import HELP, OK, SOME, Columns, Line, Part, Process, Report
-from askance.terminal import echo, printable, printable_json
+from askance.terminal import echo, printable
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -111,32 +111,28 @@ def _print_options(name: str, *, as_json: bool) -> None:
     Raises:
         UsageError: there is no such task.
     """
-    from askance.cli.columns import text_of
     from askance.evals.catalog import find_task
     from askance.evals.task import type_in_words
 
     task = find_task(name)
-    if as_json:
-        options = [
-            {
-                "name": option,
-                "takes": type_in_words(each),
-                "needed": each.is_required(),
-                "default": None if each.is_required() else each.default,
-                "meaning": _meaning(each),
-            }
-            for option, each in task.takes().items()
-        ]
-        form = {"name": task.name, "summary": task.summary(), "options": options}
-        echo(printable_json(json.dumps(form, default=str)))
-        return
+    options = [
+        {
+            "name": option,
+            "takes": type_in_words(each),
+            "needed": each.is_required(),
+            "default": None if each.is_required() else json.loads(json.dumps(each.default, default=str)),
+            "meaning": _meaning(each),
+        }
+        for option, each in task.takes().items()
+    ]
+    form = {"name": task.name, "summary": task.summary(), "options": options}
     parts = [f"{task.name}  {task.summary()}\n"]
     for option, each in task.takes().items():
         default = "" if each.default is None else f", default {_default_text(each.default)}"
         kind = f"{type_in_words(each)}{', needed' if each.is_required() else default}"
         parts.append(f"  {option}  ({kind})\n      {_meaning(each)}")
     parts.append("\nAn option is given by `-T name=value`; `eval run --help` has those with a name of their own.")
-    echo(text_of(parts))
+    Report(lambda: form, lambda: parts).print(as_json=as_json)
 
 
 def _meaning(option: FieldInfo) -> str:
@@ -339,17 +335,15 @@ class _EvaluationRun:
 
     def run(self) -> int:
         """Runs it, or plans that; returns the exit code."""
-        from askance.cli.execute import execute, print_plan
-        from askance.evals.run_plan import plan_run
+        from askance.cli.execute import execute
+        from askance.evals.runner import run_job
 
-        engine = self.work.engine
         return execute(
             self.work,
             self._evaluated,
-            self._print,
-            plan=lambda: print_plan(
-                plan_run(self.task, self._epochs, engine), engine, as_json=self.options.as_json, unusable=SOME
-            ),
+            lambda run: Report(lambda: _run_form(run), lambda: figures_of(run), ends=lambda: self._end(run)),
+            plan=lambda: run_job(self.task, self._epochs, self.work.engine).plan(),
+            as_json=self.options.as_json,
             progress=self._progress,
             interrupted=self._interrupted,
         )
@@ -377,11 +371,10 @@ class _EvaluationRun:
         return closing(EvaluationProgress(self.work.tally, self.work.engine))
 
     async def _evaluated(self, progress: EvaluationProgress) -> Run:
-        from askance.cli.progress import BatchStatus
-        from askance.evals.runner import BatchOptions, aevaluate
+        from askance.cli.execute import batch_options
+        from askance.evals.runner import aevaluate
 
         options = self.options
-        batches = BatchOptions(on_progress=BatchStatus()) if options.batch else None
         return await aevaluate(
             self.task,
             out=self._place,
@@ -389,16 +382,15 @@ class _EvaluationRun:
             epochs=options.epochs,
             convention=options.convention.value if options.convention else "wrong",
             seed=options.seed or 0,
-            batches=batches,
+            batches=batch_options() if options.batch else None,
             on_progress=progress,
         )
 
-    def _print(self, run: Run) -> int:
-        """Prints what the run found; returns the exit code."""
+    def _end(self, run: Run) -> int:
+        """Says what has no answer, what was asked, and what is left; returns the exit code."""
         from askance.cli.execute import say_budget
         from askance.cli.progress import say_unanswered
 
-        Report(lambda: _run_form(run), lambda: figures_of(run)).print(as_json=self.options.as_json)
         say_unanswered(run)
         echo(f"{self.work.tally}\nThe run is in {self._place}.", err=True)
         say_budget(self.work.engine.budget, (lambda: self._left(run)) if run.left else None)
@@ -406,11 +398,11 @@ class _EvaluationRun:
 
     async def _left(self, run: Run) -> Plan:
         """The plan of the samples that the budget had nothing left for."""
-        from askance.evals.run_plan import plan_run
+        from askance.evals.runner import run_job
 
         answered = {(answer.sample.id, answer.epoch) for answer in run.answers}
         epochs = [each for each in self._epochs if (each.sample.id, each.epoch) not in answered]
-        return await plan_run(self.task, epochs, self.work.engine)
+        return await run_job(self.task, epochs, self.work.engine).plan()
 
     def _interrupted(self, progress: EvaluationProgress) -> str:
         from askance.cli.execute import GOES_ON, ON_RECORD
@@ -434,6 +426,7 @@ def score(
 
     form = read_description(folder)
     _leave_langchain_out(context_, task or form.get("origin", {}).get("task") or form["configuration"].get("task", ""))
+    from askance.cli.progress import Progress
     from askance.evals.analysis.rescore import rescore
     from askance.evals.catalog import task_of
     from askance.evals.run import Run
@@ -441,7 +434,9 @@ def score(
 
     run = Run.open(folder)
     policy = convention.value if convention else None
-    rescored = run_sync(rescore(run, task_of(run, task), reread=reread, convention=policy))
+    own = task_of(run, task)
+    with Progress("samples") as progress:
+        rescored = run_sync(rescore(run, own, reread=reread, convention=policy, on_progress=progress.count))
     for lack in rescored.lacks:
         echo(f"· {lack}.", err=True)
     form = {**_run_form(rescored.run), "reread": rescored.reread, "changed": rescored.changed, "kept": rescored.kept}

@@ -6,15 +6,18 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from askance.cli.output import left_text, plan_form, plan_text
-from askance.cli.process import INTERRUPTED, OK, Report
+from askance.cli.process import INTERRUPTED, OK, SOME, Report
+from askance.cli.progress import BatchStatus
 from askance.models import run_sync
 from askance.terminal import echo
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
     from contextlib import AbstractContextManager
+    from pathlib import Path
 
     from askance.chains import Plan
+    from askance.evals.runner import BatchOptions
     from askance.models import Engine
     from askance.models.budget import BudgetGuard
     from askance.workspace import Workspace
@@ -29,9 +32,11 @@ ON_RECORD = "what is on record is not asked again."
 def execute(
     work: Workspace,
     do: Callable[[Shown], Coroutine[Any, Any, Made]],
-    report: Callable[[Made], int],
+    report: Callable[[Made], Report],
     *,
-    plan: Callable[[], int],
+    plan: Callable[[], Coroutine[Any, Any, Any]],
+    planned: Callable[[Any], Report] | None = None,
+    as_json: bool = False,
     progress: Callable[[], AbstractContextManager[Shown]],
     interrupted: Callable[[Shown], str] = lambda _: f"{GOES_ON}.",
 ) -> int:
@@ -40,19 +45,26 @@ def execute(
     Args:
         work: the command's workspace.
         do: does it.
-        report: prints what was made, and returns the exit code; called when the progress is closed.
-        plan: prints what would be asked, and returns the exit code.
+        report: says what was made; called when the progress is closed.
+        plan: makes the plan, which asks nobody.
+        planned: says what was planned; by default for a `Plan`.
+        as_json: whether either is printed as one JSON object.
         progress: begins to show how far the work is.
         interrupted: what is printed on stderr after Ctrl-C, which may say how far the work is.
     """
     if work.plan:
-        return plan()
+        result = run_sync(plan())
+        return (plan_report(result, work.engine) if planned is None else planned(result)).print(as_json=as_json)
     with progress() as shown:
         try:
-            end = partial(report, run_sync(do(shown)))
+            end = partial(_print, report, run_sync(do(shown)), as_json=as_json)
         except KeyboardInterrupt:
             end = partial(_end, interrupted, shown)
     return end()
+
+
+def _print(report: Callable[[Made], Report], made: Made, *, as_json: bool) -> int:
+    return report(made).print(as_json=as_json)
 
 
 def _end(interrupted: Callable[[Shown], str], shown: Shown) -> int:
@@ -60,20 +72,30 @@ def _end(interrupted: Callable[[Shown], str], shown: Shown) -> int:
     return INTERRUPTED
 
 
-def print_plan(plan: Coroutine[Any, Any, Plan], engine: Engine, *, as_json: bool, unusable: int = OK) -> int:
-    """Prints a plan, as a table or as one JSON object; returns the exit code.
+def plan_report(plan: Plan, engine: Engine) -> Report:
+    """A plan as it is printed; the exit code is 1 where pictures cannot be used.
 
     Args:
-        plan: makes it.
+        plan: what would be asked.
         engine: that the calls would be made with.
-        as_json: whether it is printed as JSON.
-        unusable: the exit code where pictures cannot be used.
     """
-    planned = run_sync(plan)
-    Report(lambda: plan_form(planned, engine), lambda: [plan_text(planned, engine)], breaks=False).print(
-        as_json=as_json
+    return Report(
+        lambda: plan_form(plan, engine),
+        lambda: [plan_text(plan, engine)],
+        breaks=False,
+        ends=lambda: SOME if plan.unusable else OK,
     )
-    return unusable if planned.unusable else OK
+
+
+def batch_options(folder: Path | None = None) -> BatchOptions:
+    """Work that goes by the provider's batch interface, and says on stderr what is new about its batches.
+
+    Args:
+        folder: where batches under way are kept; by default in the run's.
+    """
+    from askance.evals.runner import BatchOptions
+
+    return BatchOptions(folder=folder, on_progress=BatchStatus())
 
 
 def say_budget(guard: BudgetGuard | None, left: Callable[[], Coroutine[Any, Any, Plan]] | None) -> None:

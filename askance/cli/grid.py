@@ -13,8 +13,9 @@ from askance.cli.options import Calls, ConventionOption, spelled_out
 from askance.terminal import echo
 
 if TYPE_CHECKING:
+    from askance.cli.process import Report
     from askance.cli.tally import Tally
-    from askance.evals.analysis.grid import Grid, GridPosition, GridRun, GridRunner
+    from askance.evals.analysis.grid import Grid, GridPlan, GridPosition, GridRun
     from askance.evals.runner import RunProgress
     from askance.models import Engine
 
@@ -66,37 +67,39 @@ def grid(
             code = execute(
                 work,
                 lambda progress: runner.run(convention=chosen, seed=seed or 0, on_progress=progress),
-                lambda result: _print_tables(result, out / "tables", work.tally),
-                plan=lambda: _print_plan(runner, work.engine),
+                lambda result: _tables_report(result, out / "tables", work.tally),
+                plan=runner.plan,
+                planned=lambda plan: _plan_report(plan, work.engine),
                 progress=lambda: closing(_GridProgress(work.tally, work.engine)),
                 interrupted=lambda _: f"{work.tally}\n{GOES_ON}.",
             )
     raise typer.Exit(code)
 
 
-def _print_tables(result: GridRun, folder: Path, tally: Tally) -> int:
-    """Writes the tables and prints them; returns the exit code."""
-    from askance.cli.columns import table_text
-    from askance.cli.process import OK, SOME
+def _tables_report(result: GridRun, folder: Path, tally: Tally) -> Report:
+    """The tables, which are written first."""
+    from askance.cli.process import OK, SOME, Report
     from askance.evals.analysis.grid import write_tables
 
-    for made in write_tables(result, folder).values():
-        echo(table_text(made))
-    echo(f"{many(len(result.runs), 'run')} · {tally}\nThe tables are in {folder}.", err=True)
-    return OK if result.whole else SOME
+    made = write_tables(result, folder)
+
+    def end() -> int:
+        echo(f"{many(len(result.runs), 'run')} · {tally}\nThe tables are in {folder}.", err=True)
+        return OK if result.whole else SOME
+
+    return Report(None, made.values, ends=end)
 
 
-def _print_plan(runner: GridRunner, engine: Engine) -> int:
-    """Prints the plan of a grid, and what is not in it; returns the exit code."""
+def _plan_report(planned: GridPlan, engine: Engine) -> Report:
+    """The plan of a grid, and what is not in it."""
     from askance.cli.output import plan_text
-    from askance.cli.process import OK
-    from askance.models import run_sync
+    from askance.cli.process import Report
 
-    planned = run_sync(runner.plan())
     lines = [f"{many(planned.runs, 'run')}."]
     lines += [plan_text(planned.plan, engine)] if planned.runs else []
-    echo("\n".join([*lines, *(f"· Not in it: {row.rstrip('.')}." for row in planned.left_out)]))
-    return OK
+    return Report(
+        None, lambda: [*lines, *(f"· Not in it: {row.rstrip('.')}." for row in planned.left_out)], breaks=False
+    )
 
 
 def _chosen(grid: Grid, tables: list[str] | None, models: list[str] | None) -> Grid:

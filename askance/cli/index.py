@@ -19,7 +19,7 @@ from askance.errors import StoreError, UsageError
 from askance.terminal import echo
 
 if TYPE_CHECKING:
-    from askance.chains import Chain, Plan
+    from askance.chains import Chain, Plan, Reading
     from askance.chat import JsonObject
     from askance.cli.progress import Progress
     from askance.cli.workspace import CommandWorkspace
@@ -139,8 +139,10 @@ def build(context_: typer.Context, options: IndexBuildOptions) -> None:
         code = execute(
             work,
             lambda progress: _built(options.folder, rows, embedder, store, progress),
-            lambda found: _print_built(found, notes, as_json=options.as_json),
-            plan=lambda: _print_plan(options.folder, rows, embedder, store, as_json=options.as_json),
+            lambda index: _built_report(index, notes),
+            plan=lambda: _missing(options.folder, rows, embedder, store),
+            planned=lambda missing: _plan_report(options.folder, rows, missing, embeds=embedder is not None),
+            as_json=options.as_json,
             progress=lambda: Progress("texts", len({row.id for row in rows}), state=lambda: state),
             interrupted=lambda progress: f"{progress}.\n{GOES_ON}.",
         )
@@ -210,27 +212,25 @@ def _store(name: str | None) -> StoreLike:
     return "lance" if name == "lance" else load_store(name)
 
 
-def _print_plan(
-    folder: Path,
-    rows: Sequence[IndexEntry],
-    embedder: RecordedEmbedder | None,
-    store: StoreLike,
-    *,
-    as_json: bool,
+async def _missing(
+    folder: Path, rows: Sequence[IndexEntry], embedder: RecordedEmbedder | None, store: StoreLike
 ) -> int:
-    """Prints how many texts would be in the index, and how many vectors would be made; returns the exit code."""
-    from askance.models import run_sync
-    from askance.retrieval import Index, merge_entries
+    """How many vectors would be made."""
+    from askance.retrieval import Index
 
-    entries = merge_entries(rows)
-    missing = 0
-    if embedder is not None:
-        missing = run_sync(Index.plan(folder, entries, embedder=embedder, store=store, engine=embedder.engine))
-    form = {"index": str(folder), "entries": len(entries), "vectors": missing}
-    made = f"{many(missing, 'vector')} to be made" if embedder is not None else "no vectors"
-    summary = f"{folder}: {many(len(entries), 'text')}, {made}."
-    Report(lambda: form, lambda: [summary], breaks=False).print(as_json=as_json)
-    return OK
+    if embedder is None:
+        return 0
+    return await Index.plan(folder, rows, embedder=embedder, store=store, engine=embedder.engine)
+
+
+def _plan_report(folder: Path, rows: Sequence[IndexEntry], missing: int, *, embeds: bool) -> Report:
+    """How many texts would be in the index, and how many vectors would be made."""
+    from askance.retrieval import merge_entries
+
+    entries = len(merge_entries(rows))
+    form = {"index": str(folder), "entries": entries, "vectors": missing}
+    made = f"{many(missing, 'vector')} to be made" if embeds else "no vectors"
+    return Report(lambda: form, lambda: [f"{folder}: {many(entries, 'text')}, {made}."], breaks=False)
 
 
 async def _built(
@@ -249,14 +249,13 @@ async def _built(
             await embedder.aclose()
 
 
-def _print_built(index: Index, notes: Sequence[str], *, as_json: bool) -> int:
-    """Prints what is in an index that was built; returns the exit code."""
+def _built_report(index: Index, notes: Sequence[str]) -> Report:
+    """What is in an index that was built."""
     stats = index.stats()
     vectors = ", ".join(map(_space_name, index.spaces)) or "no vectors"
     summary = f"{index.folder}: {many(stats.entries, 'text')} of {many(_images(index), 'image')}; {vectors}."
     notes = [*notes, *_stats_notes(stats.merged, stats.junk)]
-    Report(lambda: _description(index), lambda: [summary], notes).print(as_json=as_json)
-    return OK
+    return Report(lambda: _description(index), lambda: [summary], notes)
 
 
 def _stats_notes(merged: int, junk: int) -> Iterator[str]:
@@ -346,13 +345,14 @@ class _Search:
 
     def run(self) -> int:
         """Searches, or plans that; returns the exit code."""
-        from askance.cli.execute import GOES_ON, ON_RECORD, execute, print_plan
+        from askance.cli.execute import GOES_ON, ON_RECORD, execute
 
         return execute(
             self._work,
             lambda _: self._searched(),
-            lambda code: code,
-            plan=lambda: print_plan(self._plan(), self._work.engine, as_json=self._options.as_json, unusable=SOME),
+            lambda hits: hits,
+            plan=self._plan,
+            as_json=self._options.as_json,
             progress=nullcontext,
             interrupted=lambda _: f"{GOES_ON}; {ON_RECORD}",
         )
@@ -403,7 +403,7 @@ class _Search:
         from askance.chains import Planner
         from askance.chains.link import DESCRIPTION
 
-        planner = Planner(unit="query")
+        planner = Planner()
         texts, waiting = self._texts, 0
         if self._chain is not None:
             walk = planner.walk(self._chain)
@@ -411,25 +411,21 @@ class _Search:
                 description = (await walk.read({"image": self._picture})).value(DESCRIPTION)
             texts, waiting = ((str(description),), 0) if description is not None else ((), 1)
         self._retriever.plan(planner, self._query(texts), waiting=waiting)
-        return planner.plan(1)
+        return planner.plan(1, unit="query")
 
-    async def _searched(self) -> int:
-        """Searches and prints what was found; returns the exit code."""
+    async def _searched(self) -> Report:
+        """Searches; says what was found."""
         from askance.chains.link import DESCRIPTION
-        from askance.chains.output_line import line_of
-        from askance.cli.output import table_of
 
         texts = self._texts
         if self._chain is not None:
             reading = await self._chain.read({"image": self._picture, "name": self._options.query})
             if reading.outcome != "answered":
-                echo(table_of([line_of(reading)]), err=True)
-                return SOME
+                return Report(None, lambda: (), ends=lambda: _unanswered(reading))
             texts = (str(reading.require(DESCRIPTION)),)
         query = self._query(texts)
         hits = await self._retriever.search(query)
-        self._print(query, hits[: self._options.k])
-        return OK
+        return self._report(query, hits[: self._options.k])
 
     @property
     def _texts(self) -> tuple[str, ...]:
@@ -441,8 +437,8 @@ class _Search:
 
         return RetrievalQuery(texts, image=self._picture)
 
-    def _print(self, query: RetrievalQuery, hits: Sequence[RetrievalHit]) -> None:
-        """Prints the hits, and on stderr what was searched by where models said it, and the calls."""
+    def _report(self, query: RetrievalQuery, hits: Sequence[RetrievalHit]) -> Report:
+        """The hits."""
         options = self._options
         known: Mapping[str, IndexEntry] = self._index.by_id if self._index.has_entries else {}
         # Behind the first hundred hits have no text.
@@ -455,12 +451,25 @@ class _Search:
             "image": None if query.image is None else query.image.sha256,
             "hits": [_hit_form(hit, known) for hit in hits],
         }
-        Report(lambda: form, lambda: _hit_lines(hits, known)).print(as_json=options.as_json)
-        if not hits:
+        return Report(lambda: form, lambda: _hit_lines(hits, known), ends=lambda: self._end(any_hits=bool(hits)))
+
+    def _end(self, *, any_hits: bool) -> int:
+        """Says where nothing was found, and what models were asked; returns the exit code."""
+        if not any_hits:
             why = " No text shares a word with the query." if self._retriever.ways == ("bm25",) else ""
             echo(f"Nothing was found.{why}", err=True)
         if self._chain is not None:
             echo(str(self._work.tally), err=True)
+        return OK
+
+
+def _unanswered(reading: Reading) -> int:
+    """Says which links of a picture have no answer; returns the exit code."""
+    from askance.chains.output_line import line_of
+    from askance.cli.output import table_of
+
+    echo(table_of([line_of(reading)]), err=True)
+    return SOME
 
 
 SHOWN = 3

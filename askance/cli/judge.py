@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from askance.cli.options import AsJson, JudgePrompt, PromptCalls, TaskPlace, spelled_out
-from askance.cli.process import HELP, OK, SOME, CannotStart, Part, Process, Report
+from askance.cli.process import HELP, OK, SOME, Part, Process, Report
 from askance.terminal import echo
 
 if TYPE_CHECKING:
@@ -26,9 +26,7 @@ if TYPE_CHECKING:
         RunPreferences,
     )
     from askance.evals.tables import Table
-    from askance.models import Model
 
-Made = TypeVar("Made")
 
 SHOWN = 20
 """Ids that are listed at most."""
@@ -79,14 +77,13 @@ class CardOptions:
 @spelled_out
 def card(context_: typer.Context, options: CardOptions, calls: PromptCalls) -> None:
     """Hold a judge against people's labels: how often it is right, beyond chance, and how steady it is."""
-    from askance.cli.workspace import open_workspace
-
     Process.of(context_).without_langchain()
     from askance.agents import judge_panel
     from askance.agents.judge import QUESTION
-    from askance.cli.execute import execute, print_plan
+    from askance.cli.execute import execute
+    from askance.cli.workspace import open_workspace
     from askance.evals import Run
-    from askance.evals.judges import judge_card, planned_card, read_labels
+    from askance.evals.judges import judge_card, read_labels, verdict_job
 
     _check_judge(options.judge or (), local=calls.local)
     _check_file(options.html, "--html", "card.html", plan=calls.plan)
@@ -98,9 +95,10 @@ def card(context_: typer.Context, options: CardOptions, calls: PromptCalls) -> N
         ask = partial(judge_card, judge, labels, **how, seed=options.seed, room=lambda: work.engine.places)
         code = execute(
             work,
-            lambda progress: _ask([each.model for each in judges], partial(ask, on_progress=progress.update)),
-            lambda made: _print_card(options, made, labels, run, work),
-            plan=lambda: print_plan(planned_card(judge, labels, **how), work.engine, as_json=options.as_json),
+            lambda progress: ask(on_progress=progress.update),
+            lambda made: _card_report(options, made, labels, run, work),
+            plan=lambda: verdict_job(judge, labels.rows, **how).plan(),
+            as_json=options.as_json,
             progress=lambda: work.progress("pairs"),
             interrupted=lambda _: _INTERRUPTED,
         )
@@ -110,37 +108,23 @@ def card(context_: typer.Context, options: CardOptions, calls: PromptCalls) -> N
 _INTERRUPTED = "Interrupted. The same command goes on: what is on record is not asked again."
 
 
-def _print_card(options: CardOptions, made: JudgeCard, labels: Labels, run: Run | None, work: CommandWorkspace) -> int:
-    """Prints a card, and writes its page; returns the exit code."""
+def _card_report(
+    options: CardOptions, made: JudgeCard, labels: Labels, run: Run | None, work: CommandWorkspace
+) -> Report:
+    """A card, whose page is written after it."""
     from askance.evals.judges import corrected_rate
 
     rate = None if run is None else corrected_rate(made, run, seed=options.seed)
     form = {**made.form(), **({} if rate is None else {"corrected": rate.form()})}
-    Report(lambda: form, lambda: card_parts(made, rate)).print(as_json=options.as_json)
-    if options.html is not None:
-        from askance.evals.report.card_page import card_page
 
-        _write_page(options.html, lambda: card_page(made, rate=rate, labels=labels))
-    return _end(work, made.counters, unscored=any(pair.says is None for pair in made.labelled))
+    def end() -> int:
+        if options.html is not None:
+            from askance.evals.report.card_page import card_page
 
+            _write_page(options.html, lambda: card_page(made, rate=rate, labels=labels))
+        return _end(work, made.counters, unscored=any(pair.says is None for pair in made.labelled))
 
-async def _ask(models: Sequence[Model], ask: Callable[[], Coroutine[Any, Any, Made]]) -> Made:
-    """What judges make, whose models are closed after it.
-
-    Raises:
-        CannotStart: a model cannot be asked at all.
-    """
-    from askance.errors import CallError
-
-    try:
-        for model in models:
-            await model.output_mode()
-        return await ask()
-    except CallError as error:
-        raise CannotStart(error.message, hint=error.hint) from error
-    finally:
-        for model in models:
-            await model.aclose()
+    return Report(lambda: form, lambda: card_parts(made, rate), ends=end)
 
 
 def _end(work: CommandWorkspace, counters: Mapping[str, Any], *, unscored: bool) -> int:
@@ -314,12 +298,11 @@ def prefer(
     Every judge is asked about every pair in both orders, and sees no picture. A side wins a pair where it wins in both
     orders; several judges decide by majority. Ties, flips and pairs without a preference are counted apart.
     """
-    from askance.cli.workspace import open_workspace
-
     Process.of(context_).without_langchain()
-    from askance.cli.execute import execute, print_plan
+    from askance.cli.execute import execute
+    from askance.cli.workspace import open_workspace
     from askance.evals import Run
-    from askance.evals.judges import answer_pairs, judge_preferences, planned_preferences, read_votes
+    from askance.evals.judges import answer_pairs, judge_preferences, preference_job, read_votes
     from askance.evals.judges.answer_pairs import REFERENCES
     from askance.evals.judges.preference import check_judges, votes_by_pair
 
@@ -336,31 +319,37 @@ def prefer(
         ask = partial(judge_preferences, judges, pairs, votes=votes, seed=options.seed, room=lambda: work.engine.places)
         code = execute(
             work,
-            lambda progress: _ask([each.node.model for each in judges], partial(ask, on_progress=progress.update)),
-            lambda made: _print_preferences(options, made, pairs, work),
-            plan=lambda: print_plan(planned_preferences(judges, pairs), work.engine, as_json=options.as_json),
+            lambda progress: ask(on_progress=progress.update),
+            lambda made: _preference_report(options, made, pairs, work),
+            plan=lambda: preference_job(judges, pairs).plan(),
+            as_json=options.as_json,
             progress=lambda: work.progress("pairs"),
             interrupted=lambda _: _INTERRUPTED,
         )
     raise typer.Exit(code)
 
 
-def _print_preferences(options: PreferOptions, made: RunPreferences, pairs: AnswerPairs, work: CommandWorkspace) -> int:
-    """Prints preferences, and writes the files of them; returns the exit code."""
+def _preference_report(
+    options: PreferOptions, made: RunPreferences, pairs: AnswerPairs, work: CommandWorkspace
+) -> Report:
+    """Preferences, which are written to a file first; their page is written after them."""
     import json
 
     from askance.evals.run_folder import write_whole
 
     if options.out is not None:
         write_whole(options.out, json.dumps(made.form(), ensure_ascii=False) + "\n")
-    Report(made.form, lambda: preference_parts(made)).print(as_json=options.as_json)
-    if options.out is not None:
-        echo(f"All pairs are in {options.out}.", err=True)
-    if options.html is not None:
-        from askance.evals.report.preference_page import preference_page
 
-        _write_page(options.html, lambda: preference_page(made, pairs))
-    return _end(work, made.counters, unscored=any(value is None for pair in made.judged for value in pair.values))
+    def end() -> int:
+        if options.out is not None:
+            echo(f"All pairs are in {options.out}.", err=True)
+        if options.html is not None:
+            from askance.evals.report.preference_page import preference_page
+
+            _write_page(options.html, lambda: preference_page(made, pairs))
+        return _end(work, made.counters, unscored=any(value is None for pair in made.judged for value in pair.values))
+
+    return Report(made.form, lambda: preference_parts(made), ends=end)
 
 
 def _preference_judges(options: PreferOptions, work: CommandWorkspace) -> list[PreferenceJudge]:

@@ -18,6 +18,7 @@ from askance.terminal import echo
 if TYPE_CHECKING:
     from askance.agents.negatives import Domain
     from askance.cli.tally import Tally
+    from askance.evals.job import OnProgress
     from askance.evals.negatives import (
         Audit,
         AuditOptions,
@@ -102,12 +103,12 @@ class GenerateOptions:
 @spelled_out
 def generate(context_: typer.Context, options: GenerateOptions, calls: PromptCalls) -> None:
     """Write hard negatives for true statements, one kind a call, into files of the authors' shape."""
-    from askance.cli.workspace import open_workspace
-
     Process.of(context_).without_langchain()
     from askance.agents.negatives import kinds_of
-    from askance.cli.execute import execute, print_plan
-    from askance.evals.negatives import Recipe, agenerate, planned_negatives
+    from askance.cli.execute import execute
+    from askance.cli.workspace import open_workspace
+    from askance.evals.job import plan_of
+    from askance.evals.negatives import Recipe, agenerate, negative_jobs
     from askance.evals.run_format import LEDGER
 
     domain, of_pictures = _source(options)
@@ -134,14 +135,11 @@ def generate(context_: typer.Context, options: GenerateOptions, calls: PromptCal
                 out=options.out,
                 recipe=recipe,
                 prompts=work.library,
-                on_progress=lambda run: progress.update(run.done, run.total),
+                on_progress=progress.count,
             ),
-            lambda run: _print_run(run, sources, work.tally, as_json=options.as_json),
-            plan=lambda: print_plan(
-                planned_negatives(sources, model, recipe=recipe, prompts=work.library),
-                work.engine,
-                as_json=options.as_json,
-            ),
+            lambda run: _report(run, sources, work.tally),
+            plan=lambda: plan_of(negative_jobs(sources, model, recipe=recipe, prompts=work.library)),
+            as_json=options.as_json,
             progress=lambda: work.progress("calls"),
         )
     raise typer.Exit(code)
@@ -260,16 +258,20 @@ def _print_statements(pictures: PictureStatements, run: NegativesRun) -> None:
         echo(f"No statement for {many(run.unread.total(), 'picture')}: {lacking}.", err=True)
 
 
-def _print_run(
-    run: NegativesRun, sources: Sequence[TrueStatements] | PictureStatements, tally: Tally, *, as_json: bool
-) -> int:
-    """Prints what was written; returns the exit code."""
+def _report(run: NegativesRun, sources: Sequence[TrueStatements] | PictureStatements, tally: Tally) -> Report:
+    """What was written."""
     from askance.amounts import many
-    from askance.evals.negatives import PictureStatements
 
     form = {**asdict(run), "folder": str(run.folder), "outcomes": dict(run.outcomes), "unread": dict(run.unread)}
     parts = [f"{run.folder / name}  {many(images, 'image')}" for name, images in run.files.items()]
-    Report(lambda: form, lambda: parts, breaks=False).print(as_json=as_json)
+    return Report(lambda: form, lambda: parts, breaks=False, ends=lambda: _end(run, sources, tally))
+
+
+def _end(run: NegativesRun, sources: Sequence[TrueStatements] | PictureStatements, tally: Tally) -> int:
+    """Says what was asked, and what is left; returns the exit code."""
+    from askance.amounts import many
+    from askance.evals.negatives import PictureStatements
+
     counts = ", ".join(f"{count:,} {outcome}" for outcome, count in sorted(run.outcomes.items()))
     echo(
         f"{run.done:,} of {run.total:,} calls: {counts or 'none'}; {many(run.negatives, 'different negative')}.\n"
@@ -345,30 +347,47 @@ def audit(context_: typer.Context, command_options: AuditFileOptions, calls: Aud
 
     Exit code 1 where something should be dropped and --apply is not given.
     """
-    from askance.cli.workspace import open_workspace
-    from askance.models import run_sync
-
     Process.of(context_).without_langchain()
-    from askance.cli.execute import print_plan
-    from askance.evals.negatives import Rules, audit_text, planned_audit, read_negatives, read_rules
-    from askance.evals.run_folder import write_whole
+    from askance.cli.execute import GOES_ON, ON_RECORD, execute
+    from askance.cli.workspace import open_workspace
+    from askance.evals.job import plan_of
+    from askance.evals.negatives import Rules, audit_jobs, read_negatives, read_rules
 
     sets = read_negatives(command_options.file, sidecar=command_options.sidecar)
     rules = Rules() if command_options.rules is None else read_rules(command_options.rules)
     with open_workspace(calls, name="negatives") as work:
         options, models = _audit_options(command_options, work)
-        if calls.plan:
-            plan = planned_audit(sets, options, rules=rules, seed=command_options.seed)
-            raise typer.Exit(print_plan(plan, work.engine, as_json=command_options.as_json))
-        audited = run_sync(_audit(sets, options, models, rules=rules, seed=command_options.seed))
+        code = execute(
+            work,
+            lambda progress: _audit(
+                sets, options, models, rules=rules, seed=command_options.seed, on_progress=progress.count
+            ),
+            lambda audited: _audit_report(command_options, sets, audited, work.tally),
+            plan=lambda: plan_of(audit_jobs(sets, options, rules=rules, seed=command_options.seed)),
+            as_json=command_options.as_json,
+            progress=lambda: work.progress("verdicts"),
+            interrupted=lambda _: f"{GOES_ON}; {ON_RECORD}",
+        )
+    raise typer.Exit(code)
+
+
+def _audit_report(options: AuditFileOptions, sets: Sequence[OptionSet], audited: Audit, tally: Tally) -> Report:
+    """What was found, which is written to a file too, if one is named."""
+    from askance.evals.negatives import audit_text
+    from askance.evals.run_folder import write_whole
+
     form = audited.form()
-    if command_options.report is not None:
-        write_whole(command_options.report, json.dumps(form, ensure_ascii=False, indent=1) + "\n")
-    Report(lambda: form, lambda: [audit_text(audited)], breaks=False).print(as_json=command_options.as_json)
-    echo(str(work.tally), err=True)
-    if command_options.apply is None:
-        raise typer.Exit(SOME if audited.decisions["drop"] else OK)
-    _apply(sets, audited, command_options.apply)
+    if options.report is not None:
+        write_whole(options.report, json.dumps(form, ensure_ascii=False, indent=1) + "\n")
+
+    def end() -> int:
+        echo(str(tally), err=True)
+        if options.apply is None:
+            return SOME if audited.decisions["drop"] else OK
+        _apply(sets, audited, options.apply)
+        return OK
+
+    return Report(lambda: form, lambda: [audit_text(audited)], breaks=False, ends=end)
 
 
 def _audit_options(
@@ -403,11 +422,12 @@ async def _audit(
     *,
     rules: Rules,
     seed: int,
+    on_progress: OnProgress,
 ) -> Audit:
     from askance.evals.negatives import aaudit
 
     try:
-        return await aaudit(sets, options, rules=rules, seed=seed)
+        return await aaudit(sets, options, rules=rules, seed=seed, on_progress=on_progress)
     finally:
         for each in models:
             await each.aclose()

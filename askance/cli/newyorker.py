@@ -142,6 +142,7 @@ def build(context_: typer.Context, options: BuildOptions) -> None:
 
 
 async def _constructed(raw: RawContests, options: BuildOptions) -> ConstructedTasks:
+    from askance.cli.progress import Progress
     from askance.evals.newyorker import aconstruct_tasks
     from askance.models import get_embedder
     from askance.workspace import Workspace
@@ -149,7 +150,10 @@ async def _constructed(raw: RawContests, options: BuildOptions) -> ConstructedTa
     with Workspace(store=options.store) as work:
         embedder = None if options.embedder is None else get_embedder(options.embedder, engine=work.engine)
         try:
-            return await aconstruct_tasks(raw, embedder=embedder, seed=options.seed, unrated=options.unrated)
+            with Progress("contests", len(raw.cartoons)) as progress:
+                return await aconstruct_tasks(
+                    raw, embedder=embedder, seed=options.seed, unrated=options.unrated, on_progress=progress.update
+                )
         finally:
             if embedder is not None:
                 await embedder.aclose()

@@ -5,7 +5,7 @@ A command may take a dataclass whose fields are options:
 ```python
 @app.command()
 @spelled_out
-def card(asked: CardOptions, calls: ModelCalls) -> None: ...
+def card(options: CardOptions, calls: ModelCalls) -> None: ...
 ```
 """
 

@@ -70,6 +70,7 @@ def replay(
     cannot be checked, or the signature does not fit · 2 it is no pack.
     """
     from askance.cli.process import OK, SOME
+    from askance.cli.progress import Progress
     from askance.evals.analysis.pack import check_signature, open_pack
     from askance.evals.analysis.pack_check import check_pack
     from askance.evals.catalog import find_task
@@ -78,7 +79,8 @@ def replay(
     own = {each.name: each for each in map(find_task, task or [])}
     with open_pack(file) as opened:
         signature = check_signature(opened.manifest, opened.signature, signers=signers)
-        report = run_sync(check_pack(opened, tasks=own, again=again))
+        with Progress("samples read again") as progress:
+            report = run_sync(check_pack(opened, tasks=own, again=again, on_progress=progress.count))
     if tables is not None:
         tables.mkdir(parents=True, exist_ok=True)
         for name, text in report.tables.items():

@@ -97,25 +97,28 @@ Part: TypeAlias = Union[str, Line, Columns, "Table"]
 class Report:
     """What a command prints."""
 
-    form: Callable[[], Mapping[str, Any] | Sequence[Any]]
-    """Makes the JSON object."""
+    form: Callable[[], Mapping[str, Any] | Sequence[Any]] | None
+    """Makes the JSON object; None where there is none."""
     parts: Callable[[], Iterable[Part]]
     """Makes what a person reads in its place."""
     notes: Iterable[str] = ()
     """What there is to know beside either, on stderr."""
     breaks: bool = True
     """Whether lines break between words where the terminal is too narrow for them."""
+    ends: Callable[[], int] = lambda: OK
+    """Says on stderr, after all this, how the command ended; gives its exit code."""
 
-    def print(self, *, as_json: bool) -> None:
-        """Prints it: as one JSON object, or for a person."""
+    def print(self, *, as_json: bool) -> int:
+        """Prints it, as one JSON object or for a person; returns the exit code."""
         from askance.cli.columns import filled, terminal_width, text_of
 
-        if as_json:
+        if as_json and self.form is not None:
             echo(json_text(self.form()))
         elif text := text_of(self.parts(), breaks=self.breaks):
             echo(text)
         for note in self.notes:
             echo(filled(f"· {note}", width=terminal_width()), err=True)
+        return self.ends()
 
 
 @dataclass(slots=True, kw_only=True)

@@ -54,7 +54,11 @@ class Progress:
 
     def update(self, done: int, total: int | None = None) -> None:
         """Sets how many are done."""
-        self._done, self._total = done, self._total if total is None else total
+        self.count(self._what, done, self._total if total is None else total)
+
+    def count(self, what: str, done: int, total: int | None) -> None:
+        """Sets what is counted from now on, how many of it are done, and of how many."""
+        self._what, self._done, self._total = what, done, total
         if self._bar is not None:
             self._bar.update(self._bar.task_ids[0], completed=done, total=self._total)
 

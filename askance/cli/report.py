@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from askance.amounts import many
-from askance.terminal import echo, json_text
+from askance.cli.process import Report
+from askance.terminal import echo
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,7 +54,7 @@ def report(
 
     page = build_report([Run.open(folder) for folder in folders], title=title, blames=blames or ())
     if as_json:
-        echo(json_text(page.form()))
+        Report(page.form, lambda: ()).print(as_json=True)
         return
     warn_of_many(page.runs)
     pictures = pictures_of(page.runs, images, megabytes=images_mb)

@@ -16,7 +16,7 @@ import typer
 from askance.chains.named_chain import CHAINS, CHOOSING
 from askance.cli.chain_command import chosen_chain
 from askance.cli.options import AllowFolder, Batch, Calls, Extract, Llm, PromptCalls, Vlm, spelled_out
-from askance.cli.process import INTERRUPTED, OK, SOME, Process, complain
+from askance.cli.process import INTERRUPTED, OK, SOME, Process, Report, complain
 from askance.errors import AskanceError, ConfigError, UsageError
 from askance.terminal import echo
 
@@ -278,18 +278,16 @@ class _Reading:
 
     def run(self) -> int:
         """Reads the pictures, or plans that; returns the exit code."""
-        from askance.chains import plan
-        from askance.cli.execute import GOES_ON, ON_RECORD, execute, print_plan
-        from askance.evals.picture_run import inputs_of
+        from askance.cli.execute import GOES_ON, ON_RECORD, execute
+        from askance.evals.picture_run import picture_job
 
-        options, engine = self.options, self.work.engine
+        options = self.options
         code = execute(
             self.work,
             lambda _: self._run.read(self.samples),
-            lambda _: self._print(),
-            plan=lambda: print_plan(
-                plan(self.chain, inputs_of(self.samples)), engine, as_json=options.as_json, unusable=SOME
-            ),
+            lambda _: Report(None, lambda: (), ends=self._end),  # each picture was printed when it was read
+            plan=lambda: picture_job(self.chain, self.samples).plan(),
+            as_json=options.as_json,
             progress=self._begun,
             interrupted=lambda _: "\n".join([*self._show.summary(self._run.counters), f"{GOES_ON}; {ON_RECORD}"]),
         )
@@ -367,19 +365,17 @@ class _Reading:
     @property
     def _batches(self) -> BatchOptions:
         """The batches, which are kept in the run's folder while they are under way, else with the records."""
-        from askance.cli.progress import BatchStatus
+        from askance.cli.execute import batch_options
         from askance.evals.run_format import BATCHES
-        from askance.evals.runner import BatchOptions
 
         folder = self._folder
         place = self.work.records.beside("batches") / self._name if folder is None else folder.path / BATCHES
-        return BatchOptions(folder=place, on_progress=BatchStatus())
+        return batch_options(place)
 
-    def _print(self) -> int:
-        """Prints how the run ended; returns the exit code."""
-        from askance.chains import plan
+    def _end(self) -> int:
+        """Says how the run ended; returns the exit code."""
         from askance.cli.execute import say_budget
-        from askance.evals.picture_run import inputs_of
+        from askance.evals.picture_run import picture_job
 
         options, run = self.options, self._run
         for line in self._show.summary(run.counters):
@@ -389,7 +385,7 @@ class _Reading:
         if self._folder is not None and not options.quiet:
             echo(f"The run is in {self._folder.path}.", err=True)
         if run.left or not options.quiet:
-            left = (lambda: plan(self.chain, inputs_of(run.left))) if run.left else None
+            left = picture_job(self.chain, run.left).plan if run.left else None
             say_budget(self.work.engine.budget, left)
         return SOME if self._show.unanswered or run.left else OK
 

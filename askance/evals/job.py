@@ -1,33 +1,40 @@
 """Work on many items that can be resumed: runs, pictures that are read, negatives, questions, verdicts, trials.
 
-A `Job` is a value: its items, what answers one, and where answers are kept. It is run, or planned; both ask by the same
-function. What was kept is not asked again, so a process that is killed loses no more than the calls under way.
+A `Job` is a value: its items, what answers one, and where answers are kept. It is run, or planned: then a planner
+counts what would be asked. What was kept is not asked again, so a process that is killed loses no more than the calls
+under way.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Mapping, Sequence
-from contextlib import ExitStack, aclosing, asynccontextmanager
-from dataclasses import dataclass, field
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, aclosing, asynccontextmanager, contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, cast
 
+from askance import chains
 from askance.concurrency import map_in_order
 from askance.errors import FATAL, OverBudget
 from askance.models.run_counters import RunCounters
 
 if TYPE_CHECKING:
-    from askance.chains import Planner
+    from askance.chains import Plan, Planner
+    from askance.chains.planner import Role
     from askance.models import Counters, Engine, Model
-    from askance.nodes import Node
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
 Line = TypeVar("Line")
+Kept = TypeVar("Kept")
 T = TypeVar("T")
 
-Role: TypeAlias = "tuple[str, Node[Any, Any]]"
-"""A node under the name of its line in a plan."""
+CountItem: TypeAlias = "Callable[[Item], Coroutine[Any, Any, object]]"
+"""Counts what answering one item would ask, and asks nobody."""
+
+OnProgress: TypeAlias = Callable[[str, int, int], None]
+"""Called by work of several jobs with what is counted, such as `calls`, how many of it are done, and of how many."""
 
 
 async def _by_stream(item: object) -> Any:
@@ -44,7 +51,7 @@ class Job(Generic[Item, Answer, Line]):
 
     items: Sequence[Item]
     answer: Callable[[Item], Coroutine[Any, Any, Answer | None]] = _by_stream
-    """Answers one item; None where the budget had nothing left for it. A job that only has a `stream` has no plan."""
+    """Answers one item; None where the budget had nothing left for it."""
     stream: Callable[[Sequence[Item]], AsyncGenerator[Answer, None]] | None = None
     """Answers many items in the place of `answer`, in their order; where it ends before them, the others are left."""
     accepts: Callable[[Answer], bool] = lambda _: True
@@ -65,6 +72,14 @@ class Job(Generic[Item, Answer, Line]):
     """Its places are how many items are under way; no further one is started once its budget is used up."""
     room: Callable[[], int] = lambda: 64
     """How many items may be under way at the moment, where there is no engine."""
+    roles: Sequence[Role] = ()
+    """The nodes that `answer` asks, by the names of their lines in a plan."""
+    counts: Callable[[Planner], AbstractContextManager[CountItem[Item]]] | None = None
+    """A context in which a planner counts what items ask; by default `answer` is called, and the `roles` count."""
+    unit: str = "image"
+    """What a plan counts, such as `pair`."""
+    units: int | None = None
+    """How many of these there are; by default as many as items to be answered."""
     on_progress: Callable[[int, int], None] | None = None
     """Called after each answer that is kept, with the number of items that are finished, and of all."""
 
@@ -78,6 +93,19 @@ class Job(Generic[Item, Answer, Line]):
     def __post_init__(self) -> None:
         self.todo = [item for item in self.items if not self._is_finished(item)]
         self.done = len(self.items) - len(self.todo)
+
+    def kept_in(self, finished: Mapping[str, Kept], keep: Callable[[Item, Answer], Kept]) -> Job[Item, Answer, Kept]:
+        """This job with a place that its answers are kept in: see `finished` and `keep`."""
+        return cast("Job[Item, Answer, Kept]", replace(self, finished=finished, keep=keep))
+
+    def tell(self, on_progress: OnProgress | None, what: str) -> None:
+        """Has work of several jobs told how far this one is.
+
+        Args:
+            on_progress: called after each answer that is kept.
+            what: its items are called.
+        """
+        self.on_progress = None if on_progress is None else partial(on_progress, what)
 
     def _is_finished(self, item: Item) -> bool:
         return bool(self.finished) and self.name(item) in self.finished
@@ -132,32 +160,48 @@ class Job(Generic[Item, Answer, Line]):
     def _side_by_side(self, items: Sequence[Item]) -> AsyncGenerator[Answer | None, None]:
         engine = self.engine
         room = self.room if engine is None else lambda: engine.places
-        return map_in_order(self.answer, self.affordable(items), room=room)
+        return map_in_order(self.answer, affordable(items, engine), room=room)
 
-    def affordable(self, items: Iterable[T]) -> Iterable[T]:
-        """The items up to where the budget is used up."""
-        budget = None if self.engine is None else self.engine.budget
-        return takewhile(lambda _: budget is None or not budget.used_up, items)
-
-    async def plan(
-        self, planner: Planner, roles: Iterable[Role], *, then: Callable[[Answer | None], object] = lambda _: None
-    ) -> None:
-        """Answers what is to be done as far as the records carry it, one by one; the planner counts the other calls.
-
-        Args:
-            planner: that counts.
-            roles: the nodes that are asked.
-            then: called with each answer.
+    async def plan(self) -> Plan:
+        """What would be asked of whom to answer what is to be done, and what that would cost; nothing is asked.
 
         Raises:
-            UsageError: the mode is `replay`, which asks nothing.
+            UsageError: nobody knows beforehand what will be asked; or the mode is `replay`, which asks nothing.
         """
-        with ExitStack() as within:
-            for name, node in [*roles]:
-                within.enter_context(planner.counter(name, node).counting(node))
-            within.enter_context(planner.counting())
+        return await plan_of([self])
+
+    async def count(self, planner: Planner) -> None:
+        """Has a planner count what answering would ask, one item after the other; raises as `plan`."""
+        with (self.counts or self._by_answering)(planner) as one:
             for item in self.todo:
-                then(await self.answer(item))
+                await one(item)
+
+    @contextmanager
+    def _by_answering(self, planner: Planner) -> Generator[CountItem[Item]]:
+        with planner.counting(self.roles):
+            yield self.answer
+
+
+async def plan_of(jobs: Iterable[Job[Any, Any, Any]]) -> Plan:
+    """The plan of several jobs as one. A call that several would make counts once.
+
+    Args:
+        jobs: counted in their order, each when it is taken, so that one may depend on what was on record for another.
+
+    Raises:
+        UsageError: as for `Job.plan`.
+    """
+    planner, units, unit = chains.Planner(), 0, "image"
+    for job in jobs:
+        await job.count(planner)
+        units, unit = max(units, len(job.todo) if job.units is None else job.units), job.unit
+    return planner.plan(units, unit=unit)
+
+
+def affordable(items: Iterable[T], engine: Engine | None) -> Iterable[T]:
+    """The items up to where the budget is used up."""
+    budget = None if engine is None else engine.budget
+    return takewhile(lambda _: budget is None or not budget.used_up, items)
 
 
 @dataclass(kw_only=True)

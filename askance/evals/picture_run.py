@@ -10,18 +10,17 @@ The same call finishes a run that was interrupted: pictures with an answer in th
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from askance.chains import read_in_batches
 from askance.chains.output_line import line_of
-from askance.chat import JsonObject
 from askance.errors import BadImage
-from askance.evals.job import FirstFailure, Job
+from askance.evals.job import CountItem, FirstFailure, Job, affordable
 from askance.evals.run_folder import RunFolder
 from askance.evals.run_format import PROMPTS
 from askance.evals.solver import ChainSolver
@@ -30,7 +29,8 @@ from askance.models import run_sync
 from askance.models.capabilities import endpoint_key
 
 if TYPE_CHECKING:
-    from askance.chains import Chain, Given
+    from askance.chains import Chain, Given, Planner
+    from askance.chat import JsonObject
     from askance.evals.runner import BatchOptions
     from askance.models import Counters, Model
 
@@ -48,7 +48,8 @@ class NamedPicture:
 PictureKey: TypeAlias = Path | NamedPicture
 """A picture of a run, which its lines name by the path or the name."""
 
-PictureOptions: TypeAlias = Mapping[Path, Sequence[str] | None] | Mapping[PictureKey, Sequence[str] | None]
+OptionsByKey: TypeAlias = Mapping[PictureKey, Sequence[str] | None]
+PictureOptions: TypeAlias = Mapping[Path, Sequence[str] | None] | OptionsByKey
 """By picture, the options to choose from; None if the chain takes none."""
 
 OnLine: TypeAlias = Callable[[PictureKey, Mapping[str, Any]], None]
@@ -94,26 +95,18 @@ class PictureRun:
         """
         if self.folder is not None:
             self.folder.keep(PROMPTS, ChainSolver(self.chain).prompts)
-        first, engine = FirstFailure(what="image"), self.models[0].engine if self.models else None
-        by_key: Mapping[Any, Sequence[str] | None] = pictures
+        first, by_key = FirstFailure(what="image"), cast("OptionsByKey", pictures)
 
         def accepts(line: JsonObject) -> bool:
             """As `FirstFailure`; answers on record and in the folder show as well that others need not fail alike."""
             calls = line["meta"]["calls"] + line["meta"]["replayed"] + self.outcomes["answered"]
             return first.accepts(line["links"], answered=True, calls=calls)
 
-        job = Job[PictureKey, JsonObject, JsonObject](
-            items=[*pictures],
-            name=name_of,
-            stream=lambda some: self._read({each: by_key[each] for each in some}, job),
-            accepts=accepts,
-            finished={} if self.folder is None else self.folder.finished,
-            keep=lambda _, line: line if self.folder is None else self.folder.add(line),
-            models=self.models,
-            counting=self.models,
-            counted=self._counted,
-            engine=engine,
-        )
+        folder = self.folder
+        job = picture_job(self.chain, pictures, batches=self._batches)
+        if folder is not None:
+            job = job.kept_in(folder.finished, lambda _, line: folder.add(line))
+        job.accepts, job.counting, job.counted = accepts, self.models, self._counted
         try:
             async with job.answered(again=True) as lines:
                 async for picture, line in lines:
@@ -124,7 +117,8 @@ class PictureRun:
             if self.folder is not None:
                 left = {"left": len(self.left)} if self.left else {}
                 endpoints = [endpoint_key(model.id) for model in self.models]
-                self.folder.finish(None if engine is None else engine.recorder.records, also=endpoints, more=left)
+                records = None if job.engine is None else job.engine.recorder.records
+                self.folder.finish(records, also=endpoints, more=left)
         finally:
             if self.folder is not None:
                 self.folder.close()
@@ -134,19 +128,43 @@ class PictureRun:
         if self.folder is not None:
             self.folder.counted(counters)
 
-    async def _read(
-        self, pictures: PictureOptions, job: Job[PictureKey, JsonObject, JsonObject]
-    ) -> AsyncGenerator[JsonObject, None]:
-        """The lines of pictures that are read now."""
-        inputs = inputs_of(pictures)
-        if self._batches is None:
-            made = self.chain.read_all(job.affordable(inputs))
+
+def picture_job(
+    chain: Chain, pictures: PictureOptions, *, batches: BatchOptions | None = None
+) -> Job[PictureKey, JsonObject, JsonObject]:
+    """The lines of pictures, as a job.
+
+    Args:
+        chain: reads the pictures.
+        pictures: the pictures with their options.
+        batches: asks through the batch interface.
+    """
+    models, by_key = list(dict.fromkeys(node.model for node in chain.nodes)), cast("OptionsByKey", pictures)
+    engine = models[0].engine if models else None
+
+    async def read(some: Sequence[PictureKey]) -> AsyncGenerator[JsonObject, None]:
+        inputs = [_input_of(picture, by_key[picture]) for picture in some]
+        if batches is None:
+            made = chain.read_all(affordable(inputs, engine))
         else:
-            folder, told = self._batches.folder, self._batches.on_progress
-            made = read_in_batches(self.chain, [*inputs], folder=folder, on_progress=told)
+            made = read_in_batches(chain, inputs, folder=batches.folder, on_progress=batches.on_progress)
         async with aclosing(made) as readings:
             async for reading in readings:
                 yield line_of(reading)
+
+    @contextmanager
+    def counting(planner: Planner) -> Generator[CountItem[PictureKey]]:
+        walk = planner.walk(chain)
+        with planner.counting():
+            yield lambda picture: walk.read(_input_of(picture, by_key[picture]))
+
+    return Job(items=[*pictures], name=name_of, stream=read, counts=counting, models=models, engine=engine)
+
+
+def _input_of(picture: PictureKey, options: Sequence[str] | None) -> Given:
+    """A picture and its options, as a chain takes them."""
+    image = picture if isinstance(picture, Path) else picture.file or picture.trouble
+    return {"image": image, "name": name_of(picture), "options": options}
 
 
 async def aread_pictures(
@@ -207,13 +225,6 @@ def samples_form(pictures: PictureOptions) -> JsonObject:
 def name_of(picture: PictureKey) -> str:
     """What lines call a picture."""
     return picture.as_posix() if isinstance(picture, Path) else picture.name
-
-
-def inputs_of(pictures: PictureOptions) -> Iterator[Given]:
-    """Pictures and their options, as a chain takes them."""
-    for picture, options in pictures.items():
-        image = picture if isinstance(picture, Path) else picture.file or picture.trouble
-        yield {"image": image, "name": name_of(picture), "options": options}
 
 
 def _same_picture(line: Mapping[str, Any], *, files: Mapping[str, Path | None]) -> bool:

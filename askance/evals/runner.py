@@ -10,8 +10,8 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter, deque
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
-from contextlib import aclosing, suppress
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import aclosing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -21,11 +21,12 @@ from askance import chains
 from askance.chat import key_of
 from askance.errors import UsageError
 from askance.evals.evaluation import Evaluation
-from askance.evals.job import FirstFailure, Job
+from askance.evals.job import CountItem, FirstFailure, Job
 from askance.evals.metric import STATISTICS
 from askance.evals.run import Run, SampleResult, answer_of, line_of_answer, name_of_line
 from askance.evals.run_folder import RunFolder
 from askance.evals.run_format import BATCHES, FIGURED_BY, PROMPTS, SCORES
+from askance.evals.run_plan import counting_judges
 from askance.evals.sample import EXAMPLES, Prediction, Sample, sample_text, samples_digest
 from askance.evals.scorer import Scorer, figures_of, notes_on, scored, write_scores
 from askance.evals.solver import as_solver, plain, solved
@@ -34,6 +35,7 @@ from askance.models.capabilities import endpoint_key
 from askance.models.engine import default_engine
 
 if TYPE_CHECKING:
+    from askance.chains import Planner
     from askance.chat import JsonObject
     from askance.evals.metric import Figure, MissingAnswerPolicy
     from askance.evals.solver import ChainSolver
@@ -146,31 +148,20 @@ async def aevaluate(
             place = batches.folder or folder.path / BATCHES
             stream = partial(_in_batches, by_chain, folder=place, on_progress=batches.on_progress)
         first = FirstFailure()
-
-        async def predict(each: SampleEpoch) -> Prediction:
-            with use_draw(each.epoch):
-                return await solved(solver, each.sample)
-
         folder.keep(PROMPTS, solver.prompts)
         running = _Runner(scoring, folder, sample_epochs, convention=convention, on_progress=on_progress)
-        job = Job(
-            items=running.in_order,
-            name=lambda each: each.name,
-            answer=predict,
-            stream=stream,
-            accepts=lambda now: first.accepts(
-                now.links, answered=now.answered, calls=now.meta.get("calls"), reason=now.reason
-            ),
-            finished=folder.finished,
-            keep=lambda each, prediction: folder.add(
+        job = run_job(task, running.in_order, engine).kept_in(
+            folder.finished,
+            lambda each, prediction: folder.add(
                 line_of_answer(SampleResult(sample=each.sample, epoch=each.epoch, prediction=prediction)),
                 prediction.attachments,
             ),
-            models=models,
-            counting=[*models, *task.models.values()],
-            counted=folder.counted,
-            engine=engine,
         )
+        job.stream = stream
+        job.accepts = lambda now: first.accepts(
+            now.links, answered=now.answered, calls=now.meta.get("calls"), reason=now.reason
+        )
+        job.models, job.counting, job.counted = models, [*models, *task.models.values()], folder.counted
         await running.score(job)
         figures = figures_of(running.answers, scoring, convention=convention, seed=seed)
         write_scores(folder.path / SCORES, running.answers)
@@ -190,6 +181,47 @@ async def aevaluate(
         for each in scoring.closing:
             await each.aclose()
     return Run.open(folder.path)
+
+
+def run_job(
+    task: Task | Evaluation, sample_epochs: Sequence[SampleEpoch], engine: Engine
+) -> Job[SampleEpoch, Prediction, Any]:
+    """The predictions of a run, as a job; its plan counts the calls of the scorer's judges, too.
+
+    Args:
+        task: a task with its options, or an `Evaluation`.
+        sample_epochs: what is to be answered.
+        engine: of the run.
+    """
+    task = Evaluation.of(task)
+    solver = as_solver(task.solver)
+
+    async def predict(each: SampleEpoch) -> Prediction:
+        with use_draw(each.epoch):
+            return await solved(solver, each.sample)
+
+    return Job(
+        items=sample_epochs,
+        name=lambda each: each.name,
+        answer=predict,
+        counts=partial(_counting, task, engine),
+        models=solver.models,
+        engine=engine,
+    )
+
+
+@contextmanager
+def _counting(task: Evaluation, engine: Engine, planner: Planner) -> Generator[CountItem[SampleEpoch]]:
+    """A context in which a planner counts what the predictions of a task, and its scores, ask."""
+    for each in task.computed:
+        planner.add_computed(each.name, each.model, keys=each.keys, lacking=each.lacking)
+    plan_sample = as_solver(task.solver).plan(planner)
+    with counting_judges(planner, scorer_of(task, engine)) as judged:
+
+        async def count(each: SampleEpoch) -> None:
+            await judged(await plan_sample(each.sample, each.epoch), each.sample, epoch=each.epoch)
+
+        yield count
 
 
 def scorer_of(task: Evaluation, engine: Engine) -> Scorer:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from askance.cli.execute import execute
+from askance.cli.process import Report
 from askance.models.call import CallPath
 from askance.workspace import Workspace
 from tests.cli.command import Command, draw
@@ -32,8 +33,11 @@ def executed(*, plan: bool, stop: bool = False) -> tuple[int, list[str]]:
             raise KeyboardInterrupt
         return "made"
 
-    def saying(words: Callable[[str], str], code: int) -> Callable[[str], int]:
-        return lambda value: said.append(words(value)) or code
+    def saying(words: Callable[[str], str], code: int) -> Callable[[str], Report]:
+        return lambda value: Report(None, lambda: (), ends=lambda: said.append(words(value)) or code)
+
+    async def planned() -> str:
+        return "plan"
 
     def interrupted(shown: str) -> str:
         said.append(f"interrupted {shown}")
@@ -44,7 +48,8 @@ def executed(*, plan: bool, stop: bool = False) -> tuple[int, list[str]]:
             work,
             do,
             saying(lambda made: f"printed {made}", 1),
-            plan=lambda: said.append("planned") or 7,
+            plan=planned,
+            planned=saying(lambda plan: f"printed {plan}", 7),
             progress=lambda: told(said),
             interrupted=interrupted,
         )
@@ -52,7 +57,7 @@ def executed(*, plan: bool, stop: bool = False) -> tuple[int, list[str]]:
 
 
 def test_a_plan_asks_nothing_and_ends_with_its_own_code() -> None:
-    assert executed(plan=True) == (7, ["planned"])
+    assert executed(plan=True) == (7, ["printed plan"])
 
 
 def test_what_was_made_is_printed_after_the_progress() -> None:
@@ -70,7 +75,7 @@ INTERRUPTED = {
         "Interrupted. The same command goes on: what is on record is not asked again.\n"
     ),
     "negatives generate true.json --llm MODEL --out hard": f"{GOES_ON}.\n",
-    "negatives audit options.json --judge MODEL": "",
+    "negatives audit options.json --judge MODEL": f"{GOES_ON}; what is on record is not asked again.\n",
     "index search i a.png --vlm MODEL": f"{GOES_ON}; what is on record is not asked again.\n",
     "run verbalize a.png --vlm MODEL": (
         "0 of 1 images: none\n0 calls made · 0 replayed · 1 more to see what the endpoint can do · 18 tokens · "

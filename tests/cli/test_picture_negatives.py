@@ -12,11 +12,12 @@ import pytest
 
 from askance.chains import explain
 from askance.errors import BadData
-from askance.evals.negatives import PictureStatements, read_negatives
+from askance.evals.negatives import PictureStatements, Recipe, agenerate, read_negatives
 from askance.images import Image
-from askance.models import Engine, get_model
+from askance.models import Engine, ScriptedModel, get_model
 from askance.replay import MemoryStore
 from tests.cli.command import Command, link_of, picture_of
+from tests.scripted import ENFORCED, model_of
 from tests.servers import FakeEndpoint, Seen, default_text
 
 ALL = "large_combined_hard_QA_Explanation.json"
@@ -150,6 +151,27 @@ def test_statements_in_a_file_are_asked_of_no_vlm(askance: Command) -> None:
         2,
         "askance: 'true.json' says what is true by itself, so there is nothing for --vlm to say.",
     )
+
+
+async def test_pictures_come_before_calls_and_are_asked_about_once(tmp_path: Path, ads: list[str]) -> None:
+    script = ScriptedModel(lambda _: json.dumps({"explanation": "The cup is odd."}), capabilities=ENFORCED)
+    pictures = PictureStatements(
+        images={Path(ad).name: Image.from_path(ad) for ad in ads}, chain=explain(model_of(script))
+    )
+    told: list[list[tuple[str, int, int]]] = []
+    for _ in range(2):
+        told.append([])
+        await agenerate(
+            pictures,
+            None,
+            out=tmp_path / "hard",
+            recipe=Recipe(domain="explanations", kinds=("random",)),
+            on_progress=lambda what, done, total: told[-1].append((what, done, total)),
+        )
+
+    calls = [("calls", done, 3) for done in (1, 2, 3)]
+    assert told == [[*(("images", done, 3) for done in (1, 2, 3)), *calls], calls]
+    assert (len(pictures.true), len(script.requests)) == (3, 3)
 
 
 @pytest.mark.parametrize("text", ["{", "[]\n", '{"image": "a.png"}\n', '{"image": "a", "statement": 3}\n'])

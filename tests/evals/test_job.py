@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Generator, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
+from askance.chains import Planner
 from askance.errors import AuthError
-from askance.evals.job import FirstFailure, Job
+from askance.evals.job import CountItem, FirstFailure, Job, plan_of
+from askance.images import Image
+from askance.nodes import Result
+from askance.tools.vision import Narrator
+from tests.scripted import PICTURE, model_of, scripted
 
 FINISHED = {"2": "two"}
 
@@ -64,6 +72,43 @@ async def test_what_was_counted_is_told_after_an_error_too() -> None:
     with pytest.raises(ValueError, match="1"):
         await job.run()
     assert told == [{}]
+
+
+async def test_the_plan_of_jobs_counts_what_is_left_of_each_when_it_is_taken() -> None:
+    counted = list[int]()
+
+    @contextmanager
+    def counting(_: Planner) -> Generator[CountItem[int]]:
+        async def count(item: int) -> None:
+            counted.append(item)
+
+        yield count
+
+    def jobs() -> Iterator[Job[int, int, str]]:
+        first = job_of([])
+        first.counts, first.unit = counting, "pair"
+        yield first
+        yield replace(first, items=[*counted, 7], finished={}, units=9)
+
+    plan = await plan_of(jobs())
+
+    assert (counted, plan.unit, plan.images, plan.calls) == ([1, 3, 4, 1, 3, 4, 7], "pair", 9, 0)
+
+
+async def test_the_nodes_of_a_planned_job_count_and_ask_nobody() -> None:
+    script = scripted()
+    node = Narrator(model_of(script))
+
+    async def narrate(number: int) -> Result[Any]:
+        return await node.ask(Image.from_path(PICTURE))
+
+    job: Job[int, Result[Any], Result[Any]] = Job(items=[1, 2], answer=narrate, roles=[("seen", node)], unit="look")
+    plan = await job.plan()
+    answers = await job.run()
+
+    assert [(line.link, line.known, line.hits) for line in plan.links] == [("seen", 1, 0)]
+    assert (plan.images, plan.unit, len(script.requests)) == (2, "look", 1)
+    assert [each.outcome for each in answers] == ["answered"] * 2
 
 
 def test_only_a_failure_before_any_answer_ends_a_job() -> None:

@@ -12,9 +12,9 @@ import pytest
 from askance.agents import Judge, JudgeForm, judge_equivalence, judge_panel
 from askance.chains import Plan, verbalize
 from askance.evals import ChainSolver, Evaluation, Sample, aevaluate
+from askance.evals.job import plan_of
 from askance.evals.judges import judged_scoring
-from askance.evals.run_plan import plan_run, plan_runs
-from askance.evals.runner import SampleEpoch
+from askance.evals.runner import SampleEpoch, run_job
 from askance.images import Image
 from askance.models import Engine, Model, Price, ScriptedModel, get_model
 from askance.replay import MemoryStore
@@ -58,10 +58,10 @@ def judges_of(plan: Plan) -> list[tuple[str, str | None, Price | None, int, int,
 
 async def test_each_judge_of_a_panel_is_planned_as_itself(tmp_path: Path, engine: Engine) -> None:
     one, other = (judge_equivalence(member(name, engine), form="short") for name in WORTH)
-    before = await plan_run(task := described(tmp_path, judge_panel(one, other), engine), turns(task), engine)
+    before = await run_job(task := described(tmp_path, judge_panel(one, other), engine), turns(task), engine).plan()
     alone = replace(task, samples=task.samples[:2], scorer=judged_scoring(one))
     await aevaluate(alone, out=tmp_path / "run", engine=engine)
-    after = await plan_run(task, turns(task), engine)
+    after = await run_job(task, turns(task), engine).plan()
 
     assert judges_of(before) == [
         ("judge 1", "one", WORTH["one"], 0, 0, 6),
@@ -88,13 +88,13 @@ async def test_judges_that_ask_the_same_are_planned_once(
     judges = [judge_equivalence(member("one", engine), form=form) for form in forms]
     task = described(tmp_path, judge_panel(*judges), engine)
 
-    assert [link[-1] for link in judges_of(await plan_run(task, turns(task), engine))] == calls
+    assert [link[-1] for link in judges_of(await run_job(task, turns(task), engine).plan())] == calls
 
 
 async def test_judges_of_several_runs_are_told_apart(tmp_path: Path, engine: Engine) -> None:
     tasks = [described(tmp_path, judge_equivalence(member(name, engine)), engine) for name in ("one", "other", "one")]
 
-    plan = await plan_runs([(task, turns(task)) for task in tasks], engine)
+    plan = await plan_of(run_job(task, turns(task), engine) for task in tasks)
 
     assert [link[:2] for link in judges_of(plan)] == [("judge 1", "one"), ("judge 2", "other")]
 
@@ -106,7 +106,7 @@ async def test_a_judge_that_was_planned_still_asks_what_its_endpoint_can_do(tmp_
     by_hand = judged_scoring(Scripted(lambda _reference, _candidate: "true"))
     await aevaluate(replace(task, scorer=by_hand), out=tmp_path / "run", engine=engine)
 
-    plan = await plan_run(task, turns(task), engine)
+    plan = await run_job(task, turns(task), engine).plan()
     await judge.judge("a", "b")
 
     assert (plan.probes, [link[3:] for link in judges_of(plan)]) == (1, [(0, 4, 0)])
@@ -119,7 +119,7 @@ async def test_every_epoch_is_planned(tmp_path: Path, engine: Engine) -> None:
     chain = verbalize(get_model(script, engine=engine))
     task = replace(task, solver=ChainSolver(chain), scorer=judged_scoring(Scripted(lambda _r, _c: "true")))
 
-    plan = await plan_run(task, [SampleEpoch(sample=task.samples[0], epoch=epoch) for epoch in range(2)], engine)
+    plan = await run_job(task, [SampleEpoch(sample=task.samples[0], epoch=epoch) for epoch in range(2)], engine).plan()
     await aevaluate(replace(task, samples=task.samples[:1]), out=tmp_path / "run", engine=engine, epochs=2)
 
     assert plan.calls == len(script.requests) == 2 * 5

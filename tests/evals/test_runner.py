@@ -33,8 +33,7 @@ from askance.evals import (
     mean,
     right_or_wrong,
 )
-from askance.evals.run_plan import plan_run
-from askance.evals.runner import BatchOptions, SampleEpoch, configuration_of
+from askance.evals.runner import BatchOptions, SampleEpoch, configuration_of, run_job
 from askance.evals.solver import Solver, SolverLike
 from askance.images import Image
 from askance.models import Counters, Engine, Model, ScriptedModel, get_model
@@ -105,7 +104,7 @@ async def test_a_solver_of_ones_own_needs_no_more_than_its_answers() -> None:
     assert run.figure("accuracy").value == 0.5
     assert run.configuration["solver"] == {"solver": "Odds"}
     with pytest.raises(UsageError, match="a solver that is not a chain cannot be planned"):
-        await plan_run(task, epochs, engine)
+        await run_job(task, epochs, engine).plan()
     with pytest.raises(UsageError, match="Only a chain can be asked by batches"):
         await aevaluate(task, out="batched", batches=BatchOptions())
     with pytest.raises(UsageError, match="This solver reads no replies"):

@@ -15,12 +15,11 @@ from askance.errors import UsageError
 from askance.evals import Run, Sample, evaluate, rescore
 from askance.evals.analysis.pack import open_pack, write_pack
 from askance.evals.analysis.pack_check import check_pack
-from askance.evals.analysis.rescore import rerun
+from askance.evals.analysis.rescore import rerun_job
 from askance.evals.controls import swapped_images
 from askance.evals.exports import export
 from askance.evals.report import build_report, report_page
-from askance.evals.run_plan import plan_run
-from askance.evals.runner import SampleEpoch
+from askance.evals.runner import SampleEpoch, run_job
 from askance.images import Image
 from askance.nodes import Example
 from askance.prompts import overlay_prompts
@@ -124,7 +123,7 @@ async def test_a_run_replays_from_its_folder_alone(run: Run, tmp_path: Path, pro
     shutil.rmtree(tmp_path / "pictures")
     shutil.rmtree(prompts)
 
-    again = [each.outcome async for each in rerun(Run.open(run.path), Few, own_prompts=True)]
+    again = [each.outcome for each in await rerun_job(Run.open(run.path), Few, own_prompts=True).run()]
     found = await rescore(Run.open(run.path), Few, reread=True)
 
     assert again == ["same"] * 6
@@ -182,7 +181,7 @@ async def test_a_plan_is_what_is_then_asked(tmp_path: Path, prompts: Path) -> No
     epochs = [SampleEpoch(sample=sample, epoch=0) for sample in task.samples]
     twice = [*epochs, *(SampleEpoch(sample=each.sample, epoch=0) for each in epochs)]
 
-    planned = await plan_run(task, twice, own)
+    planned = await run_job(task, twice, own).plan()
 
     assert (planned.calls, planned.links[0].known) == (6, 6)
 

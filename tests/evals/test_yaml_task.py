@@ -13,7 +13,7 @@ from askance.chat import ChatRequest, key_of
 from askance.data_table import DataTable, open_data_table
 from askance.errors import BadData, UsageError
 from askance.evals import Figure, Run, aevaluate, evaluate, find_task, rescore
-from askance.evals.analysis.rescore import rerun
+from askance.evals.analysis.rescore import rerun_job
 from askance.evals.yaml_task import read_task, task_from_form
 from askance.models import Model
 from askance.prompts import overlay_prompts
@@ -601,7 +601,7 @@ async def test_a_run_whose_answers_were_called_a_description_is_gone_on_with_and
     as_before(Path("run"))
 
     now = await aevaluate(task(vlm=answering()), out="run")
-    again = [each.outcome async for each in rerun(now, task)]
+    again = [each.outcome for each in await rerun_job(now, task).run()]
     scored_again = await rescore(now, task, reread=True)
 
     assert (value_of(was, "accuracy"), value_of(now, "accuracy")) == (2 / 3, 2 / 3)
@@ -614,4 +614,4 @@ async def test_another_answer_than_that_of_before_is_seen() -> None:
     await aevaluate(task(vlm=answering(ask_about_picture=in_turn("red"))), out="run")
     as_before(Path("run"), answer="blue")
 
-    assert [each.outcome async for each in rerun(Run.open("run"), task)] == ["different"]
+    assert [each.outcome for each in await rerun_job(Run.open("run"), task).run()] == ["different"]

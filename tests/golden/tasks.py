@@ -21,8 +21,8 @@ from askance.evals.catalog import packaged
 from askance.evals.controls import controlled
 from askance.evals.evaluation import Evaluation
 from askance.evals.metric import Figure
-from askance.evals.run_plan import plan_run, planning
-from askance.evals.runner import SampleEpoch
+from askance.evals.run_plan import planning
+from askance.evals.runner import SampleEpoch, run_job
 from askance.evals.task import Task
 from askance.models import Engine
 from askance.replay import MemoryStore
@@ -138,7 +138,7 @@ async def _plan(ready: _Made) -> Any:
         with planning():
             task = ready.evaluation()
         epochs = [SampleEpoch(sample=sample, epoch=0) for sample in task.samples]
-        plan = await plan_run(task, epochs, ready.engine)
+        plan = await run_job(task, epochs, ready.engine).plan()
     except AskanceError as error:
         return str(error)
     return [f"{line.link} by {line.model}: {line.known} + {line.dependent}" for line in plan.links]

@@ -19,19 +19,18 @@ import json
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeAlias, cast
 
-from askance.chains import Planner
 from askance.chat import key_of
 from askance.errors import UsageError
 from askance.evals.analysis.trial import Place, PlannedTrial, Trial, Trials, place_of
-from askance.evals.job import FirstFailure, Job
+from askance.evals.job import CountItem, FirstFailure, Job
 from askance.evals.metric import Figure, Scored, figure, mean
 from askance.evals.run_folder import amending, keep_attachments, write_lines
 from askance.evals.run_format import BLAMES, TRIALS
-from askance.evals.run_plan import JudgePlan
+from askance.evals.run_plan import counting_judges
 from askance.evals.sample import Score
 from askance.evals.solver import as_solver, plain, solved
 from askance.models import run_sync, use_draw
@@ -40,7 +39,8 @@ from askance.models.counters import counts_form
 from askance.models.factory import model_from_form
 
 if TYPE_CHECKING:
-    from askance.chains import Link, Plan
+    from askance.chains import Link
+    from askance.chains.planner import Planner
     from askance.chat import JsonObject
     from askance.evals.run import Run, SampleResult
     from askance.evals.sample import Prediction, Sample
@@ -247,22 +247,6 @@ def _row(answer: SampleResult, now: Score | None, most: float) -> Scored:
 # --- making the trials ---
 
 
-async def plan_blame(trials: Trials) -> Plan:
-    """Plans the calls of trials to the chain's models and the scorer's judges, without making any.
-
-    Raises:
-        UsageError: the mode is `replay`.
-    """
-    planner = Planner(unit="trial")
-    judges, walk = JudgePlan(planner), planner.walk(trials.chain)
-    with judges.counting(trials.scoring) as count:
-        for trial in trials:
-            reading = await walk.read(trial.given, draw=trial.answer.epoch)
-            sample = trial.answer.sample
-            await count(await trials.solver.predicted(reading, sample), sample, epoch=trial.answer.epoch)
-    return judges.numbered(planner.plan())
-
-
 async def make_blame(
     trials: Trials, *, out: Path | None = None, on_trial: OnTrial | None = None, seed: int = 0
 ) -> Blame:
@@ -286,14 +270,12 @@ async def make_blame(
         made = {line["key"]: line for line in trials.still_true(read_trials(folder))}
         others = [line for line in read_trials(folder) if line["how"] != trials.replacement.name]
         write_lines(folder / TRIALS, [*others, *made.values()])
-        todo = [trial for trial in trials if trial.key not in made]
-        if on_trial is not None:
-            on_trial(len(made), len(made) + len(todo))
         judges, counters = dict.fromkeys(judge.model for judge in trials.scoring.judges), dict[str, Any]()
         try:
             with (folder / TRIALS).open("a", encoding="utf-8", errors="backslashreplace", newline="\n") as lines:
-                job = _job(trials, todo, made, lines=lines)
+                job = _kept_job(trials, made, lines=lines)
                 if on_trial is not None:
+                    on_trial(len(made), len(made) + len(job.todo))
                     job.on_progress = lambda done, total: on_trial(len(made), len(made) + total - done)
                 job.counting = [*job.models, *judges]
                 job.counted = lambda counts: counters.update(_add_counts(folder, trials, counts=counts))
@@ -309,13 +291,9 @@ async def make_blame(
     return blame
 
 
-def _job(
-    trials: Trials, todo: Sequence[PlannedTrial], made: dict[str, JsonObject], *, lines: IO[str]
-) -> Job[PlannedTrial, Prediction, None]:
-    """The trials that are to be made; each is written to `lines`, and put into `made`."""
-    solver, run, first = trials.solver, trials.run, FirstFailure()
-    for model in solver.models if todo else ():
-        _ask_as_before(model, run)
+def blame_job(trials: Trials) -> Job[PlannedTrial, Prediction, Any]:
+    """The new answers of all trials, as a job; its plan counts the calls of the scorer's judges, too."""
+    solver = trials.solver
 
     async def make(trial: PlannedTrial) -> Prediction:
         async def solve(sample: Sample) -> Prediction:
@@ -324,23 +302,52 @@ def _job(
         with use_draw(trial.answer.epoch):
             return plain(await solved(as_solver(solve), trial.answer.sample))
 
+    return Job(
+        items=[*trials],
+        name=lambda trial: trial.key,
+        answer=make,
+        counts=partial(_counting, trials),
+        models=solver.models,
+        engine=trials.engine,
+        unit="trial",
+    )
+
+
+@contextmanager
+def _counting(trials: Trials, planner: Planner) -> Generator[CountItem[PlannedTrial]]:
+    """A context in which a planner counts what trials, and the scores of their answers, ask."""
+    walk = planner.walk(trials.chain)
+    with counting_judges(planner, trials.scoring) as judged:
+
+        async def count(trial: PlannedTrial) -> None:
+            sample, epoch = trial.answer.sample, trial.answer.epoch
+            reading = await walk.read(trial.given, draw=epoch)
+            await judged(await trials.solver.predicted(reading, sample), sample, epoch=epoch)
+
+        yield count
+
+
+def _kept_job(
+    trials: Trials, made: dict[str, JsonObject], *, lines: IO[str]
+) -> Job[PlannedTrial, Prediction, JsonObject]:
+    """The trials that are not in `made` yet; each is written to `lines`, and put into `made`."""
+    run, first = trials.run, FirstFailure()
+
     def accepts(now: Prediction) -> bool:
         _stop_if_nobody(now)
         return first.accepts(now.links, answered=now.answered, calls=now.meta.get("calls", 0), reason=now.reason)
 
-    def keep(trial: PlannedTrial, now: Prediction) -> None:
+    def keep(trial: PlannedTrial, now: Prediction) -> JsonObject:
         made[trial.key] = trials.line(trial, now)
         keep_attachments(run.path, now.attachments)
         _write_line(lines, made[trial.key])
+        return made[trial.key]
 
-    return Job(
-        items=todo,
-        answer=make,
-        accepts=accepts,
-        keep=keep,
-        models=solver.models,
-        engine=trials.engine,
-    )
+    job = blame_job(trials).kept_in({**made}, keep)
+    job.accepts = accepts
+    for model in job.models if job.todo else ():
+        _ask_as_before(model, run)
+    return job
 
 
 def _ask_as_before(model: Model, run: Run) -> None:

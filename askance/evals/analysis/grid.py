@@ -31,9 +31,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from askance.chat import key_of
 from askance.documents import read_yaml, validation_message
 from askance.errors import CallError, UsageError
+from askance.evals.job import plan_of
 from askance.evals.published_figures import find_published_table, published_files
-from askance.evals.run_plan import plan_runs, planning
-from askance.evals.runner import RunProgress, SampleEpoch, aevaluate, configuration_of, place_of
+from askance.evals.run_plan import planning
+from askance.evals.runner import RunProgress, SampleEpoch, aevaluate, configuration_of, place_of, run_job
 from askance.evals.solver import as_solver
 from askance.evals.tables import Cell, Format, Table, notes_of, rendered, table_of_runs
 from askance.evals.task import ROLES
@@ -47,9 +48,9 @@ from askance.python_file import is_python
 if TYPE_CHECKING:
     from askance.chains import Plan
     from askance.evals.evaluation import Evaluation
+    from askance.evals.job import Job
     from askance.evals.metric import MissingAnswerPolicy
     from askance.evals.run import Run
-    from askance.evals.run_plan import Work
     from askance.evals.task import Task
     from askance.models import Config, Engine
 
@@ -426,7 +427,7 @@ class GridRunner:
             UsageError: the mode is `replay`, which asks nothing.
         """
         reasons: dict[str, str] = {}
-        work: list[Work] = []
+        jobs: list[Job[Any, Any, Any]] = []
         for asked, cell in self.wanted.items():
             try:
                 with planning():
@@ -435,10 +436,11 @@ class GridRunner:
                 reasons[asked] = str(error)
                 continue
             if as_solver(task.solver).plannable:
-                work.append((task, [SampleEpoch(sample=sample, epoch=0) for sample in task.samples]))
+                every = [SampleEpoch(sample=sample, epoch=0) for sample in task.samples]
+                jobs.append(run_job(task, every, self._engine))
             else:
                 reasons[asked] = "nobody can tell what a solver will ask that is no chain"
-        found = await plan_runs(work, self._engine)
+        found = await plan_of(jobs)
         left_out = _by_reason((self.wanted[asked].label, reason) for asked, reason in reasons.items())
         return GridPlan(plan=found, runs=len(self.wanted) - len(reasons), left_out=left_out)
 

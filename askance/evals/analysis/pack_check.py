@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeGuard, cast
 
@@ -18,7 +17,7 @@ from askance import __version__
 from askance.amounts import many
 from askance.chat import key_of
 from askance.errors import AskanceError, UsageError
-from askance.evals.analysis.rescore import RerunOutcome, read_again, rerun, rescored
+from askance.evals.analysis.rescore import RerunOutcome, read_again, rerun_job, rescored
 from askance.evals.catalog import packaged
 from askance.evals.completeness import NO_DIGEST, completeness, unused_records
 from askance.evals.metric import STATISTICS, with_older_interval
@@ -31,6 +30,7 @@ from askance.replay import verify
 
 if TYPE_CHECKING:
     from askance.evals.analysis.pack import Pack
+    from askance.evals.job import OnProgress
     from askance.evals.metric import Figure
     from askance.evals.run import Run, SampleResult
     from askance.evals.task import Task
@@ -148,7 +148,13 @@ class PackCheck:
         return self.follows and not self.read_otherwise and not self.unchecked
 
 
-async def check_pack(pack: Pack, *, tasks: Mapping[str, type[Task]] | None = None, again: bool = False) -> PackCheck:
+async def check_pack(
+    pack: Pack,
+    *,
+    tasks: Mapping[str, type[Task]] | None = None,
+    again: bool = False,
+    on_progress: OnProgress | None = None,
+) -> PackCheck:
     """Reads the recorded replies again, scores the answers, and makes the tables anew.
 
     Every chain is run again over the run's own records, with the prompts that the run has kept. So an answer is
@@ -159,8 +165,9 @@ async def check_pack(pack: Pack, *, tasks: Mapping[str, type[Task]] | None = Non
         pack: an opened pack; its digests are checked already.
         tasks: by name, your own tasks that the pack has runs of. A file that only the pack names is never loaded.
         again: whether the chains are also run with today's prompts.
+        on_progress: called after every sample of a run that is read again, scored, or run again.
     """
-    runs = [await _checked(run, tasks or {}, again=again) for run in pack.runs]
+    runs = [await _checked(run, tasks or {}, again=again, on_progress=on_progress) for run in pack.runs]
     claimed, made = task_tables([own for own, _, _ in runs]), task_tables([read for _, read, _ in runs])
     names = sorted({*claimed, *pack.tables})
     return PackCheck(
@@ -186,7 +193,9 @@ def _task(run: Run, own: Mapping[str, type[Task]]) -> type[Task]:
     return known
 
 
-async def _checked(run: Run, tasks: Mapping[str, type[Task]], *, again: bool) -> tuple[Run, Run, RunCheck]:
+async def _checked(
+    run: Run, tasks: Mapping[str, type[Task]], *, again: bool, on_progress: OnProgress | None
+) -> tuple[Run, Run, RunCheck]:
     """The run with its own answers scored anew, the run with its answers read anew, and the check."""
     whole = completeness(run)
     differences = [*_description(run), *whole.faults, *_records(run), *_unnamed(run)]
@@ -201,22 +210,23 @@ async def _checked(run: Run, tasks: Mapping[str, type[Task]], *, again: bool) ->
     except AskanceError as error:
         found.unchecked, found.why = len(run.answers), _sentence(error)
     else:
-        found = await _read(run, task)
+        found = await _read(run, task, on_progress)
         try:
-            answers, figures = await rescored(run, task)
+            answers, figures = await rescored(run, task, on_progress=on_progress)
             figures, older = _with_intervals_of(run, figures)
             differences += [*_scores(run.answers, answers), *_figures(run.figures, figures)]
             own = read = run.scored(answers, figures)
             unused = len(unused_records(run, answers))
             if found.different:
-                answers, figures = await rescored(run.scored(found.answers, figures), task)
+                now = run.scored(found.answers, figures)
+                answers, figures = await rescored(now, task, on_progress=on_progress)
                 figures, _ = _with_intervals_of(run, figures)
                 found.figures = list(_figures(own.figures, figures))
                 read = run.scored(answers, figures)
         except AskanceError as error:
             differences.append(f"it cannot be scored again: {error.message}")
         if again:
-            changed = await _run_again(run, task, results)
+            changed = await _run_again(run, task, results, on_progress=on_progress)
     if unused and not whole.has_digest:
         differences.append(f"nothing rests on {unused:,} of its records, and {NO_DIGEST}")
     # A run that names no readers is held to those of today: else it could leave them out to excuse anything.
@@ -276,11 +286,11 @@ class _RereadRun:
             yield from self.figures
 
 
-async def _read(run: Run, task: type[Task]) -> _RereadRun:
+async def _read(run: Run, task: type[Task], on_progress: OnProgress | None) -> _RereadRun:
     """Reads the answers of a run again."""
     count = len(run.answers)
     try:
-        again = await read_again(run, task)
+        again = await read_again(run, task, on_progress=on_progress)
     except AskanceError as error:
         return _RereadRun(run.answers, unchecked=count, why=_sentence(error))
     different, asked_anew = again.ids.get("different", ()), again.ids.get("asked anew", ())
@@ -296,12 +306,16 @@ async def _read(run: Run, task: type[Task]) -> _RereadRun:
     return found
 
 
-async def _run_again(run: Run, task: type[Task], results: Counter[RerunOutcome]) -> list[str]:
+async def _run_again(
+    run: Run, task: type[Task], results: Counter[RerunOutcome], *, on_progress: OnProgress | None
+) -> list[str]:
     """Runs the chain with today's prompts; returns the first few samples whose answer is not the same, as sentences."""
     changed: list[str] = []
     try:
-        async with aclosing(rerun(run, task)) as again:
-            async for each in again:
+        job = rerun_job(run, task)
+        job.tell(on_progress, "samples run again")
+        async with job.answered() as again:
+            async for _, each in again:
                 results[each.outcome] += 1
                 if each.outcome != "same" and len(changed) < SHOWN:
                     changed.append(_said(each.was, each.outcome, each.now.reason))

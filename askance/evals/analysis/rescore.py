@@ -1,4 +1,4 @@
-"""A run made again from its folder alone: `rerun` runs its chain over its own records, `rescore` scores it anew.
+"""A run made again from its folder alone: a `rerun_job` runs its chain over its own records, `rescore` scores it anew.
 
 A rerun shows what today's code would answer, and where it would make another request. Scoring anew applies a new
 metric, a mended scorer or a mended parser, and checks what the folder says.
@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import aclosing, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from askance.concurrency import map_in_order
 from askance.errors import UsageError
 from askance.evals.completeness import check_whole, unused_records
 from askance.evals.evaluation import EXTRACTOR
+from askance.evals.job import Job
 from askance.evals.metric import STATISTICS
 from askance.evals.run import Run, line_of_answer
 from askance.evals.run_configuration import links_of_today
@@ -30,9 +30,8 @@ from askance.nodes.reply import READERS
 from askance.prompts import overlay_prompts
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
-
     from askance.chat import JsonObject
+    from askance.evals.job import OnProgress
     from askance.evals.metric import Figure, MissingAnswerPolicy
     from askance.evals.run import SampleResult
     from askance.evals.sample import Prediction
@@ -46,7 +45,7 @@ RerunOutcome = Literal["same", "different", "asked anew", "unrecorded"]
 record. `unrecorded`: there was no answer, and the call that failed left no record."""
 
 AT_ONCE = 16
-"""Samples that are run again at the same time."""
+"""Samples that are run or scored again at the same time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,8 +117,8 @@ def _solver(run: Run, task: type[Task]) -> Solver:
     return solver.with_extractor(models[EXTRACTOR]) if EXTRACTOR in models else solver
 
 
-async def rerun(run: Run, task: type[Task], *, own_prompts: bool = False) -> AsyncGenerator[Rerun, None]:
-    """Runs every sample of `run` again with today's code, in the order of `run.answers`.
+def rerun_job(run: Run, task: type[Task], *, own_prompts: bool = False) -> Job[SampleResult, Rerun, Rerun]:
+    """Every sample of `run`, run again with today's code, as a job.
 
     Pictures are not needed, since their digests are known.
 
@@ -141,8 +140,7 @@ async def rerun(run: Run, task: type[Task], *, own_prompts: bool = False) -> Asy
         with use_draw(answer.epoch):
             return Rerun(was=answer, now=await solved(solver, answer.sample), names=names)
 
-    async for each in map_in_order(again, run.answers, room=lambda: AT_ONCE):
-        yield each
+    return Job(items=run.answers, answer=again, room=lambda: AT_ONCE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,16 +157,23 @@ class Reread:
         return tuple(sorted({name for outcome in outcomes for name in self.ids.get(outcome, ())}))
 
 
-async def read_again(run: Run, task: type[Task]) -> Reread:
+async def read_again(run: Run, task: type[Task], *, on_progress: OnProgress | None = None) -> Reread:
     """Runs the chain of `run` again and takes over answers that differ.
+
+    Args:
+        run: a run with its records.
+        task: the class of its task.
+        on_progress: called after every sample.
 
     Raises:
         UsageError: the run cannot be run again without its data.
     """
     answers: list[SampleResult] = []
     ids: defaultdict[RerunOutcome, list[str]] = defaultdict(list)
-    async with aclosing(rerun(run, task, own_prompts=True)) as again:
-        async for each in again:
+    job = rerun_job(run, task, own_prompts=True)
+    job.tell(on_progress, "samples read again")
+    async with job.answered() as again:
+        async for _, each in again:
             was = each.was
             ids[each.outcome].append(was.sample.id)
             different = each.outcome == "different"
@@ -195,7 +200,12 @@ class RescoreResult:
 
 
 async def rescore(
-    run: Run, task: type[Task], *, reread: bool = False, convention: MissingAnswerPolicy | None = None
+    run: Run,
+    task: type[Task],
+    *,
+    reread: bool = False,
+    convention: MissingAnswerPolicy | None = None,
+    on_progress: OnProgress | None = None,
 ) -> RescoreResult:
     """Scores `run` again by the code of today, in its folder; done twice it changes nothing more.
 
@@ -204,6 +214,7 @@ async def rescore(
         task: of the run.
         reread: run the chain again first, over the run's own records, so that a mended parser takes effect.
         convention: what becomes of non-answers; None is what the run has.
+        on_progress: called after every sample that is read again, and after every one that is scored.
 
     Raises:
         UsageError: the run has no samples, its lines are not those of its samples, or the task makes its scorer (or its
@@ -215,7 +226,7 @@ async def rescore(
         raise UsageError(f"The run {str(run.path)!r} has no samples yet.", hint="Go on with it: `askance eval run`.")
     whole = check_whole(run)
     with amending(run.path) as change:
-        found = await read_again(run, task) if reread else Reread(answers=run.answers)
+        found = await read_again(run, task, on_progress=on_progress) if reread else Reread(answers=run.answers)
         changed, kept = found.of("different"), found.of("asked anew", "unrecorded")
         if changed:
             for answer in found.answers:
@@ -223,7 +234,7 @@ async def rescore(
                     keep_attachments(run.path, answer.prediction.attachments)
             write_lines(run.path / SAMPLES, (line_of_answer(answer) for answer in found.answers))
         now = run.scored(found.answers, run.figures)
-        answers, figures = await rescored(now, task, convention=convention)
+        answers, figures = await rescored(now, task, convention=convention, on_progress=on_progress)
         write_scores(run.path / SCORES, answers)
         read_by = {READ_BY: READERS} if reread and not kept else {}
         change(
@@ -257,9 +268,19 @@ def _described(run: Run, task: type[Task]) -> Mapping[str, Any]:
 
 
 async def rescored(
-    run: Run, task: type[Task], *, convention: MissingAnswerPolicy | None = None
+    run: Run,
+    task: type[Task],
+    *,
+    convention: MissingAnswerPolicy | None = None,
+    on_progress: OnProgress | None = None,
 ) -> tuple[Sequence[SampleResult], tuple[Figure, ...]]:
     """The scores and figures of `run` by the code of today; nothing is asked, the folder is not touched.
+
+    Args:
+        run: with its records.
+        task: the class of its task.
+        convention: what becomes of non-answers; None is what the run has.
+        on_progress: called after every sample.
 
     Raises:
         UsageError: the task makes its scorer only with its data.
@@ -267,5 +288,7 @@ async def rescored(
     """
     engine = Engine(mode="replay", records=run.records)
     scoring = task.of_run(run.configuration["options"], engine=engine).scorer()
-    answers = [await scored(answer, scoring) for answer in run.answers]
+    job = Job(items=run.answers, answer=lambda answer: scored(answer, scoring), room=lambda: AT_ONCE)
+    job.tell(on_progress, "samples scored")
+    answers = await job.run()
     return answers, figures_of(answers, scoring, convention=convention or run.convention, seed=run.seed)

@@ -4,7 +4,6 @@ from .answer_pairs import PreferredPair as PreferredPair
 from .answer_pairs import answer_pairs as answer_pairs
 from .card import JudgeCard as JudgeCard
 from .card import judge_card as judge_card
-from .card import planned_card as planned_card
 from .card import read_card as read_card
 from .card import verdict_job as verdict_job
 from .labels import Label as Label
@@ -15,7 +14,7 @@ from .labels import read_votes as read_votes
 from .preference import PreferenceCard as PreferenceCard
 from .preference import RunPreferences as RunPreferences
 from .preference import judge_preferences as judge_preferences
-from .preference import planned_preferences as planned_preferences
+from .preference import preference_job as preference_job
 from .preference import read_preferences as read_preferences
 from .rates import CorrectedRate as CorrectedRate
 from .rates import PreferenceAgreement as PreferenceAgreement

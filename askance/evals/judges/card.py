@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 from askance.agents import Panel, canonical_judge
 from askance.agents.judge import QUESTION, EquivalenceJudge
-from askance.chains import Planner
 from askance.chat import key_of
 from askance.documents import parse_json, schema_violation
 from askance.errors import BadData, UsageError
-from askance.evals.job import Job, Role
+from askance.evals.job import CountItem, Job
 from askance.evals.judges.labels import Labels, read_labels
 from askance.evals.judges.verdicts import CardFigure, JudgedPair, digest_of, figures_of_pairs, reliability_summary
 from askance.evals.run_folder import write_whole
@@ -29,7 +28,7 @@ from askance.statistics import confusion
 
 if TYPE_CHECKING:
     from askance.agents import Judge, Verdict, VerdictValue
-    from askance.chains import Plan
+    from askance.chains.planner import Planner, Role
     from askance.chat import JsonObject
     from askance.evals.judges.labels import Label
     from askance.models import Counters
@@ -322,35 +321,6 @@ def _all_counts(counts: Mapping[str, Counters], file: Path | None) -> JsonObject
     return total
 
 
-async def planned_card(
-    judge: Judge, labels: Labels, *, draws: int = DRAWS, swaps: bool = True, question: str = QUESTION
-) -> Plan:
-    """What the card of `judge` would ask; nothing is asked.
-
-    Args:
-        judge: a judge of equivalence, or a panel of such.
-        labels: that it would be asked about.
-        draws: how often about each pair.
-        swaps: whether once more with its texts in each other's place.
-        question: where a pair has none of its own.
-
-    Raises:
-        UsageError: the judge is of another kind, whose calls cannot be counted; or the mode is `replay`.
-    """
-    members = judge.judges if isinstance(judge, Panel) else (judge,)
-    nodes = [member for member in members if isinstance(member, EquivalenceJudge)]
-    for member in members:
-        if member not in nodes:
-            raise UsageError(
-                f"The calls of the judge {member} cannot be counted: it is no model.",
-                hint="Plan with judges that are models.",
-            )
-    planner = Planner(unit="pair")
-    job = verdict_job(judge, labels.rows, draws=draws, swaps=swaps, question=question)
-    await job.plan(planner, judge_roles(nodes))
-    return planner.plan(sum(label.verdict is not None for label in labels.rows))
-
-
 def judge_roles(nodes: Sequence[Node[Any, Any]]) -> Iterator[Role]:
     """The nodes of judges, by the names of their lines in a plan; several are numbered."""
     for place, node in enumerate(nodes, start=1):
@@ -360,7 +330,7 @@ def judge_roles(nodes: Sequence[Node[Any, Any]]) -> Iterator[Role]:
 def verdict_job(
     judge: Judge, labels: Sequence[Label], *, draws: int = DRAWS, swaps: bool = True, question: str = QUESTION
 ) -> Job[Label, JudgedPair, JudgedPair]:
-    """The verdicts of `judge` on each of `labels`, as a job.
+    """The verdicts of `judge` on each of `labels`, as a job; only judges that are models can be planned.
 
     Args:
         judge: what is asked.
@@ -373,7 +343,36 @@ def verdict_job(
     async def one(label: Label) -> JudgedPair:
         return await _ask(judge, label, draws=draws, swaps=swaps, question=label.question or question)
 
-    return Job(items=labels, answer=one)
+    @contextmanager
+    def counting(planner: Planner) -> Generator[CountItem[Label]]:
+        with planner.counting(judge_roles(_nodes_of(judge))):
+            yield one
+
+    return Job(
+        items=labels,
+        answer=one,
+        models=[*dict.fromkeys(node.model for node in calls_of(judge))],
+        counts=counting,
+        unit="pair",
+        units=sum(label.verdict is not None for label in labels),
+    )
+
+
+def _nodes_of(judge: Judge) -> Sequence[EquivalenceJudge]:
+    """A judge, or the judges of a panel, as the nodes that ask.
+
+    Raises:
+        UsageError: one is of another kind, whose calls cannot be counted.
+    """
+    members = judge.judges if isinstance(judge, Panel) else (judge,)
+    nodes = [member for member in members if isinstance(member, EquivalenceJudge)]
+    for member in members:
+        if member not in nodes:
+            raise UsageError(
+                f"The calls of the judge {member} cannot be counted: it is no model.",
+                hint="Plan with judges that are models.",
+            )
+    return nodes
 
 
 async def _ask(judge: Judge, label: Label, *, draws: int, swaps: bool, question: str) -> JudgedPair:

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 from askance import statistics
 from askance.agents import Preference
 from askance.amounts import first_few, many
-from askance.chains import Planner
 from askance.chat import key_of
 from askance.documents import schema_violation
 from askance.errors import BadData, UsageError
@@ -33,7 +32,6 @@ from askance.statistics import Resampling
 if TYPE_CHECKING:
     from askance.agents import PositionVerdict, PreferenceValue
     from askance.agents.judge import PreferenceJudge
-    from askance.chains import Plan
     from askance.chat import JsonObject
     from askance.evals.judges.answer_pairs import AnswerPair, AnswerPairs, PairOutcome
     from askance.evals.judges.labels import Votes
@@ -395,18 +393,13 @@ async def judge_preferences(
         BadData: the votes are not on these pairs.
         StoreError: what was counted cannot be kept.
     """
-    check_judges(judges)
+    job = preference_job(judges, pairs)
     by_pair, about_votes = votes_by_pair(pairs, votes)
+    job.keep = lambda pair, said: replace(said, votes=by_pair.get(pair.id, ()))
+    job.room, job.on_progress = room, on_progress
 
     forms = [judge.canonical() for judge in judges]
     asked = key_of("preferences", {"judges": forms, "pairs": [_form_of(pair) for pair in pairs.pairs]})
-    job = Job(
-        items=pairs.pairs,
-        answer=partial(_ask, judges),
-        keep=lambda pair, said: replace(said, votes=by_pair.get(pair.id, ())),
-        room=room,
-        on_progress=on_progress,
-    )
     counts = keep_counts(job, [judge.node for judge in judges], asked)
     found = await job.run()
     return RunPreferences(
@@ -439,20 +432,27 @@ def check_judges(judges: Sequence[PreferenceJudge]) -> None:
         )
 
 
-async def planned_preferences(judges: Sequence[PreferenceJudge], pairs: AnswerPairs) -> Plan:
-    """What `judge_preferences` would ask; nothing is asked.
+def preference_job(
+    judges: Sequence[PreferenceJudge], pairs: AnswerPairs
+) -> Job[AnswerPair, PreferredPair, PreferredPair]:
+    """The preferences of all `judges` on all `pairs`, as a job.
 
     Args:
-        judges: that would be asked.
-        pairs: about which.
+        judges: one or more, no two alike.
+        pairs: from `answer_pairs`.
 
     Raises:
-        UsageError: there is no judge, or one twice; or the mode is `replay`.
+        UsageError: there is no judge, or one twice.
     """
     check_judges(judges)
-    planner, job = Planner(unit="pair"), Job(items=pairs.pairs, answer=partial(_ask, judges))
-    await job.plan(planner, judge_roles([judge.node for judge in judges]))
-    return planner.plan(sum(pair.missing is None for pair in pairs.pairs))
+    return Job(
+        items=pairs.pairs,
+        answer=partial(_ask, judges),
+        models=[*dict.fromkeys(judge.node.model for judge in judges)],
+        roles=[*judge_roles([judge.node for judge in judges])],
+        unit="pair",
+        units=sum(pair.missing is None for pair in pairs.pairs),
+    )
 
 
 async def _ask(judges: Sequence[PreferenceJudge], pair: AnswerPair) -> PreferredPair:

@@ -8,13 +8,13 @@ from .audit import AuditOptions as AuditOptions
 from .audit import AuditRow as AuditRow
 from .audit import aaudit as aaudit
 from .audit import apply as apply
+from .audit import audit_jobs as audit_jobs
 from .audit import audit_text as audit_text
-from .audit import planned_audit as planned_audit
 from .generate import NegativesRun as NegativesRun
 from .generate import Recipe as Recipe
 from .generate import agenerate as agenerate
 from .generate import generate as generate
-from .generate import planned_negatives as planned_negatives
+from .generate import negative_jobs as negative_jobs
 from .option_sets import HardNegative as HardNegative
 from .option_sets import OptionSet as OptionSet
 from .option_sets import TrueStatements as TrueStatements

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from askance.agents.negatives import NegativeKind
     from askance.chat import JsonObject
+    from askance.evals.job import OnProgress
     from askance.evals.negatives.option_sets import OptionSet
     from askance.models import Engine, Model, ModelLike
     from askance.prompts import PromptLibrary
@@ -406,6 +407,7 @@ async def ask_blind(
     seed: int = 0,
     engine: Engine | None = None,
     prompts: PromptLibrary | None = None,
+    on_progress: OnProgress | None = None,
 ) -> BlindAnswers:
     """Asks which options are true, of each image `orders` times, each time in another order.
 
@@ -416,6 +418,7 @@ async def ask_blind(
         seed: of the orders and of the bootstrap.
         engine: where `llm` is no model yet.
         prompts: where prompts are looked up.
+        on_progress: called after every answer.
 
     Raises:
         CallError: the model cannot be asked at all.
@@ -426,6 +429,7 @@ async def ask_blind(
 
     job = blind_job(sets, choosers, orders=orders, seed=seed)
     job.room = lambda: model.engine.places
+    job.tell(on_progress, "blind answers")
     answers: dict[str, list[tuple[str, ...]]] = {each.key: [] for each in sets}
     for each, chosen in await job.run():
         if chosen is not None:
@@ -459,7 +463,8 @@ def blind_job(
         result = await choosers[len(each.true)].ask(options)
         return each, None if result.value is None else tuple(options[number - 1] for number in result.value.numbers)
 
-    return Job(items=[(each, order) for each in sets for order in range(orders)], answer=ask)
+    turns = [(each, order) for each in sets for order in range(orders)]
+    return Job(items=turns, answer=ask, roles=[("blind", chooser) for chooser in choosers.values()])
 
 
 def blind_choosers(

@@ -11,11 +11,10 @@ from dataclasses import dataclass, field, replace
 from math import hypot
 from operator import mul
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from askance.agents.judge import EquivalenceJudge
 from askance.agents.negatives import normal
-from askance.chains import Planner
 from askance.errors import UsageError
 from askance.evals.job import Job
 from askance.evals.negatives.annotation_artifacts import (
@@ -34,8 +33,8 @@ from askance.models import get_model
 
 if TYPE_CHECKING:
     from askance.agents.verdict import Judge, Verdict
-    from askance.chains import Plan
     from askance.chat import JsonObject
+    from askance.evals.job import OnProgress
     from askance.evals.negatives.annotation_artifacts import AnnotationArtifacts, BlindAnswers
     from askance.models import Embedder, Engine, ModelLike
     from askance.statistics import Interval
@@ -172,7 +171,12 @@ class AuditOptions:
 
 
 async def aaudit(
-    sets: Sequence[OptionSet], options: AuditOptions | None = None, *, rules: Rules | None = None, seed: int = 0
+    sets: Sequence[OptionSet],
+    options: AuditOptions | None = None,
+    *,
+    rules: Rules | None = None,
+    seed: int = 0,
+    on_progress: OnProgress | None = None,
 ) -> Audit:
     """Audits every negative of `sets`.
 
@@ -181,6 +185,7 @@ async def aaudit(
         options: judge, embedder and blind model; by default none, and only texts are looked at.
         rules: which findings drop or flag a negative; by default `DEFAULTS`.
         seed: of orders, folds and bootstraps.
+        on_progress: called after every verdict, and after every blind answer.
 
     Raises:
         UsageError: there is no negative.
@@ -195,12 +200,21 @@ async def aaudit(
     if options.judge is not None:
         if isinstance(options.judge, EquivalenceJudge):
             await options.judge.model.output_mode()
-        for place, verdict in await _judging(rows, full, options, judge=options.judge).run():
+        judging = _judging(rows, full, options, judge=options.judge)
+        judging.tell(on_progress, "verdicts")
+        for place, verdict in await judging.run():
             verdicts[place] = (*verdicts.get(place, ()), verdict)
     cosines: Mapping[int, float] = {} if options.embedder is None else await _similarities(rows, options.embedder)
     blind = None
     if options.blind is not None:
-        blind = await ask_blind(full, options.blind, orders=options.orders, seed=seed, engine=options.engine)
+        blind = await ask_blind(
+            full,
+            options.blind,
+            orders=options.orders,
+            seed=seed,
+            engine=options.engine,
+            on_progress=on_progress,
+        )
     whole = [
         replace(row, verdicts=verdicts.get(place, ()), similarity=cosines.get(place)) for place, row in enumerate(rows)
     ]
@@ -214,33 +228,32 @@ async def aaudit(
     )
 
 
-async def planned_audit(
+def audit_jobs(
     sets: Sequence[OptionSet], options: AuditOptions, *, rules: Rules | None = None, seed: int = 0
-) -> Plan:
-    """What the judge and the blind model of an audit would be asked; nothing is asked.
+) -> tuple[Job[Any, Any, Any], ...]:
+    """What the judge and the blind model of an audit are asked, as jobs to be planned; vectors are no calls.
 
     Args:
         sets: options by image.
-        options: judge and blind model; vectors are no calls and are not counted.
+        options: judge and blind model.
         rules: their thresholds decide which negatives need no judge.
         seed: of orders.
 
     Raises:
-        UsageError: there is no negative, the calls of the judge cannot be counted, or the mode is `replay`.
+        UsageError: there is no negative, or the calls of the judge cannot be counted.
     """
-    full, planner, judge = _with_negatives(sets), Planner(), options.judge
+    full, judge, jobs = _with_negatives(sets), options.judge, list[Job[Any, Any, Any]]()
     if judge is not None:
         if not isinstance(judge, EquivalenceJudge):
             raise UsageError(
                 f"The calls of the judge {judge} cannot be counted: it is no model.", hint="Plan with a model."
             )
         rows = [row for each in full for row in _text_columns(each, rules or Rules())]
-        await _judging(rows, full, options, judge=judge).plan(planner, [("judge", judge)])
+        jobs.append(replace(_judging(rows, full, options, judge=judge), roles=[("judge", judge)]))
     if options.blind is not None:
         choosers = blind_choosers(full, get_model(options.blind, engine=options.engine))
-        job = blind_job(full, choosers, orders=options.orders, seed=seed)
-        await job.plan(planner, [("blind", chooser) for chooser in choosers.values()])
-    return planner.plan(len(full))
+        jobs.append(blind_job(full, choosers, orders=options.orders, seed=seed))
+    return tuple(replace(job, units=len(full)) for job in jobs)
 
 
 def _with_negatives(sets: Sequence[OptionSet]) -> list[OptionSet]:

@@ -7,17 +7,18 @@ calls without an answer are made again. A negative is in the files once its call
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
 from askance.agents.negatives import Domain, NegativeKind, NegativeQuestion, NegativeWriter, kinds_of, normal
-from askance.chains import Planner
 from askance.chat import key_of
 from askance.errors import OverBudget, UsageError
-from askance.evals.job import Job
+from askance.evals.job import CountItem, Job
 from askance.evals.negatives.option_sets import SIDECAR, HardNegative, write_options
 from askance.evals.negatives.picture_statements import PictureStatements
 from askance.evals.run_folder import RunFolder, write_lines
@@ -25,8 +26,9 @@ from askance.models import get_model, run_sync, use_draw
 from askance.models.capabilities import endpoint_key
 
 if TYPE_CHECKING:
-    from askance.chains import Plan
+    from askance.chains import Planner
     from askance.chat import JsonObject
+    from askance.evals.job import OnProgress
     from askance.evals.negatives.option_sets import TrueStatements
     from askance.models import Engine, Model, ModelLike
     from askance.nodes import Result
@@ -164,9 +166,6 @@ class NegativesRun:
         return self.outcomes["answered"] == self.total and not self.unread
 
 
-OnProgress = Callable[[NegativesRun], None]
-
-
 async def agenerate(
     sources: Sequence[TrueStatements] | PictureStatements,
     llm: ModelLike | None,
@@ -186,7 +185,7 @@ async def agenerate(
         recipe: what is written; by default one negative of every kind for ads.
         prompts: where prompts are looked up.
         engine: whose records and budget are used, where `llm` is no model yet.
-        on_progress: called after every call that is done.
+        on_progress: called after every picture that was asked about first, and after every call that is done.
 
     Raises:
         UsageError: there is nothing to write for, a model is needed and none is given, or the folder holds something
@@ -199,25 +198,19 @@ async def agenerate(
     folder = RunFolder(out, _configuration(sources, recipe, writers, model=model), name=lambda line: str(line["id"]))
     pictures = sources if isinstance(sources, PictureStatements) else None
     try:
-        true = sources if not isinstance(sources, PictureStatements) else await sources.read(out)
-        job = Job(
-            items=[*calls_of(true, recipe)],
-            answer=_answering(true, recipe, writers),
-            name=lambda call: call.name,
-            finished=folder.finished,
-            keep=lambda _, line: folder.add(line),
-            engine=None if model is None else model.engine,
-        )
+        if pictures is not None:
+            await pictures.read(out, on_progress)
+        true = sources if not isinstance(sources, PictureStatements) else sources.true
+        job = _call_job(true, recipe, writers, model=model)
+        job = job.kept_in(folder.finished, lambda _, line: folder.add(line))
+        job.tell(on_progress, "calls")
         job.models = [model] if model is not None and any(call.kind in writers for call in job.todo) else []
-        run = NegativesRun(folder=out, total=len(job.items), done=job.done)
+        run = NegativesRun(folder=out, total=len(job.items))
         run.outcomes += Counter(answered=job.done)
         async with job.answered() as lines:
             async for _, line in lines:
-                run.done = job.done
                 run.outcomes[str(line["outcome"])] += 1
-                if on_progress is not None:
-                    on_progress(run)
-        run.left = len(job.left)
+        run.done, run.left = job.done, len(job.left)
         run.negatives, run.files = write_files(out, true, recipe, lines=folder.lines())
         run.unread = Counter() if pictures is None else pictures.unread
         records = None if model is None else model.engine.recorder.records
@@ -231,39 +224,44 @@ async def agenerate(
     return run
 
 
-async def planned_negatives(
+def negative_jobs(
     sources: Sequence[TrueStatements] | PictureStatements,
     llm: ModelLike | None,
     *,
     recipe: Recipe | None = None,
     prompts: PromptLibrary | None = None,
     engine: Engine | None = None,
-) -> Plan:
-    """What writing the negatives of `sources` would ask, kind by kind; nothing is asked.
+) -> Iterator[Job[Any, Any, Any]]:
+    """What `agenerate` asks, as jobs to be planned: about pictures first, and then for negatives, kind by kind.
 
     Args:
-        sources: what is true of each image; or pictures, about each of which a chain would be asked first.
-        llm: the model that would write.
-        recipe: what would be written.
+        sources: what is true of each image; or pictures, about each of which a chain is asked first.
+        llm: the model that writes.
+        recipe: what is written.
         prompts: where prompts are looked up.
         engine: whose records are used, where `llm` is no model yet.
 
     Raises:
-        UsageError: there is nothing to write for, a model is needed and none is given, or the mode is `replay`.
+        UsageError: there is nothing to write for, or a model is needed and none is given.
     """
-    recipe, planner = recipe or Recipe(), Planner()
-    _, writers = _writers(sources, llm, recipe, prompts=prompts, engine=engine)
+    recipe = recipe or Recipe()
+    model, writers = _writers(sources, llm, recipe, prompts=prompts, engine=engine)
     pictures, true = (sources, ()) if isinstance(sources, PictureStatements) else (None, sources)
-    walk = None if pictures is None else planner.walk(pictures.chain)
-    later = 0
-    if pictures is not None and walk is not None:
-        with planner.counting():
-            true, later = await pictures.planned(walk)
-    job = Job(items=[*calls_of(true, recipe)], answer=_answering(true, recipe, writers))
-    await job.plan(planner, writers.items())
-    for kind, writer in writers.items():
-        planner.counter(kind, writer).add_dependent(later)
-    return planner.plan(len(sources))
+    if pictures is not None:
+        yield pictures.job()
+        true = pictures.true
+    job = _call_job(true, recipe, writers, model=model)
+    job.counts, job.units = partial(_counting, job, 0 if pictures is None else pictures.waiting), len(sources)
+    yield job
+
+
+@contextmanager
+def _counting(job: Job[NegativeCall, Any, Any], waiting: int, planner: Planner) -> Generator[CountItem[NegativeCall]]:
+    """A context in which a planner counts calls, and those for pictures that wait for their statements."""
+    with planner.counting(job.roles):
+        for kind, writer in job.roles:
+            planner.counter(kind, writer).add_dependent(waiting)
+        yield job.answer
 
 
 def generate(
@@ -327,10 +325,14 @@ def _form_of(sources: Sequence[TrueStatements]) -> JsonObject:
     return {"count": len(sources), "digest": key_of("sources", content)}
 
 
-def _answering(
-    sources: Sequence[TrueStatements], recipe: Recipe, writers: Mapping[NegativeKind, NegativeWriter]
-) -> Callable[[NegativeCall], Coroutine[Any, Any, JsonObject | None]]:
-    """Makes calls; gives the line of each, or None where the budget had nothing left for it."""
+def _call_job(
+    sources: Sequence[TrueStatements],
+    recipe: Recipe,
+    writers: Mapping[NegativeKind, NegativeWriter],
+    *,
+    model: Model | None,
+) -> Job[NegativeCall, JsonObject, JsonObject]:
+    """The lines of the calls for `sources`, as a job."""
     random = random_negatives(sources, recipe)
 
     async def answer(call: NegativeCall) -> JsonObject | None:
@@ -342,7 +344,13 @@ def _answering(
             result = await writer.ask(call.question)
         return None if result.error == OverBudget.__name__ else _line_of_result(call, result)
 
-    return answer
+    return Job(
+        items=[*calls_of(sources, recipe)],
+        name=lambda call: call.name,
+        answer=answer,
+        engine=None if model is None else model.engine,
+        roles=[*writers.items()],
+    )
 
 
 def _line_of_result(call: NegativeCall, result: Result[Any]) -> JsonObject:

@@ -6,8 +6,8 @@ It stands in a file of the run's folder, so that a run that goes on writes negat
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
+from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,20 +15,23 @@ from typing import TYPE_CHECKING, Any
 from askance.chat import key_of
 from askance.documents import parse_json
 from askance.errors import BadData, OverBudget, UsageError
+from askance.evals.job import CountItem, Job, affordable
 from askance.evals.negatives.option_sets import TrueStatements
 from askance.evals.run_folder import write_lines
 from askance.models.call_scope import Pending
 from askance.models.capabilities import endpoint_key
 
 if TYPE_CHECKING:
-    from askance.chains import Chain
-    from askance.chains.planner import ChainWalk
+    from askance.chains import Chain, Given, Planner
     from askance.chat import JsonObject
+    from askance.evals.job import OnProgress
     from askance.images import Image
     from askance.nodes import Result
 
 STATEMENTS = "statements.jsonl"
 """File in the folder of a run: a line for each picture with the statement, the model that made it, and its calls."""
+
+_OVER_BUDGET = "over budget"
 
 
 @dataclass(kw_only=True)
@@ -45,10 +48,12 @@ class PictureStatements:
 
     images: Mapping[str, Image]
     chain: Chain
+    lines: dict[str, JsonObject] = field(default_factory=dict[str, Any], init=False)
+    """By key, what was said of a picture, who said it, and by which calls."""
     unread: Counter[str] = field(default_factory=Counter[str], init=False)
     """Pictures that have no statement, by outcome, or `over budget`."""
-    calls: list[str] = field(default_factory=list[str], init=False)
-    """Keys of the records that the statements rest on."""
+    waiting: int = field(default=0, init=False)
+    """Pictures of which a plan has counted the calls, and does not know the answers."""
 
     def __post_init__(self) -> None:
         if not self.images:
@@ -72,58 +77,78 @@ class PictureStatements:
             "prompts": {prompt.path.name: prompt.digest for node in nodes for prompt in node.prompts_in_use},
         }
 
-    async def read(self, folder: Path) -> Sequence[TrueStatements]:
-        """The statements, a picture each; those that `folder` has are not asked for again.
+    @property
+    def true(self) -> Sequence[TrueStatements]:
+        """The statements so far, a picture each."""
+        return [TrueStatements.of(key, [self.lines[key]["statement"]]) for key in self.images if key in self.lines]
+
+    @property
+    def calls(self) -> Sequence[str]:
+        """Keys of the records that the statements rest on."""
+        calls = [call for line in self.lines.values() for call in line["calls"]]
+        return [*calls, *(endpoint_key(node.model.id) for node in self.chain.nodes)]
+
+    async def read(self, folder: Path, on_progress: OnProgress | None = None) -> None:
+        """Asks about each picture; those of which `folder` has a statement are not asked about again.
 
         Pictures without an answer are counted in `unread`. What was answered is kept in `folder`, however this ends.
+
+        Args:
+            folder: of the run.
+            on_progress: called after every picture.
         """
-        lines = {line["image"]: line for line in _lines(folder / STATEMENTS) if line["image"] in self.images}
-        todo = [key for key in self.images if key not in lines]
-        self.unread.clear()
+        kept = {line["image"]: line for line in _lines(folder / STATEMENTS) if line["image"] in self.images}
+        job = self.job().kept_in(kept, self._keep)
+        job.tell(on_progress, "images")
+        self.lines |= kept
         try:
-            await self._ask(todo, lines)
+            await job.run()
         finally:
-            write_lines(folder / STATEMENTS, (lines[key] for key in self.images if key in lines))
-        self.calls = [call for line in lines.values() for call in line["calls"]]
-        self.calls += [endpoint_key(node.model.id) for node in self.chain.nodes]
-        return [TrueStatements.of(key, [lines[key]["statement"]]) for key in self.images if key in lines]
+            write_lines(folder / STATEMENTS, (self.lines[key] for key in self.images if key in self.lines))
+        self.unread += Counter({_OVER_BUDGET: len(job.left)})
 
-    async def _ask(self, keys: Sequence[str], lines: dict[str, JsonObject]) -> None:
-        """Asks the chain about pictures, and adds a line for each that has an answer."""
-        target, nodes = self.chain.target.name, self.chain.nodes
-        if not keys:
-            return
-        for model in dict.fromkeys(node.model for node in nodes):
+    def job(self) -> Job[str, Result[Any], None]:
+        """What is asked about each picture, by its key, as a job; the answers stand in `lines` then."""
+        self.lines, self.unread, self.waiting = {}, Counter(), 0
+        return Job(items=[*self.images], stream=self._ask, keep=self._keep, counts=self._counting)
+
+    async def _ask(self, keys: Sequence[str]) -> AsyncGenerator[Result[Any], None]:
+        models = [*dict.fromkeys(node.model for node in self.chain.nodes)]
+        for model in models if keys else ():
             await model.output_mode()
-        asked: Iterable[Any] = ({"image": self.images[key], "name": key} for key in keys)
-        async with aclosing(self.chain.read_all(asked)) as readings:
-            for key in keys:
-                result = (await anext(readings))[target]
-                if (text := _text(result)) is None:
-                    self.unread["over budget" if result.error == OverBudget.__name__ else result.outcome] += 1
-                    continue
-                lines[key] = {
-                    "image": key,
-                    "statement": text,
-                    "by": ", ".join(dict.fromkeys(str(node.model.id) for node in nodes)),
-                    "calls": [call.key for call in result.calls],
-                }
+        given = affordable(map(self._given, keys), models[0].engine if models else None)
+        async with aclosing(self.chain.read_all(given)) as readings:
+            async for reading in readings:
+                yield reading[self.chain.target.name]
 
-    async def planned(self, walk: ChainWalk) -> tuple[Sequence[TrueStatements], int]:
-        """What `read` would ask, counted by a walk through the chain.
+    @contextmanager
+    def _counting(self, planner: Planner) -> Generator[CountItem[str]]:
+        """A context in which a planner counts what is asked about pictures."""
+        walk = planner.walk(self.chain)
 
-        Returns:
-            The statements that are on record, and how many more there would be at most.
-        """
-        known: list[TrueStatements] = []
-        later = 0
-        for key, image in self.images.items():
-            result = (await walk.read({"image": image, "name": key}))[self.chain.target.name]
-            if (text := _text(result)) is not None:
-                known.append(TrueStatements.of(key, [text]))
-            elif result.error == Pending.__name__ or result.outcome == "skipped":
-                later += 1
-        return known, later
+        async def count(key: str) -> None:
+            result = (await walk.read(self._given(key)))[self.chain.target.name]
+            if _text(result) is not None:
+                self._keep(key, result)
+            else:
+                self.waiting += result.error == Pending.__name__ or result.outcome == "skipped"
+
+        with planner.counting():
+            yield count
+
+    def _given(self, key: str) -> Given:
+        return {"image": self.images[key], "name": key}
+
+    def _keep(self, key: str, result: Result[Any]) -> None:
+        if (text := _text(result)) is None:
+            self.unread[_OVER_BUDGET if result.error == OverBudget.__name__ else result.outcome] += 1
+            return
+        self.lines[key] = {
+            "image": key,
+            "statement": text,
+            "by": ", ".join(dict.fromkeys(str(node.model.id) for node in self.chain.nodes)),
+            "calls": [call.key for call in result.calls],
+        }
 
     async def aclose(self) -> None:
         """Closes the models."""

@@ -13,12 +13,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from askance.errors import BadData, BadImage, UsageError
+from askance.evals.job import Job
 from askance.evals.negatives import HardNegative, OptionSet
 from askance.evals.negatives.annotation_artifacts import UNDECIDED, find_artifacts
 from askance.evals.newyorker.caption_choice import GoodCaption, choose_captions, official_finalists
@@ -308,6 +309,7 @@ async def aconstruct_tasks(
     seed: int = 0,
     unrated: bool = False,
     engine: Engine | None = None,
+    on_progress: Callable[[int, int], None] | None = None,
 ) -> ConstructedTasks:
     """Makes the tasks.
 
@@ -318,6 +320,7 @@ async def aconstruct_tasks(
         seed: of everything that is drawn.
         unrated: whether captions that nobody rated can be okay captions.
         engine: whose records and mode are used.
+        on_progress: called after each contest whose captions are chosen, with the number of these, and of all.
 
     Raises:
         BadData: a file of captions cannot be read.
@@ -326,15 +329,17 @@ async def aconstruct_tasks(
     """
     recorded = None if embedder is None else get_embedder(embedder, engine=engine)
     vectors = None if recorded is None else TextVectors(recorded)
-    chosen: dict[int, CaptionChoice] = {}
     log = _ConstructionLog()
-    for contest, cartoon in raw.cartoons.items():
-        official = official_finalists(cartoon)
+
+    async def choose(contest: int) -> CaptionChoice:
+        official = official_finalists(raw.cartoons[contest])
         submitted = raw.captions.read(contest) if contest in raw.captions.files else None
         choice = await choose_captions(contest, official, submitted, vectors=vectors, seed=seed, unrated=unrated)
-        log.take(cartoon, submitted, choice)
-        if choice.good:
-            chosen[contest] = choice
+        log.take(raw.cartoons[contest], submitted, choice)
+        return choice
+
+    job = Job(items=[*raw.cartoons], answer=choose, room=lambda: 1, on_progress=on_progress)
+    chosen = {choice.contest: choice for choice in await job.run() if choice.good}
     groups = contest_groups(each for choice in chosen.values() for each in choice.good)
     explained = Counter(each.contest for each in raw.explanations)
     items = {contest: (len(choice.good), len(choice.okay), explained[contest]) for contest, choice in chosen.items()}

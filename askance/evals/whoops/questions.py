@@ -13,18 +13,19 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from askance.agents import VisualQuestion, answer_from_description, judge_equivalence
 from askance.agents.negatives import normal
 from askance.agents.vqa import AnswerInCaption, find_candidates, write_question
-from askance.chains import Planner
 from askance.chat import key_of
 from askance.errors import UsageError
-from askance.evals.job import Job
+from askance.evals.job import CountItem, Job
 from askance.evals.negatives import HardNegative, OptionSet, Sheet, draw_sheet, write_sheet
 from askance.evals.run_folder import RunFolder, write_lines, write_whole
 from askance.evals.suite.context import NOTHING
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from askance.chat import JsonObject
     from askance.images import Image
     from askance.models import Model, ModelLike
-    from askance.models.budget import BudgetGuard
     from askance.nodes import Node, Result
     from askance.prompts import PromptLibrary
 
@@ -279,7 +279,7 @@ _QUOTE = re.compile(r"(:| ['\"]).*", re.DOTALL)
 """Where a reason begins to quote."""
 
 if TYPE_CHECKING:
-    from askance.chains import Plan
+    from askance.chains import Planner
     from askance.chat import JsonObject
     from askance.evals.whoops.images import WeirdImage
 
@@ -364,15 +364,10 @@ async def amake(
     folder = RunFolder(out, configuration, name=lambda line: str(line["id"]))
     engine = maker.models[0].engine
     try:
-        job = Job(
-            items=[*captions],
-            answer=_answering(captions, maker, engine.budget),
-            finished=folder.finished,
-            keep=lambda name, made: folder.add(_line(name, captions[name], made)),
-            models=maker.models,
-            engine=engine,
-            on_progress=on_progress,
+        job = question_job(entries, maker).kept_in(
+            folder.finished, lambda name, made: folder.add(_line(name, captions[name], made))
         )
+        job.on_progress = on_progress
         await job.run()
         made = _made(out, captions, [*folder.lines()])
         write_questions(out, made.pairs)
@@ -405,18 +400,10 @@ class CaptionPairs:
         return "failed" if any(pair.failed for pair in self.pairs) else self.found.outcome
 
 
-def _answering(
-    captions: Mapping[str, str], maker: QuestionMaker, budget: BudgetGuard | None = None
-) -> Callable[[str], Coroutine[Any, Any, CaptionPairs | None]]:
-    """Makes the pairs of captions, by name; None for one that failed where the budget is used up."""
-
-    async def answer(name: str) -> CaptionPairs | None:
-        found = await maker.find(captions[name])
-        texts: Sequence[str] = () if found.value is None else found.value.texts
-        made = CaptionPairs(found=found, pairs=[await maker.pair(captions[name], text) for text in texts])
-        return None if made.outcome == "failed" and budget is not None and budget.used_up else made
-
-    return answer
+async def _answer(caption: str, maker: QuestionMaker) -> CaptionPairs:
+    found = await maker.find(caption)
+    texts: Sequence[str] = () if found.value is None else found.value.texts
+    return CaptionPairs(found=found, pairs=[await maker.pair(caption, text) for text in texts])
 
 
 def _line(name: str, caption: str, made: CaptionPairs) -> JsonObject:
@@ -473,16 +460,35 @@ def _passed(pair: QuestionPair, gate: Gate) -> bool:
     return pair.stopped is None or GATES.index(pair.stopped) > GATES.index(gate)
 
 
-async def planned(entries: Sequence[WeirdImage], maker: QuestionMaker) -> Plan:
-    """Plans the calls of making questions, without making any.
+def question_job(entries: Sequence[WeirdImage], maker: QuestionMaker) -> Job[str, CaptionPairs, Any]:
+    """What is made of each caption of `entries`, as a job.
 
-    If the answers of a caption are not known yet, the most that it can have are counted, and each passes all gates. So
-    the plan is an upper bound.
+    If the answers of a caption are not known yet, its plan counts the most that it can have, and each passes all gates.
+    So the plan is an upper bound.
 
     Raises:
-        UsageError: no entry has a caption, or the mode is `replay`, which asks nothing.
+        UsageError: no entry has a caption.
     """
-    captions, planner = captions_of(entries), Planner(unit="caption")
+    captions, engine = captions_of(entries), maker.models[0].engine
+
+    async def answer(name: str) -> CaptionPairs | None:
+        made = await _answer(captions[name], maker)
+        over = engine.budget is not None and engine.budget.used_up
+        return None if made.outcome == "failed" and over else made
+
+    return Job(
+        items=[*captions],
+        answer=answer,
+        counts=partial(_counting, captions, maker),
+        models=maker.models,
+        engine=engine,
+        unit="caption",
+    )
+
+
+@contextmanager
+def _counting(captions: Mapping[str, str], maker: QuestionMaker, planner: Planner) -> Generator[CountItem[str]]:
+    """A context in which a planner counts what captions ask."""
 
     def add_dependent(first: str, *, count: int) -> None:
         """Counts the calls of `count` pairs from that of `first` on."""
@@ -490,15 +496,15 @@ async def planned(entries: Sequence[WeirdImage], maker: QuestionMaker) -> Plan:
             name = role.split()[0]
             planner.counter(name, maker.nodes[name]).add_dependent(count)
 
-    def count_dependent(made: CaptionPairs | None) -> None:
-        if made is not None and made.found.error == Pending.__name__:
+    async def count_caption(name: str) -> None:
+        made = await _answer(captions[name], maker)
+        if made.found.error == Pending.__name__:
             add_dependent("writer", count=maker.finder.count)
-        for pair in () if made is None else made.pairs:
+        for pair in made.pairs:
             add_dependent(_waiting(pair) if pair.failed else "", count=1)
 
-    job = Job(items=[*captions], answer=_answering(captions, maker))
-    await job.plan(planner, maker.nodes.items(), then=count_dependent)
-    return planner.plan(len(captions))
+    with planner.counting(maker.nodes.items()):
+        yield count_caption
 
 
 _ASKED: tuple[str, ...] = ("writer", "reader", "judge", "blind", "judge again")

@@ -14,7 +14,7 @@ from askance.agents import judge_equivalence
 from askance.cli.blame import blame_parts
 from askance.errors import StoreError, UsageError
 from askance.evals import Run, Task, evaluate, rescore
-from askance.evals.analysis.blame import Blame, StoredBlames, ablame, make_blame, plan_blame
+from askance.evals.analysis.blame import Blame, StoredBlames, ablame, blame_job, make_blame
 from askance.evals.analysis.trial import Replacement, Trials, from_run, from_truth
 from askance.evals.judges import judged_scoring
 from askance.evals.report.blame_part import blames_of
@@ -120,7 +120,7 @@ async def test_the_plan_counts_what_will_be_asked(pictures: Path, tmp_path: Path
     asked.clear()
     trials = Trials(run, Guilty, engine=model.engine, models={"vlm": model})
 
-    plan = await plan_blame(trials)
+    plan = await blame_job(trials).plan()
     await make_blame(trials)
 
     # Which calls below will come to the same nobody can know.
@@ -128,7 +128,7 @@ async def test_the_plan_counts_what_will_be_asked(pictures: Path, tmp_path: Path
         ("description", 4, 0),
         ("answers", 2, 4),
     ]
-    assert (len(asked), (await plan_blame(trials)).calls) == (7, 0)
+    assert (len(asked), (await blame_job(trials).plan()).calls) == (7, 0)
 
 
 @pytest.fixture(scope="module")
@@ -291,7 +291,7 @@ async def test_judges_of_trials_are_counted_and_closed(pictures: Path, tmp_path:
     run = evaluate(scored_by(Guilty, scoring)(data=pictures, vlm=model), out=tmp_path / "run")
     before, client.open = len(client.requests), True
     trials = Trials(run, scored_by(Guilty, scoring), engine=model.engine, models={"vlm": model})
-    plan = await plan_blame(trials)
+    plan = await blame_job(trials).plan()
 
     blame = await ablame(run, scored_by(Guilty, scoring), engine=model.engine, models={"vlm": model})
 
@@ -299,7 +299,7 @@ async def test_judges_of_trials_are_counted_and_closed(pictures: Path, tmp_path:
     assert answers_of(blame.counters) == {str(judge.model.id): len(client.requests) - before}
     assert len(client.requests) > before
     asked = next(line for line in plan.links if line.link == "judge")
-    assert (asked.calls > 0, (await plan_blame(trials)).calls) == (True, 0)
+    assert (asked.calls > 0, (await blame_job(trials).plan()).calls) == (True, 0)
 
 
 class CountingJudge(CountingModel):

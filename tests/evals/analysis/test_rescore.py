@@ -37,6 +37,15 @@ async def test_scored_again_by_the_same_code_nothing_changes(run: Run, *, reread
     assert (found.reread, found.changed, found.kept) == (6 if reread else 0, (), ())
 
 
+async def test_it_is_told_how_far_it_is(run: Run) -> None:
+    told = list[tuple[str, int, int]]()
+
+    await rescore(run, Odd, reread=True, on_progress=lambda what, done, total: told.append((what, done, total)))
+
+    assert told[:6] == [("samples read again", done, 6) for done in range(1, 7)]
+    assert told[6:] == [("samples scored", done, 6) for done in range(1, 7)]
+
+
 def always_right(sample: Sample, value: Any) -> Score:
     return Score(values={"accuracy": 1.0, "chosen": 0.5})
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Sequence
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -11,17 +11,18 @@ import pytest
 
 from askance.agents import PreferenceValue, judge_preference
 from askance.agents.judge import PreferenceJudge
+from askance.chains import Plan
 from askance.errors import BadData, UsageError
 from askance.evals import Evaluation, Run, Sample, evaluate, right_or_wrong
 from askance.evals.judges import (
     RunPreferences,
     answer_pairs,
     judge_preferences,
-    planned_preferences,
+    preference_job,
     read_preferences,
     read_votes,
 )
-from askance.evals.judges.answer_pairs import majority_of
+from askance.evals.judges.answer_pairs import AnswerPairs, majority_of
 from askance.models import ScriptedModel
 from askance.replay import MemoryStore
 from tests.evals.explained import QUESTION, REFERENCES, TEXTS, Explained, explained
@@ -185,10 +186,10 @@ def test_a_plan_is_what_is_then_asked_and_a_replay_asks_nobody(plain: Run, wordy
     records, pairs = MemoryStore(), answer_pairs(plain, wordy)
     judges, scripts = zip(*(judge_of(taste, records) for taste in ("apt", "long")), strict=True)
 
-    plan = asyncio.run(planned_preferences(judges, pairs))
+    plan = asyncio.run(preference_job(judges, pairs).plan())
     before = [len(script.requests) for script in scripts]
     made = asyncio.run(judge_preferences(judges, pairs))
-    again = asyncio.run(planned_preferences(judges, pairs))
+    again = asyncio.run(preference_job(judges, pairs).plan())
     replayed = [judge_of(taste, records, mode="replay")[0] for taste in ("apt", "long")]
 
     assert (before, plan.calls, plan.images) == ([0, 0], 24, 7)
@@ -198,7 +199,11 @@ def test_a_plan_is_what_is_then_asked_and_a_replay_asks_nobody(plain: Run, wordy
     assert asyncio.run(judge_preferences(replayed, pairs)).form() == made.form()
 
 
-@pytest.mark.parametrize("ask", [judge_preferences, planned_preferences])
+def preferences_planned(judges: Sequence[PreferenceJudge], pairs: AnswerPairs) -> Coroutine[Any, Any, Plan]:
+    return preference_job(judges, pairs).plan()
+
+
+@pytest.mark.parametrize("ask", [judge_preferences, preferences_planned])
 def test_no_judge_and_one_judge_twice_are_refused(ask: Any, plain: Run, wordy: Run) -> None:
     pairs = answer_pairs(plain, wordy)
 

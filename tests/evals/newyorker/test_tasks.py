@@ -17,8 +17,7 @@ from askance.errors import AskanceError, BadData, UsageError
 from askance.evals import Run, aevaluate, evaluate
 from askance.evals.analysis.rescore import rescore
 from askance.evals.newyorker import CartoonMatching, CartoonRanking, JokeExplanation, NewYorker, submission_of
-from askance.evals.run_plan import plan_run
-from askance.evals.runner import SampleEpoch
+from askance.evals.runner import SampleEpoch, run_job
 from askance.evals.suite.context import NOTHING
 from askance.images import Image
 from askance.models import (
@@ -150,7 +149,9 @@ async def test_four_questions_a_cartoon_serve_all_items_and_tasks(data: Path) ->
     records = MemoryStore()
     asked = Asked(records)
     task = CartoonMatching(data=data, vlm=asked.model, context="socratic")
-    plan = await plan_run(task, [SampleEpoch(sample=each, epoch=0) for each in task.samples()], asked.model.engine)
+    plan = await run_job(
+        task, [SampleEpoch(sample=each, epoch=0) for each in task.samples()], asked.model.engine
+    ).plan()
     await aevaluate(task)
     first = asked.names()
     again = Asked(records)

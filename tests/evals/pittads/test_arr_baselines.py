@@ -7,7 +7,7 @@ import pytest
 
 from askance.errors import ConfigError, UsageError
 from askance.evals import Run, Task, aevaluate
-from askance.evals.analysis.rescore import rerun, rescored
+from askance.evals.analysis.rescore import rerun_job, rescored
 from askance.evals.baselines import chance
 from askance.evals.pittads.arr import ArrBaseline, ArrClip, ArrMulti, ArrSingle
 from askance.models import Engine, ScriptedEmbedder, ScriptedScorer
@@ -91,7 +91,7 @@ async def test_an_encoder_is_scored_as_any_other_solver_and_again_from_the_folde
     assert run.totals["records"] == 2 * 15
     assert figures == run.figures
     assert [answer.score for answer in answers] == [answer.score for answer in run.answers]
-    assert [each.outcome async for each in rerun(Run.open(run.path), ArrClip)] == ["same", "same"]
+    assert [each.outcome for each in await rerun_job(Run.open(run.path), ArrClip).run()] == ["same", "same"]
 
 
 async def test_what_is_said_of_the_picture_is_asked_where_it_is_not_given(data: Path) -> None:

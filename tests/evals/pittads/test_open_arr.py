@@ -15,14 +15,13 @@ import pytest
 from askance.chat import ChatRequest, ChatResponse, ImagePart
 from askance.errors import AskanceError, StoreError, UsageError
 from askance.evals import Run, aevaluate
-from askance.evals.analysis.rescore import rerun, rescored
+from askance.evals.analysis.rescore import rerun_job, rescored
 from askance.evals.controls import swapped_images
 from askance.evals.pittads import index_entries
 from askance.evals.pittads.arr import ArrClip
 from askance.evals.pittads.open_arr import OpenArr
 from askance.evals.report.published_part import published_beside
-from askance.evals.run_plan import plan_run
-from askance.evals.runner import SampleEpoch
+from askance.evals.runner import SampleEpoch, run_job
 from askance.images import Image
 from askance.models import Engine, Model, ScriptedEmbedder, ScriptedModel, ScriptedScorer, get_model
 from askance.replay import MemoryStore
@@ -161,7 +160,7 @@ async def test_what_is_searched_with_follows_from_context_and_query(
     run = await run_of(OpenArr(data=data, index=index, vlm=vlm, ids=[COFFEE], **options), data)
 
     assert queries(run)[COFFEE] == [text.format(detected=DETECTED, true=DETECTED) for text in texts]
-    again = [each async for each in rerun(Run.open(run.path), OpenArr)]
+    again = await rerun_job(Run.open(run.path), OpenArr).run()
     assert [each.outcome for each in again] == ["same"]
 
 
@@ -286,7 +285,7 @@ async def test_within_the_options_it_is_the_task_of_the_paper(data: Path) -> Non
     for one, two in zip(run.answers, other.answers, strict=True):
         assert one.prediction.trace["scores"] == pytest.approx(two.prediction.trace["scores"], abs=1e-3)
     assert [(each.metric, each.value) for each in run.figures] == [(each.metric, each.value) for each in other.figures]
-    assert [each.outcome async for each in rerun(Run.open(run.path), OpenArr)] == ["same"] * 3
+    assert [each.outcome for each in await rerun_job(Run.open(run.path), OpenArr).run()] == ["same"] * 3
     assert not any("askance's own" in note for note in run.notes)
 
 
@@ -336,7 +335,7 @@ async def test_a_retriever_of_ones_own_takes_the_place_of_the_index(data: Path, 
     assert run.figure("recall@1").value == pytest.approx(1 / 3)
     assert own.asked == 3
     assert task.label() == "backwards (IN)"
-    assert [each.outcome async for each in rerun(Run.open(run.path), OpenArr)] == ["same"] * 3
+    assert [each.outcome for each in await rerun_job(Run.open(run.path), OpenArr).run()] == ["same"] * 3
     await aevaluate(task, out=data.parent / "again")
     assert own.asked == 3
 
@@ -518,7 +517,7 @@ async def test_the_most_frequent_statements_come_first_for_every_image(data: Pat
 
     assert set(first_texts(run).values()) == {TRUE[SHOES][1]}
     assert predictions(run)[COFFEE].value[0]["score"] == 3
-    assert [each.outcome async for each in rerun(Run.open(run.path), OpenArr)] == ["same"] * 3
+    assert [each.outcome for each in await rerun_job(Run.open(run.path), OpenArr).run()] == ["same"] * 3
 
 
 # --- again, without the index ---
@@ -536,7 +535,7 @@ async def test_a_run_is_scored_and_made_again_without_the_index(data: Path, inde
 
     assert figures == run.figures
     assert [answer.score for answer in answers] == [answer.score for answer in run.answers]
-    assert [each.outcome async for each in rerun(Run.open(run.path), OpenArr)] == ["same"] * 3
+    assert [each.outcome for each in await rerun_job(Run.open(run.path), OpenArr).run()] == ["same"] * 3
 
 
 def leave_bare(index: Path) -> None:
@@ -584,7 +583,7 @@ async def test_what_only_a_run_names_is_not_loaded(data: Path, index: Path, opti
     with pytest.raises(UsageError, match=f"as its '{option}', and what only a run names is not loaded"):
         await rescored(Run.open(run.path), OpenArr)
     with pytest.raises(UsageError, match=f"as its '{option}', and what only a run names is not loaded"):
-        _ = [each async for each in rerun(Run.open(run.path), OpenArr)]
+        await rerun_job(Run.open(run.path), OpenArr).run()
     assert not marker.exists()
 
 
@@ -595,7 +594,7 @@ async def planned(task: OpenArr) -> dict[str, tuple[int, int, int]]:
     """By role, what a plan counts: hits, known calls, calls that depend on others."""
     evaluation = task.evaluation()
     epochs = [SampleEpoch(sample=sample, epoch=0) for sample in evaluation.samples]
-    plan = await plan_run(evaluation, epochs, task.see.engine)
+    plan = await run_job(evaluation, epochs, task.see.engine).plan()
     return {line.link: (line.hits, line.known, line.dependent) for line in plan.links}
 
 
@@ -655,7 +654,7 @@ async def test_a_model_puts_the_first_statements_in_order(data: Path, index: Pat
     assert len(found.links["rerank"]["calls"]) == 1
     assert sorted(found.ranking.scores, reverse=True) != list(found.ranking.scores)
     assert sum(found.meta[each] for each in ("calls", "replayed", "shared")) == 2
-    assert [each.outcome async for each in rerun(Run.open(run.path), OpenArr)] == ["same"] * 3
+    assert [each.outcome for each in await rerun_job(Run.open(run.path), OpenArr).run()] == ["same"] * 3
 
 
 async def test_a_window_without_an_answer_is_the_outcome_of_its_sample(data: Path, index: Path) -> None:

@@ -17,8 +17,7 @@ from askance.chat import ChatRequest, ChatResponse
 from askance.errors import UsageError
 from askance.evals import Run, Sample, evaluate
 from askance.evals.analysis.rescore import rescore
-from askance.evals.run_plan import plan_run
-from askance.evals.runner import SampleEpoch
+from askance.evals.runner import SampleEpoch, run_job
 from askance.evals.scorer import Scorer
 from askance.evals.solver import ChainSolver
 from askance.evals.suite.breakdown import folds_of, over_folds
@@ -168,10 +167,10 @@ async def test_a_plan_counts_what_is_then_asked() -> None:
     task = Jokes(llm=model(backend, records=records), perplexity=True)
     epochs = [SampleEpoch(sample=sample, epoch=0) for sample in task.samples()]
 
-    before = await plan_run(task, epochs, Engine(records=records))
+    before = await run_job(task, epochs, Engine(records=records)).plan()
     for sample in task.samples()[:2]:
         await task.solver().answer(sample)
-    after = await plan_run(task, epochs, Engine(records=records))
+    after = await run_job(task, epochs, Engine(records=records)).plan()
 
     lines = [{line.link: (line.hits, line.calls) for line in plan.links} for plan in (before, after)]
     assert lines == [{"reply": (0, 4), "likelihood": (0, 3)}, {"reply": (2, 2), "likelihood": (2, 1)}]

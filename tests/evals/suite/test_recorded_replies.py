@@ -19,8 +19,7 @@ from askance.evals.analysis.pack import open_pack, write_pack
 from askance.evals.analysis.pack_check import check_pack
 from askance.evals.analysis.rescore import rescore
 from askance.evals.newyorker.reply_conventions import CONVENTIONS, Convention
-from askance.evals.run_plan import plan_run
-from askance.evals.runner import SampleEpoch
+from askance.evals.runner import SampleEpoch, run_job
 from askance.evals.sample import RECORDED
 from askance.evals.suite import RecordedReply, ReplyFile
 from askance.models import Engine
@@ -236,7 +235,7 @@ def test_an_unreadable_reply_keeps_its_text(tmp_path: Path) -> None:
 def test_a_plan_counts_no_call_and_a_run_makes_none(tmp_path: Path) -> None:
     task = Captions(answers=as_json(tmp_path / "r.json", {name: right(n) for n, name in enumerate(IDS)}))
     found = task.evaluation()
-    plan = asyncio.run(plan_run(found, [SampleEpoch(sample=each, epoch=0) for each in found.samples], engine()))
+    plan = asyncio.run(run_job(found, [SampleEpoch(sample=each, epoch=0) for each in found.samples], engine()).plan())
     assert (plan.calls, plan.hits) == (0, 0)
     run = evaluate(task, out=tmp_path / "run", engine=engine())
     assert run.figure("accuracy").value == 1.0

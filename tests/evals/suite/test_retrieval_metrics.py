@@ -30,8 +30,7 @@ from askance.evals import (
     evaluate,
     rescore,
 )
-from askance.evals.run_plan import plan_run
-from askance.evals.runner import SampleEpoch
+from askance.evals.runner import SampleEpoch, run_job
 from askance.evals.scorer import bounds_of, figures_of
 from askance.evals.solver import PlanSample, Solver
 from askance.evals.suite.retrieval_metrics import (
@@ -392,7 +391,7 @@ async def test_the_questions_to_the_judge_are_planned(own_place: Path) -> None:
     task = Retrieved(judge=model(judge_equivalence=judging(same_word)), engine=engine).evaluation()
     task = replace(task, solver=Planned())
 
-    plan = await plan_run(task, [SampleEpoch(sample=each, epoch=0) for each in SAMPLES], engine)
+    plan = await run_job(task, [SampleEpoch(sample=each, epoch=0) for each in SAMPLES], engine).plan()
     run = await aevaluate(task, out=own_place / "run", engine=engine)
 
     asked = sum(len(answer.score.calls) for answer in run.answers if answer.score is not None)

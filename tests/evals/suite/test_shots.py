@@ -22,7 +22,8 @@ from askance.chains import ask
 from askance.chains.planner import LinkPlan
 from askance.errors import AskanceError, BadData, ReplayMiss, UsageError
 from askance.evals import Evaluation, Sample, Scorer, right_or_wrong
-from askance.evals.run_plan import plan_run, planning
+from askance.evals.run_plan import planning
+from askance.evals.runner import run_job
 from askance.evals.solver import ChainSolver, SolverLike
 from askance.evals.suite import ShotFacts, ShotPool, ShotsTask
 from askance.evals.suite.shots import ShotCandidates, ShotScreen, ShotsDraw, ShotsFrom
@@ -369,7 +370,7 @@ async def test_a_plan_counts_the_vectors_and_makes_none() -> None:
 async def _planned(task: Evaluation, engine: Engine) -> LinkPlan:
     model = ScriptedModel(lambda _: "1")
     chain = ask(get_model(model, engine=engine), "Which?")
-    plan = await plan_run(replace(task, solver=ChainSolver(chain, given=lambda _: {"image": None})), (), engine)
+    plan = await run_job(replace(task, solver=ChainSolver(chain, given=lambda _: {"image": None})), (), engine).plan()
     (line,) = [line for line in plan.links if line.link == "vectors"]
     return line
 

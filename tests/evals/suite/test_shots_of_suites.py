@@ -16,8 +16,8 @@ from askance.evals import Run, Task, evaluate
 from askance.evals.analysis.rescore import rescore
 from askance.evals.controls import swapped_images
 from askance.evals.pittads import Aor, ArrMulti, ArrSingle, Asr, Mac
-from askance.evals.run_plan import plan_run, planning
-from askance.evals.runner import SampleEpoch
+from askance.evals.run_plan import planning
+from askance.evals.runner import SampleEpoch, run_job
 from askance.evals.suite import fold_of
 from askance.evals.whoops import Captioning, CaptionMatching, Explain, ExplainChoice, Identify, Vqa
 from askance.images import Image
@@ -266,7 +266,7 @@ async def test_a_plan_counts_vectors_of_the_pool_and_of_the_question(ads: Path, 
         task = made("pittads/mac", asked, ads=ads, whoops=whoops, **options).evaluation()
     epochs = [SampleEpoch(sample=sample, epoch=0) for sample in task.samples]
 
-    planned = await plan_run(task, epochs, engine)
+    planned = await run_job(task, epochs, engine).plan()
 
     lines = {line.link: line for line in planned.links}
     assert (lines["vectors"].known, lines["labels"].known) == (ADS, 2)

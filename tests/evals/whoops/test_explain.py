@@ -11,7 +11,7 @@ import pytest
 from askance.chat import ChatRequest
 from askance.errors import BadData, UsageError
 from askance.evals import Run, evaluate
-from askance.evals.analysis.blame import ablame, make_blame, plan_blame
+from askance.evals.analysis.blame import ablame, blame_job, make_blame
 from askance.evals.analysis.rescore import rescore
 from askance.evals.analysis.trial import Trials
 from askance.evals.whoops import Explain
@@ -211,9 +211,9 @@ async def test_blame_plans_and_asks_the_judge_of_its_trials(data: Path, tmp_path
     own, alone = {"vlm": vlm, "judge": judge}, {"vlm": vlm}
 
     trials = Trials(run, Explain, engine=vlm.engine, models=own, links=["description"])
-    before = await plan_blame(trials)
+    before = await blame_job(trials).plan()
     blame = await make_blame(trials)
-    after = await plan_blame(trials)
+    after = await blame_job(trials).plan()
     elsewhere = tmp_path / "elsewhere"
 
     assert [(line.link, line.calls) for line in before.links if line.calls] == [("reply", 1), ("judge", 5)]

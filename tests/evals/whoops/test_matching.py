@@ -12,8 +12,7 @@ from askance.chat import ChatRequest
 from askance.errors import BadData, UsageError
 from askance.evals import Run, Task, aevaluate, evaluate
 from askance.evals.analysis.rescore import rescore
-from askance.evals.run_plan import plan_run
-from askance.evals.runner import SampleEpoch
+from askance.evals.runner import SampleEpoch, run_job
 from askance.evals.whoops import CaptionMatching
 from askance.images import Image
 from askance.models import Engine, ScriptedScorer
@@ -67,12 +66,12 @@ async def test_the_plan_counts_each_score_once(data: Path, tmp_path: Path) -> No
     records, scorer = MemoryStore(), ScriptedScorer(fit, identity="fits")
     own = Engine(records=records)
     task = CaptionMatching(data=data, scorer=scorer, orders=2, engine=own)
-    before = await plan_run(task, turns(task), own)
+    before = await run_job(task, turns(task), own).plan()
     asked = len(scorer.asked)
     await aevaluate(
         replace(task.evaluation(), samples=task.samples()[:50]), out=tmp_path / "run", engine=own
     )  # of one picture
-    after = await plan_run(task, turns(task), own)
+    after = await run_job(task, turns(task), own).plan()
     found = [[(link.link, link.hits, link.known, link.dependent) for link in plan.links] for plan in (before, after)]
 
     assert (asked, found) == (0, [[("scores", 0, 50, 0)], [("scores", 10, 40, 0)]])
@@ -86,7 +85,7 @@ async def test_nothing_is_planned_in_a_replay(data: Path) -> None:
     task = CaptionMatching(data=data, scorer=ScriptedScorer(fit, identity="fits"), engine=own)
 
     with pytest.raises(UsageError, match=r"^`replay` asks nothing, so there is nothing to plan\."):
-        await plan_run(task, turns(task), own)
+        await run_job(task, turns(task), own).plan()
 
 
 def turns(task: Task) -> list[SampleEpoch]:
