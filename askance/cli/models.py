@@ -70,15 +70,10 @@ async def _probed(model: Model) -> Capabilities:
     """What the endpoint can do.
 
     Raises:
-        CannotStart: it cannot be asked.
+        CallError: it cannot be asked.
     """
-    from askance.cli.process import CannotStart
-    from askance.errors import CallError
-
     try:
         return await model.check()
-    except CallError as error:
-        raise CannotStart(error.message, hint=error.hint) from error
     finally:
         await model.aclose()
 

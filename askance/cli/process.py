@@ -37,10 +37,6 @@ HELP = (
 )
 
 
-class CannotStart(AskanceError):
-    """No call to a model can succeed; the message is that of the call."""
-
-
 def code_of(error: AskanceError) -> int:
     """The exit code for an error that ends a command."""
     from askance.errors import CassetteError, UsageError
