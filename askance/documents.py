@@ -51,16 +51,16 @@ def parse_json(text: str | bytes, *, finite: bool = True, unique: bool = False, 
     """
     try:
         text = text.decode("utf-8") if isinstance(text, bytes) else text
-        found = decoder(finite=finite, unique=unique, max_digits=max_digits).decode(text)
+        value = decoder(finite=finite, unique=unique, max_digits=max_digits).decode(text)
     except UnicodeDecodeError as error:
         raise UnreadableDocument("is no text in UTF-8") from error
     except json.JSONDecodeError as error:
         raise UnreadableDocument(f"is no JSON ({error.msg}, column {error.colno})") from error
     except RecursionError as error:
         raise UnreadableDocument(_TOO_DEEP) from error
-    if text.count("[") + text.count("{") > MAX_DEPTH and not _within_depth(found):
+    if text.count("[") + text.count("{") > MAX_DEPTH and not _within_depth(value):
         raise UnreadableDocument(_TOO_DEEP)
-    return found
+    return value
 
 
 _TOO_DEEP = f"is nested deeper than {MAX_DEPTH} levels"
@@ -119,18 +119,18 @@ def parse_toml(text: str) -> dict[str, Any]:
             more than 64 bits.
     """
     try:
-        found = tomllib.loads(text)
+        value = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise UnreadableDocument(f"is not TOML: {error}") from error
     except ValueError as error:  # Python converts no more than some thousand digits
         raise UnreadableDocument(_TOO_LARGE) from error
     except RecursionError as error:
         raise UnreadableDocument(_TOO_DEEP) from error
-    if not _within_depth(found):
+    if not _within_depth(value):
         raise UnreadableDocument(_TOO_DEEP)
-    if any(isinstance(each, int) and each.bit_length() > 64 for each in _leaves(found)):
+    if any(isinstance(each, int) and each.bit_length() > 64 for each in _leaves(value)):
         raise UnreadableDocument(_TOO_LARGE)
-    return found
+    return value
 
 
 _TOO_LARGE = "holds a whole number of more than 64 bits"

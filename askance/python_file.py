@@ -107,9 +107,9 @@ def load_object(place: str) -> Any:
         raise UsageError(
             f"The file {file!r} has no {name!r}.", hint=f"It has {names}." if names else "Check the name behind `:`."
         )
-    found = contents[name]
-    if not isinstance(found, type):
-        return found
+    loaded = contents[name]
+    if not isinstance(loaded, type):
+        return loaded
     hint = f"Give {name!r} no arguments that must be given, or make one in the file and name that."
     with boundary(lambda words: UsageError(f"{place!r} cannot be made: {words}.", hint=hint), passes=()):
-        return found()
+        return loaded()

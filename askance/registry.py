@@ -73,10 +73,10 @@ class Registry:
             return entry.load()
 
     def _plug_ins(self) -> Mapping[str, tuple[EntryPoint, ...]]:
-        found = _plug_ins(self.group, tuple(sys.path))
-        for name in found.keys() & self.built_in.keys():
-            _warn_unused(self.what, name, _package(found[name][0]))
-        return {name: entries for name, entries in found.items() if name not in self.built_in}
+        plug_ins = _plug_ins(self.group, tuple(sys.path))
+        for name in plug_ins.keys() & self.built_in.keys():
+            _warn_unused(self.what, name, _package(plug_ins[name][0]))
+        return {name: entries for name, entries in plug_ins.items() if name not in self.built_in}
 
 
 @cache
@@ -84,10 +84,10 @@ def _plug_ins(group: str, path: tuple[str, ...]) -> Mapping[str, tuple[EntryPoin
     """By name, sorted: what installed packages bring to a group, each place once."""
     from importlib.metadata import entry_points  # not needed for what is built in
 
-    found: dict[str, dict[str, EntryPoint]] = {}
+    entries_by_name: dict[str, dict[str, EntryPoint]] = {}
     for entry in entry_points(group=group):
-        found.setdefault(entry.name, {}).setdefault(entry.value, entry)
-    return {name: tuple(found[name].values()) for name in sorted(found)}
+        entries_by_name.setdefault(entry.name, {}).setdefault(entry.value, entry)
+    return {name: tuple(entries_by_name[name].values()) for name in sorted(entries_by_name)}
 
 
 @cache

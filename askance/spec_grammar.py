@@ -27,15 +27,15 @@ def split_settings(spec: str) -> tuple[str, Settings]:
     """A spec, or its rest, without its settings; and these."""
     source, *written = _SETTINGS.split(spec, maxsplit=1)
     # A plus is one, as in `pooling=cls+mean`, and no space as in the forms of web pages.
-    said = parse_qsl(written[0].replace("+", "%2B"), keep_blank_values=True) if written else []
-    return source, tuple(said)
+    settings = parse_qsl(written[0].replace("+", "%2B"), keep_blank_values=True) if written else []
+    return source, tuple(settings)
 
 
-def read_settings(said: Iterable[tuple[str, str]], readers: SettingReaders, *, of: str) -> dict[str, Any]:
+def read_settings(settings: Iterable[tuple[str, str]], readers: SettingReaders, *, of: str) -> dict[str, Any]:
     """The values of settings, by name.
 
     Args:
-        said: what `split_settings` found.
+        settings: what `split_settings` found.
         readers: of the settings that there are.
         of: the spec without them, for messages; what stands behind it may hold a secret.
 
@@ -43,7 +43,7 @@ def read_settings(said: Iterable[tuple[str, str]], readers: SettingReaders, *, o
         ConfigError: a setting that there is not, or a value that it does not take.
     """
     values: dict[str, Any] = {}
-    for name, text in said:
+    for name, text in settings:
         if name not in readers:
             raise ConfigError(
                 f"{of!r} has no setting {name!r}.",

@@ -174,14 +174,14 @@ def _answers(name: str, request: Callable[[], ChatRequest], reply: ChatResponse,
     """The answer has the `fields` and the outcome of the scripted reply, and the request is not changed."""
 
     async def run(make_model: ModelFactory) -> None:
-        asked = request()
-        before = asked.canonical()
-        response = await make_model(reply).generate(asked)
+        sent = request()
+        before = sent.canonical()
+        response = await make_model(reply).generate(sent)
         for field in (*fields, "outcome"):
             wanted, got = getattr(reply, field), getattr(response, field)
             if got != wanted:
                 raise NotConforming(f"{name}: `{field}` should be {wanted!r} and is {got!r}.")
-        if asked.canonical() != before:
+        if sent.canonical() != before:
             raise NotConforming(f"{name}: the request was changed.")
 
     return Check(name, run)
@@ -207,8 +207,8 @@ def _raises(error: CallError, request: Callable[[], ChatRequest] = ask) -> Check
 
 async def _same_seed(make_model: ModelFactory) -> None:
     model = make_model(ChatResponse(text="red"))
-    asked = ask(sampling=Sampling(temperature=1.0, seed=7, max_tokens=50))
-    texts = [(await model.generate(asked)).text for _ in range(2)]
+    request = ask(sampling=Sampling(temperature=1.0, seed=7, max_tokens=50))
+    texts = [(await model.generate(request)).text for _ in range(2)]
     if texts != ["red", "red"]:
         raise NotConforming(f"seed: the same request with the same seed gave {texts!r}.")
 
@@ -262,13 +262,13 @@ async def _cancels(make_model: ModelFactory) -> None:
 async def _replays(make_model: ModelFactory) -> None:
     reply = ChatResponse(text="red", usage=Usage(input=7, output=1))
     records = MemoryStore()
-    asked = get_model(make_model(reply), identity="checked", engine=Engine(records=records))
-    first = await asked.generate(asked.request((Message("user", (_picture(), TextPart("Which colour?"))),)))
+    model = get_model(make_model(reply), identity="checked", engine=Engine(records=records))
+    first = await model.generate(model.request((Message("user", (_picture(), TextPart("Which colour?"))),)))
     silent = get_model(make_model(None), identity="checked", engine=Engine(records=records, mode="replay"))
     again = await silent.generate(silent.request((Message("user", (_picture(), TextPart("Which colour?"))),)))
     if again != first or not again.meta.replayed:
         raise NotConforming(f"replays: {first!r} came back as {again!r}.")
-    await asked.aclose()
+    await model.aclose()
 
 
 async def _closes(make_model: ModelFactory) -> None:
@@ -288,9 +288,9 @@ def _with_tools() -> ChatRequest:
 
 
 def _with_a_result() -> ChatRequest:
-    asked = _with_tools()
+    request = _with_tools()
     turns = (Message("assistant", (), (_CALL,)), Message("tool", (TextPart("It is red."),), tool_call_id="call_1"))
-    return replace(asked, messages=(*asked.messages, *turns))
+    return replace(request, messages=(*request.messages, *turns))
 
 
 def _many_pictures() -> ChatRequest:
@@ -410,17 +410,17 @@ _SHORT = Repr()
 _SHORT.maxstring = _SHORT.maxother = 120
 
 
-def _expect(what: str, found: object, wanted: object) -> None:
-    if found != wanted:
-        raise NotConforming(f"{what} should be {_SHORT.repr(wanted)} and is {_SHORT.repr(found)}.")
+def _expect(what: str, actual: object, expected: object) -> None:
+    if actual != expected:
+        raise NotConforming(f"{what} should be {_SHORT.repr(expected)} and is {_SHORT.repr(actual)}.")
 
 
 def _refuses(what: str, error: type[Exception], act: Callable[[], object]) -> None:
     try:
-        found = act()
+        result = act()
     except error:
         return
-    raise NotConforming(f"{what} should raise {error.__name__} and gave {_SHORT.repr(found)}.")
+    raise NotConforming(f"{what} should raise {error.__name__} and gave {_SHORT.repr(result)}.")
 
 
 def _made(number: int = 0, *, kind: RecordKind = "chat", text: str = "a cup") -> Record:
@@ -443,8 +443,8 @@ _ODD: dict[str, Any] = {
 async def _empty(factory: RecordsFactory, name: str) -> None:
     with factory.open(name) as records:
         key = _made().key
-        found = (records.get(key), records.answer(key, "{}"), len(records.get_all([key])), len(records))
-        _expect("what records hold at first", found, (None, None, 0, 0))
+        answers = (records.get(key), records.answer(key, "{}"), len(records.get_all([key])), len(records))
+        _expect("what records hold at first", answers, (None, None, 0, 0))
         _expect("what there is to read at first", [*records.keys(), *records, *records.of_kind("chat")], [])
         if not records.name:
             raise NotConforming("`name` should say where the records are and is empty.")
@@ -461,21 +461,21 @@ async def _gets(factory: RecordsFactory, name: str) -> None:
 
 
 async def _gets_all(factory: RecordsFactory, name: str) -> None:
-    there, absent = [_made(number) for number in range(600)], [_made(-number).key for number in range(1, 1200)]
+    stored, absent = [_made(number) for number in range(600)], [_made(-number).key for number in range(1, 1200)]
     with factory.open(name) as records:
-        records.put_all(there)
-        asked = [key for record, other in zip(there, absent, strict=False) for key in (record.key, other)]
-        found = records.get_all([*asked, *absent, asked[0]])
-        _expect("the number of records that `get_all` finds", len(found), len(there))
-        _expect("what `get_all` finds, in order", [*found.items()], [(record.key, record) for record in there])
+        records.put_all(stored)
+        keys = [key for record, other in zip(stored, absent, strict=False) for key in (record.key, other)]
+        records_found = records.get_all([*keys, *absent, keys[0]])
+        _expect("the number of records that `get_all` finds", len(records_found), len(stored))
+        _expect("what `get_all` finds, in order", [*records_found.items()], [(record.key, record) for record in stored])
 
 
 async def _reads_answers(factory: RecordsFactory, name: str) -> None:
     record = _made()
     with factory.open(name) as records:
         records.put(record)
-        for asked in (canonical_json(record.request), "{}"):
-            _expect("the response by `answer`", records.answer(record.key, asked), record.response)
+        for canonical_text in (canonical_json(record.request), "{}"):
+            _expect("the response by `answer`", records.answer(record.key, canonical_text), record.response)
 
 
 async def _puts_again(factory: RecordsFactory, name: str) -> None:
@@ -548,7 +548,7 @@ async def _reads_only(factory: RecordsFactory, name: str) -> None:
     with factory.open(name) as records:
         records.put(_made(1))
     with factory.open(name, read_only=True) as records:
-        _expect("whether it can be written", records.writable, wanted=False)
+        _expect("whether it can be written", records.writable, expected=False)
         _expect("its leases", records.leases(), None)
         _refuses("`put`", StoreError, lambda: records.put(_made(2)))
         _refuses("`remove`", StoreError, lambda: records.remove([_made(1).key]))
@@ -589,7 +589,7 @@ def _pickled(value: Pickled) -> Pickled:
 
 async def _travels(factory: RecordsFactory, name: str) -> None:
     with factory.open(name) as records, _pickled(records) as other:
-        _expect("whether a pickle can be written", other.writable, wanted=True)
+        _expect("whether a pickle can be written", other.writable, expected=True)
         other.put(_made())
         _expect("what was put through a pickle", records.get(_made().key), _made())
 
@@ -619,17 +619,17 @@ async def _hold(own: Leases, other: Leases) -> None:
     _expect("a lease that is free, and again for another", (own.take(key), other.take(key)), (True, False))
     _expect("whether each owns it", (own.owns(key), other.owns(key), other.is_free(key)), (True, False, False))
     async with other.lease(key, lambda: True):
-        _expect("a lease whose answer has come meanwhile", other.owns(key), wanted=False)
+        _expect("a lease whose answer has come meanwhile", other.owns(key), expected=False)
     own.release(key)
     async with other.lease(key, lambda: False):
         _expect("a lease while another is held", (other.owns(key), own.take(key)), (True, False))
-    _expect("whether a lease is free at its end", own.is_free(key), wanted=True)
-    _expect("whether a batch may have it", own.assign_to_batch("batch", [key, next_key]), wanted=True)
+    _expect("whether a lease is free at its end", own.is_free(key), expected=True)
+    _expect("whether a batch may have it", own.assign_to_batch("batch", [key, next_key]), expected=True)
     _expect("leases that a batch holds", (other.take(key), other.take(next_key)), (False, False))
     own.release_batch("batch")
     _expect("leases that a batch has freed", (other.take(key), own.take(next_key)), (True, True))
     own.close()
-    _expect("a lease of one that is closed", other.take(next_key), wanted=True)
+    _expect("a lease of one that is closed", other.take(next_key), expected=True)
     keys = [_made(number).key for number in range(10, 10 + 2 * CONCURRENT_CALLS)]
 
     def take_all(leases: Leases) -> list[bool]:
@@ -670,9 +670,9 @@ async def _keeps_pace(factory: RecordsFactory, name: str) -> None:
         pace = records.pace(ModelId("check", "model"), rpm=1.0, tpm=None)
         if pace is not None:
             now = time.monotonic()
-            _expect("whether the first call may start", pace.wait(now) <= 0, wanted=True)
+            _expect("whether the first call may start", pace.wait(now) <= 0, expected=True)
             pace.started(now)
-            _expect("whether a second has to wait, at one a minute", pace.wait(now) > 0, wanted=True)
+            _expect("whether a second has to wait, at one a minute", pace.wait(now) > 0, expected=True)
 
 
 RECORD_CHECKS: tuple[Check[RecordsFactory], ...] = (

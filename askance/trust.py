@@ -158,9 +158,9 @@ class Consent(NamedTuple):
                 hint=f"Read it. `askance trust {place}` agrees, as does {VARIABLE}={self.digest}; or name it yourself: "
                 f"`--task {place}`.",
             )
-        said = "; ".join(f"{effect.setting!r} would {effect.words}" for effect in self.effects)
+        effects = "; ".join(f"{effect.setting!r} would {effect.words}" for effect in self.effects)
         return ConfigError(
-            f"Nobody has agreed to what the settings file {str(self.file)!r} says: {said}.",
+            f"Nobody has agreed to what the settings file {str(self.file)!r} says: {effects}.",
             hint=f"`askance trust` shows it and agrees, as does {VARIABLE}={self.digest}. Or mend the file.",
         )
 
@@ -178,12 +178,14 @@ def effects_of(
         endpoint: address that it is reached at; None is the provider's own.
         built_in: whether askance itself brings the backend of the provider.
     """
-    found = [*_code_effects(table, model=model)]
+    effects = [*_code_effects(table, model=model)]
     if not built_in:
-        found.append(Effect("spec", (provider, model), f"ask {model!r} by the backend {provider!r} of another package"))
+        effects.append(
+            Effect("spec", (provider, model), f"ask {model!r} by the backend {provider!r} of another package")
+        )
     if provider in {"langchain", "openai"} or endpoint is not None or not built_in:
-        found += _secret_effects(table, provider=provider, model=model, endpoint=endpoint)
-    return tuple(Effect(f"{place}.{effect.setting}", effect.value, effect.words) for effect in found)
+        effects += _secret_effects(table, provider=provider, model=model, endpoint=endpoint)
+    return tuple(Effect(f"{place}.{effect.setting}", effect.value, effect.words) for effect in effects)
 
 
 def _code_effects(table: Mapping[str, Any], *, model: str) -> Iterator[Effect]:
@@ -201,8 +203,10 @@ def _code_effects(table: Mapping[str, Any], *, model: str) -> Iterator[Effect]:
         if own.get("pickled"):
             yield Effect(f"{place}.pickled", (where,), f"read pickle files of {where!r}, which can run any code")
         if engine := own.get("engine"):
-            given = json.dumps(engine, sort_keys=True, default=str)
-            yield Effect(f"{place}.engine", (where, given), f"give vLLM's engine arguments that may load code: {given}")
+            arguments = json.dumps(engine, sort_keys=True, default=str)
+            yield Effect(
+                f"{place}.engine", (where, arguments), f"give vLLM's engine arguments that may load code: {arguments}"
+            )
 
 
 def _secret_effects(table: Mapping[str, Any], *, provider: str, model: str, endpoint: str | None) -> Iterator[Effect]:
@@ -231,14 +235,14 @@ def _is_providers_own(variable: str, *, provider: str, model: str, endpoint: str
 
 def _is_at(endpoint: str, host: str) -> bool:
     parts = urlsplit(endpoint)
-    there = parts.hostname or ""
-    return parts.scheme == "https" and parts.port in {None, 443} and (there == host or there.endswith(f".{host}"))
+    hostname = parts.hostname or ""
+    return parts.scheme == "https" and parts.port in {None, 443} and (hostname == host or hostname.endswith(f".{host}"))
 
 
 def _exposes_openai_key(endpoint: str) -> bool:
     """Whether `endpoint` has OpenAI's host, and so gets its key by default, but not its scheme and port."""
-    there = urlsplit(endpoint).hostname or ""
-    return f".{there}".endswith(".api.openai.com") and not _is_at(endpoint, "api.openai.com")
+    hostname = urlsplit(endpoint).hostname or ""
+    return f".{hostname}".endswith(".api.openai.com") and not _is_at(endpoint, "api.openai.com")
 
 
 # ---- what was agreed to ------------------------------------------------------------------------------------------
@@ -246,9 +250,9 @@ def _exposes_openai_key(endpoint: str) -> bool:
 
 def consent_file() -> Path:
     """The file of consents in the user's configuration folder; it need not exist."""
-    given = os.environ.get("XDG_CONFIG_HOME", "")
+    configured = os.environ.get("XDG_CONFIG_HOME", "")
     # A relative path would depend on the current folder.
-    folder = Path(given) if Path(given).is_absolute() else Path.home() / ".config"
+    folder = Path(configured) if Path(configured).is_absolute() else Path.home() / ".config"
     return folder / "askance" / "trusted.json"
 
 
@@ -299,11 +303,11 @@ def forget(what: str) -> int:
         ConfigError: the list cannot be read or written.
     """
     known = agreed()
-    there = {str(Path(what).absolute()), str(Path(what).resolve())}
+    files = {str(Path(what).absolute()), str(Path(what).resolve())}
     left = {
         digest: entry
         for digest, entry in known.items()
-        if not (digest.startswith(what) or there & {str(entry.get("file")), str(Path(str(entry.get("file"))).parent)})
+        if not (digest.startswith(what) or files & {str(entry.get("file")), str(Path(str(entry.get("file"))).parent)})
     }
     if len(left) < len(known):
         _save_consents(left)

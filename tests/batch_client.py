@@ -19,8 +19,8 @@ from askance.chains.batch import read_in_batches
 from askance.chains.output_line import line_of
 from askance.images import prepare
 from askance.models import BudgetGuard, Engine, get_model
-from askance.models.batch.batches import BatchPolicy, BatchProgress
 from askance.models.batch.job import BatchJob
+from askance.models.batch.policy import BatchPolicy, BatchProgress
 from askance.replay import Budget, Records, SqliteLedger, open_records
 from tests.processes import begin
 from tests.scripted import ANSWERS, OPTIONS

@@ -63,7 +63,7 @@ class FarSides:
 
 
 def patience(reply: ScriptedReply) -> float | None:
-    """Seconds that the vendor's client is to wait, where the reply is a time-out."""
+    """Seconds that the vendor's client is to wait, where the reply is a timeout."""
     return 0.2 if isinstance(reply, CallTimeout) else None
 
 

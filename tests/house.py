@@ -1,6 +1,6 @@
-"""The drawing of the house, and how code is held against it.
+"""The structure of the package as tables, and how code is checked against them.
 
-The tables say which room stands on which floor and where each vendor may be imported. `read_package` and `arrows_of`
+The tables say which package stands on which floor and where each vendor may be imported. `read_package` and `arrows_of`
 turn a folder of sources into arrows, one for each import; each check goes from arrows to what is wrong with them.
 """
 
@@ -44,15 +44,15 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("cli",),
     ("__main__",),
 )
-"""From the ground up. A room imports from its own floor and those below."""
+"""From the lowest up. A package imports from its own floor and those below it."""
 
 BESIDE = {"testing": "models"}
-"""Rooms that no other room imports, and the floor they stand beside: they import what may be imported there, and it."""
+"""Packages that no other imports, and the floor they stand beside: they import what may be imported there, and it."""
 
 SUITES = tuple(f"{PACKAGE}.evals.{suite}" for suite in ("pittads", "whoops", "newyorker"))
 """Suites of tasks. What two of them need stands in `evals.suite`."""
 
-RUNNABLE_ROOMS = tuple(f"{PACKAGE}.{room}*" for room in ("nodes", "tools", "agents", "chains"))
+RUNNABLE_PACKAGES = tuple(f"{PACKAGE}.{name}*" for name in ("nodes", "tools", "agents", "chains"))
 
 VENDORS: dict[str, tuple[str, ...]] = {
     "Stemmer": ("askance.retrieval.bm25",),
@@ -75,7 +75,7 @@ VENDORS: dict[str, tuple[str, ...]] = {
     "langchain": ("askance.models.*langchain*",),
     "langchain_core": (
         "askance.models.*langchain*",
-        *(f"askance.{room}*" for room in ("nodes", "tools", "agents", "chains")),
+        *(f"askance.{name}*" for name in ("nodes", "tools", "agents", "chains")),
     ),
     "langchain_openai": ("askance.models.*langchain*",),
     "langsmith": ("askance.models.*langchain*", "askance.nodes*"),
@@ -97,7 +97,7 @@ VENDORS: dict[str, tuple[str, ...]] = {
     "polars": ("askance.evals.exports.frames",),
     "pyarrow": ("askance.data_table.*", "askance.evals.exports.frames", "askance.retrieval.lance"),
     "pycocoevalcap": ("askance.evals.whoops.captioning",),
-    "pydantic": ("askance.evals*", "askance.models.*langchain*", *RUNNABLE_ROOMS),
+    "pydantic": ("askance.evals*", "askance.models.*langchain*", *RUNNABLE_PACKAGES),
     "rapidocr": ("askance.tools.*ocr*",),
     "ray": (),
     "rich": ("askance.cli*",),
@@ -128,7 +128,8 @@ SPOKEN = frozenset({"rich", "typer"})
 """Of the vendors, those that `askance.cli` may load at once; nothing else loads any."""
 
 When = Literal["load", "typing", "call", "lazy"]
-"""An import runs as its module loads, never (typing only), as a function is called, or when a face is asked for it."""
+"""An import runs as its module loads, never (typing only), as a function is called, or when a name of
+a package is first used (lazy)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,10 +158,10 @@ class Module:
     path: Path
     tree: ast.Module
     stub: ast.Module | None = None
-    """What a face shows, and where each name is found."""
+    """The `__init__.pyi`: the public names of a package, and the module of each."""
 
     @property
-    def is_face(self) -> bool:
+    def is_init(self) -> bool:
         return self.path.name == "__init__.py"
 
 
@@ -240,7 +241,7 @@ class _Imports(ast.NodeVisitor):
         if not node.level:
             return node.module or ""
         parts = self._module.name.split(".")
-        above = parts[: len(parts) - node.level + self._module.is_face]
+        above = parts[: len(parts) - node.level + self._module.is_init]
         return ".".join([*above, *([node.module] if node.module else [])])
 
     def _add(self, target: str, line: int) -> None:
@@ -248,34 +249,34 @@ class _Imports(ast.NodeVisitor):
 
 
 def running_back(arrows: Iterable[Arrow]) -> list[str]:
-    """Imports of a room on a higher floor, of a room that nobody imports, or of the package's own face."""
+    """Imports of a package on a higher floor, of one that nobody imports, or of `askance` itself."""
     return [f"{arrow}, {why}" for arrow in arrows if arrow.inside and (why := _why_back(arrow))]
 
 
 def _why_back(arrow: Arrow) -> str | None:
-    source, target = _room(arrow.source), _room(arrow.target)
-    for room in (source, target):
-        if room and room not in _LEVELS:
-            return f"and `{room}` has no floor: give it one in tests/house.py"
+    source, target = _package(arrow.source), _package(arrow.target)
+    for name in (source, target):
+        if name and name not in _LEVELS:
+            return f"and `{name}` has no floor: give it one in tests/house.py"
     if source in ("", target):
         return None
     if not target:
-        return "the face of the whole package: import the room itself"
+        return "the `__init__` of all: import the package that has the name"
     if target in BESIDE:
-        return "which is for those who write backends: no room builds on it"
+        return "which is for those who write backends: no package builds on it"
     return "which stands on a higher floor" if _LEVELS[source] < _LEVELS[target] else None
 
 
 def _levels() -> dict[str, float]:
-    floors: dict[str, float] = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}
-    return floors | {room: floors[neighbour] + 0.5 for room, neighbour in BESIDE.items()}
+    floors: dict[str, float] = {name: level for level, names in enumerate(FLOORS) for name in names}
+    return floors | {name: floors[neighbour] + 0.5 for name, neighbour in BESIDE.items()}
 
 
 _LEVELS = _levels()
 
 
-def _room(module: str) -> str:
-    """The room that a module belongs to; empty for the package itself."""
+def _package(module: str) -> str:
+    """The package below `askance` that a module belongs to; empty for `askance` itself."""
     return module.split(".")[1] if "." in module else ""
 
 
@@ -293,15 +294,15 @@ def circle(arrows: Iterable[Arrow]) -> str | None:
 
 
 def _loaded_by(arrow: Arrow) -> Iterator[str]:
-    """The target and, from outside its sub-package, the face that loads before it."""
+    """The target and, from outside its sub-package, the `__init__` that loads before it."""
     yield arrow.target
-    face = arrow.target.rpartition(".")[0]
-    if face not in ("", PACKAGE) and not _within(arrow.source, face):
-        yield face
+    parent = arrow.target.rpartition(".")[0]
+    if parent not in ("", PACKAGE) and not _within(arrow.source, parent):
+        yield parent
 
 
 def hidden(arrows: Iterable[Arrow]) -> list[str]:
-    """First-party imports inside functions, where neither a command nor a lazy face stands."""
+    """First-party imports inside functions, outside of commands and of lazy `__init__`s."""
     return [
         f"{arrow} inside a function"
         for arrow in arrows
@@ -411,12 +412,12 @@ def namesakes(modules: Mapping[str, Module]) -> list[str]:
 
 
 def basenames(modules: Mapping[str, Module]) -> list[str]:
-    """Names of modules that stand twice below one room, and where; each suite is a room, and all are laid out alike."""
+    """Names of modules that stand twice below one package, and where; each suite counts as a package."""
     found: dict[tuple[str, str], list[str]] = {}
     for name in modules:
         if name.count(".") > 1:
-            room = next((suite for suite in SUITES if _within(name, suite)), ".".join(name.split(".")[:2]))
-            found.setdefault((room, name.rpartition(".")[2]), []).append(name)
+            package = next((suite for suite in SUITES if _within(name, suite)), ".".join(name.split(".")[:2]))
+            found.setdefault((package, name.rpartition(".")[2]), []).append(name)
     return [", ".join(places) for places in found.values() if len(places) > 1]
 
 

@@ -1,4 +1,4 @@
-"""The house is as it is drawn: floors, circles, vendors, faces, and what its files say; and each check can fail."""
+"""The structure of the package: floors, circles, vendors, public names, and what its files say; each check can fail."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from tests.house import (
 )
 
 ROOT = Path(__file__).resolve().parent.parent
-FACES = sorted(".".join(stub.relative_to(ROOT).parts[:-1]) for stub in (ROOT / PACKAGE).rglob("__init__.pyi"))
+STUBBED = sorted(".".join(stub.relative_to(ROOT).parts[:-1]) for stub in (ROOT / PACKAGE).rglob("__init__.pyi"))
 
 
 @pytest.fixture(scope="module")
@@ -66,27 +66,27 @@ CHECKS: dict[str, Callable[[list[Arrow]], object]] = {
 
 
 @pytest.mark.parametrize("check", CHECKS.values(), ids=CHECKS)
-def test_the_house_is_as_drawn(check: Callable[[list[Arrow]], object], arrows: list[Arrow]) -> None:
+def test_the_structure_is_as_its_tables_say(check: Callable[[list[Arrow]], object], arrows: list[Arrow]) -> None:
     assert not check(arrows)
 
 
 BROKEN = {
-    "higher floor, in a face": (
+    "higher floor, in an init": (
         running_back,
         {"replay/__init__.py": "import lazy_loader", "replay/__init__.pyi": "from ..cli import main as main"},
     ),
     "higher floor": (running_back, {"chat.py": "from askance.models import Model"}),
     "higher floor, typing only": (running_back, {"chat.py": "if TYPE_CHECKING:\n    from askance import chains"}),
     "higher floor, sideways": (running_back, {"chat.py": "from .cli import main"}),
-    "own face": (running_back, {"chat.py": "from askance import Image"}),
+    "own init": (running_back, {"chat.py": "from askance import Image"}),
     "what is for backends": (running_back, {"models/__init__.py": "import askance.testing"}),
-    "unknown room": (running_back, {"helpers.py": "from askance import chat"}),
+    "unknown package": (running_back, {"helpers.py": "from askance import chat"}),
     "two modules": (circle, {"nodes/a.py": "import askance.nodes.b", "nodes/b.py": "from askance.nodes import a"}),
-    "module and face": (
+    "module and init": (
         circle,
         {"replay/__init__.py": "from .a import x", "replay/a.py": "from askance.replay import y"},
     ),
-    "two faces": (
+    "two inits": (
         circle,
         {"replay/__init__.py": "import askance.prompts.a", "prompts/__init__.py": "import askance.replay"},
     ),
@@ -103,13 +103,16 @@ BROKEN = {
     ),
     "store": (bypassing, {"workspace.py": "from askance.replay.store import Store", "replay/store.py": ""}),
     "vendor": (astray, {"chat.py": "import openai.types"}),
-    "vendor in a function": (astray, {"models/seam.py": "def f():\n    from langchain_core.messages import AIMessage"}),
+    "vendor in a function": (
+        astray,
+        {"models/adapter.py": "def f():\n    from langchain_core.messages import AIMessage"},
+    ),
     "vendor without a place": (astray, {"models/openai.py": "import torch"}),
 }
 
 
 @pytest.mark.parametrize(("check", "sources"), BROKEN.values(), ids=BROKEN)
-def test_a_broken_house_is_seen(
+def test_a_broken_structure_is_seen(
     check: Callable[[list[Arrow]], object], sources: dict[str, str], package: Callable[[dict[str, str]], list[Arrow]]
 ) -> None:
     assert check(package(sources))
@@ -119,7 +122,7 @@ SOUND = {
     "own floor": {"replay/store.py": "from askance.prompts import Prompt"},
     "version": {"chat.py": "from askance import __version__"},
     "command": {"cli/run.py": "def run():\n    from askance.chains import action_reason"},
-    "lazy face": {
+    "lazy init": {
         "models/__init__.py": "import lazy_loader",
         "models/__init__.pyi": "from .openai import OpenAIModel as OpenAIModel",
         "models/openai.py": "from askance.models import Model",
@@ -128,7 +131,7 @@ SOUND = {
         "replay/a.py": "import askance.replay.b",
         "replay/b.py": "if TYPE_CHECKING:\n    import askance.replay.a",
     },
-    "members behind a face": {
+    "members behind an init": {
         "replay/__init__.py": "from askance.replay.a import x",
         "replay/a.py": "from .b import x",
         "replay/b.py": "",
@@ -137,13 +140,13 @@ SOUND = {
         "models/openai.py": "import openai",
         "models/langchain.py": "def f():\n    import langchain_core.messages",
     },
-    "vendor's types": {"models/seam.py": "if TYPE_CHECKING:\n    import openai"},
+    "vendor's types": {"models/adapter.py": "if TYPE_CHECKING:\n    import openai"},
     "beside": {"testing.py": "from askance.models import ScriptedModel"},
 }
 
 
 @pytest.mark.parametrize("sources", SOUND.values(), ids=SOUND)
-def test_a_sound_house_passes(sources: dict[str, str], package: Callable[[dict[str, str]], list[Arrow]]) -> None:
+def test_a_sound_structure_passes(sources: dict[str, str], package: Callable[[dict[str, str]], list[Arrow]]) -> None:
     arrows = package(sources)
 
     assert arrows or sources == SOUND["version"]
@@ -168,10 +171,10 @@ def written(folder: Path, sources: dict[str, str]) -> Path:
 
 def test_the_design_page_has_the_same_floors() -> None:
     page = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
-    shown = {room: floor for floor, room in re.findall(r"^\| ([\d–]+) \| `(\w+)` \|", page, re.MULTILINE)}
-    levels = {room: level for level, rooms in enumerate(FLOORS, start=1) for room in rooms if room != "__main__"}
-    drawn = {room: str(level) for room, level in levels.items()}
-    beside = {room: f"{levels[neighbour]}–{levels[neighbour] + 1}" for room, neighbour in BESIDE.items()}
+    shown = {name: floor for floor, name in re.findall(r"^\| ([\d–]+) \| `(\w+)` \|", page, re.MULTILINE)}
+    levels = {name: level for level, names in enumerate(FLOORS, start=1) for name in names if name != "__main__"}
+    drawn = {name: str(level) for name, level in levels.items()}
+    beside = {name: f"{levels[neighbour]}–{levels[neighbour] + 1}" for name, neighbour in BESIDE.items()}
 
     assert shown == drawn | beside
 
@@ -181,7 +184,7 @@ def test_the_design_page_has_the_same_floors() -> None:
 NAMES: dict[str, Callable[[Mapping[str, Module]], list[str]]] = {
     "no siblings of one stem": twins,
     "each class has its own name": namesakes,
-    "each module of a room has its own name": basenames,
+    "each module of a package has its own name": basenames,
     "modules are nouns": verbal,
 }
 
@@ -277,19 +280,19 @@ def loaded_vendors(statement: str) -> set[str]:
     return set(done.stdout.split()) & VENDORS.keys()
 
 
-# --- faces ---
+# --- public names ---
 
 
-@pytest.mark.parametrize("name", FACES)
-def test_a_face_shows_what_its_stub_says_and_no_module(name: str, modules: dict[str, Module]) -> None:
+@pytest.mark.parametrize("name", STUBBED)
+def test_a_package_shows_what_its_stub_says_and_no_module(name: str, modules: dict[str, Module]) -> None:
     for module in modules:
         if module.rpartition(".")[0] == name:
             importlib.import_module(module)
-    face = importlib.import_module(name)
-    shown: list[str] = face.__all__
+    package = importlib.import_module(name)
+    shown: list[str] = package.__all__
 
-    assert [entry for entry in shown if isinstance(getattr(face, entry), ModuleType)] == []
-    assert set(shown) <= {*dir(face)}
+    assert [entry for entry in shown if isinstance(getattr(package, entry), ModuleType)] == []
+    assert set(shown) <= {*dir(package)}
 
 
 # --- the metadata ---

@@ -384,7 +384,7 @@ TELLING: dict[str, ModelSettings] = {
 
 SILENT: dict[str, ModelSettings] = {
     "price": replace(PLAIN, price=Price(input=1, output=2)),
-    "time-out": replace(PLAIN, timeout=1.0),
+    "timeout": replace(PLAIN, timeout=1.0),
     "key variable": replace(PLAIN, key_variable="OTHER_KEY"),
     "headers": replace(PLAIN, headers={"X-Team": "ads"}),
     "name of the token limit": replace(PLAIN, token_field="max_completion_tokens"),
@@ -407,7 +407,7 @@ async def test_settings_that_cannot_change_an_answer_pay_for_none(other: ModelSe
 
 
 ENGINES: dict[str, dict[str, Any]] = {
-    "time-out": {"timeout": 3.0},
+    "timeout": {"timeout": 3.0},
     "retry": {"policy": RetryPolicy(tries=1, deadline=None)},
     "asked again": {"retry": frozenset({"invalid"})},
     "concurrency": {"concurrency": 1},

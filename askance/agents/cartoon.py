@@ -75,8 +75,8 @@ class JokeExplainer(TextNode[Joke, Reply], PictureAgent[Joke, Reply]):
         """The whole reply; where steps were asked for, what stands behind the last `Explanation:`."""
         if not self.step_by_step:
             return super().read_text(text, subject)
-        marks = [*_MARK.finditer(said := plain_text(text))]
-        explained = said[marks[-1].end() :].strip() if marks else ""
+        marks = [*_MARK.finditer(plain := plain_text(text))]
+        explained = plain[marks[-1].end() :].strip() if marks else ""
         if not explained:
             raise Unreadable("no explanation stands behind `Explanation:` on a line of its own")
         return Reply(text=explained)
@@ -134,16 +134,16 @@ class Brainstormer(PictureAgent[Subject, CandidateCaption]):
 
     @override
     def request(self, subject: Subject, mode: OutputMode) -> ChatRequest:
-        asked = super().request(subject, mode)
-        given = asked.sampling
+        request = super().request(subject, mode)
+        own = request.sampling
         sampling = replace(
-            given,
-            temperature=TEMPERATURE if given.temperature is None else given.temperature,
-            top_p=TOP_P if given.top_p is None else given.top_p,
+            own,
+            temperature=TEMPERATURE if own.temperature is None else own.temperature,
+            top_p=TOP_P if own.top_p is None else own.top_p,
         )
-        takes = asked.model.provider in _TAKE_PENALTIES and asked.model.api == "chat"
-        extra = {**PENALTIES, **asked.extra} if takes else asked.extra
-        return replace(asked, sampling=sampling, extra=extra, draw=asked.draw + self.draw)
+        takes = request.model.provider in _TAKE_PENALTIES and request.model.api == "chat"
+        extra = {**PENALTIES, **request.extra} if takes else request.extra
+        return replace(request, sampling=sampling, extra=extra, draw=request.draw + self.draw)
 
     @override
     def fields(self, subject: Subject) -> Sequence[AnswerField]:
@@ -151,17 +151,17 @@ class Brainstormer(PictureAgent[Subject, CandidateCaption]):
         return (
             AnswerField("concepts", list_schema(text, least=1, most=MOST_CONCEPTS), "concepts", _concepts),
             AnswerField("chosen", list_schema(text, least=1, most=MOST_CHOSEN), "chosen", _chosen),
-            AnswerField("caption", text, "caption", _line),
-            AnswerField("explanation", text, "explanation", _line),
+            AnswerField("caption", text, "caption", _unquoted),
+            AnswerField("explanation", text, "explanation", _unquoted),
         )
 
     @override
     def read_text(self, text: str, subject: Subject) -> CandidateCaption:
         """The lines `Concepts:`, `Chosen:`, `Caption:` and `Explanation:`, each with what follows it."""
-        said = plain_text(text)
-        labels = [*_LABEL.finditer(said)]
-        ends = [*(label.start() for label in labels[1:]), len(said)]
-        parts = {label[1].casefold(): said[label.end() : end] for label, end in zip(labels, ends, strict=False)}
+        plain = plain_text(text)
+        labels = [*_LABEL.finditer(plain)]
+        ends = [*(label.start() for label in labels[1:]), len(plain)]
+        parts = {label[1].casefold(): plain[label.end() : end] for label, end in zip(labels, ends, strict=False)}
         if len(parts) < len(labels):
             raise Unreadable("a line stands twice; give one caption")
         lists = {name: _SEPARATOR.split(parts.get(name, "")) for name in ("concepts", "chosen")}
@@ -169,21 +169,21 @@ class Brainstormer(PictureAgent[Subject, CandidateCaption]):
 
 
 def _concepts(data: Mapping[str, Any], field: str) -> tuple[str, ...]:
-    found = tuple(text.strip(" .-") for text in text_list(data, field))
-    found = tuple(text for text in found if text)
-    if not found:
+    concepts = tuple(text.strip(" .-") for text in text_list(data, field))
+    concepts = tuple(text for text in concepts if text)
+    if not concepts:
         raise Unreadable(f"`{field}` is empty; give at least one")
-    return found[:MOST_CONCEPTS]
+    return concepts[:MOST_CONCEPTS]
 
 
 def _chosen(data: Mapping[str, Any], field: str) -> tuple[str, ...]:
-    found = _concepts(data, field)
-    if len(found) > MOST_CHOSEN:
-        raise Unreadable(f"`{field}` names {len(found)} concepts; choose one to {MOST_CHOSEN}")
-    return found
+    concepts = _concepts(data, field)
+    if len(concepts) > MOST_CHOSEN:
+        raise Unreadable(f"`{field}` names {len(concepts)} concepts; choose one to {MOST_CHOSEN}")
+    return concepts
 
 
-def _line(data: Mapping[str, Any], field: str) -> str:
+def _unquoted(data: Mapping[str, Any], field: str) -> str:
     return strip_quotes(text_field(data, field))
 
 

@@ -191,8 +191,8 @@ class BlindChooser(Chooser):
     prompt = "choose_blind"
 
     @override
-    def accept(self, given: Any) -> OptionsQuestion:
-        return given if isinstance(given, OptionsQuestion) else OptionsQuestion(options=check_options(given))
+    def accept(self, inputs: Any) -> OptionsQuestion:
+        return inputs if isinstance(inputs, OptionsQuestion) else OptionsQuestion(options=check_options(inputs))
 
     @override
     def variables(self, subject: OptionsQuestion) -> Mapping[str, Any]:
@@ -208,26 +208,26 @@ def check_options(options: Iterable[Any]) -> tuple[str, ...]:
     """
     if isinstance(options, str):
         raise BadOptions("The options are one text, not a list.", hint=_HINT)
-    given = tuple(options)
+    texts = tuple(options)
     try:
-        return _checked(given)
+        return _checked(texts)
     except TypeError:  # one of them is no text, and cannot be looked up
-        return _checked.__wrapped__(given)
+        return _checked.__wrapped__(texts)
 
 
 @lru_cache(maxsize=64)
-def _checked(given: tuple[Any, ...]) -> tuple[str, ...]:
+def _checked(options: tuple[Any, ...]) -> tuple[str, ...]:
     """Checked once: many pictures have the same options."""
-    if len(given) < 2:
-        raise BadOptions(f"There {'is one option' if given else 'are no options'} to choose from.", hint=_HINT)
-    for number, option in enumerate(given, start=1):
+    if len(options) < 2:
+        raise BadOptions(f"There {'is one option' if options else 'are no options'} to choose from.", hint=_HINT)
+    for number, option in enumerate(options, start=1):
         if not isinstance(option, str) or not option.strip():
             raise BadOptions(f"Option {number} is blank or no text: {option!r}.", hint=_HINT)
-    if len(set(given)) < len(given):
-        option = next(option for option, times in Counter(given).items() if times > 1)
-        same = " and ".join(str(number) for number, other in enumerate(given, start=1) if other == option)
+    if len(set(options)) < len(options):
+        option = next(option for option, times in Counter(options).items() if times > 1)
+        same = " and ".join(str(number) for number, other in enumerate(options, start=1) if other == option)
         raise BadOptions(f"Options {same} are the same: {option!r}.", hint="Remove all but one of them.")
-    return given
+    return options
 
 
 choose_action_reasons = ActionReasonChooser

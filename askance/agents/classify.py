@@ -118,23 +118,23 @@ def read_categories(text: str) -> Atypicalities:
 
 def _read(text: str) -> Read[Atypicalities]:
     """As `read_categories`, and which rung of the ladder read it."""
-    said = final_text(text)
-    if says_none(said, _NOUNS):
+    answer = final_text(text)
+    if says_none(answer, _NOUNS):
         return Read(Atypicalities(labels=("NA",)), "whole")
     try:
-        places, rung = read_choice(_RANKED.sub(_boxed, said), _ALTERNATIVES, otherwise=len(LABELS))
+        places, rung = read_choice(_RANKED.sub(_boxed, answer), _ALTERNATIVES, otherwise=len(LABELS))
     except NoAnswer as error:
-        raise NoAnswer(_said_instead(said), reply=text) from error
+        raise NoAnswer(_no_category(answer), reply=text) from error
     return Read(_labelled(places), rung)
 
 
-def _said_instead(text: str) -> str:
+def _no_category(text: str) -> str:
     """What is wrong with a reply that gives no category."""
     names = [name for ranked in _RANKED.finditer(text) for _, name in _ENTRY.findall(ranked[0])]
-    said = next((word for name in names or [text] if (word := name.strip(_AROUND))), "")
-    if not said:
+    named = next((word for name in names or [text] if (word := name.strip(_AROUND))), "")
+    if not named:
         return "no category is given; where none applies the answer is NA"
-    return f"{said[:60]!r} is none of the categories {', '.join(LABELS)}"
+    return f"{named[:60]!r} is none of the categories {', '.join(LABELS)}"
 
 
 def _boxed(ranked: re.Match[str]) -> str:
@@ -150,20 +150,20 @@ def read_category_list(data: Mapping[str, Any], field: str) -> tuple[Atypicality
     Raises:
         Unreadable: as `read_categories`.
     """
-    found: Any = data.get(field, None if _OTHER_FIELDS.isdisjoint(data) else data)
-    names: list[Any] = found if isinstance(found, list) else [found]  # pyright: ignore[reportUnknownVariableType]
+    value: Any = data.get(field, None if _OTHER_FIELDS.isdisjoint(data) else data)
+    names: list[Any] = value if isinstance(value, list) else [value]  # pyright: ignore[reportUnknownVariableType]
     names = [name for name in names if name] or names
     if not all(isinstance(name, (str, dict)) for name in names):
         raise Unreadable(f"`{field}` must hold a list of categories, each one of {', '.join(LABELS)}")
     if names and all(name in LABELS for name in names):
         return Atypicalities.of(names).labels
-    said = [*map(as_lines, names)]
-    if says_none("\n".join(said), _NOUNS):
+    lines = [*map(as_lines, names)]
+    if says_none("\n".join(lines), _NOUNS):
         return ("NA",)
     try:
-        return _labelled(read_values(said, _ALTERNATIVES, otherwise=len(LABELS))).labels
+        return _labelled(read_values(lines, _ALTERNATIVES, otherwise=len(LABELS))).labels
     except NoAnswer as error:
-        raise NoAnswer(_said_instead("\n".join(said))) from error
+        raise NoAnswer(_no_category("\n".join(lines))) from error
 
 
 def _labelled(places: Iterable[int]) -> Atypicalities:

@@ -41,13 +41,13 @@ class Combiner(TextNode[Verbalizations, Description]):
 
     @override
     def variables(self, subject: Verbalizations) -> Mapping[str, Any]:
-        said = {
+        parts = {
             "objects": None if subject.objects is None else list(subject.objects.names),
             "scene_text": None if subject.scene_text is None else str(subject.scene_text),
             "narration": subject.narration,
             "unusual": subject.unusual,
         }
-        return {name: value for name, value in said.items() if value is not None}
+        return {name: value for name, value in parts.items() if value is not None}
 
 
 combine = Combiner

@@ -42,8 +42,8 @@ class Replier(TextNode[VisualQuestion, Reply], PictureAgent[VisualQuestion, Repl
 
     @override
     def variables(self, subject: VisualQuestion) -> Mapping[str, Any]:
-        asked = {} if subject.question is None else {"question": subject.question}
-        return {**super().variables(subject), **asked}
+        question = {} if subject.question is None else {"question": subject.question}
+        return {**super().variables(subject), **question}
 
 
 class Explainer(Replier):

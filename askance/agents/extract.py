@@ -57,14 +57,14 @@ class AnswerExtractor(Node[UnreadReply, Extraction]):
 
     @override
     def read_text(self, text: str, subject: UnreadReply) -> Extraction:
-        lines = dict(_line(line) for line in plain_text(text).splitlines() if ":" in line)
+        lines = dict(_named_line(line) for line in plain_text(text).splitlines() if ":" in line)
         if {"quote", "answers"} - lines.keys():
             raise Unreadable("two lines are asked for, `Quote:` and `Answers:`")
         labels = [] if lines["answers"].casefold().strip(" .") == "none" else lines["answers"].split(",")
         return self.read_json({"quote": lines["quote"], "answers": labels}, subject)
 
 
-def _line(line: str) -> tuple[str, str]:
+def _named_line(line: str) -> tuple[str, str]:
     name, _, value = line.partition(":")
     return name.strip().casefold(), value.strip()
 

@@ -101,16 +101,16 @@ class ActionReasonGuesser(PictureAgent[GuessQuestion, Guesses]):
             Unreadable: there is none, or one is too long to be a statement.
         """
         lines = [strip_quotes(" ".join(text.split())) for text in texts]
-        found: dict[str, str] = {}
+        distinct: dict[str, str] = {}
         for line in lines:
             if folded := normal(line):
-                found.setdefault(folded, line)
-        kept = [*found.values()][: self.count]
-        if not kept:
+                distinct.setdefault(folded, line)
+        first = [*distinct.values()][: self.count]
+        if not first:
             raise Unreadable("no statement is given; give at least one")
-        if any(len(line) > LONGEST for line in kept):
+        if any(len(line) > LONGEST for line in first):
             raise Unreadable(f"a statement has more than {LONGEST} characters")
-        return tuple(kept)
+        return tuple(first)
 
 
 guess_action_reasons = ActionReasonGuesser

@@ -100,8 +100,8 @@ class EquivalenceJudge(JudgeNode[EquivalenceQuestion, Verdict]):
 
     async def judge(self, reference: str, candidate: str, *, question: str = QUESTION) -> Verdict:
         """The verdict on `candidate`; unscored, with its outcome and reason, where there is none."""
-        asked = EquivalenceQuestion(reference=reference, candidate=candidate, question=question)
-        return Verdict.of(await self.ask(asked))
+        inputs = EquivalenceQuestion(reference=reference, candidate=candidate, question=question)
+        return Verdict.of(await self.ask(inputs))
 
     def canonical(self) -> JsonObject:
         """Everything that decides its verdicts, as JSON."""
@@ -129,19 +129,19 @@ class EquivalenceJudge(JudgeNode[EquivalenceQuestion, Verdict]):
         return {"question": sanitize(subject.question), "reference": subject.reference, "candidate": subject.candidate}
 
     @override
-    def word(self, said: object) -> object:
-        return super().word(str(said) if isinstance(said, bool) else said)
+    def word(self, value: object) -> object:
+        return super().word(str(value) if isinstance(value, bool) else value)
 
     @override
     def read_text(self, text: str, subject: EquivalenceQuestion) -> Verdict:
         lines = plain_lines(text)
         if self.form == "short":
-            found = read_word(lines, self.values, subject.texts)
-            if found is None:
+            verdict = read_word(lines, self.values, subject.texts)
+            if verdict is None:
                 raise Unreadable("the answer must be True or False, alone on the first line")
-            return self.judgement(found[0], reason=" ".join(found[1]))
-        said = read_last_line(lines, "Verdict", words="true, false or unclear", texts=subject.texts)
-        return self.judgement(said, reason=reason_in(lines))
+            return self.judgement(verdict[0], reason=" ".join(verdict[1]))
+        verdict_line = read_last_line(lines, "Verdict", words="true, false or unclear", texts=subject.texts)
+        return self.judgement(verdict_line, reason=reason_in(lines))
 
 
 def _folded(text: str) -> str:
@@ -168,10 +168,10 @@ class PanelVerdict(TypedAnswer):
             return Verdict(outcome=first.outcome, reason=reason, calls=calls)
         ((value, most), *_) = Counter(cast).most_common()
         counts = Counter(vote.value or "unscored" for vote in self.votes)
-        said = ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
+        votes = ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
         if 2 * most <= len(cast):
-            return Verdict(value="unclear", reason=f"no majority: {said}", calls=calls)
-        return Verdict(value=value, reason=said, calls=calls)
+            return Verdict(value="unclear", reason=f"no majority: {votes}", calls=calls)
+        return Verdict(value=value, reason=votes, calls=calls)
 
 
 class Panel:
@@ -256,9 +256,9 @@ class ReferencesVerdict(TypedAnswer):
         calls = tuple(call for verdict in self.each for call in verdict.calls)
         counted = [verdict for verdict in self.each if verdict.outcome != "skipped"]
         for wanted in ("true", None, "unclear", "false"):
-            found = next((verdict for verdict in counted if verdict.value == wanted), None)
-            if found is not None:
-                return Verdict(value=found.value, reason=found.reason, outcome=found.outcome, calls=calls)
+            decisive = next((verdict for verdict in counted if verdict.value == wanted), None)
+            if decisive is not None:
+                return Verdict(value=decisive.value, reason=decisive.reason, outcome=decisive.outcome, calls=calls)
         reason = self.each[0].reason if self.each else "there is no reference to compare with"
         return Verdict(outcome="skipped", reason=reason, calls=calls)
 
@@ -321,7 +321,7 @@ class Preference(TypedAnswer):
     @property
     def reason(self) -> str:
         """The judge's words, or why there are none."""
-        return " / ".join(said.reason for said in (self.a_first, self.b_first) if said.reason)
+        return " / ".join(verdict.reason for verdict in (self.a_first, self.b_first) if verdict.reason)
 
     @property
     def calls(self) -> tuple[str, ...]:
@@ -357,16 +357,16 @@ class PreferenceNode(JudgeNode[PreferenceQuestion, PositionVerdict]):
         return {"question": sanitize(subject.question), "first": subject.first, "second": subject.second, **about}
 
     @override
-    def word(self, said: object) -> object:
-        return _AROUND.sub("", said.strip().lower()) if isinstance(said, str) else said
+    def word(self, value: object) -> object:
+        return _AROUND.sub("", value.strip().lower()) if isinstance(value, str) else value
 
     @override
     def read_text(self, text: str, subject: PreferenceQuestion) -> PositionVerdict:
         lines = plain_lines(text)
-        said = read_last_line(
+        preferred = read_last_line(
             lines, "Better(?:\\s+(?:one|answer))?", words="first, second or same", texts=subject.texts
         )
-        return self.judgement(said, reason=reason_in(lines))
+        return self.judgement(preferred, reason=reason_in(lines))
 
 
 class PreferenceJudge:
@@ -410,8 +410,8 @@ class PreferenceJudge:
     def __str__(self) -> str:
         return f"{self.node.model.id} (preference)"
 
-    async def _ask(self, asked: PreferenceQuestion) -> PositionVerdict:
-        return PositionVerdict.of(await self.node.ask(asked))
+    async def _ask(self, question: PreferenceQuestion) -> PositionVerdict:
+        return PositionVerdict.of(await self.node.ask(question))
 
 
 def _unasked(a: str, b: str) -> PositionVerdict | None:

@@ -124,11 +124,11 @@ class NegativeWriter(Node[NegativeQuestion, Negatives]):
         prompts: PromptLibrary | None = None,
         name: str | None = None,
     ) -> None:
-        asked = [each for each in KINDS[domain] if each != "random"]
-        if kind not in asked:
+        kinds = [each for each in KINDS[domain] if each != "random"]
+        if kind not in kinds:
             raise UsageError(
                 f"No model is asked for negatives of the kind {kind!r} for {domain}.",
-                hint=f"Kinds: {', '.join(asked)}.",
+                hint=f"Kinds: {', '.join(kinds)}.",
             )
         if count < 1:
             raise UsageError(f"{count!r} negatives cannot be written.", hint="Give at least 1.")
@@ -138,8 +138,8 @@ class NegativeWriter(Node[NegativeQuestion, Negatives]):
         super().__init__(model, prompt=prompt or f"{_PROMPTS[domain]}_{kind}", prompts=prompts, name=name)
 
     @override
-    def accept(self, given: Any) -> NegativeQuestion:
-        question = super().accept({"statement": given} if isinstance(given, str) else given)
+    def accept(self, inputs: Any) -> NegativeQuestion:
+        question = super().accept({"statement": inputs} if isinstance(inputs, str) else inputs)
         if not question.statement.strip():
             raise UsageError("The true statement is blank.", hint="Give the text that negatives are made from.")
         return question
@@ -153,8 +153,8 @@ class NegativeWriter(Node[NegativeQuestion, Negatives]):
         item = schema_of(AnswerField(name, schema) for name, schema in _ITEM.items())
 
         def read(data: Mapping[str, Any], field: str) -> tuple[Negative, ...]:
-            found: Any = data.get(field)
-            items = cast("list[Any]", found) if isinstance(found, list) else []
+            value: Any = data.get(field)
+            items = cast("list[Any]", value) if isinstance(value, list) else []
             if not items or not all(isinstance(item, dict) for item in items):
                 raise Unreadable(f"`{field}` must be a list of objects")
             return self._checked([_negative(item) for item in items], subject)
@@ -167,11 +167,11 @@ class NegativeWriter(Node[NegativeQuestion, Negatives]):
         if any(map(is_refusal, final_text(text).splitlines())):
             raise Unreadable(f"0 negatives are given; write exactly {self.count}")
         with suppress(Unreadable):
-            found: Any = json_object(text, ("negatives",)).get("negatives")
-            if isinstance(found, list) and all(isinstance(item, str) for item in cast("list[Any]", found)):
-                return self._negatives([strip_markup(item) for item in cast("list[str]", found)], subject)
-        kept = "\n".join(line for line in text.splitlines() if not _TRUE.match(plain_text(line)))
-        lines = [self._negative_in(line, subject) for line in answer_lines(kept, _NOUNS, sentences=True)]
+            value: Any = json_object(text, ("negatives",)).get("negatives")
+            if isinstance(value, list) and all(isinstance(item, str) for item in cast("list[Any]", value)):
+                return self._negatives([strip_markup(item) for item in cast("list[str]", value)], subject)
+        candidates = "\n".join(line for line in text.splitlines() if not _TRUE.match(plain_text(line)))
+        lines = [self._negative_in(line, subject) for line in answer_lines(candidates, _NOUNS, sentences=True)]
         return self._negatives([line for line in lines if not _NOTHING.fullmatch(line)], subject)
 
     def _negatives(self, texts: list[str], subject: NegativeQuestion) -> Negatives:

@@ -83,9 +83,9 @@ class PictureAgent(Node[About, Out]):
             )
 
     @override
-    def accept(self, given: Any) -> About:
+    def accept(self, inputs: Any) -> About:
         what = "image" if self.sees else "description"
-        subject = super().accept(given if isinstance(given, (Subject, Mapping)) else {what: given})
+        subject = super().accept(inputs if isinstance(inputs, (Subject, Mapping)) else {what: inputs})
         if getattr(subject, what) is None:
             raise UsageError(f"`{self.name}` is asked without the picture's {what}.", hint=f"Give its `{what}`.")
         return subject
@@ -106,9 +106,9 @@ class PictureAgent(Node[About, Out]):
             UsageError: its values are no question of the kind that the agent takes.
         """
         fields = self.takes.model_fields
-        asked = {name: value for name, value in example.variables.items() if name in fields}
+        question = {name: value for name, value in example.variables.items() if name in fields}
         try:
-            subject = self.takes(**asked, image=example.image)
+            subject = self.takes(**question, image=example.image)
         except ValidationError as error:
             raise UsageError(
                 f"An example is no {self.takes.__name__}: {faults(error)}.",

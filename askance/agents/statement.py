@@ -207,30 +207,32 @@ def read_filled(text: str, relation: Relation) -> Statement:
     Raises:
         Unreadable: no form is found, two differ, an object has no name, or another relation's template is filled in.
     """
-    said = plain_text(final_text(text))
-    filled = [names for names in _filled(said, relation) if not _repeats(names)]
+    plain = plain_text(final_text(text))
+    filled = [names for names in _filled(plain, relation) if not _repeats(names)]
     if filled:
         if len({tuple(map(_folded, names)) for names in filled}) > 1:
             raise Unreadable("the template is filled in differently; fill it in once")
         return _statement(relation, *filled[-1])
-    labelled = _labelled(said)
+    labelled = _labelled(plain)
     if labelled is not None:
         return _statement(relation, *labelled)
     for other in RELATIONS:
-        if other != relation and _filled(said, other):
+        if other != relation and _filled(plain, other):
             raise _other(other, relation)
-    named = [name for name in _BRACKETED.findall(said) if not _PLACE.fullmatch(name)]
+    named = [name for name in _BRACKETED.findall(plain) if not _PLACE.fullmatch(name)]
     if len(named) > 2:
         named = list(dict.fromkeys(named))
     if len(named) == 2 and not _repeats(named):
         return _statement(relation, *named)
-    return _sentence(strip_quotes(said), relation)
+    return _sentence(strip_quotes(plain), relation)
 
 
 def _filled(text: str, relation: Relation) -> list[tuple[str, str]]:
     """The names of every filled-in template in `text` that is not denied."""
-    found = _template(relation).finditer(text)
-    return [(each[1], each[2]) for each in found if not _DENIED.search(text[max(0, each.start() - 12) : each.start()])]
+    matches = _template(relation).finditer(text)
+    return [
+        (each[1], each[2]) for each in matches if not _DENIED.search(text[max(0, each.start() - 12) : each.start()])
+    ]
 
 
 def _repeats(names: Sequence[str]) -> bool:
@@ -242,8 +244,8 @@ def _folded(name: str) -> str:
     return " ".join(name.casefold().split())
 
 
-def _other(found: Relation, relation: Relation) -> Unreadable:
-    return Unreadable(f"the statement is of {NAMES[found]}, and one of {NAMES[relation]} was asked for")
+def _other(detected: Relation, relation: Relation) -> Unreadable:
+    return Unreadable(f"the statement is of {NAMES[detected]}, and one of {NAMES[relation]} was asked for")
 
 
 def _template(relation: Relation) -> re.Pattern[str]:
@@ -265,30 +267,30 @@ def _labelled(text: str) -> tuple[str, str] | None:
         Unreadable: one label has different names.
     """
     labels = [*_LABEL.finditer(text)]
-    found: tuple[dict[str, str], dict[str, str]] = ({}, {})
+    names_of: tuple[dict[str, str], dict[str, str]] = ({}, {})
     for label, following in zip_longest(labels, labels[1:]):
         end = following.start() if following else len(text)
         name = _AND.sub("", " ".join(text[label.end() : end].strip().partition("\n")[0].split()))
         second = label["number"] == "2" or (label["role"] or "").casefold() == "secondary"
-        found[second].setdefault(_folded(name.strip(_AROUND)), name)
-    if not all(found):
+        names_of[second].setdefault(_folded(name.strip(_AROUND)), name)
+    if not all(names_of):
         return None
-    if any(len(names) > 1 for names in found):
+    if any(len(names) > 1 for names in names_of):
         raise Unreadable("an object is named differently; name each once")
-    return next(iter(found[0].values())), next(iter(found[1].values()))
+    return next(iter(names_of[0].values())), next(iter(names_of[1].values()))
 
 
 def _sentence(text: str, relation: Relation) -> Statement:
     unmarked = Unreadable(f"the two objects have to stand in angular brackets, such as {' and '.join(EXAMPLES)}")
     try:
-        found = Statement.parse(_LABELLED.sub("", text))
+        statement = Statement.parse(_LABELLED.sub("", text))
     except UsageError:
         raise unmarked from None
-    if _repeats([found.primary.strip("<>"), found.secondary.strip("<>")]):
+    if _repeats([statement.primary.strip("<>"), statement.secondary.strip("<>")]):
         raise unmarked
-    if found.relation != relation:
-        raise _other(found.relation, relation)
-    return _statement(relation, found.primary, found.secondary)
+    if statement.relation != relation:
+        raise _other(statement.relation, relation)
+    return _statement(relation, statement.primary, statement.secondary)
 
 
 def _statement(relation: Relation, primary: str, secondary: str) -> Statement:

@@ -163,29 +163,29 @@ class JudgeNode(Node[In, Out]):
     @override
     def _read(self, text: str, subject: In, mode: OutputMode) -> Read[Out]:
         """JSON counts only where it is the whole reply, and does not stand in the texts that are judged."""
-        said = final_text_about(text, (*subject.texts, subject.question))
+        answer = final_text_about(text, (*subject.texts, subject.question))
         if mode == "paper":
-            return self.read_reply(said, subject)
-        return Read(self.read_json(whole_object(said, subject.texts), subject), "schema")
+            return self.read_reply(answer, subject)
+        return Read(self.read_json(whole_object(answer, subject.texts), subject), "schema")
 
     @override
     def read_json(self, data: Mapping[str, Any], subject: In) -> Out:
         return self.judgement(data.get(self.field), reason=note_field(data, "reason"))
 
-    def judgement(self, said: object, *, reason: str) -> Out:
-        """The judgement that `said` is.
+    def judgement(self, value: object, *, reason: str) -> Out:
+        """The judgement that `value` is.
 
         Raises:
             Unreadable: it is none of the values.
         """
-        word = self.word(said)
+        word = self.word(value)
         if word not in self.values:
             raise Unreadable(f"`{self.field}` must be one of {', '.join(self.values)}")
         return self.gives(value=word, reason=reason)
 
-    def word(self, said: object) -> object:
-        """`said` in the form in which the values are written."""
-        return said.strip().lower() if isinstance(said, str) else said
+    def word(self, value: object) -> object:
+        """`value` in the form in which the values are written."""
+        return value.strip().lower() if isinstance(value, str) else value
 
 
 def final_text_about(text: str, texts: Sequence[str]) -> str:
@@ -196,13 +196,13 @@ def final_text_about(text: str, texts: Sequence[str]) -> str:
     Raises:
         Unreadable: the reply is empty.
     """
-    said = strip_turn_end(text) if any(map(has_turn_marks, texts)) else final_text(text)
-    if not said.strip():
+    answer = strip_turn_end(text) if any(map(has_turn_marks, texts)) else final_text(text)
+    if not answer.strip():
         raise Unreadable("the reply is empty")
-    return said
+    return answer
 
 
-def whole_object(said: str, texts: Sequence[str]) -> Mapping[str, Any]:
+def whole_object(reply: str, texts: Sequence[str]) -> Mapping[str, Any]:
     """The JSON object that is the whole reply; a code fence around it and one sentence before it are allowed.
 
     An object within other prose does not count, since it may be the candidate's; nor does one that stands in the judged
@@ -211,28 +211,28 @@ def whole_object(said: str, texts: Sequence[str]) -> Mapping[str, Any]:
     Raises:
         Unreadable: the reply is anything else, or a field stands twice.
     """
-    said = said.strip()
-    preamble = _PREAMBLE.match(said)
+    reply = reply.strip()
+    preamble = _PREAMBLE.match(reply)
     if preamble and not _REPEATING.search(preamble[0]):
-        said = said[preamble.end() :]
-    fenced = _FENCED.fullmatch(said)
+        reply = reply[preamble.end() :]
+    fenced = _FENCED.fullmatch(reply)
     try:
-        found: Any = json.loads(fenced[1] if fenced else said, object_pairs_hook=_once)
+        value: Any = json.loads(fenced[1] if fenced else reply, object_pairs_hook=_once)
     except (ValueError, RecursionError) as error:
         raise Unreadable("the reply is not one JSON object and nothing else") from error
-    if not isinstance(found, dict):
+    if not isinstance(value, dict):
         raise Unreadable("the reply is not one JSON object and nothing else")
-    if any(found == planted for text in texts for planted in _objects_in(text)):
+    if any(value == planted for text in texts for planted in _objects_in(text)):
         raise Unreadable("the reply repeats a JSON object that stands in what is judged; judge in words of your own")
-    return cast("Mapping[str, Any]", found)
+    return cast("Mapping[str, Any]", value)
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
         msg = "a field stands twice"
         raise ValueError(msg)
-    return found
+    return fields
 
 
 def _objects_in(text: str) -> Iterator[object]:
@@ -247,12 +247,12 @@ def _objects_in(text: str) -> Iterator[object]:
                 continue
 
 
-def plain_lines(said: str) -> list[str]:
+def plain_lines(reply: str) -> list[str]:
     """The lines of a reply with a letter or a digit, without Markdown; rows of a table become `name: value`.
 
     A tick at the end of a line is decoration.
     """
-    lines = [_TICK.sub("", line.strip()) for line in plain_text(strip_boxes(said)).splitlines()]
+    lines = [_TICK.sub("", line.strip()) for line in plain_text(strip_boxes(reply)).splitlines()]
     lines = [line.strip("| ").replace("|", ":", 1) if line.startswith("|") else line for line in lines]
     return [line for line in lines if any(map(str.isalnum, line))]
 
@@ -275,13 +275,13 @@ def read_last_line(lines: Sequence[str], heading: str, *, words: str, texts: Seq
     lines = [_ITEM.sub("", each) for each in lines]
     if len(lines) > 1 and (alone := line.fullmatch(lines[-2])) and not alone[1]:
         lines = [*lines[:-2], f"{lines[-2].rstrip(':')}: {lines[-1]}"]
-    said = [(found[1] or "").strip(_AROUND).lower() for each in lines if (found := line.fullmatch(each))]
+    answers = [(match[1] or "").strip(_AROUND).lower() for each in lines if (match := line.fullmatch(each))]
     name = heading.partition("(")[0]
-    if not said or not line.fullmatch(lines[-1]) or is_copied(lines, len(lines) - 1, texts):
+    if not answers or not line.fullmatch(lines[-1]) or is_copied(lines, len(lines) - 1, texts):
         raise Unreadable(f"the last line must be `{name}:` with {words}")
-    if len({*said}) > 1:
+    if len({*answers}) > 1:
         raise Unreadable(f"there is more than one line `{name}:`")
-    return said[0]
+    return answers[0]
 
 
 def read_word(lines: Sequence[str], words: Sequence[str], texts: Sequence[str]) -> tuple[str, list[str]] | None:
@@ -297,19 +297,19 @@ def read_word(lines: Sequence[str], words: Sequence[str], texts: Sequence[str]) 
     )
     closing = re.compile(rf".*[.!]\s+{_LEAD}[\"']*(?P<word>{word})\b[\"']*[.!]*", re.IGNORECASE)
     every = re.compile(rf"\b({word})\b", re.IGNORECASE)
-    said: dict[int, str] = {}
+    answers: dict[int, str] = {}
     for at, line in enumerate(lines):
-        found = answer.fullmatch(line)
-        alone = found is not None and (found["lead"] or at == 0 or not found["rest"].strip(".!"))
-        found = found if alone else closing.fullmatch(line) if at == len(lines) - 1 else None
-        if found:
-            said[at] = found["word"].lower()
-        if (found or _CORRECTION.match(line)) and len({*map(str.lower, every.findall(line))} | {*said.values()}) > 1:
+        match = answer.fullmatch(line)
+        alone = match is not None and (match["lead"] or at == 0 or not match["rest"].strip(".!"))
+        match = match if alone else closing.fullmatch(line) if at == len(lines) - 1 else None
+        if match:
+            answers[at] = match["word"].lower()
+        if (match or _CORRECTION.match(line)) and len({*map(str.lower, every.findall(line))} | {*answers.values()}) > 1:
             return None
     for at in (0, len(lines) - 1):
         before = {each.lower() for line in lines[:at] for each in every.findall(line)}
-        if at in said and before <= {said[at]} and not is_copied(lines, at, texts):
-            return said[at], [*lines[:at], *lines[at + 1 :]]
+        if at in answers and before <= {answers[at]} and not is_copied(lines, at, texts):
+            return answers[at], [*lines[:at], *lines[at + 1 :]]
     return None
 
 
@@ -335,4 +335,4 @@ def is_copied(lines: Sequence[str], at: int, texts: Sequence[str]) -> bool:
 
 def reason_in(lines: Sequence[str]) -> str:
     """The text after `Reason:`; empty where there is no such line."""
-    return next((found[1].strip() for line in lines if (found := _REASON.fullmatch(line))), "")
+    return next((match[1].strip() for line in lines if (match := _REASON.fullmatch(line))), "")

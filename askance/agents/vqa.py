@@ -116,20 +116,20 @@ class PictureAsker(ChoosingNode[Image, Reply], ImageTool[Reply]):
     def fields(self, subject: Image) -> Sequence[AnswerField]:
         text = text_schema(least=1, among=[*self.labels.values()])
         answer = list_schema(text) if self.labels and self.several else text
-        return (AnswerField("answer", answer, "text", self._said),)
+        return (AnswerField("answer", answer, "text", self._checked_text),)
 
-    def _said(self, data: Mapping[str, Any], field: str) -> str:
+    def _checked_text(self, data: Mapping[str, Any], field: str) -> str:
         answer = data.get(field)
         if isinstance(answer, list) and self.several and self.labels:
             return self._chosen([str(each) for each in cast("list[object]", answer)])
         if not isinstance(answer, str) or not answer.strip():
             raise Unreadable("`answer` must be a text that is not empty")
-        return self._text(answer).value
+        return self._read_answer(answer).value
 
     @override
     def read_reply(self, text: str, subject: Image) -> Read[Reply]:
-        said, rung = self._text(text)
-        return Read(Reply(text=said), rung)
+        answer, rung = self._read_answer(text)
+        return Read(Reply(text=answer), rung)
 
     @override
     def closed_set(self, subject: Image) -> ClosedSet | None:
@@ -140,17 +140,17 @@ class PictureAsker(ChoosingNode[Image, Reply], ImageTool[Reply]):
         labels = [*self.labels.values()]
         return Reply(text=self._chosen([labels[place - 1] for place in places]))
 
-    def _text(self, text: str) -> Read[str]:
+    def _read_answer(self, text: str) -> Read[str]:
         if not self.labels:
             return Read(text.strip())
-        parts = self._parts(plain_text(text))
+        parts = self._answers_in(plain_text(text))
         if all(_folded(part) in self.labels for part in parts):
             return Read(self._chosen(parts), "whole")
         places, rung = read_choice(text, self._alternatives, single=not self.several)
         labels = [*self.labels.values()]
         return Read(self._chosen([labels[place - 1] for place in places]), rung)
 
-    def _parts(self, text: str) -> list[str]:
+    def _answers_in(self, text: str) -> list[str]:
         return [part for part in (_SEPARATORS.split(text) if self.several else [text]) if _folded(part)]
 
     def _chosen(self, answers: Sequence[str]) -> str:
@@ -188,8 +188,8 @@ class CandidateFinder(Node[str, AnswerCandidates]):
         super().__init__(model, prompt=prompt, prompts=prompts, name=name)
 
     @override
-    def accept(self, given: Any) -> str:
-        return str(given.text if isinstance(given, TextAnswer) else given)
+    def accept(self, inputs: Any) -> str:
+        return str(inputs.text if isinstance(inputs, TextAnswer) else inputs)
 
     @override
     def variables(self, subject: str) -> Mapping[str, Any]:
@@ -213,13 +213,13 @@ class CandidateFinder(Node[str, AnswerCandidates]):
         return AnswerCandidates(texts=self._checked([_phrase(line, subject) for line in lines]))
 
     def _checked(self, texts: list[str]) -> tuple[str, ...]:
-        found = [*dict.fromkeys(text for text in texts if text)]
-        if not found:
+        distinct = [*dict.fromkeys(text for text in texts if text)]
+        if not distinct:
             raise Unreadable("no phrase is given; give at least one")
-        too_long = next((text for text in found if len(text) > LONGEST), None)
+        too_long = next((text for text in distinct if len(text) > LONGEST), None)
         if too_long is not None:
             raise Unreadable(f"{too_long[:40]!r}… is no phrase; each has at most {LONGEST} characters")
-        return tuple(found[: self.count])
+        return tuple(distinct[: self.count])
 
 
 def _phrase(line: str, caption: str) -> str:
@@ -227,8 +227,8 @@ def _phrase(line: str, caption: str) -> str:
     if (aside := _ASIDE.fullmatch(line)) is not None:
         return aside[1]
     phrase, colon, _ = line.partition(": ")
-    said = caption.casefold()
-    return phrase if colon and phrase.casefold() in said and line.casefold() not in said else line
+    caption_text = caption.casefold()
+    return phrase if colon and phrase.casefold() in caption_text and line.casefold() not in caption_text else line
 
 
 class QuestionWriter(TextNode[AnswerInCaption, Reply]):

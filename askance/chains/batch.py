@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from askance.chains.reading import Given, Reading
     from askance.chat import JsonObject
     from askance.models import Model
-    from askance.models.batch.batches import BatchPolicy, BatchProgress
+    from askance.models.batch.policy import BatchPolicy, BatchProgress
     from askance.models.batch.queue import CallQueue
 
 FOLDER = "batches"
@@ -120,13 +120,13 @@ def place_of(chain: Chain) -> Path:
     place = models[0].engine.recorder.records.folder
     if place is None:
         raise UsageError("The records are in no folder that could keep the batches as well.", hint="Give `folder`.")
-    asked: JsonObject = {
+    form: JsonObject = {
         "chain": chain.get_name(),
         "links": [step.link.name for step in chain.steps],
         "models": [model.id.canonical() for model in models],
         "prompts": {prompt.name: prompt.digest for node in chain.nodes for prompt in node.prompts_in_use},
     }
-    return place / FOLDER / key_of("batches", asked)
+    return place / FOLDER / key_of("batches", form)
 
 
 async def _pass(chain: Chain, inputs: Iterable[Given], batches: Batches, *, concurrency: int) -> CallQueue:

@@ -65,9 +65,9 @@ def cartoon_steps(
     if not 1 <= fields <= len(CARTOON_LINKS):
         raise UsageError(f"A cartoon has no {fields} fields.", hint=f"Take 1 to {len(CARTOON_LINKS)}.")
     links = CARTOON_LINKS[:fields]
-    asked = [] if vlm is None else [cartoon_step(link, vlm, prompts=prompts) for link in links]
-    subject = partial(_said, links=links)
-    return [*asked, Step(link=DESCRIPTION, node=lay_out, needs=links, subject=subject, asks_nobody=True)]
+    steps = [] if vlm is None else [cartoon_step(link, vlm, prompts=prompts) for link in links]
+    subject = partial(_known_fields, links=links)
+    return [*steps, Step(link=DESCRIPTION, node=lay_out, needs=links, subject=subject, asks_nobody=True)]
 
 
 def cartoon_step(link: Link[Any], vlm: Model, *, prompts: PromptLibrary | None = None) -> Step:
@@ -75,22 +75,22 @@ def cartoon_step(link: Link[Any], vlm: Model, *, prompts: PromptLibrary | None =
     return Step(link=link, node=_TOOLS[link.name](vlm, prompts=prompts), subject=picture)
 
 
-def _said(reading: Reading, links: Sequence[Link[Any]]) -> dict[str, str]:
+def _known_fields(reading: Reading, links: Sequence[Link[Any]]) -> dict[str, str]:
     """What is known of the fields; those that were neither asked nor given are left out.
 
     Raises:
         Skipped: nothing is known.
     """
-    said = {link.name: str(value) for link in links if (value := reading.value(link)) is not None}
-    if not said:
+    values = {link.name: str(value) for link in links if (value := reading.value(link)) is not None}
+    if not values:
         raise Skipped("nothing is known of the cartoon")
-    return said
+    return values
 
 
-def lay_out(said: Mapping[str, str]) -> str:
+def lay_out(fields: Mapping[str, str]) -> str:
     """The fields of a cartoon as one description, each under its heading; fields that say nothing are left out."""
-    there = {link: text for link in _HEADINGS if (text := said.get(link, "").strip())}
-    return "\n".join(f"{_HEADINGS[link]}: {text}" for link, text in there.items())
+    filled = {link: text for link in _HEADINGS if (text := fields.get(link, "").strip())}
+    return "\n".join(f"{_HEADINGS[link]}: {text}" for link, text in filled.items())
 
 
 def candidate_link(number: int) -> Link[CandidateCaption]:
@@ -139,12 +139,12 @@ def brainstorm(
         )
         for draw, link in enumerate(links)
     ]
-    asked = [cartoon_step(link, see, prompts=prompts) for link in CARTOON_LINKS]
-    return Chain("brainstorm", target=links[0], steps=[*asked, *written], mode=see.mode)
+    steps = [cartoon_step(link, see, prompts=prompts) for link in CARTOON_LINKS]
+    return Chain("brainstorm", target=links[0], steps=[*steps, *written], mode=see.mode)
 
 
 def _laid_out(reading: Reading) -> Subject:
-    return Subject(description=lay_out(_said(reading, CARTOON_LINKS)))
+    return Subject(description=lay_out(_known_fields(reading, CARTOON_LINKS)))
 
 
 def joke_question(reading: Reading, *, sees: bool) -> Joke:

@@ -177,7 +177,7 @@ def _choice_steps(
     """The description and the statement, where they are asked for, then the choice among the options."""
     steps = description_steps(see, think, context, prompts=prompts) if context else []
     if statement:
-        steps += statement_steps(see, think, there=steps, prompts=prompts)
+        steps += statement_steps(see, think, existing=steps, prompts=prompts)
     subject = partial(options_question, sees=chooser.sees)
     return [*steps, Step(link=ANSWERS, node=chooser, needs=(DESCRIPTION, STATEMENT), subject=subject)]
 
@@ -197,13 +197,16 @@ def options_question(reading: Reading, *, sees: bool) -> OptionsQuestion:
     )
 
 
+ReplyContext = Annotated[
+    SeenContext, Field(description="What the answering model gets: the image itself (I), a caption, a description.")
+]
+
+
 def explain(
     vlm: ModelLike,
     llm: ModelLike | None = None,
     *,
-    context: Annotated[
-        SeenContext, Field(description="What the answering model gets: the image itself (I), a caption, a description.")
-    ] = "I",
+    context: ReplyContext = "I",
     prompts: PromptLibrary | None = None,
 ) -> Chain:
     """A picture to one sentence that says what is unusual about it, and why (*WHOOPS!*, section 4.1).
@@ -224,9 +227,7 @@ def identify(
     vlm: ModelLike,
     llm: ModelLike | None = None,
     *,
-    context: Annotated[
-        SeenContext, Field(description="What the answering model gets: the image itself (I), a caption, a description.")
-    ] = "I",
+    context: ReplyContext = "I",
     prompts: PromptLibrary | None = None,
 ) -> Chain:
     """A picture to `weird` or `normal` (*WHOOPS!*, section 4.1).

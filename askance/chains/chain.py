@@ -21,7 +21,7 @@ from typing_extensions import override
 
 from askance.agents import extract_answer
 from askance.chains.link import LINKS, LINKS_BY_NAME, Link, check_pickle
-from askance.chains.notebook import chain_html
+from askance.chains.notebook import html_table
 from askance.chains.output_line import SCHEMA
 from askance.chains.reading import Given, Reading, reading_of
 from askance.concurrency import map_in_order
@@ -135,8 +135,8 @@ def is_runnable(node: NodeLike) -> TypeIs[Runnable[Any, Any]]:
 async def _call(node: NodeLike, subject: Any, config: RunnableConfig | None) -> Any:
     if is_runnable(node):
         return await node.ainvoke(subject, config)
-    found = node(subject)
-    return await found if isawaitable(found) else found
+    answer = node(subject)
+    return await answer if isawaitable(answer) else answer
 
 
 class Chain(Runnable["Given", Reading]):
@@ -203,18 +203,18 @@ class Chain(Runnable["Given", Reading]):
     def shows_examples(self) -> bool:
         """Whether the node of the target shows examples; of a caller's own function it is taken to be so."""
         nodes = [step.node for step in self.steps if step.link.name == self.target.name]
-        asked = [cast("Node[Any, Any]", node) for node in nodes if isinstance(node, Node)]
-        return all("examples" in getattr(node.takes, "model_fields", ()) for node in asked)
+        prompted = [cast("Node[Any, Any]", node) for node in nodes if isinstance(node, Node)]
+        return all("examples" in getattr(node.takes, "model_fields", ()) for node in prompted)
 
     @property
     def upstream(self) -> Mapping[str, tuple[str, ...]]:
         """By link, all links that it needs, and all that these need in turn; given ones too."""
-        found: dict[str, tuple[str, ...]] = {}
+        upstream: dict[str, tuple[str, ...]] = {}
         for step in self.steps:
             near = [need.name for need in step.needs]
-            far = [each for need in near for each in found.get(need, ())]
-            found[step.link.name] = tuple(dict.fromkeys((*near, *far)))
-        return found
+            far = [each for need in near for each in upstream.get(need, ())]
+            upstream[step.link.name] = tuple(dict.fromkeys((*near, *far)))
+        return upstream
 
     def __getitem__(self, link: str) -> NodeLike:
         """The node that fills in `link`."""
@@ -229,14 +229,14 @@ class Chain(Runnable["Given", Reading]):
         Raises:
             UsageError: a name that is no link of this chain.
         """
-        kept = {step.link.name: step for step in self.steps}
+        steps = {step.link.name: step for step in self.steps}
         for link, node in nodes.items():
             step = self._step(link)
             if node is None:
-                del kept[link]
+                del steps[link]
             else:
-                kept[link] = replace(step, node=node, asks_nobody=False)
-        return Chain(self.get_name(), target=self.target, steps=kept.values(), mode=self.mode)
+                steps[link] = replace(step, node=node, asks_nobody=False)
+        return Chain(self.get_name(), target=self.target, steps=steps.values(), mode=self.mode)
 
     def with_extractor(self, model: ModelLike, *, prompts: PromptLibrary | None = None) -> Chain:
         """This chain with a model that reads replies which its choosing nodes cannot read.
@@ -315,9 +315,9 @@ class Chain(Runnable["Given", Reading]):
         configs = get_config_list(config, len(inputs))
         room = self._room((configs[0].get("max_concurrency") if configs else None) or None)
 
-        async def one(given: tuple[Given, RunnableConfig]) -> Reading:
+        async def one(call: tuple[Given, RunnableConfig]) -> Reading:
             try:
-                return await self.ainvoke(*given)
+                return await self.ainvoke(*call)
             except Exception as error:
                 if return_exceptions:
                     return cast("Reading", error)
@@ -438,7 +438,12 @@ class Chain(Runnable["Given", Reading]):
         return json.loads(Path(__file__).with_name(SCHEMA).read_text(encoding="utf-8"))
 
     def _repr_html_(self) -> str:
-        return chain_html(self)
+        """A row for each step: the link, the node that fills it in, the model it asks, the links that it needs."""
+        rows = [
+            (step.link.title, step.name, _model_name(step.node), ", ".join(need.name for need in step.needs))
+            for step in self.steps
+        ]
+        return html_table(f"{self.get_name()} → {self.target}", ("link", "node", "model", "needs"), rows)
 
     def get_graph(self, config: RunnableConfig | None = None) -> Graph:  # noqa: ARG002  # LangChain's signature
         """The wiring: a node a step, an edge from each link to what needs it."""
@@ -474,13 +479,13 @@ def _ordered_links(target: Link[Any], steps: Mapping[str, Step]) -> Mapping[str,
     Raises:
         UsageError: links that need each other, two links of one name, or a name that cannot be one.
     """
-    there = dict(LINKS_BY_NAME)
+    links = dict(LINKS_BY_NAME)
     for step in steps.values():
         for link in (*step.needs, step.link):
-            _check_name(link, there.setdefault(link.name, link))
-    _check_name(target, there.setdefault(target.name, target))
+            _check_name(link, links.setdefault(link.name, link))
+    _check_name(target, links.setdefault(target.name, target))
     ordered: dict[str, Link[Any]] = {}
-    while left := [link for link in there.values() if link.name not in ordered]:
+    while left := [link for link in links.values() if link.name not in ordered]:
         free = (link for link in left if link.name not in steps or _is_after(steps[link.name].needs, ordered))
         link = next(free, None)
         if link is None:
@@ -506,3 +511,7 @@ def _check_name(link: Link[Any], known: Link[Any]) -> None:
             f"There are two links {link.name!r} that are declared otherwise.",
             hint=f"Give one another name; {', '.join(each.name for each in LINKS)} are declared already.",
         )
+
+
+def _model_name(node: NodeLike) -> str:
+    return str(cast("Node[Any, Any]", node).model.id) if isinstance(node, Node) else ""

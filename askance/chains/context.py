@@ -59,23 +59,23 @@ def description_steps(
         return [Step(link=DESCRIPTION, node=caption(vlm, prompts=prompts), subject=picture)]
     if context not in get_args(Context):
         raise UsageError(f"There is no context {context!r}.", hint=f"Choose one of {', '.join(get_args(Context))}.")
-    asked = _ASKED[cast("Context", context)]
+    links = _ASKED[cast("Context", context)]
     node: NodeLike = combine(llm, prompts=prompts) if context.startswith("T_V") else concatenate
     last = Step(
         link=DESCRIPTION,
         node=node,
-        needs=asked,
-        subject=partial(verbalizations, asked=asked),
+        needs=links,
+        subject=partial(verbalizations, links=links),
         asks_nobody=node is concatenate,
     )
-    return [*(tool_step(link, vlm, prompts=prompts) for link in asked), last]
+    return [*(tool_step(link, vlm, prompts=prompts) for link in links), last]
 
 
 def statement_steps(
-    vlm: Model, llm: Model, *, there: Collection[Step] = (), prompts: PromptLibrary | None = None
+    vlm: Model, llm: Model, *, existing: Collection[Step] = (), prompts: PromptLibrary | None = None
 ) -> list[Step]:
-    """The steps that detect the atypicality statement, without those whose link a step of `there` fills in."""
-    have = {step.link.name for step in there}
+    """The steps that detect the atypicality statement, without those whose link a step of `existing` fills in."""
+    have = {step.link.name for step in existing}
     node = detect_statement(llm, prompts=prompts)
     last = Step(link=STATEMENT, node=node, needs=(OBJECTS, NARRATION), subject=_statement_question)
     tools = [link for link in (OBJECTS, NARRATION) if link.name not in have]
@@ -86,18 +86,18 @@ def _statement_question(reading: Reading) -> StatementQuestion:
     return StatementQuestion(description=reading.require(NARRATION).text, objects=reading.require(OBJECTS).names)
 
 
-def verbalizations(reading: Reading, asked: Collection[Link[Any]]) -> Verbalizations:
-    """What the tools of the links `asked` have said."""
-    wanted = {link.name for link in asked}
+def verbalizations(reading: Reading, links: Collection[Link[Any]]) -> Verbalizations:
+    """What the tools of the links `links` have said."""
+    names = {link.name for link in links}
 
-    def said(link: Link[Any]) -> Any:
-        return reading.value(link) if link.name in wanted else None
+    def value(link: Link[Any]) -> Any:
+        return reading.value(link) if link.name in names else None
 
     return Verbalizations(
-        objects=said(OBJECTS),
-        scene_text=said(SCENE_TEXT),
-        narration=text_of(said(NARRATION)),
-        unusual=text_of(said(UNUSUAL)),
+        objects=value(OBJECTS),
+        scene_text=value(SCENE_TEXT),
+        narration=text_of(value(NARRATION)),
+        unusual=text_of(value(UNUSUAL)),
     )
 
 
@@ -106,15 +106,15 @@ def text_of(value: object) -> str | None:
     return None if value is None else str(value)
 
 
-def concatenate(said: Verbalizations) -> str:
+def concatenate(answers: Verbalizations) -> str:
     """What the tools said, one after the other, each under its heading."""
     parts: dict[str, Any] = {
-        "objects": said.objects,
-        "scene_text": said.scene_text,
-        "narration": said.narration,
-        "unusual": said.unusual,
+        "objects": answers.objects,
+        "scene_text": answers.scene_text,
+        "narration": answers.narration,
+        "unusual": answers.unusual,
     }
-    there = {link: str(value) for link, value in parts.items() if value is not None}
-    if len(there) == 1:
-        return next(iter(there.values()))
-    return "\n".join(f"{heading}: {there[link]}" for link, heading in _HEADINGS.items() if link in there)
+    texts = {link: str(value) for link, value in parts.items() if value is not None}
+    if len(texts) == 1:
+        return next(iter(texts.values()))
+    return "\n".join(f"{heading}: {texts[link]}" for link, heading in _HEADINGS.items() if link in texts)

@@ -114,26 +114,26 @@ class Link(Generic[V]):
         """The short name and the label."""
         return self.label if self.short == self.name else f"{self.short} · {self.label}"
 
-    def value(self, given: Any) -> V:
-        """The value that `given` stands for.
+    def value(self, source: Any) -> V:
+        """The value that `source` stands for.
 
         Raises:
             UsageError: it is none that the link can hold.
         """
-        if isinstance(given, self.kind):
-            return given
+        if isinstance(source, self.kind):
+            return source
         try:
-            return (self.read or self._make)(given)
+            return (self.read or self._make)(source)
         except (TypeError, ValueError) as error:
-            raise UsageError(f"{given!r} cannot stand for the link {self.name!r}.", hint=faults(error)) from error
+            raise UsageError(f"{source!r} cannot stand for the link {self.name!r}.", hint=faults(error)) from error
 
-    def result(self, given: Any) -> Result[V]:
-        """The value that `given` stands for, as a result that nobody was asked for; a `Result` stays as it is.
+    def result(self, source: Any) -> Result[V]:
+        """The value that `source` stands for, as a result that nobody was asked for; a `Result` stays as it is.
 
         Raises:
             UsageError: it is none that the link can hold.
         """
-        return cast("Result[V]", given) if isinstance(given, Result) else given_result(self.value(given))
+        return cast("Result[V]", source) if isinstance(source, Result) else given_result(self.value(source))
 
     def input_schema(self) -> JsonObject:
         """JSON Schema of what can be given for the link; an empty one where nobody can tell."""
@@ -158,11 +158,11 @@ class Link(Generic[V]):
             check_pickle(part, f"`{name}` of the link {self.name!r}")
         return partial(Link, **form), ()
 
-    def _make(self, given: Any) -> V:
+    def _make(self, source: Any) -> V:
         make: Any = self.kind
-        if isinstance(given, Mapping):
-            return make(**cast("Mapping[str, Any]", given))
-        return cast("V", make(text=str(given)) if issubclass(make, TextAnswer) else make(given))
+        if isinstance(source, Mapping):
+            return make(**cast("Mapping[str, Any]", source))
+        return cast("V", make(text=str(source)) if issubclass(make, TextAnswer) else make(source))
 
 
 def check_pickle(part: object, what: str) -> None:
@@ -192,8 +192,8 @@ def _write_names(value: Names) -> Json:
     return list(value.names)
 
 
-def _read_scene_text(given: Any) -> SceneText:
-    lines: Sequence[str] = given.splitlines() if isinstance(given, str) else list(given)
+def _read_scene_text(source: Any) -> SceneText:
+    lines: Sequence[str] = source.splitlines() if isinstance(source, str) else list(source)
     return SceneText(lines=tuple(line for line in lines if line.strip()))
 
 
@@ -213,17 +213,17 @@ def _write_numbers(value: Choice) -> Json:
     return list(value.numbers)
 
 
-def _read_statement(given: Any) -> Statement:
-    if not isinstance(given, Mapping):
-        return Statement.parse(given)
-    form = {name: each for name, each in cast("Mapping[str, Any]", given).items() if name != "text"}
+def _read_statement(source: Any) -> Statement:
+    if not isinstance(source, Mapping):
+        return Statement.parse(source)
+    form = {name: each for name, each in cast("Mapping[str, Any]", source).items() if name != "text"}
     if form.keys() != {"relation", "primary", "secondary"}:
         raise ValueError("A statement is a text, or has `relation`, `primary` and `secondary`.")
     return Statement(**form)
 
 
-def _read_choice(given: Any) -> Choice:
-    return Choice(numbers=tuple(given))
+def _read_choice(source: Any) -> Choice:
+    return Choice(numbers=tuple(source))
 
 
 _TEXTS: JsonObject = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}

@@ -88,7 +88,7 @@ class NamedChain:
         """What its options are called outside of Python."""
         return [option.alias or name for name, option in self.options.model_fields.items()]
 
-    def with_options(self, given: Mapping[str, Any]) -> ChosenChain:
+    def with_options(self, values: Mapping[str, Any]) -> ChosenChain:
         """The chain with options that are given, by name or alias; the others have their defaults.
 
         Raises:
@@ -97,7 +97,7 @@ class NamedChain:
         from pydantic import ValidationError
 
         try:
-            return ChosenChain(named=self, options=self.options(**given))
+            return ChosenChain(named=self, options=self.options(**values))
         except ValidationError as error:
             raise self._refused(error.errors(include_url=False)[0]) from error
 
@@ -129,10 +129,10 @@ class NamedChain:
 
     def _resolved(self, parameter: inspect.Parameter) -> Any:
         """The annotation of a parameter; None for one that names what only type checkers load and is no option."""
-        there = getattr(inspect.unwrap(self.make), "__globals__", {})
+        namespace = getattr(inspect.unwrap(self.make), "__globals__", {})
         alone = type("Alone", (), {"__annotations__": {parameter.name: parameter.annotation}})
         try:
-            return get_type_hints(alone, there, include_extras=True)[parameter.name]
+            return get_type_hints(alone, namespace, include_extras=True)[parameter.name]
         except (AttributeError, NameError, TypeError) as error:
             if "Annotated" not in str(parameter.annotation):
                 return None
@@ -156,8 +156,8 @@ class ChosenChain:
 
     def make(self, vlm: ModelLike, llm: ModelLike | None = None, *, prompts: PromptLibrary | None = None) -> Chain:
         """The chain with these models."""
-        given = {name: getattr(self.options, name) for name in self.options.model_fields_set}
-        return self.named.make(vlm, llm, prompts=prompts, **given)
+        options = {name: getattr(self.options, name) for name in self.options.model_fields_set}
+        return self.named.make(vlm, llm, prompts=prompts, **options)
 
 
 def types_of(option: FieldInfo) -> Sequence[Any]:

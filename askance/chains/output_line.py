@@ -64,19 +64,19 @@ def link_values(line: Mapping[str, Any]) -> dict[str, Json]:
         line: as `line_of` gives it, or the `trace` of a prediction with its `links`.
     """
     links: dict[str, Any] = line.get("links") or {}
-    said: dict[str, Json] = {
+    values: dict[str, Json] = {
         **(line.get("verbalization") or {}),
         **{link: line.get(link) for link in ("statement", "answers", "reply")},
         **{link: form["value"] for link, form in links.items() if "value" in form},
     }
-    names = dict.fromkeys([*links, *said])
-    return {link: said[link] for link in names if said.get(link) is not None}
+    names = dict.fromkeys([*links, *values])
+    return {link: values[link] for link in names if values.get(link) is not None}
 
 
 def _link(link: str, result: Result[Any], value: Json) -> JsonObject:
     form: JsonObject = {"outcome": result.outcome, "calls": [call.key for call in result.calls]}
-    said = {"reason": result.reason, "error": result.error, "raw": result.raw, "rung": result.output_mode}
-    form |= {name: found for name, found in said.items() if found is not None}
+    optional = {"reason": result.reason, "error": result.error, "raw": result.raw, "rung": result.output_mode}
+    form |= {name: entry for name, entry in optional.items() if entry is not None}
     if result.given:
         form["given"] = True
     if value is not None and link not in LINKS_BY_NAME:
@@ -90,12 +90,12 @@ def calls_meta(calls: Sequence[Call], failures: Mapping[str, Failure]) -> JsonOb
     A shared call took the answer to an equal call under way; it counts and costs where that one was made. `failed` has,
     by link, the key of a call that was tried and got no answer; its tries and their seconds count too.
     """
-    asked = [call for call in calls if not call.meta.replayed]
-    made = [call for call in asked if not call.meta.shared]
+    live = [call for call in calls if not call.meta.replayed]
+    made = [call for call in live if not call.meta.shared]
     return {
         "calls": len(made),
-        "replayed": len(calls) - len(asked),
-        "shared": len(asked) - len(made),
+        "replayed": len(calls) - len(live),
+        "shared": len(live) - len(made),
         "failed": {link: failure.key for link, failure in failures.items()},
         "seconds": round(sum(call.meta.seconds for call in made) + _seconds(failures.values()), 3),
         "tokens": {

@@ -394,25 +394,25 @@ class Planner:
 
     def _changed_prompts(self) -> Iterator[PromptChange]:
         """The prompt files that were edited, each once."""
-        found: dict[Path, PromptChange] = {}
+        changes: dict[Path, PromptChange] = {}
         for counter in self._counters.values():
             records = counter.node.model.engine.recorder.records
             role = JUDGE if counter.name in self._judges else counter.name
             change = prompt_change(role, counter.node, counter.missed, records=records)
             if change is not None:
-                before = found.get(change.file)
+                before = changes.get(change.file)
                 links = dict.fromkeys((*(before.links if before else ()), *change.links))
-                found[change.file] = replace(before or change, links=tuple(links))
-        yield from found.values()
+                changes[change.file] = replace(before or change, links=tuple(links))
+        yield from changes.values()
 
     def _statistics(self) -> Mapping[int, Mapping[CallKind, TokenStatistics]]:
         """By engine, since each has records of its own: what calls like those to be made took on record."""
-        found: defaultdict[int, Mapping[CallKind, TokenStatistics]] = defaultdict(dict)
+        statistics: defaultdict[int, Mapping[CallKind, TokenStatistics]] = defaultdict(dict)
         models = [counter.node.model for counter in self._counters.values()]
         for engine in {counter.node.model.engine for counter in self._counters.values() if counter.known}:
             own = {model.id for model in models if model.engine is engine}
-            found[id(engine)] = token_statistics(engine.recorder.records, own)
-        return found
+            statistics[id(engine)] = token_statistics(engine.recorder.records, own)
+        return statistics
 
 
 class ChainWalk:
@@ -471,17 +471,17 @@ class ChainWalk:
         What is asked of each picture anew, a question and its examples, is asked for the target alone.
         """
         links, options = reading.links, reading.options if link.chooses else None
-        asked: tuple[str, ...] = options or ()
+        texts: tuple[str, ...] = options or ()
         if link.name == reading.target.name:
-            asked += (reading.question,) if reading.question else ()
-            asked += tuple(canonical_json(each.form()) for each in reading.examples)
-        given = tuple(
+            texts += (reading.question,) if reading.question else ()
+            texts += tuple(canonical_json(each.form()) for each in reading.examples)
+        inputs = tuple(
             (each, str(links[each].value)) for each in self._upstream[link.name] if each in links and links[each].given
         )
-        call = hash((self._questions[link.name], reading.digest or reading.name, asked, given, draw))
+        call = hash((self._questions[link.name], reading.digest or reading.name, texts, inputs, draw))
         if call not in self._planner.dependent_calls:
             self._planner.dependent_calls.add(call)
-            text_bytes = sum(len(text.encode()) for text in asked)
+            text_bytes = sum(len(text.encode()) for text in texts)
             self._counters[link.name].add_dependent(1, text_bytes=text_bytes)
 
     def _counting_node(self, step: Step) -> NodeLike:
@@ -505,12 +505,12 @@ class ChainWalk:
         """`tool`, asked once about each picture, however many chains of the planner ask it."""
         results, question, ask = self._planner.tool_results, self._questions[link], tool.ask
 
-        async def ask_once(given: Any, config: RunnableConfig | None = None) -> Result[Any]:
-            if not isinstance(given, Image):
-                return await ask(given, config)
-            call = (question, image_digest(given) or given.name, self._draw)
+        async def ask_once(subject: Any, config: RunnableConfig | None = None) -> Result[Any]:
+            if not isinstance(subject, Image):
+                return await ask(subject, config)
+            call = (question, image_digest(subject) or subject.name, self._draw)
             if call not in results:
-                results[call] = await ask(given, config)
+                results[call] = await ask(subject, config)
             return results[call]
 
         cast("Any", tool).ask = ask_once
@@ -524,9 +524,9 @@ class _WithoutModel:
         self._step = step
         self._counts = counts
 
-    async def ask(self, given: Any, config: RunnableConfig | None = None) -> Result[Any]:  # noqa: ARG002  # a node's
+    async def ask(self, subject: Any, config: RunnableConfig | None = None) -> Result[Any]:  # noqa: ARG002  # a node's
         node: Any = self._step.node
-        recorded = node.on_record(given) if isinstance(node, RapidOcr) else None
+        recorded = node.on_record(subject) if isinstance(node, RapidOcr) else None
         if recorded is None:
             self._counts[self._step.link.name] += 1
             return Result(outcome="skipped", error=Pending.__name__)
@@ -542,11 +542,11 @@ def _depends(step: Step, reading: Reading, pending: Collection[str]) -> bool:
 
 def _questions(chain: Chain) -> dict[str, int]:
     """By link, a hash of what its node asks: model and prompts, and the same of the links that it needs."""
-    found: dict[str, int] = {}
+    hashes: dict[str, int] = {}
     for step in chain.steps:
-        needs = tuple((need.name, found[need.name]) for need in step.needs if need.name in found)
-        found[step.link.name] = hash((step.link.name, needs, _node_form(step.node)))
-    return found
+        needs = tuple((need.name, hashes[need.name]) for need in step.needs if need.name in hashes)
+        hashes[step.link.name] = hash((step.link.name, needs, _node_form(step.node)))
+    return hashes
 
 
 def _node_form(node: NodeLike) -> str:
@@ -596,10 +596,10 @@ class CallCounter:
         """A copy of `node` whose calls are counted here; those of `node` itself are not."""
         counting, kind = copy.copy(node), cast("type[Node[Any, Any]]", type(node))
 
-        async def ask(given: Any, config: RunnableConfig | None = None) -> Result[Any]:
+        async def ask(subject: Any, config: RunnableConfig | None = None) -> Result[Any]:
             token = _current_counter.set(self)
             try:
-                result = await kind.ask(counting, given, config)
+                result = await kind.ask(counting, subject, config)
             finally:
                 _current_counter.reset(token)
             self._add_hits(result)

@@ -58,25 +58,25 @@ def prompt_change(
     prompt = node.prompts.find(node.prompt_name, form=form, family=node.model.family)
     own = {*_WORD.findall(prompt.path.read_text(encoding="utf-8"))}
     for request in requests:
-        asked = request.canonical()
-        nearest = nearest_key(asked, request.kind, records)
+        current = request.canonical()
+        nearest = nearest_key(current, request.kind, records)
         record = None if nearest is None else records.get(nearest)
-        found = None if record is None else _changes(record.request, asked, own)
-        if found:
-            return PromptChange(links=(link,), file=prompt.path, overlay=prompt.overlay, changes=found)
+        changes = None if record is None else _changes(record.request, current, own)
+        if changes:
+            return PromptChange(links=(link,), file=prompt.path, overlay=prompt.overlay, changes=changes)
     return None
 
 
 def _changes(
-    recorded: Mapping[str, Any], asked: Mapping[str, Any], own: set[str]
+    recorded: Mapping[str, Any], current: Mapping[str, Any], own: set[str]
 ) -> tuple[tuple[Stretch, ...], ...] | None:
     """The words that changed, message by message; None where anything else did."""
     try:
-        parts = list(differences(recorded, asked))
+        parts = list(differences(recorded, current))
     except (AttributeError, KeyError, RecursionError, TypeError, ValueError):  # on record is the form of no request
         return None
     if any(_TEXT.fullmatch(part.what) is None for part in parts):
         return None
-    found = [word_diff(part.recorded, part.asked) for part in parts]
-    new = {word for each in found for stretch in each if stretch.sign == "new" for word in _WORD.findall(stretch.text)}
-    return tuple(tuple(excerpt(each)) for each in found) if new <= own else None
+    diffs = [word_diff(part.recorded, part.requested) for part in parts]
+    new = {word for each in diffs for stretch in each if stretch.sign == "new" for word in _WORD.findall(stretch.text)}
+    return tuple(tuple(excerpt(each)) for each in diffs) if new <= own else None

@@ -24,7 +24,7 @@ from askance.chains.link import (
     UNUSUAL,
     Link,
 )
-from askance.chains.notebook import reading_html
+from askance.chains.notebook import cell_text, html_table
 from askance.chains.output_line import line_of
 from askance.errors import BadImage, Skipped, UsageError
 from askance.images import Image
@@ -194,7 +194,16 @@ class Reading:
         return line_of(self)
 
     def _repr_html_(self) -> str:
-        return reading_html(self)
+        """A thumbnail, and a row for each link with its outcome and what it says or why it says nothing."""
+        picture = cell_text(self.problem or "No picture.")
+        if self.image is not None:
+            picture = self.image._repr_html_()  # pyright: ignore[reportPrivateUsage]  # the name is that of notebooks
+        rows: list[tuple[str, str, str]] = []
+        for name, result in self.links.items():
+            link = self.known[name]
+            text = link.show(link.write(result.value)) if result.answered else result.reason or ""
+            rows.append((link.title, "given" if result.given else result.outcome, text))
+        return f"<div>{picture}{html_table(self.name, ('link', 'outcome', 'says'), rows)}</div>"
 
     def __str__(self) -> str:
         links = "".join(f", {link}={result.outcome}" for link, result in self.links.items())
@@ -230,20 +239,20 @@ def reading_of(source: Given, target: Link[Any], known: Mapping[str, Link[Any]])
             target=target,
             known={**source.known, **known},
         ).with_links({link: result for link, result in source.links.items() if result.answered})
-    given: dict[str, Any] = dict(source) if isinstance(source, Mapping) else {"image": source}
-    image, problem = _picture(given.pop("image", None))
-    name = given.pop("name", None) or (image.name if image else _name(source))
-    options = given.pop("options", None)
+    fields: dict[str, Any] = dict(source) if isinstance(source, Mapping) else {"image": source}
+    image, problem = _picture(fields.pop("image", None))
+    name = fields.pop("name", None) or (image.name if image else _name(source))
+    options = fields.pop("options", None)
     options = None if options is None else check_options(options)
-    question = given.pop("question", None)
+    question = fields.pop("question", None)
     if question is not None and not isinstance(question, str):
         raise UsageError(f"{question!r} is no question.", hint="Give a text.")
-    examples = examples_of(given.pop("examples", None) or ())
-    unknown = [key for key in given if key not in known]
+    examples = examples_of(fields.pop("examples", None) or ())
+    unknown = [key for key in fields if key not in known]
     if unknown:
         parts = ", ".join(("image", "name", "options", "question", "examples", *known))
         raise UsageError(f"{', '.join(map(repr, unknown))} is no part of a reading.", hint=f"Use {parts}.")
-    links = {key: link.result(given[key]) for key, link in known.items() if given.get(key) is not None}
+    links = {key: link.result(fields[key]) for key, link in known.items() if fields.get(key) is not None}
     for link, result in links.items():
         if known[link].chooses:
             _check_numbers(result, options)
@@ -279,9 +288,9 @@ def _picture(source: Any) -> tuple[Image | None, str | None]:
 
 
 def _name(source: Given) -> str:
-    found = source.get("image") if isinstance(source, Mapping) else source
-    named = isinstance(found, Path) or (isinstance(found, str) and not found.lower().startswith("data:"))
-    return Path(cast("str | Path", found)).name if named else "image"
+    image = source.get("image") if isinstance(source, Mapping) else source
+    named = isinstance(image, Path) or (isinstance(image, str) and not image.lower().startswith("data:"))
+    return Path(cast("str | Path", image)).name if named else "image"
 
 
 def picture(reading: Reading) -> Image:

@@ -95,58 +95,59 @@ class BlameOptions:
 
 
 @spelled_out
-def blame(context_: typer.Context, asked: BlameOptions) -> None:
+def blame(context_: typer.Context, options: BlameOptions) -> None:
     """Replace one link at a time, ask what follows from it again, and see which link turns wrong answers right."""
     Process.of(context_).without_langchain()
     from askance.chains import STATEMENT
     from askance.cli.execute import GOES_ON, execute
     from askance.cli.inputs import find_pictures
+    from askance.cli.workspace import open_workspace
     from askance.evals.analysis.blame import LEDGER, blame_job, make_blame
     from askance.evals.analysis.trial import Trials
     from askance.evals.catalog import task_of
     from askance.evals.run import Run
     from askance.images import Image
 
-    replacement = _replacement(asked)
-    links = [STATEMENT.short if name == "s" else name for name in asked.link or ()] or None
-    with asked.calls.open(ledger=(asked.out or asked.folder) / LEDGER) as work:
+    replacement = _replacement(options)
+    links = [STATEMENT.short if name == "s" else name for name in options.link or ()] or None
+    with open_workspace(options.calls, ledger=(options.out or options.folder) / LEDGER) as work:
         _ = work.config  # an error in the settings is said before one in the run
-        run = Run.open(asked.folder)
-        if asked.images:
-            run = run.with_images(map(Image.from_path, find_pictures(asked.images)))
+        run = Run.open(options.folder)
+        if options.images:
+            run = run.with_images(map(Image.from_path, find_pictures(options.images)))
         trials = Trials(
             run,
-            task_of(run, asked.task),
+            task_of(run, options.task),
             engine=work.engine,
-            models=dict(_models(asked, run, work)),
+            models=dict(_models(options, run, work)),
             replacement=replacement,
             links=links,
-            metric=asked.metric,
+            metric=options.metric,
         )
         code = execute(
             work,
-            lambda progress: make_blame(trials, out=asked.out, on_trial=progress.update, seed=asked.seed),
-            lambda blame: _report(asked, blame, work.tally),
+            lambda progress: make_blame(trials, out=options.out, on_trial=progress.update, seed=options.seed),
+            lambda blame: _report(options, blame, work.tally),
             plan=lambda: blame_job(trials).plan(),
-            as_json=asked.as_json,
+            as_json=options.as_json,
             progress=lambda: work.progress("trials"),
             interrupted=lambda _: f"{work.tally}\n{GOES_ON}.",
         )
     raise typer.Exit(code)
 
 
-def _report(asked: BlameOptions, blame: Blame, tally: Tally) -> Report:
+def _report(options: BlameOptions, blame: Blame, tally: Tally) -> Report:
     """What the trials say."""
     counters = {"counters": dict(blame.counters)} if blame.counters else {}
     return Report(
         lambda: {**blame.form(), **counters},
         lambda: blame_parts(blame),
         breaks=False,
-        ends=lambda: _end(asked, blame, tally),
+        ends=lambda: _end(options, blame, tally),
     )
 
 
-def _end(asked: BlameOptions, blame: Blame, tally: Tally) -> int:
+def _end(options: BlameOptions, blame: Blame, tally: Tally) -> int:
     """Says what was asked, and what is left; returns the exit code."""
     from askance.amounts import many
     from askance.models import Counters
@@ -154,7 +155,7 @@ def _end(asked: BlameOptions, blame: Blame, tally: Tally) -> int:
     counted = (f"{name}: {Counters.from_canonical(form)}." for name, form in blame.counters.items())
     echo("\n".join([str(tally), *counted]), err=True)
     if blame.trials:
-        echo(f"The trials are in {asked.out or asked.folder}.", err=True)
+        echo(f"The trials are in {options.out or options.folder}.", err=True)
     if blame.left:
         echo(
             f"The next call might have passed the budget: "
@@ -166,7 +167,7 @@ def _end(asked: BlameOptions, blame: Blame, tally: Tally) -> int:
     return SOME if blame.left or unread else OK
 
 
-def _replacement(asked: BlameOptions) -> Replacement | None:
+def _replacement(options: BlameOptions) -> Replacement | None:
     """What is put in a link's place; None drops the link.
 
     Raises:
@@ -176,28 +177,30 @@ def _replacement(asked: BlameOptions) -> Replacement | None:
     from askance.evals.analysis.trial import from_run, from_truth
     from askance.evals.run import Run
 
-    given = [
+    sources = [
         name
-        for name, value in (("--with", asked.other), ("--truth", asked.truth), ("--truth-from", asked.truth_from))
+        for name, value in (("--with", options.other), ("--truth", options.truth), ("--truth-from", options.truth_from))
         if value
     ]
-    if len(given) > 1:
-        raise UsageError(f"{given[0]} and {given[1]} both say what is put in a link's place.", hint="Leave one out.")
-    if asked.plan and asked.replay:
+    if len(sources) > 1:
+        raise UsageError(
+            f"{sources[0]} and {sources[1]} both say what is put in a link's place.", hint="Leave one out."
+        )
+    if options.plan and options.replay:
         raise UsageError("`--replay` asks nothing, so there is nothing to plan.", hint="Leave one out.")
-    if asked.other is not None:
-        return from_run(Run.open(asked.other))
-    return from_truth(asked.truth_from) if asked.truth or asked.truth_from else None
+    if options.other is not None:
+        return from_run(Run.open(options.other))
+    return from_truth(options.truth_from) if options.truth or options.truth_from else None
 
 
-def _models(asked: BlameOptions, run: Run, work: Workspace) -> Iterator[tuple[str, Model]]:
+def _models(options: BlameOptions, run: Run, work: Workspace) -> Iterator[tuple[str, Model]]:
     """The models by role: those that are named, and those of the run that the settings or their own names lead to."""
     from askance.evals.analysis.trial import JUDGE, model_forms
 
-    given = {"vlm": asked.vlm, "llm": asked.llm, "combiner": asked.combiner}
+    names = {"vlm": options.vlm, "llm": options.llm, "combiner": options.combiner}
     forms = model_forms(run)
-    for role in (*forms, *(role for role, name in given.items() if name and role not in forms)):
-        name = given.get(role) or (None if role == JUDGE else work.local_model)
+    for role in (*forms, *(role for role, name in names.items() if name and role not in forms)):
+        name = names.get(role) or (None if role == JUDGE else work.local_model)
         if name is not None:
             model = work.model(name)
             if role in forms and model.form() != forms[role]:
@@ -240,10 +243,10 @@ def blame_parts(blame: Blame) -> Iterator[Part]:
 
 def _table(blame: Blame) -> Columns:
     head = ("link", "tried", "flips", "95 % interval", "to blame", "95 % interval", "change")
-    return Columns([head, *(_row(each, blame.short(each.link), percent=blame.percent) for each in blame.sums)])
+    return Columns([head, *(_link_row(each, blame.short(each.link), percent=blame.percent) for each in blame.sums)])
 
 
-def _row(each: LinkBlame, name: str, *, percent: bool) -> tuple[str, ...]:
+def _link_row(each: LinkBlame, name: str, *, percent: bool) -> tuple[str, ...]:
     from askance.evals.tables import NONE
 
     change = NONE if each.change.value is None else f"{each.change.value * (100 if percent else 1):+.2f}"

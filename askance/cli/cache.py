@@ -65,11 +65,11 @@ def stats(store: Records = None) -> None:
 
     with _open(store) as records:
         valid = ValidRecords(records)
-        found, saved = count(valid), savings(valid, record_cost(configured(Config.find())))
-    echo(f"{records.name}: {many(found.records, 'record')}, {found.size / 1e6:.1f} MB")
+        counts, saved = count(valid), savings(valid, record_cost(configured(Config.find())))
+    echo(f"{records.name}: {many(counts.records, 'record')}, {counts.size / 1e6:.1f} MB")
     names = min(50, (terminal_width() or 88) - 38)  # what the other columns leave
     for title in ("kinds", "models", "outcomes", "days"):
-        for name, number in getattr(found, title).items():
+        for name, number in getattr(counts, title).items():
             dollars = f"{f'${saved.models[name]:,.4f}':>16}" if title == "models" and name in saved.models else ""
             echo(f"  {title:<10}{name or 'no date':<{names}}{number:>10,}{dollars}")
     pictures = [] if records.folder is None else [*_kept_pictures(records).kept()]
@@ -203,10 +203,10 @@ def _record(records: Any, key: str) -> Any:
     from askance.errors import UsageError
 
     wanted = key.strip().lower()
-    found = list(islice((each for each in records.keys() if each.startswith(wanted)), 2))  # noqa: SIM118  # no mapping
-    if len(found) == 1:
-        return records.get(found[0])
-    if found:
+    keys = list(islice((each for each in records.keys() if each.startswith(wanted)), 2))  # noqa: SIM118  # no mapping
+    if len(keys) == 1:
+        return records.get(keys[0])
+    if keys:
         raise UsageError(f"Several records begin with {key!r}.", hint="Give more digits of the key.")
     raise UsageError(
         f"No record in {records.name!r} begins with {key!r}.",

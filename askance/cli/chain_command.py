@@ -30,11 +30,11 @@ class _ChainLine:
     chain: NamedChain | None = None
     flags: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """By name of an option, the parameter of the command that it is."""
-    given: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    options: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """The options that are given, by name."""
 
 
-def _line(context: Any) -> _ChainLine:
+def _chain_line(context: Any) -> _ChainLine:
     return context.meta.setdefault("askance.chain", _ChainLine())
 
 
@@ -44,10 +44,10 @@ def chosen_chain(context: typer.Context, name: str) -> ChosenChain:
     Raises:
         UsageError: there is no chain of the name, or an option cannot be what it is.
     """
-    line = _line(context)
+    line = _chain_line(context)
     if line.chain is None:
         raise _no_chain(name)
-    return line.chain.with_options(line.given)
+    return line.chain.with_options(line.options)
 
 
 class ChainCommand(TyperCommand):
@@ -59,7 +59,7 @@ class ChainCommand(TyperCommand):
         Raises:
             UsageError: the chain cannot be loaded, or an option is given that only others take.
         """
-        words, line = self._words(ctx, args), _line(ctx)
+        words, line = self._words(ctx, args), _chain_line(ctx)
         try:
             line.chain = _first_chain(words, Process.of(ctx))
             line.flags = {} if line.chain is None else self._flags(ctx, line.chain)
@@ -76,28 +76,28 @@ class ChainCommand(TyperCommand):
 
     def get_params(self, ctx: Any) -> list[Any]:
         """The options of the chain, then the arguments and options of the command."""
-        return [*_line(ctx).flags.values(), *super().get_params(ctx)]
+        return [*_chain_line(ctx).flags.values(), *super().get_params(ctx)]
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Writes the options; where no chain is named, the names of the chains, too, of which none is loaded."""
         super().format_options(ctx, formatter)
-        if _line(ctx).chain is None:
+        if _chain_line(ctx).chain is None:
             with formatter.section("Options of the chains; askance run CHAIN --help describes them"):
                 formatter.write_text(", ".join(CHAINS.names()))
 
     def invoke(self, ctx: Any) -> Any:
         """Runs the command, which finds its chain and the options of that by `chosen_chain`."""
-        line = _line(ctx)
+        line = _chain_line(ctx)
         values = {name: ctx.params.pop(flag.name) for name, flag in line.flags.items()}
-        line.given = {name: value for name, value in values.items() if value is not None}
+        line.options = {name: value for name, value in values.items() if value is not None}
         return super().invoke(ctx)
 
     def _words(self, ctx: Any, args: list[str]) -> list[str]:
         """The words that are no option of all chains, nor the value of one."""
         parser = self.make_parser(ctx)
         parser.ignore_unknown_options = True
-        found = parser.parse_args(args=[*args])[0]
-        return [word for word in (found.get("chain"), *(found.get("images") or ())) if word is not None]
+        values = parser.parse_args(args=[*args])[0]
+        return [word for word in (values.get("chain"), *(values.get("images") or ())) if word is not None]
 
     def _flags(self, ctx: Any, chain: NamedChain) -> Mapping[str, Any]:
         """The options of a chain as parameters of the command.
@@ -107,20 +107,20 @@ class ChainCommand(TyperCommand):
         """
         own = {*ctx.help_option_names, *(flag for each in self.params for flag in _spelled(each))}
 
-        def flags() -> None: ...
+        def command() -> None: ...
 
         parameters = [_parameter(chain, name, each) for name, each in chain.options.model_fields.items()]
-        vars(flags)["__signature__"] = inspect.Signature(parameters)
+        vars(command)["__signature__"] = inspect.Signature(parameters)
         app = typer.Typer(add_completion=False, rich_markup_mode=None)
-        app.command()(flags)
-        found = dict(zip(chain.options.model_fields, typer.main.get_command(app).params, strict=True))
-        for name, each in found.items():
+        app.command()(command)
+        flags = dict(zip(chain.options.model_fields, typer.main.get_command(app).params, strict=True))
+        for name, each in flags.items():
             if own & {*_spelled(each)} or (chain.options.model_fields[name].alias or name) in _KEPT:
                 raise UsageError(
                     f"The option {name!r} of the chain {chain.name!r} has a name that `askance run` needs itself.",
                     hint="Give it another name, or an `alias`.",
                 )
-        return found
+        return flags
 
     def _flags_by_chain(self, ctx: Any) -> Iterator[tuple[str, list[str]]]:
         """The chains that can be loaded, each with the flags of its options."""

@@ -61,7 +61,7 @@ def compare(
 
     if images and html is None:
         raise UsageError("`--images` is for a page, and none is asked for.", hint="Add `--html page.html`.")
-    found = held_against(
+    comparison = held_against(
         *(Run.open(folder) for folder in (first, *others)),
         metric=metric,
         pairs="all" if all_pairs else "first",
@@ -70,18 +70,18 @@ def compare(
         seed=seed,
     )
     if html is not None:
-        _write_page(html, found, images, megabytes=images_mb, beside=beside, quiet=as_json)
-    Report(found.form, lambda: _parts(found)).print(as_json=as_json)
+        _write_page(html, comparison, images, megabytes=images_mb, beside=beside, quiet=as_json)
+    Report(comparison.form, lambda: _comparison_parts(comparison)).print(as_json=as_json)
 
 
 def _write_page(
-    out: Path, found: RunsComparison, images: list[Path] | None, *, megabytes: float, beside: bool, quiet: bool
+    out: Path, comparison: RunsComparison, images: list[Path] | None, *, megabytes: float, beside: bool, quiet: bool
 ) -> None:
     """The page of runs that were compared."""
     from askance.evals.report import build_comparison, comparison_page
     from askance.evals.report.html import write_page
 
-    difference = build_comparison(found)
+    difference = build_comparison(comparison)
     warn_of_many(difference.parts)
     pictures = pictures_of(difference.parts, images, megabytes=megabytes)
     size = write_page(
@@ -93,22 +93,22 @@ def _write_page(
         print_page(out, size, pictures)
 
 
-def _parts(found: RunsComparison) -> Iterator[Part]:
+def _comparison_parts(comparison: RunsComparison) -> Iterator[Part]:
     """A comparison in words: two runs in sentences, more of them in a table."""
-    if found.of_pictures:
-        yield from _of_pictures(found)
+    if comparison.of_pictures:
+        yield from _of_pictures(comparison)
     else:
-        yield from _of_two(found) if len(found.runs) == 2 else _of_several(found)
-    yield from _differing(found)
+        yield from _of_two(comparison) if len(comparison.runs) == 2 else _of_several(comparison)
+    yield from _differing(comparison)
 
 
-def _of_two(found: RunsComparison) -> Iterator[str]:
-    one, other = found.names
-    common = found.common
-    yield from (each.sentence for each in found.metrics)
-    yield from found.ways_out
+def _of_two(comparison: RunsComparison) -> Iterator[str]:
+    one, other = comparison.names
+    common = comparison.common
+    yield from (each.sentence for each in comparison.metrics)
+    yield from comparison.ways_out
     yield ""
-    decided = (each for each in found.metrics if each.verdict != "undecided")
+    decided = (each for each in comparison.metrics if each.verdict != "undecided")
     first = next((each for each in decided if each.by_sample is not None), None)
     if first is not None and first.by_sample is not None:
         better, worse, tied = first.by_sample
@@ -123,44 +123,44 @@ def _of_two(found: RunsComparison) -> Iterator[str]:
         yield f"{common.unlike:,} of them were not asked the same: another image, options or target."
 
 
-def _of_several(found: RunsComparison) -> Iterator[Part]:
+def _of_several(comparison: RunsComparison) -> Iterator[Part]:
     from askance.evals.analysis.compare import counts_of, letter, notes_of_tests
 
-    for place, name in enumerate(found.names):
+    for place, name in enumerate(comparison.names):
         yield f"{letter(place)}  {name}"
     yield ""
-    yield _table(found.metrics)
+    yield _table(comparison.metrics)
     yield ""
-    yield from (f"· {note}." for note in (*counts_of(found), *notes_of_tests(found)))
-    yield from (f"· {each.sentence}" for each in found.metrics if each.verdict == "undecided")
-    yield from (f"· {way}" for way in found.ways_out)
+    yield from (f"· {note}." for note in (*counts_of(comparison), *notes_of_tests(comparison)))
+    yield from (f"· {each.sentence}" for each in comparison.metrics if each.verdict == "undecided")
+    yield from (f"· {way}" for way in comparison.ways_out)
 
 
-def _of_pictures(found: RunsComparison) -> Iterator[Part]:
+def _of_pictures(comparison: RunsComparison) -> Iterator[Part]:
     """Runs over pictures: how often their links say the same, and which pictures differ at which links."""
     from askance.evals.analysis.compare import counts_of, letter, link_head, link_line
 
-    for place, name in enumerate(found.names):
+    for place, name in enumerate(comparison.names):
         yield f"{letter(place)}  {name}"
     yield ""
-    rows = _plain([link_head(found), *(link_line(found, each) for each in found.links)])
-    yield Columns(rows, keys=1 if len(found.runs) == 2 else 2)
+    rows = _plain([link_head(comparison), *(link_line(comparison, each) for each in comparison.links)])
+    yield Columns(rows, keys=1 if len(comparison.runs) == 2 else 2)
     yield ""
-    yield from (f"· {note}." for note in counts_of(found))
-    yield from _differing_pictures(found)
+    yield from (f"· {note}." for note in counts_of(comparison))
+    yield from _differing_pictures(comparison)
 
 
-def _differing_pictures(found: RunsComparison) -> Iterator[str]:
+def _differing_pictures(comparison: RunsComparison) -> Iterator[str]:
     """The pictures of which not all runs say the same, each with the links that differ."""
-    if not found.differing:
+    if not comparison.differing:
         yield "Every link says the same of every picture."
         return
-    yield f"{many(len(found.differing), 'picture is', 'pictures are')} not answered alike by every link:"
-    for row, said in found.differing[:SHOWN]:
-        links = ", ".join(_otherwise(name, values) for name, values in said.items())
+    yield f"{many(len(comparison.differing), 'picture is', 'pictures are')} not answered alike by every link:"
+    for row, answers in comparison.differing[:SHOWN]:
+        links = ", ".join(_otherwise(name, values) for name, values in answers.items())
         yield f"  {row[0].sample.id}: {links}"
-    if len(found.differing) > SHOWN:
-        yield f"  … and {len(found.differing) - SHOWN:,} more; `--json` has them all, with what was said"
+    if len(comparison.differing) > SHOWN:
+        yield f"  … and {len(comparison.differing) - SHOWN:,} more; `--json` has them all, with what was said"
 
 
 def _otherwise(name: str, values: Sequence[Json]) -> str:
@@ -182,12 +182,12 @@ def _plain(lines: Sequence[Sequence[str]]) -> list[list[str]]:
     return [[cell.replace("\u00a0", " ") for cell in line] for line in lines]
 
 
-def _differing(found: RunsComparison) -> Iterator[str]:
-    rows = found.difference_rows
+def _differing(comparison: RunsComparison) -> Iterator[str]:
+    rows = comparison.difference_rows
     if not rows:
-        yield f"The {'two' if len(found.runs) == 2 else 'runs'} are of one configuration."
+        yield f"The {'two' if len(comparison.runs) == 2 else 'runs'} are of one configuration."
         return
-    yield "What differs:" if len(found.runs) == 2 else "What differs, from A on:"
+    yield "What differs:" if len(comparison.runs) == 2 else "What differs, from A on:"
     for each in rows[:SHOWN]:
         if each.changes:
             yield from _changed(each)

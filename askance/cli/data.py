@@ -188,8 +188,8 @@ def _some(names: Sequence[str], *, all_: int | None = None) -> str:
     return ", ".join(names[:3]) + (" …" if count > len(names[:3]) else "")
 
 
-def _counted(counts: Iterable[tuple[str, Counted]], *, said: str = "") -> list[Row]:
-    return [(name, f"{count.found:,}", f"of {count.published:,}{said}") for name, count in counts]
+def _counted(counts: Iterable[tuple[str, Counted]], *, note: str = "") -> list[Row]:
+    return [(name, f"{count.found:,}", f"of {count.published:,}{note}") for name, count in counts]
 
 
 def weird_sections(report: WhoopsReport) -> Iterator[tuple[str, list[Row]]]:
@@ -197,7 +197,7 @@ def weird_sections(report: WhoopsReport) -> Iterator[tuple[str, list[Row]]]:
     parts = {
         "Files": [(report.layout, file) for file in report.files],
         "Found" if report.listed is None else "Found for the list": _counted(
-            report.counts.items(), said=" that are published"
+            report.counts.items(), note=" that are published"
         ),
         "Commonsense categories": [(name, f"{count:,}") for name, count in report.categories.items()],
         "To know": [(text,) for text in report.notes],
@@ -216,7 +216,7 @@ def contest_sections(report: NewYorkerReport) -> Iterator[tuple[str, list[Row]]]
             (kind, task, "" if kind == "leaderboard" else f"fold {', '.join(folds)}")
             for (task, kind), folds in places.items()
         ],
-        "Found": _counted(report.counts.items(), said=" that are published"),
+        "Found": _counted(report.counts.items(), note=" that are published"),
         "Items of a fold, means over the folds": _counted(
             (f"{task}, {split}", count) for task, splits in report.items.items() for split, count in splits.items()
         ),
@@ -274,45 +274,46 @@ class QuestionOptions:
 
 @questions.command("whoops", epilog=HELP)
 @spelled_out
-def make_questions(context_: typer.Context, asked: QuestionOptions, calls: PromptCalls) -> None:
+def make_questions(context_: typer.Context, options: QuestionOptions, calls: PromptCalls) -> None:
     """Make questions about the images of WHOOPS! from their captions, as section 4.2 of its paper does.
 
     Exit code 1 where captions are left: by the budget, or because they have no answer.
     """
     Process.of(context_).without_langchain()
     from askance.cli.execute import execute
+    from askance.cli.workspace import open_workspace
     from askance.evals.run_format import LEDGER
     from askance.evals.whoops import Whoops
     from askance.evals.whoops.questions import amake, question_job
 
-    entries = Whoops.open(asked.folder, ids=asked.ids).with_all("captions")[: asked.limit]
-    with calls.open(ledger=asked.out / LEDGER) as work:
-        maker = _maker(asked, work)
+    entries = Whoops.open(options.folder, ids=options.ids).with_all("captions")[: options.limit]
+    with open_workspace(calls, ledger=options.out / LEDGER) as work:
+        maker = _maker(options, work)
         code = execute(
             work,
-            lambda progress: amake(entries, maker, out=asked.out, on_progress=progress.update),
+            lambda progress: amake(entries, maker, out=options.out, on_progress=progress.update),
             lambda made: Report(
                 lambda: _questions_form(made),
                 lambda: _gates(made),
                 breaks=False,
-                ends=lambda: _end_questions(asked, made, entries, work.tally),
+                ends=lambda: _end_questions(options, made, entries, work.tally),
             ),
             plan=lambda: question_job(entries, maker).plan(),
-            as_json=asked.as_json,
+            as_json=options.as_json,
             progress=lambda: work.progress("captions"),
         )
     raise typer.Exit(code)
 
 
-def _end_questions(asked: QuestionOptions, made: QuestionSet, entries: Sequence[WeirdImage], tally: Tally) -> int:
+def _end_questions(options: QuestionOptions, made: QuestionSet, entries: Sequence[WeirdImage], tally: Tally) -> int:
     """Says what became of the captions, and writes the sheet for people; returns the exit code."""
     echo(f"{_end(made)}\n{tally}", err=True)
-    if asked.sheet is not None:
-        echo(_sheet(asked.sheet, asked, made, entries), err=True)
+    if options.sheet is not None:
+        echo(_sheet(options.sheet, options, made, entries), err=True)
     return OK if made.complete else SOME
 
 
-def _maker(asked: QuestionOptions, work: Workspace) -> QuestionMaker:
+def _maker(options: QuestionOptions, work: Workspace) -> QuestionMaker:
     """The models that make and check the questions.
 
     Raises:
@@ -321,7 +322,7 @@ def _maker(asked: QuestionOptions, work: Workspace) -> QuestionMaker:
     from askance.errors import UsageError
     from askance.evals.whoops.questions import QuestionMaker
 
-    llm = asked.llm or work.default_model("llm")
+    llm = options.llm or work.default_model("llm")
     if llm is None:
         raise UsageError(
             "No model is named that writes the questions.",
@@ -333,16 +334,16 @@ def _maker(asked: QuestionOptions, work: Workspace) -> QuestionMaker:
 
     return QuestionMaker(
         model(llm),
-        reader=model(asked.reader),
-        blind=model(asked.blind),
-        judge=model(asked.judge),
-        judge_form=asked.judge_form.value,
-        count=asked.count,
+        reader=model(options.reader),
+        blind=model(options.blind),
+        judge=model(options.judge),
+        judge_form=options.judge_form.value,
+        count=options.count,
         prompts=work.library,
     )
 
 
-def _sheet(out: Path, asked: QuestionOptions, made: QuestionSet, entries: Sequence[WeirdImage]) -> str:
+def _sheet(out: Path, options: QuestionOptions, made: QuestionSet, entries: Sequence[WeirdImage]) -> str:
     """Writes the sheet for people; returns what is printed about it.
 
     Raises:
@@ -354,7 +355,7 @@ def _sheet(out: Path, asked: QuestionOptions, made: QuestionSet, entries: Sequen
 
     by_id: Mapping[str, WeirdImage] = {entry.id: entry for entry in entries}
     sheet = write_validation(
-        out, made.kept, images=lambda key: by_id[key].load(), count=asked.sheet_images, seed=asked.seed
+        out, made.kept, images=lambda key: by_id[key].load(), count=options.sheet_images, seed=options.seed
     )
     return (
         f"{out / PAGE} and {out / TABLE}: {many(len(sheet.items), 'line')}. Raters get one of the "
@@ -402,15 +403,15 @@ def _with_any(made: QuestionSet) -> int:
 def _end(made: QuestionSet) -> str:
     from askance.amounts import many
 
-    found = f"{made.done:,} of {made.captions:,} captions: {many(made.candidates, 'answer')} found."
+    summary = f"{made.done:,} of {made.captions:,} captions: {many(made.candidates, 'answer')} found."
     without = ", ".join(f"{n:,} {outcome}" for outcome, n in made.reasons.items() if outcome != "answered")
     if without:
-        found += f" Captions without any: {without}."
+        summary += f" Captions without any: {without}."
     if made.left:
-        found += (
+        summary += (
             f" The budget had nothing left for {many(made.left, 'caption')}: the same command with a "
             "larger one goes on."
         )
     elif not made.complete:
-        found += " The same command asks again for what failed, with --retry for what could not be read."
-    return found
+        summary += " The same command asks again for what failed, with --retry for what could not be read."
+    return summary

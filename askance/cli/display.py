@@ -51,7 +51,7 @@ class ReadingDisplay:
         keep: bool = False,
     ) -> None:
         self.total = total
-        self.kept: list[tuple[Mapping[str, Any], Sequence[str]]] | None = [] if keep else None
+        self.readings: list[tuple[Mapping[str, Any], Sequence[str]]] | None = [] if keep else None
         """The line of each reading, and what could be chosen from."""
         self.outcomes: Counter[str] = Counter()
         self.unanswered: list[Mapping[str, Any]] = []
@@ -71,8 +71,8 @@ class ReadingDisplay:
         brief: bool = False,
     ) -> None:
         """Prints one reading, and keeps it where that is asked for; a brief one is a single line of text."""
-        if self.kept is not None:
-            self.kept.append((line, options or ()))
+        if self.readings is not None:
+            self.readings.append((line, options or ()))
         self.outcomes[line["outcome"]] += 1
         if line["outcome"] != "answered":
             self.unanswered.append(line)
@@ -139,16 +139,16 @@ def rows_of(
         options: what could be chosen from.
         truth: `answers` and `statements` that are true, where they are known; what is chosen is then marked.
     """
-    said = link_values(line)
+    answers = link_values(line)
     for name, form in line["links"].items():
         link = link_named(name)
         if name in _LAST:
             continue
-        value = said.get(name)
+        value = answers.get(name)
         if isinstance(value, Mapping):
             for place, (field, each) in enumerate(cast("Mapping[str, Any]", value).items()):
                 yield "" if place else link.heading, f"{field}: {as_words(each)}"
-        elif name in said:
+        elif name in answers:
             yield link.heading, link.show(value)
         elif form["outcome"] not in {"answered", "skipped"}:
             yield link.heading, f"none, {form['outcome']}: {form.get('reason') or ''}"
@@ -194,13 +194,13 @@ def brief_text(line: Mapping[str, Any], truth: Mapping[str, Any] | None = None) 
     """Name, relation and chosen numbers in one line, or the outcome where there is no answer."""
     statement = line["statement"]
     if line["outcome"] != "answered":
-        said = line["outcome"]
+        text = line["outcome"]
     else:
         right = None if truth is None else bool(statement) and statement["text"] in truth["statements"]
         relation = f"{_mark(right)}{statement['relation']}" if statement else "no statement"
         numbers = (f"{_mark(None if truth is None else n in truth['answers'])}{n}" for n in line["answers"] or ())
-        said = f"{relation:<7} argues for {', '.join(numbers) or 'none'}"
-    return f"{printable(line['image']):<18} {said}"
+        text = f"{relation:<7} argues for {', '.join(numbers) or 'none'}"
+    return f"{printable(line['image']):<18} {text}"
 
 
 def card_panel(line: Mapping[str, Any], options: Sequence[str] | None, truth: Mapping[str, Any] | None = None) -> Any:

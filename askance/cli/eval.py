@@ -189,19 +189,20 @@ class EvaluationOptions:
 
 @app.command("run", epilog=HELP)
 @spelled_out
-def run(context_: typer.Context, asked: EvaluationOptions, calls: ModelCalls) -> None:
+def run(context_: typer.Context, options: EvaluationOptions, calls: ModelCalls) -> None:
     """Run a task and score it; the same command goes on with a run that was interrupted."""
-    _leave_langchain_out(context_, asked.task)
+    _leave_langchain_out(context_, options.task)
+    from askance.cli.workspace import open_workspace
     from askance.evals.catalog import find_task
     from askance.evals.run_plan import planning
 
-    _check(asked, calls)
-    with calls.open() as work:
+    _check(options, calls)
+    with open_workspace(calls) as work:
         _ = work.config  # an error in the settings is said before one in the task
         with planning() if calls.plan else nullcontext():
-            task = _task(asked, find_task(asked.task), work)
-        _remember(asked.task)
-        code = _EvaluationRun(asked, task, work).run()
+            task = _task(options, find_task(options.task), work)
+        _remember(options.task)
+        code = _EvaluationRun(options, task, work).run()
     raise typer.Exit(code)
 
 
@@ -220,9 +221,9 @@ def _remember(task: str) -> None:
                 agree(consent)
 
 
-def _check(asked: EvaluationOptions, calls: Calls) -> None:
+def _check(options: EvaluationOptions, calls: Calls) -> None:
     """Refuses options that go with no others."""
-    calls.check_batch(wanted=asked.batch)
+    calls.check_batch(wanted=options.batch)
     calls.check_recorded("no run could keep what was answered")
 
 
@@ -230,30 +231,32 @@ _GENERAL = ("limit", "ids", "control")
 """Options that every task can be given: those that it does not take itself are applied to its samples."""
 
 
-def _task(asked: EvaluationOptions, task: type[Task], work: Workspace) -> Evaluation:
+def _task(options: EvaluationOptions, task: type[Task], work: Workspace) -> Evaluation:
     """The task with the samples that are asked for; a task that takes `ids` or `limit` itself selects them itself."""
     from askance.evals.controls import controlled
     from askance.evals.suite.selection import read_names
     from askance.prompts import overlay_prompts
 
-    options, rest = _task_options(asked, task, work)
+    task_options, rest = _task_options(options, task, work)
     with overlay_prompts(*work.library.overlays):
-        made = task(**options)
+        made = task(**task_options)
         first = "limit" in rest and "ids" not in rest
-        found = made.evaluation_of_first(rest["limit"]) if first else made.evaluation()
-    if asked.label is not None:
-        found = replace(found, label=asked.label)
-    if asked.extract is not None:
-        found = found.with_extractor(work.model(asked.extract))
+        evaluation = made.evaluation_of_first(rest["limit"]) if first else made.evaluation()
+    if options.label is not None:
+        evaluation = replace(evaluation, label=options.label)
+    if options.extract is not None:
+        evaluation = evaluation.with_extractor(work.model(options.extract))
     if "ids" in rest:
-        found = found.with_ids(read_names(rest["ids"]))
-        found = found.limited(rest["limit"]) if "limit" in rest else found
+        evaluation = evaluation.with_ids(read_names(rest["ids"]))
+        evaluation = evaluation.limited(rest["limit"]) if "limit" in rest else evaluation
     if "control" in rest:
-        found = controlled(found, rest["control"], seed=asked.seed or 0)
-    return found
+        evaluation = controlled(evaluation, rest["control"], seed=options.seed or 0)
+    return evaluation
 
 
-def _task_options(asked: EvaluationOptions, task: type[Task], work: Workspace) -> tuple[dict[str, Any], dict[str, Any]]:
+def _task_options(
+    command_options: EvaluationOptions, task: type[Task], work: Workspace
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """The options that the task takes, and those that are applied to its samples.
 
     Raises:
@@ -265,23 +268,23 @@ def _task_options(asked: EvaluationOptions, task: type[Task], work: Workspace) -
     from askance.workspace import Role
 
     takes = task.takes()
-    options = asked.for_task
-    options |= _given_options(asked, takes)
-    general = {name: value for name in _GENERAL if (value := getattr(asked, name)) is not None}
+    options = command_options.for_task
+    options |= _given_options(command_options, takes)
+    general = {name: value for name in _GENERAL if (value := getattr(command_options, name)) is not None}
     options |= {name: value for name, value in general.items() if name in takes}
-    if asked.seed is not None and "seed" in takes:
-        options["seed"] = asked.seed
+    if command_options.seed is not None and "seed" in takes:
+        options["seed"] = command_options.seed
     for role in () if any(name in options for name in task.instead_of_models()) else get_args(Role):
         if (
             role not in options
             and role in takes
-            and _uses_configured(takes[role], asked)
+            and _uses_configured(takes[role], command_options)
             and (name := work.default_model(role))
         ):
             options[role] = name
     options |= {role: work.model(options[role]) for role in ROLES if options.get(role) is not None}
-    shared = dict(zip(WORKSPACE, (work.engine, work.library, tuple(asked.allow_folder or ())), strict=True))
-    if asked.allow_folder and "allow_folders" not in task.model_fields:
+    shared = dict(zip(WORKSPACE, (work.engine, work.library, tuple(command_options.allow_folder or ())), strict=True))
+    if command_options.allow_folder and "allow_folders" not in task.model_fields:
         raise UsageError(
             f"The task {task.name!r} reads no table that names pictures.", hint="Leave `--allow-folder` out."
         )
@@ -289,32 +292,32 @@ def _task_options(asked: EvaluationOptions, task: type[Task], work: Workspace) -
     return options, {name: value for name, value in general.items() if name not in takes}
 
 
-def _uses_configured(option: FieldInfo, asked: EvaluationOptions) -> bool:
+def _uses_configured(option: FieldInfo, options: EvaluationOptions) -> bool:
     """Whether the settings file's model is used: if the task needs one, or if no model is named at all."""
     from askance.evals.options import ROLES
 
-    named = any(role in asked.for_task for role in ROLES)
+    named = any(role in options.for_task for role in ROLES)
     return option.is_required() or not named
 
 
-def _given_options(asked: EvaluationOptions, takes: Mapping[str, FieldInfo]) -> Mapping[str, Any]:
+def _given_options(options: EvaluationOptions, takes: Mapping[str, FieldInfo]) -> Mapping[str, Any]:
     """The options of the task that `-T` names, and `--fold`, which stands for `-T fold=…`."""
     from askance.errors import UsageError
     from askance.evals.options import kinds_of
 
-    given: dict[str, str] = {}
-    for text in asked.option or ():
+    values: dict[str, str] = {}
+    for text in options.option or ():
         name, equals, value = text.partition("=")
         name = name.strip().replace("-", "_")
         if not equals or not name:
             raise UsageError(f"{text!r} is no option of a task.", hint="Write `-T name=value`.")
-        given[name] = value
-    if asked.fold is not None and (other := given.setdefault("fold", asked.fold)) != asked.fold:
-        raise UsageError(f"`--fold {asked.fold}` and `-T fold={other}` are different.", hint="Give one of them.")
-    return {name: _value(text, kinds_of(takes[name]) if name in takes else ()) for name, text in given.items()}
+        values[name] = value
+    if options.fold is not None and (other := values.setdefault("fold", options.fold)) != options.fold:
+        raise UsageError(f"`--fold {options.fold}` and `-T fold={other}` are different.", hint="Give one of them.")
+    return {name: _option_value(text, kinds_of(takes[name]) if name in takes else ()) for name, text in values.items()}
 
 
-def _value(text: str, kinds: Collection[Any]) -> Any:
+def _option_value(text: str, kinds: Collection[Any]) -> Any:
     """The value of a text for an option that takes one of `kinds`: read as JSON, or else the text itself."""
     if Path in kinds or (str in kinds and not {int, float, bool} & {*kinds}):
         return text
@@ -328,7 +331,7 @@ def _value(text: str, kinds: Collection[Any]) -> Any:
 class _EvaluationRun:
     """A run of a task, and what is printed about it."""
 
-    asked: EvaluationOptions
+    options: EvaluationOptions
     task: Evaluation
     work: CommandWorkspace
 
@@ -342,7 +345,7 @@ class _EvaluationRun:
             self._evaluated,
             lambda run: Report(lambda: _run_form(run), lambda: figures_of(run), ends=lambda: self._end(run)),
             plan=lambda: run_job(self.task, self._epochs, self.work.engine).plan(),
-            as_json=self.asked.as_json,
+            as_json=self.options.as_json,
             progress=self._progress,
             interrupted=self._interrupted,
         )
@@ -352,14 +355,14 @@ class _EvaluationRun:
         from askance.evals.runner import SampleEpoch
 
         return [
-            SampleEpoch(sample=each, epoch=epoch) for epoch in range(self.asked.epochs) for each in self.task.samples
+            SampleEpoch(sample=each, epoch=epoch) for epoch in range(self.options.epochs) for each in self.task.samples
         ]
 
     @cached_property
     def _place(self) -> Path:
         from askance.evals.runner import configuration_of, place_of
 
-        return self.asked.out or place_of(configuration_of(self.task, epochs=self.asked.epochs))
+        return self.options.out or place_of(configuration_of(self.task, epochs=self.options.epochs))
 
     def _progress(self) -> AbstractContextManager[EvaluationProgress]:
         """Begins to show the progress; the run keeps its ledger from now on."""
@@ -373,15 +376,15 @@ class _EvaluationRun:
         from askance.cli.execute import batch_options
         from askance.evals.runner import aevaluate
 
-        asked = self.asked
+        options = self.options
         return await aevaluate(
             self.task,
             out=self._place,
             engine=self.work.engine,
-            epochs=asked.epochs,
-            convention=asked.convention.value if asked.convention else "wrong",
-            seed=asked.seed or 0,
-            batches=batch_options() if asked.batch else None,
+            epochs=options.epochs,
+            convention=options.convention.value if options.convention else "wrong",
+            seed=options.seed or 0,
+            batches=batch_options() if options.batch else None,
             on_progress=progress,
         )
 
@@ -399,8 +402,8 @@ class _EvaluationRun:
         """The plan of the samples that the budget had nothing left for."""
         from askance.evals.runner import run_job
 
-        there = {(answer.sample.id, answer.epoch) for answer in run.answers}
-        epochs = [each for each in self._epochs if (each.sample.id, each.epoch) not in there]
+        answered = {(answer.sample.id, answer.epoch) for answer in run.answers}
+        epochs = [each for each in self._epochs if (each.sample.id, each.epoch) not in answered]
         return await run_job(self.task, epochs, self.work.engine).plan()
 
     def _interrupted(self, progress: EvaluationProgress) -> str:
@@ -435,12 +438,12 @@ def score(
     policy = convention.value if convention else None
     own = task_of(run, task)
     with Progress("samples") as progress:
-        found = run_sync(rescore(run, own, reread=reread, convention=policy, on_progress=progress.count))
-    for lack in found.lacks:
+        rescored = run_sync(rescore(run, own, reread=reread, convention=policy, on_progress=progress.count))
+    for lack in rescored.lacks:
         echo(f"· {lack}.", err=True)
-    form = {**_run_form(found.run), "reread": found.reread, "changed": found.changed, "kept": found.kept}
-    Report(lambda: form, lambda: figures_of(found.run)).print(as_json=as_json)
-    for line in () if as_json else _reread(found):
+    form = {**_run_form(rescored.run), "reread": rescored.reread, "changed": rescored.changed, "kept": rescored.kept}
+    Report(lambda: form, lambda: figures_of(rescored.run)).print(as_json=as_json)
+    for line in () if as_json else _reread(rescored):
         echo(line)
 
 
@@ -448,16 +451,16 @@ _SHOWN = 3
 """Names of samples that are printed as examples, at most."""
 
 
-def _reread(found: RescoreResult) -> Iterator[str]:
+def _reread(rescored: RescoreResult) -> Iterator[str]:
     from askance.amounts import many
 
-    if found.reread:
-        changed = f"{len(found.changed):,} are answered otherwise now{_examples(found.changed)}"
-        yield f"{many(found.reread, 'sample')} read again: {changed}."
-    if found.kept:
+    if rescored.reread:
+        changed = f"{len(rescored.changed):,} are answered otherwise now{_examples(rescored.changed)}"
+        yield f"{many(rescored.reread, 'sample')} read again: {changed}."
+    if rescored.kept:
         yield (
-            f"{len(found.kept):,} keep what they had, since a call of theirs is not among the run's records"
-            f"{_examples(found.kept)}."
+            f"{len(rescored.kept):,} keep what they had, since a call of theirs is not among the run's records"
+            f"{_examples(rescored.kept)}."
         )
 
 
@@ -502,7 +505,7 @@ def figures_of(run: Run) -> Iterator[Part]:
 
     if run.figures:
         head = ("metric", "value", "95 % interval", "n", "answered", "if wrong", "if right")
-        yield Columns([head, *(_row(figure) for figure in run.figures if figure.samples)])
+        yield Columns([head, *(_figure_row(figure) for figure in run.figures if figure.samples)])
         yield ""
     outcomes = ", ".join(f"{count:,} {outcome}" for outcome, count in run.totals.get("outcomes", {}).items())
     left = f"; {run.left:,} left" if run.left else ""
@@ -514,7 +517,7 @@ def figures_of(run: Run) -> Iterator[Part]:
     yield from (f"{name}: {Counters.from_canonical(form)}." for name, form in run.counters.items())
 
 
-def _row(figure: Figure) -> tuple[str, ...]:
+def _figure_row(figure: Figure) -> tuple[str, ...]:
     from askance.evals.tables import NONE, shown_value
 
     def shown(value: float | None) -> str:

@@ -53,8 +53,8 @@ def execute(
         interrupted: what is printed on stderr after Ctrl-C, which may say how far the work is.
     """
     if work.plan:
-        found = run_sync(plan())
-        return (plan_report(found, work.engine) if planned is None else planned(found)).print(as_json=as_json)
+        result = run_sync(plan())
+        return (plan_report(result, work.engine) if planned is None else planned(result)).print(as_json=as_json)
     with progress() as shown:
         try:
             end = partial(_print, report, run_sync(do(shown)), as_json=as_json)

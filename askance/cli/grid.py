@@ -47,6 +47,7 @@ def grid(
     """Run a grid: every run once, in whatever tables it stands; the same command goes on where it stopped."""
     from askance.cli.execute import GOES_ON, execute
     from askance.cli.process import OK, Process
+    from askance.cli.workspace import open_workspace
     from askance.evals.analysis.grid import GridRunner, grid_file, read_grid
     from askance.evals.catalog import find_task
     from askance.prompts import overlay_prompts
@@ -55,11 +56,11 @@ def grid(
         echo(grid_file(file).read_text(encoding="utf-8"), end="")
         raise typer.Exit(OK)
     Process.of(context).without_langchain()
-    asked = _chosen(read_grid(file), table, model)
-    with calls.open(ledger=out / "budget.db") as work:
+    selected = _chosen(read_grid(file), table, model)
+    with open_workspace(calls, ledger=out / "budget.db") as work:
         options = {"data": data, "limit": limit, "ids": ids, "seed": seed}
         runner = GridRunner(
-            asked, out=out / "runs", engine=work.engine, find=find_task, options=options, config=work.config
+            selected, out=out / "runs", engine=work.engine, find=find_task, options=options, config=work.config
         )
         chosen = convention.value if convention else "wrong"
         with overlay_prompts(*work.library.overlays):
@@ -68,7 +69,7 @@ def grid(
                 lambda progress: runner.run(convention=chosen, seed=seed or 0, on_progress=progress),
                 lambda result: _tables_report(result, out / "tables", work.tally),
                 plan=runner.plan,
-                planned=lambda found: _plan_report(found, work.engine),
+                planned=lambda plan: _plan_report(plan, work.engine),
                 progress=lambda: closing(_GridProgress(work.tally, work.engine)),
                 interrupted=lambda _: f"{work.tally}\n{GOES_ON}.",
             )
@@ -89,17 +90,19 @@ def _tables_report(result: GridRun, folder: Path, tally: Tally) -> Report:
     return Report(None, made.values, ends=end)
 
 
-def _plan_report(found: GridPlan, engine: Engine) -> Report:
+def _plan_report(planned: GridPlan, engine: Engine) -> Report:
     """The plan of a grid, and what is not in it."""
     from askance.cli.output import plan_text
     from askance.cli.process import Report
 
-    lines = [f"{many(found.runs, 'run')}."]
-    lines += [plan_text(found.plan, engine)] if found.runs else []
-    return Report(None, lambda: [*lines, *(f"· Not in it: {row.rstrip('.')}." for row in found.left_out)], breaks=False)
+    lines = [f"{many(planned.runs, 'run')}."]
+    lines += [plan_text(planned.plan, engine)] if planned.runs else []
+    return Report(
+        None, lambda: [*lines, *(f"· Not in it: {row.rstrip('.')}." for row in planned.left_out)], breaks=False
+    )
 
 
-def _chosen(found: Grid, tables: list[str] | None, models: list[str] | None) -> Grid:
+def _chosen(grid: Grid, tables: list[str] | None, models: list[str] | None) -> Grid:
     """The grid with the tables and the models that are asked for.
 
     Raises:
@@ -109,11 +112,11 @@ def _chosen(found: Grid, tables: list[str] | None, models: list[str] | None) -> 
 
     specs: dict[str, str] = {}
     for text in models or []:
-        name, given, spec = text.partition("=")
-        if not given or not spec:
+        name, equals, spec = text.partition("=")
+        if not equals or not spec:
             raise UsageError(f"{text!r} names no model.", hint="Write --model NAME=SPEC.")
         specs[name] = spec
-    chosen = found.only(tables) if tables else found
+    chosen = grid.only(tables) if tables else grid
     return chosen.with_models(specs) if specs else chosen
 
 

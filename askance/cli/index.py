@@ -116,7 +116,7 @@ class IndexBuildOptions:
 
 @app.command(epilog=HELP)
 @spelled_out
-def build(context_: typer.Context, asked: IndexBuildOptions) -> None:
+def build(context_: typer.Context, options: IndexBuildOptions) -> None:
     """Build an index of texts; the same command goes on with one that was interrupted.
 
     Each distinct text is one entry, with all images that it is true of. Another --embedder adds its vectors to an
@@ -128,43 +128,43 @@ def build(context_: typer.Context, asked: IndexBuildOptions) -> None:
     from askance.models import get_embedder
     from askance.workspace import Workspace
 
-    _check_build(asked)
-    store = _store(asked.vector_store)
-    with Workspace(plan=asked.plan, store=asked.store) as work:
-        embedder = None if asked.embedder is None else get_embedder(asked.embedder, engine=work.engine)
+    _check_build(options)
+    store = _store(options.vector_store)
+    with Workspace(plan=options.plan, store=options.store) as work:
+        embedder = None if options.embedder is None else get_embedder(options.embedder, engine=work.engine)
         if embedder is not None:
             embedder.form()  # an error in the spec, or in the weights, is said before the texts are read
-        rows, notes = _rows(asked)
+        rows, notes = _entries_and_notes(options)
         state = "embedded" if embedder is not None else "words counted"
         code = execute(
             work,
-            lambda progress: _built(asked.folder, rows, embedder, store, progress),
-            lambda found: _built_report(found, notes),
-            plan=lambda: _missing(asked.folder, rows, embedder, store),
-            planned=lambda missing: _plan_report(asked.folder, rows, missing, embeds=embedder is not None),
-            as_json=asked.as_json,
+            lambda progress: _built(options.folder, rows, embedder, store, progress),
+            lambda index: _built_report(index, notes),
+            plan=lambda: _missing(options.folder, rows, embedder, store),
+            planned=lambda missing: _plan_report(options.folder, rows, missing, embeds=embedder is not None),
+            as_json=options.as_json,
             progress=lambda: Progress("texts", len({row.id for row in rows}), state=lambda: state),
             interrupted=lambda progress: f"{progress}.\n{GOES_ON}.",
         )
     raise typer.Exit(code)
 
 
-def _check_build(asked: IndexBuildOptions) -> None:
+def _check_build(options: IndexBuildOptions) -> None:
     """Refuses options that would change nothing."""
-    if asked.data is None and (asked.split is not None or asked.negatives):
-        flag = "--split" if asked.split is not None else "--negatives"
+    if options.data is None and (options.split is not None or options.negatives):
+        flag = "--split" if options.split is not None else "--negatives"
         raise UsageError(f"`{flag}` goes with --data, and no data are named.", hint="Add --data DIR, or leave it out.")
-    if asked.column and not asked.texts:
+    if options.column and not options.texts:
         raise UsageError(
             "`--column` goes with --texts, and no table is named.", hint="Add --texts FILE, or leave it out."
         )
-    if asked.vector_store is not None and asked.embedder is None:
+    if options.vector_store is not None and options.embedder is None:
         raise UsageError(
             "`--vector-store` keeps vectors, and none are made.", hint="Add --embedder SPEC, or leave it out."
         )
 
 
-def _rows(asked: IndexBuildOptions) -> tuple[list[IndexEntry], list[str]]:
+def _entries_and_notes(options: IndexBuildOptions) -> tuple[list[IndexEntry], list[str]]:
     """The rows of the index, and what is to be said of them."""
     from askance.cli.inputs import columns_named
     from askance.retrieval import Index, table_entries
@@ -172,28 +172,30 @@ def _rows(asked: IndexBuildOptions) -> tuple[list[IndexEntry], list[str]]:
 
     rows: list[IndexEntry] = []
     notes: list[str] = []
-    if asked.data is not None:
+    if options.data is not None:
         from askance.evals.pittads import index_entries
 
-        splits = [name.strip() for name in ("train" if asked.split is None else asked.split).split(",") if name.strip()]
-        found = index_entries(asked.data, splits=splits, negatives=asked.negatives or ())
-        rows += found.rows
+        splits = [
+            name.strip() for name in ("train" if options.split is None else options.split).split(",") if name.strip()
+        ]
+        entries = index_entries(options.data, splits=splits, negatives=options.negatives or ())
+        rows += entries.rows
         parts = (
             f"{many(count, 'image')} {f'of the part {name}' if name else 'of no part'}"
-            for name, count in found.images.items()
+            for name, count in entries.images.items()
         )
         notes.append(f"Statements of {', '.join(parts)}.")
-        if "test" in splits and "test" not in found.images:
+        if "test" in splits and "test" not in entries.images:
             notes.append("No statement of the part test is there: `test_right.json` would have them.")
-        for reason, count in found.left_out.items():
+        for reason, count in entries.left_out.items():
             notes.append(f"{many(count, 'image')} left out: {reason}. `--split train,test` takes both parts.")
-    columns = columns_named(asked.column or (), COLUMNS)
-    for source in asked.texts or ():
+    columns = columns_named(options.column or (), COLUMNS)
+    for source in options.texts or ():
         rows += table_entries(source, columns)
-    if asked.data is None and not asked.texts:
-        if not asked.folder.is_dir():
+    if options.data is None and not options.texts:
+        if not options.folder.is_dir():
             raise UsageError("No texts are named for the index.", hint="Give --data DIR or --texts FILE.")
-        rows += Index.open(asked.folder).entries
+        rows += Index.open(options.folder).entries
     return rows, notes
 
 
@@ -247,13 +249,13 @@ async def _built(
             await embedder.aclose()
 
 
-def _built_report(found: Index, notes: Sequence[str]) -> Report:
+def _built_report(index: Index, notes: Sequence[str]) -> Report:
     """What is in an index that was built."""
-    stats = found.stats()
-    vectors = ", ".join(map(_space_name, found.spaces)) or "no vectors"
-    said = f"{found.folder}: {many(stats.entries, 'text')} of {many(_images(found), 'image')}; {vectors}."
+    stats = index.stats()
+    vectors = ", ".join(map(_space_name, index.spaces)) or "no vectors"
+    summary = f"{index.folder}: {many(stats.entries, 'text')} of {many(_images(index), 'image')}; {vectors}."
     notes = [*notes, *_stats_notes(stats.merged, stats.junk)]
-    return Report(lambda: _description(found), lambda: [said], notes)
+    return Report(lambda: _description(index), lambda: [summary], notes)
 
 
 def _stats_notes(merged: int, junk: int) -> Iterator[str]:
@@ -302,14 +304,16 @@ class IndexSearchOptions:
 
 @app.command(epilog=HELP)
 @spelled_out
-def search(context_: typer.Context, asked: IndexSearchOptions, calls: PromptCalls) -> None:
+def search(context_: typer.Context, options: IndexSearchOptions, calls: PromptCalls) -> None:
     """Find the texts of an index that fit a text or a picture best. Every search is on record.
 
     A picture is searched by itself, in an index with vectors of clip:, or by what --vlm and --llm say of it.
     """
+    from askance.cli.workspace import open_workspace
+
     Process.of(context_).without_langchain()
-    with calls.open(name="index") as work:
-        code = _Search(asked, work).run()
+    with open_workspace(calls, name="index") as work:
+        code = _Search(options, work).run()
     raise typer.Exit(code)
 
 
@@ -320,21 +324,21 @@ DEPTH = 100
 class _Search:
     """One search, and what is printed about it."""
 
-    def __init__(self, asked: IndexSearchOptions, work: CommandWorkspace) -> None:
+    def __init__(self, options: IndexSearchOptions, work: CommandWorkspace) -> None:
         from askance.retrieval import Index, IndexRetriever
         from askance.retrieval.vector_store import load_store
 
-        self._asked = asked
+        self._options = options
         self._work = work
-        own = None if asked.vector_store is None else load_store(asked.vector_store)
-        self._index = Index.open(asked.folder, store=own)
-        self._picture = _picture(asked.query)
+        own = None if options.vector_store is None else load_store(options.vector_store)
+        self._index = Index.open(options.folder, store=own)
+        self._picture = _picture(options.query)
         self._retriever = IndexRetriever(
             self._index,
-            how=asked.how,
-            k=max(asked.k, DEPTH),
-            embedder=asked.embedder,
-            encoder=asked.encoder,
+            how=options.how,
+            k=max(options.k, DEPTH),
+            embedder=options.embedder,
+            encoder=options.encoder,
             engine=work.engine,
         )
         self._chain = self._describing_chain()
@@ -346,9 +350,9 @@ class _Search:
         return execute(
             self._work,
             lambda _: self._searched(),
-            lambda found: found,
+            lambda hits: hits,
             plan=self._plan,
-            as_json=self._asked.as_json,
+            as_json=self._options.as_json,
             progress=nullcontext,
             interrupted=lambda _: f"{GOES_ON}; {ON_RECORD}",
         )
@@ -359,13 +363,13 @@ class _Search:
         Raises:
             UsageError: models are named for a text; or a picture can be searched by neither itself nor words.
         """
-        asked = self._asked
-        named = [flag for flag in ("vlm", "llm", "context") if getattr(asked, flag) is not None]
+        options = self._options
+        named = [flag for flag in ("vlm", "llm", "context") if getattr(options, flag) is not None]
         ways = self._retriever.ways
         if self._picture is None or ways == ("image",):
             if named:
                 why = (
-                    f"{asked.query[:60]!r} is no file of one"
+                    f"{options.query[:60]!r} is no file of one"
                     if self._picture is None
                     else "this one is searched by itself"
                 )
@@ -374,19 +378,19 @@ class _Search:
                     hint="Leave it out, or name a picture and a `--how` with words.",
                 )
             return None
-        if asked.how == "hybrid" and "image" in ways and not named:
+        if options.how == "hybrid" and "image" in ways and not named:
             return None
-        vlm = asked.vlm or self._work.default_model("vlm")
+        vlm = options.vlm or self._work.default_model("vlm")
         if vlm is None:
             raise UsageError(
-                f"{asked.query!r} is a picture, and no model puts it into words.",
+                f"{options.query!r} is a picture, and no model puts it into words.",
                 hint="Name one: --vlm openai:gpt-4o. Or add vectors that pictures find: `askance index build "
-                f"{asked.folder} --embedder clip:FOLDER`.",
+                f"{options.folder} --embedder clip:FOLDER`.",
             )
         from askance.chains import verbalize
 
-        llm = asked.llm or self._work.default_model("llm")
-        context: Any = asked.context or "T_V"
+        llm = options.llm or self._work.default_model("llm")
+        context: Any = options.context or "T_V"
         return verbalize(
             self._work.model(vlm),
             None if llm is None else self._work.model(llm),
@@ -404,8 +408,8 @@ class _Search:
         if self._chain is not None:
             walk = planner.walk(self._chain)
             with planner.counting():
-                said = (await walk.read({"image": self._picture})).value(DESCRIPTION)
-            texts, waiting = ((str(said),), 0) if said is not None else ((), 1)
+                description = (await walk.read({"image": self._picture})).value(DESCRIPTION)
+            texts, waiting = ((str(description),), 0) if description is not None else ((), 1)
         self._retriever.plan(planner, self._query(texts), waiting=waiting)
         return planner.plan(1, unit="query")
 
@@ -415,18 +419,18 @@ class _Search:
 
         texts = self._texts
         if self._chain is not None:
-            reading = await self._chain.read({"image": self._picture, "name": self._asked.query})
+            reading = await self._chain.read({"image": self._picture, "name": self._options.query})
             if reading.outcome != "answered":
                 return Report(None, lambda: (), ends=lambda: _unanswered(reading))
             texts = (str(reading.require(DESCRIPTION)),)
         query = self._query(texts)
         hits = await self._retriever.search(query)
-        return self._report(query, hits[: self._asked.k])
+        return self._report(query, hits[: self._options.k])
 
     @property
     def _texts(self) -> tuple[str, ...]:
         """The texts that the command line names."""
-        return () if self._picture is not None else (self._asked.query,)
+        return () if self._picture is not None else (self._options.query,)
 
     def _query(self, texts: tuple[str, ...]) -> RetrievalQuery:
         from askance.retrieval import RetrievalQuery
@@ -435,23 +439,23 @@ class _Search:
 
     def _report(self, query: RetrievalQuery, hits: Sequence[RetrievalHit]) -> Report:
         """The hits."""
-        asked = self._asked
+        options = self._options
         known: Mapping[str, IndexEntry] = self._index.by_id if self._index.has_entries else {}
         # Behind the first hundred hits have no text.
         hits = [hit if hit.text or hit.id not in known else replace(hit, text=known[hit.id].text) for hit in hits]
         form = {
-            "index": str(asked.folder),
+            "index": str(options.folder),
             "digest": self._index.digest,
-            "how": asked.how,
+            "how": options.how,
             "texts": list(query.texts),
             "image": None if query.image is None else query.image.sha256,
             "hits": [_hit_form(hit, known) for hit in hits],
         }
-        return Report(lambda: form, lambda: _hit_lines(hits, known), ends=lambda: self._end(found=bool(hits)))
+        return Report(lambda: form, lambda: _hit_lines(hits, known), ends=lambda: self._end(any_hits=bool(hits)))
 
-    def _end(self, *, found: bool) -> int:
+    def _end(self, *, any_hits: bool) -> int:
         """Says where nothing was found, and what models were asked; returns the exit code."""
-        if not found:
+        if not any_hits:
             why = " No text shares a word with the query." if self._retriever.ways == ("bm25",) else ""
             echo(f"Nothing was found.{why}", err=True)
         if self._chain is not None:
@@ -487,8 +491,8 @@ def _hit_lines(hits: Sequence[RetrievalHit], known: Mapping[str, IndexEntry]) ->
             *entry.images[:SHOWN],
             *([f"{len(entry.images) - SHOWN:,} more"] if len(entry.images) > SHOWN else []),
         ]
-        said = ", ".join([*(images or ["true of no image"]), *entry.marks])
-        yield Line(f"{'':{indent}}{said}", indent)
+        facts = ", ".join([*(images or ["true of no image"]), *entry.marks])
+        yield Line(f"{'':{indent}}{facts}", indent)
 
 
 def _hit_form(hit: RetrievalHit, known: Mapping[str, IndexEntry]) -> JsonObject:
@@ -574,34 +578,34 @@ def stats(
     from askance.retrieval import Index
     from askance.retrieval.vector_store import load_store
 
-    found = Index.open(folder, store=None if vector_store is None else load_store(vector_store))
-    problems = list(dict.fromkeys(found.verify()))
-    twins: Mapping[str, NearTwins] = run_sync(_near_twins(found)) if near_twins and not problems else {}
+    index = Index.open(folder, store=None if vector_store is None else load_store(vector_store))
+    problems = list(dict.fromkeys(index.verify()))
+    twins: Mapping[str, NearTwins] = run_sync(_near_twins(index)) if near_twins and not problems else {}
     try:
-        counts = _description(found)
+        counts = _description(index)
     except StoreError:  # the problems say why
         counts = None
     counted = {name: {"pairs": each.pairs, "entries": each.entries} for name, each in twins.items()}
     form = {**(counts or {"index": str(folder)}), "near_twins": counted or None, "problems": problems}
     notes = [] if as_json else problems
-    if near_twins and any(space.store != "file" for space in found.spaces):
+    if near_twins and any(space.store != "file" for space in index.spaces):
         notes = ["Near-twins are counted in files of vectors alone.", *notes]
-    parts = () if counts is None else _stats_parts(found, twins)
-    if near_twins and not found.spaces:
+    parts = () if counts is None else _stats_parts(index, twins)
+    if near_twins and not index.spaces:
         echo("· Near-twins are told by vectors, and the index has none.", err=True)
     Report(lambda: form, lambda: parts, notes, breaks=False).print(as_json=as_json)
     raise typer.Exit(SOME if problems else OK)
 
 
-async def _near_twins(found: Index) -> Mapping[str, NearTwins]:
+async def _near_twins(index: Index) -> Mapping[str, NearTwins]:
     """Pairs of texts that say nearly the same, by the name of their space; files of vectors alone are compared."""
-    return {_space_name(space): await found.near_twins(space) for space in found.spaces if space.store == "file"}
+    return {_space_name(space): await index.near_twins(space) for space in index.spaces if space.store == "file"}
 
 
-def _stats_parts(found: Index, twins: Mapping[str, NearTwins]) -> Iterator[Part]:
+def _stats_parts(index: Index, twins: Mapping[str, NearTwins]) -> Iterator[Part]:
 
-    stats = found.stats()
-    yield f"{found.folder}: {many(stats.entries, 'text')} of {many(_images(found), 'image')}"
+    stats = index.stats()
+    yield f"{index.folder}: {many(stats.entries, 'text')} of {many(_images(index), 'image')}"
     rows = [
         ("", "texts"),
         ("  true of an image", f"{stats.entries - stats.without_image:,}"),
@@ -613,11 +617,11 @@ def _stats_parts(found: Index, twins: Mapping[str, NearTwins]) -> Iterator[Part]
     ]
     yield Columns(rows)
     yield ""
-    if not found.spaces:
+    if not index.spaces:
         yield "Vectors: none; texts are found by their words."
     else:
         rows = [("Vectors", "numbers", "kept in")]
-        rows += [(f"  {_space_name(space)}", f"{space.size:,}", space.store) for space in found.spaces]
+        rows += [(f"  {_space_name(space)}", f"{space.size:,}", space.store) for space in index.spaces]
         yield Columns(rows, left=(0, 2))
     if twins:
         yield ""
@@ -625,17 +629,17 @@ def _stats_parts(found: Index, twins: Mapping[str, NearTwins]) -> Iterator[Part]
         of = f" of {many(counted.entries, 'text')}" if counted.pairs else ""
         yield f"Near-twins by {name}: {many(counted.pairs, 'pair')}{of}"
     yield ""
-    yield Columns([("Size", ""), *((f"  {name}", _size(size)) for name, size in _sizes(found).items())])
+    yield Columns([("Size", ""), *((f"  {name}", _size(size)) for name, size in _sizes(index).items())])
 
 
-def _sizes(found: Index) -> Mapping[str, int]:
+def _sizes(index: Index) -> Mapping[str, int]:
     """Bytes of each part of the index's folder."""
-    if found.folder is None:
+    if index.folder is None:
         return {}
     sizes: dict[str, int] = {}
-    for path in sorted(found.folder.rglob("*")):
+    for path in sorted(index.folder.rglob("*")):
         if path.is_file() and not path.is_symlink():
-            part = path.relative_to(found.folder).parts[0]
+            part = path.relative_to(index.folder).parts[0]
             sizes[part] = sizes.get(part, 0) + path.stat().st_size
     return {part: size for part, size in sizes.items() if size}
 
@@ -644,25 +648,25 @@ def _size(count: int) -> str:
     return f"{count / 1e6:,.1f} MB" if count >= 1e5 else f"{count / 1e3:,.1f} kB"
 
 
-def _images(found: Index) -> int:
-    return len({image for entry in found.entries for image in entry.images})
+def _images(index: Index) -> int:
+    return len({image for entry in index.entries for image in entry.images})
 
 
-def _description(found: Index) -> JsonObject:
+def _description(index: Index) -> JsonObject:
     """What is known of an index, as JSON."""
-    stats = found.stats()
+    stats = index.stats()
     return {
-        "index": str(found.folder),
-        "digest": found.digest,
+        "index": str(index.folder),
+        "digest": index.digest,
         "entries": stats.entries,
-        "images": _images(found),
+        "images": _images(index),
         "without_image": stats.without_image,
         "merged": stats.merged,
         "junk": stats.junk,
         "no_because": stats.no_because,
         "splits": dict(stats.splits),
-        "spaces": [{**space.form(), "name": _space_name(space)} for space in found.spaces],
-        "bytes": _sizes(found),
+        "spaces": [{**space.form(), "name": _space_name(space)} for space in index.spaces],
+        "bytes": _sizes(index),
     }
 
 

@@ -41,16 +41,16 @@ def columns_named(texts: Sequence[str], names: Sequence[str] = COLUMNS) -> Mappi
     Raises:
         UsageError: a text is no such pair, or names what no table is read for.
     """
-    found: dict[str, str] = {}
+    columns: dict[str, str] = {}
     for text in texts:
         name, _, column = text.partition("=")
         if name not in names or not column:
             written = " or ".join(f"{each}=COLUMN" for each in names)
             raise UsageError(f"`--column {text}` names no column.", hint=f"Write {written}.")
-        if name in found:
+        if name in columns:
             raise UsageError(f"`--column {name}=…` stands twice.", hint="Leave one of the two out.")
-        found[name] = column
-    return found
+        columns[name] = column
+    return columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,21 +115,21 @@ class PictureFinder:
             raise UsageError("`--allow-folder` goes with a table, and none is named.", hint="Leave it out.")
         threads = ThreadPoolExecutor(_FETCHED_AT_ONCE)  # it begins no thread before there is an address
         try:
-            found = [self._key(found, threads) for found in self._chosen()]
-            return dict(self._fetched_all(found))
+            pictures = [self._key(pictures, threads) for pictures in self._chosen()]
+            return dict(self._fetched_all(pictures))
         finally:
             threads.shutdown(wait=False, cancel_futures=True)
 
     def _fetched_all(
-        self, found: Sequence[tuple[PictureKey | Future[PictureKey], Options | None]]
+        self, pictures: Sequence[tuple[PictureKey | Future[PictureKey], Options | None]]
     ) -> Iterator[tuple[PictureKey, Options | None]]:
         """Waits for what is being fetched, and says how far that is."""
         from askance.cli.progress import Progress
 
-        total = sum(isinstance(key, Future) for key, _ in found)
+        total = sum(isinstance(key, Future) for key, _ in pictures)
         with Progress("images fetched", total) if total and not self.quiet else nullcontext() as progress:
             done = 0
-            for key, options in found:
+            for key, options in pictures:
                 if isinstance(key, Future):
                     yield key.result(), options
                     done += 1
@@ -144,10 +144,10 @@ class PictureFinder:
             return islice(self._once(), self.limit)
         from askance.evals.suite.selection import draw_ids
 
-        names = [found.name for found in self._once()]
+        names = [picture.name for picture in self._once()]
         chosen = {*draw_ids(names, size=self.sample, seed=self.seed)}
         self.drawn = Drawn(len(chosen), len(names), self.seed)
-        return (found for found in self._once() if found.name in chosen)
+        return (picture for picture in self._once() if picture.name in chosen)
 
     def _once(self) -> Iterator[_Found]:
         """Every picture that is named, the first time that it is.
@@ -157,19 +157,19 @@ class PictureFinder:
         """
         seen: dict[str, Options | None] = {}
         for name in self.named:
-            for found in self._named(name):
-                if found.name not in seen:
-                    seen[found.name] = found.options
-                    yield found
-                elif seen[found.name] != found.options:
+            for picture in self._named(name):
+                if picture.name not in seen:
+                    seen[picture.name] = picture.options
+                    yield picture
+                elif seen[picture.name] != picture.options:
                     raise BadOptions(
-                        f"The picture {found.name!r} stands twice in {name!r}, with different options.",
+                        f"The picture {picture.name!r} stands twice in {name!r}, with different options.",
                         hint="Give each picture one row.",
                     )
 
     def _named(self, name: str) -> Iterator[_Found]:
         if name in self._tables:
-            yield from self._rows(self._tables[name])
+            yield from self._table_pictures(self._tables[name])
         elif _is_address(name):
             yield _Found(name, name)
         else:
@@ -182,7 +182,7 @@ class PictureFinder:
         offline, stream = self.fetch == "never", self.limit is not None
         return {name: open_data_table(name, offline=offline, stream=stream) for name in named}
 
-    def _rows(self, table: DataTable) -> Iterator[_Found]:
+    def _table_pictures(self, table: DataTable) -> Iterator[_Found]:
         columns = {"image": "image", **self.columns}
         if "image" not in self.columns and "image" not in table.columns:
             shown = first_few([*map(repr, table.columns)], 20)
@@ -209,16 +209,16 @@ class PictureFinder:
                 yield _Found(path.as_posix(), path, options)
 
     def _key(
-        self, found: _Found, threads: ThreadPoolExecutor
+        self, picture: _Found, threads: ThreadPoolExecutor
     ) -> tuple[PictureKey | Future[PictureKey], Options | None]:
         """What the picture is read by; an address is fetched by another thread."""
         from askance.evals.picture_run import NamedPicture
 
-        if isinstance(found.source, Path):
-            return found.source, found.options
-        if isinstance(found.source, bytes):
-            return NamedPicture(found.name, self.folder().of_bytes(found.source)), found.options
-        return threads.submit(self._fetched, found.source), found.options
+        if isinstance(picture.source, Path):
+            return picture.source, picture.options
+        if isinstance(picture.source, bytes):
+            return NamedPicture(picture.name, self.folder().of_bytes(picture.source)), picture.options
+        return threads.submit(self._fetched, picture.source), picture.options
 
     def _fetched(self, url: str) -> PictureKey:
         from askance.evals.picture_run import NamedPicture
@@ -237,10 +237,10 @@ def find_pictures(named: Sequence[str]) -> list[Path]:
     """
     if not named:
         raise UsageError("No image is named.", hint="Give files, folders or patterns: askance run verbalize ads/*.jpg")
-    found: dict[Path, None] = {}
+    files: dict[Path, None] = {}
     for name in named:
-        found.update(dict.fromkeys(_files(name)))
-    return list(found)
+        files.update(dict.fromkeys(_files(name)))
+    return list(files)
 
 
 def _is_address(name: str) -> bool:
@@ -274,10 +274,10 @@ _LIST = 'Give a JSON list of texts: ["tea", "bricks"].'
 
 
 def _row_options(value: Any, where: str) -> Options:
-    found = as_list(value)
-    if found is None:
+    options = as_list(value)
+    if options is None:
         raise BadOptions(f"{where}: this is no list of options: {str(value)[:80]!r}.", hint=_LIST)
-    return _checked(found, where)
+    return _checked(options, where)
 
 
 def read_options(path: Path, pictures: Sequence[str]) -> list[Options]:
@@ -292,7 +292,7 @@ def read_options(path: Path, pictures: Sequence[str]) -> list[Options]:
         BadOptions: the file cannot be read, is none of these, has none for a picture, or some that cannot be chosen
             from.
     """
-    content = _table_content(path) if names_data_table(str(path)) else _content(_text(path), path)
+    content = _table_content(path) if names_data_table(str(path)) else _content(_file_text(path), path)
     if isinstance(content, Mapping):
         options = cast("Mapping[str, Any]", content)
         return [
@@ -302,7 +302,7 @@ def read_options(path: Path, pictures: Sequence[str]) -> list[Options]:
     return [_checked(content, repr(str(path)))] * len(pictures)
 
 
-def _text(path: Path) -> str:
+def _file_text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8-sig")
     except OSError as error:
@@ -323,12 +323,12 @@ def _table_content(path: Path) -> Mapping[str, Any]:
             hint="Each of its rows should have an image and its options, as "
             '{"image": "a.jpg", "options": ["tea", "bricks"]}.',
         )
-    found: dict[str, Any] = {}
+    rows: dict[str, Any] = {}
     for row in table.rows({"image": "image", "options": "options"}):
         if row.keys() < {*COLUMNS}:
             raise BadOptions(f"{row.where}: it has not both `image` and `options`.", hint="Mend the row.")
-        found[str(row["image"])] = _row_options(row["options"], row.where)
-    return found
+        rows[str(row["image"])] = _row_options(row["options"], row.where)
+    return rows
 
 
 def _content(text: str, path: Path) -> Any:

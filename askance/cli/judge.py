@@ -75,29 +75,30 @@ class CardOptions:
 
 @app.command("card", epilog=HELP)
 @spelled_out
-def card(context_: typer.Context, asked: CardOptions, calls: PromptCalls) -> None:
+def card(context_: typer.Context, options: CardOptions, calls: PromptCalls) -> None:
     """Hold a judge against people's labels: how often it is right, beyond chance, and how steady it is."""
     Process.of(context_).without_langchain()
     from askance.agents import judge_panel
     from askance.agents.judge import QUESTION
     from askance.cli.execute import execute
+    from askance.cli.workspace import open_workspace
     from askance.evals import Run
     from askance.evals.judges import judge_card, read_labels, verdict_job
 
-    _check_judge(asked.judge or (), local=calls.local)
-    _check_file(asked.html, "--html", "card.html", plan=calls.plan)
-    labels, run = read_labels(asked.labels), None if asked.run is None else Run.open(asked.run)
-    with calls.open(name="judge") as work:
-        judges = _judges(asked, work)
+    _check_judge(options.judge or (), local=calls.local)
+    _check_file(options.html, "--html", "card.html", plan=calls.plan)
+    labels, run = read_labels(options.labels), None if options.run is None else Run.open(options.run)
+    with open_workspace(calls, name="judge") as work:
+        judges = _judges(options, work)
         judge = judges[0] if len(judges) == 1 else judge_panel(*judges)
-        how: Any = {"draws": asked.draws, "swaps": asked.swaps, "question": asked.question or QUESTION}
-        ask = partial(judge_card, judge, labels, **how, seed=asked.seed, room=lambda: work.engine.places)
+        how: Any = {"draws": options.draws, "swaps": options.swaps, "question": options.question or QUESTION}
+        ask = partial(judge_card, judge, labels, **how, seed=options.seed, room=lambda: work.engine.places)
         code = execute(
             work,
             lambda progress: ask(on_progress=progress.update),
-            lambda made: _card_report(asked, made, labels, run, work),
+            lambda made: _card_report(options, made, labels, run, work),
             plan=lambda: verdict_job(judge, labels.rows, **how).plan(),
-            as_json=asked.as_json,
+            as_json=options.as_json,
             progress=lambda: work.progress("pairs"),
             interrupted=lambda _: _INTERRUPTED,
         )
@@ -108,19 +109,19 @@ _INTERRUPTED = "Interrupted. The same command goes on: what is on record is not 
 
 
 def _card_report(
-    asked: CardOptions, made: JudgeCard, labels: Labels, run: Run | None, work: CommandWorkspace
+    options: CardOptions, made: JudgeCard, labels: Labels, run: Run | None, work: CommandWorkspace
 ) -> Report:
     """A card, whose page is written after it."""
     from askance.evals.judges import corrected_rate
 
-    rate = None if run is None else corrected_rate(made, run, seed=asked.seed)
+    rate = None if run is None else corrected_rate(made, run, seed=options.seed)
     form = {**made.form(), **({} if rate is None else {"corrected": rate.form()})}
 
     def end() -> int:
-        if asked.html is not None:
+        if options.html is not None:
             from askance.evals.report.card_page import card_page
 
-            _write_page(asked.html, lambda: card_page(made, rate=rate, labels=labels))
+            _write_page(options.html, lambda: card_page(made, rate=rate, labels=labels))
         return _end(work, made.counters, unscored=any(pair.says is None for pair in made.labelled))
 
     return Report(lambda: form, lambda: card_parts(made, rate), ends=end)
@@ -176,11 +177,11 @@ def _write_page(out: Path, make: Callable[[], str]) -> None:
     echo(f"The page is in {out} ({size / 1e6:.1f} MB).", err=True)
 
 
-def _judges(asked: CardOptions, work: CommandWorkspace) -> list[EquivalenceJudge]:
+def _judges(options: CardOptions, work: CommandWorkspace) -> list[EquivalenceJudge]:
     from askance.agents import judge_equivalence
 
-    named = _named(asked.judge, work)
-    return [judge_equivalence(work.model(spec), form=asked.form.value, prompts=work.library) for spec in named]
+    named = _named(options.judge, work)
+    return [judge_equivalence(work.model(spec), form=options.form.value, prompts=work.library) for spec in named]
 
 
 def _named(judge: Sequence[str] | None, work: CommandWorkspace) -> Sequence[str]:
@@ -289,7 +290,7 @@ class PreferOptions:
 def prefer(
     context_: typer.Context,
     run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run whose answers are texts.")],
-    asked: PreferOptions,
+    options: PreferOptions,
     calls: PromptCalls,
 ) -> None:
     """Ask judges which of two answers is better: a run's, and its references' or another run's.
@@ -299,28 +300,29 @@ def prefer(
     """
     Process.of(context_).without_langchain()
     from askance.cli.execute import execute
+    from askance.cli.workspace import open_workspace
     from askance.evals import Run
     from askance.evals.judges import answer_pairs, judge_preferences, preference_job, read_votes
     from askance.evals.judges.answer_pairs import REFERENCES
     from askance.evals.judges.preference import check_judges, votes_by_pair
 
-    _check_judge(asked.judge or (), local=calls.local)
-    _check_file(asked.out, "--out", "preferences.json", plan=calls.plan)
-    _check_file(asked.html, "--html", "preferences.html", plan=calls.plan)
-    against = None if asked.against == REFERENCES else Run.open(asked.against)
-    pairs = answer_pairs(Run.open(run), against, question=asked.question, limit=asked.limit, task=asked.task)
-    votes = None if asked.human is None else read_votes(asked.human)
-    with calls.open(name="judge") as work:
-        judges = _preference_judges(asked, work)
+    _check_judge(options.judge or (), local=calls.local)
+    _check_file(options.out, "--out", "preferences.json", plan=calls.plan)
+    _check_file(options.html, "--html", "preferences.html", plan=calls.plan)
+    against = None if options.against == REFERENCES else Run.open(options.against)
+    pairs = answer_pairs(Run.open(run), against, question=options.question, limit=options.limit, task=options.task)
+    votes = None if options.human is None else read_votes(options.human)
+    with open_workspace(calls, name="judge") as work:
+        judges = _preference_judges(options, work)
         check_judges(judges)
         votes_by_pair(pairs, votes)  # whatever is wrong is said before anybody is asked
-        ask = partial(judge_preferences, judges, pairs, votes=votes, seed=asked.seed, room=lambda: work.engine.places)
+        ask = partial(judge_preferences, judges, pairs, votes=votes, seed=options.seed, room=lambda: work.engine.places)
         code = execute(
             work,
             lambda progress: ask(on_progress=progress.update),
-            lambda made: _preference_report(asked, made, pairs, work),
+            lambda made: _preference_report(options, made, pairs, work),
             plan=lambda: preference_job(judges, pairs).plan(),
-            as_json=asked.as_json,
+            as_json=options.as_json,
             progress=lambda: work.progress("pairs"),
             interrupted=lambda _: _INTERRUPTED,
         )
@@ -328,32 +330,32 @@ def prefer(
 
 
 def _preference_report(
-    asked: PreferOptions, made: RunPreferences, pairs: AnswerPairs, work: CommandWorkspace
+    options: PreferOptions, made: RunPreferences, pairs: AnswerPairs, work: CommandWorkspace
 ) -> Report:
     """Preferences, which are written to a file first; their page is written after them."""
     import json
 
     from askance.evals.run_folder import write_whole
 
-    if asked.out is not None:
-        write_whole(asked.out, json.dumps(made.form(), ensure_ascii=False) + "\n")
+    if options.out is not None:
+        write_whole(options.out, json.dumps(made.form(), ensure_ascii=False) + "\n")
 
     def end() -> int:
-        if asked.out is not None:
-            echo(f"All pairs are in {asked.out}.", err=True)
-        if asked.html is not None:
+        if options.out is not None:
+            echo(f"All pairs are in {options.out}.", err=True)
+        if options.html is not None:
             from askance.evals.report.preference_page import preference_page
 
-            _write_page(asked.html, lambda: preference_page(made, pairs))
+            _write_page(options.html, lambda: preference_page(made, pairs))
         return _end(work, made.counters, unscored=any(value is None for pair in made.judged for value in pair.values))
 
     return Report(made.form, lambda: preference_parts(made), ends=end)
 
 
-def _preference_judges(asked: PreferOptions, work: CommandWorkspace) -> list[PreferenceJudge]:
+def _preference_judges(options: PreferOptions, work: CommandWorkspace) -> list[PreferenceJudge]:
     from askance.agents import judge_preference
 
-    return [judge_preference(work.model(spec), prompts=work.library) for spec in _named(asked.judge, work)]
+    return [judge_preference(work.model(spec), prompts=work.library) for spec in _named(options.judge, work)]
 
 
 def preference_parts(made: RunPreferences) -> Iterator[Part]:

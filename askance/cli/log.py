@@ -26,13 +26,13 @@ def print_warnings() -> None:
     Raises:
         UsageError: the variable holds something else than `debug`.
     """
-    asked = os.environ.get(LOG_VARIABLE, "")
-    if asked not in {"", "debug"}:
-        raise UsageError(f"{LOG_VARIABLE} is {asked!r}.", hint="Set it to `debug`, or to nothing.")
+    level_name = os.environ.get(LOG_VARIABLE, "")
+    if level_name not in {"", "debug"}:
+        raise UsageError(f"{LOG_VARIABLE} is {level_name!r}.", hint="Set it to `debug`, or to nothing.")
 
     log = logging.getLogger("askance")
-    level = logging.DEBUG if asked else logging.WARNING
+    level = logging.DEBUG if level_name else logging.WARNING
     log.handlers[:] = [StderrHandler(level)]
-    if asked:
+    if level_name:
         log.setLevel(level)
     log.propagate = False

@@ -44,25 +44,29 @@ def check(
 ) -> None:
     """Say what an endpoint can do: what is on record, else ask it, with one tiny picture and one schema."""
     from askance.cli.options import Calls
+    from askance.cli.workspace import open_workspace
     from askance.models import run_sync
     from askance.models.capabilities import endpoint_key
 
-    with Calls(store=store).open() as work:
+    with open_workspace(Calls(store=store)) as work:
         model, records = work.model(spec), work.records
         recorded = None if refresh or records.get(endpoint_key(model.id)) is None else model.known
-        found = recorded or run_sync(_asked(model))
+        capabilities = recorded or run_sync(_probed(model))
         record = records.get(endpoint_key(model.id))
         at = record.at if record is not None else None
 
-    about = {"model": str(model.id), "asks_by": found.output_mode, "at": at, "asked_now": recorded is None}
+    about = {"model": str(model.id), "asks_by": capabilities.output_mode, "at": at, "asked_now": recorded is None}
     where = f"{at}, kept in {records.name}" if at else "now, and not kept"
-    parts = [str(model.id), *_rows(found.canonical(), output_mode=found.output_mode, asked=where)]
+    parts = [
+        str(model.id),
+        *_capability_lines(capabilities.canonical(), output_mode=capabilities.output_mode, asked_at=where),
+    ]
     if recorded is not None:
         parts.append(f"This is what is on record; `askance models check {spec} --refresh` asks again.")
-    Report(lambda: {**about, **found.canonical()}, lambda: parts, breaks=False).print(as_json=as_json)
+    Report(lambda: {**about, **capabilities.canonical()}, lambda: parts, breaks=False).print(as_json=as_json)
 
 
-async def _asked(model: Model) -> Capabilities:
+async def _probed(model: Model) -> Capabilities:
     """What the endpoint can do.
 
     Raises:
@@ -74,13 +78,13 @@ async def _asked(model: Model) -> Capabilities:
         await model.aclose()
 
 
-def _rows(found: Mapping[str, Any], *, output_mode: str, asked: str) -> Iterator[str]:
+def _capability_lines(values: Mapping[str, Any], *, output_mode: str, asked_at: str) -> Iterator[str]:
     for name, words in _SAID.items():
-        value = found.get(name)
+        value = values.get(name)
         if value is not None or name in _ALWAYS:
-            yield f"  {words:<24}{_said(value)}"
+            yield f"  {words:<24}{_value_text(value)}"
     yield f"  {'answers are asked by':<24}{_OUTPUT_MODES[output_mode]}"
-    yield f"  {'asked':<24}{asked}"
+    yield f"  {'asked':<24}{asked_at}"
 
 
 _SAID = {
@@ -102,7 +106,7 @@ _OUTPUT_MODES = {
 }
 
 
-def _said(value: object) -> str:
+def _value_text(value: object) -> str:
     if value is None:
         return "not known"
     if isinstance(value, bool):

@@ -101,50 +101,51 @@ class GenerateOptions:
 
 @app.command(epilog=HELP)
 @spelled_out
-def generate(context_: typer.Context, asked: GenerateOptions, calls: PromptCalls) -> None:
+def generate(context_: typer.Context, options: GenerateOptions, calls: PromptCalls) -> None:
     """Write hard negatives for true statements, one kind a call, into files of the authors' shape."""
     Process.of(context_).without_langchain()
     from askance.agents.negatives import kinds_of
     from askance.cli.execute import execute
+    from askance.cli.workspace import open_workspace
     from askance.evals.job import plan_of
     from askance.evals.negatives import Recipe, agenerate, negative_jobs
     from askance.evals.run_format import LEDGER
 
-    domain, of_pictures = _source(asked)
-    named = None if asked.kinds is None else [kind.strip() for kind in asked.kinds.split(",") if kind.strip()]
+    domain, of_pictures = _source(options)
+    named = None if options.kinds is None else [kind.strip() for kind in options.kinds.split(",") if kind.strip()]
     recipe = Recipe(
         domain=domain,
         kinds=kinds_of(domain, named),
-        most=asked.most,
-        count=asked.count,
-        seed=asked.seed,
-        draw=asked.draw,
+        most=options.most,
+        count=options.count,
+        seed=options.seed,
+        draw=options.draw,
     )
-    sources = () if of_pictures else _true_statements(asked)
-    with calls.open(ledger=asked.out / LEDGER) as work:
-        sources = _pictures(asked, work) if of_pictures else sources
-        seeing = asked.vlm or work.default_model("vlm")
-        name = _writer(asked.llm or (work.default_model("llm") or seeing if of_pictures else None), work, recipe)
+    sources = () if of_pictures else _true_statements(options)
+    with open_workspace(calls, ledger=options.out / LEDGER) as work:
+        sources = _pictures(options, work) if of_pictures else sources
+        seeing = options.vlm or work.default_model("vlm")
+        name = _writer(options.llm or (work.default_model("llm") or seeing if of_pictures else None), work, recipe)
         model = None if name is None else work.model(name)
         code = execute(
             work,
             lambda progress: agenerate(
                 sources,
                 model,
-                out=asked.out,
+                out=options.out,
                 recipe=recipe,
                 prompts=work.library,
                 on_progress=progress.count,
             ),
             lambda run: _report(run, sources, work.tally),
             plan=lambda: plan_of(negative_jobs(sources, model, recipe=recipe, prompts=work.library)),
-            as_json=asked.as_json,
+            as_json=options.as_json,
             progress=lambda: work.progress("calls"),
         )
     raise typer.Exit(code)
 
 
-def _source(asked: GenerateOptions) -> tuple[Domain, bool]:
+def _source(options: GenerateOptions) -> tuple[Domain, bool]:
     """What the statements of a file or folder are, and whether it is a folder of pictures, with no statement in it.
 
     Raises:
@@ -155,11 +156,11 @@ def _source(asked: GenerateOptions) -> tuple[Domain, bool]:
     from askance.evals.whoops import has_rows
     from askance.images import SUFFIXES
 
-    data, domain = asked.data, None if asked.domain is None else asked.domain.value
+    data, domain = options.data, None if options.domain is None else options.domain.value
     rows = has_rows(data)
     pictures = not rows and data.is_dir() and not has_statements(data)
     pictures = pictures and any(each.suffix.lower() in SUFFIXES for each in data.iterdir())
-    if asked.vlm is not None and not pictures:
+    if options.vlm is not None and not pictures:
         raise UsageError(
             f"{str(data)!r} says what is true by itself, so there is nothing for --vlm to say.",
             hint="Leave --vlm out; --llm names the model that writes the negatives.",
@@ -167,14 +168,14 @@ def _source(asked: GenerateOptions) -> tuple[Domain, bool]:
     if not rows and not pictures:
         return domain or "ads", False
     if domain == "ads":
-        there = "explanations of WHOOPS!, and no ads" if rows else "pictures, and nothing says what they argue for"
+        content = "explanations of WHOOPS!, and no ads" if rows else "pictures, and nothing says what they argue for"
         raise UsageError(
-            f"The folder {str(data)!r} holds {there}.", hint="Leave --domain out, or write --domain explanations."
+            f"The folder {str(data)!r} holds {content}.", hint="Leave --domain out, or write --domain explanations."
         )
     return "explanations", pictures
 
 
-def _true_statements(asked: GenerateOptions) -> Sequence[TrueStatements]:
+def _true_statements(options: GenerateOptions) -> Sequence[TrueStatements]:
     """What is true of each image of a file or folder.
 
     Raises:
@@ -185,13 +186,13 @@ def _true_statements(asked: GenerateOptions) -> Sequence[TrueStatements]:
     from askance.evals.whoops import Whoops, has_rows
     from askance.evals.whoops.explain_choice import statements
 
-    data = asked.data
+    data = options.data
     if has_rows(data):
-        return statements(Whoops.open(data, ids=asked.ids))[: asked.limit]
-    return read_statements(statements_in(data) if data.is_dir() else data, ids=asked.ids, limit=asked.limit)
+        return statements(Whoops.open(data, ids=options.ids))[: options.limit]
+    return read_statements(statements_in(data) if data.is_dir() else data, ids=options.ids, limit=options.limit)
 
 
-def _pictures(asked: GenerateOptions, work: Workspace) -> PictureStatements:
+def _pictures(options: GenerateOptions, work: Workspace) -> PictureStatements:
     """The pictures of a folder, and the chain that is asked what is unusual about them.
 
     Raises:
@@ -204,20 +205,20 @@ def _pictures(asked: GenerateOptions, work: Workspace) -> PictureStatements:
     from askance.evals.suite.selection import read_ids
     from askance.images import Image
 
-    paths = {path.name: path for path in find_pictures([str(asked.data)])}
-    names = list(paths) if asked.ids is None else list(read_ids(asked.ids))
+    paths = {path.name: path for path in find_pictures([str(options.data)])}
+    names = list(paths) if options.ids is None else list(read_ids(options.ids))
     if missing := [name for name in names if name not in paths]:
         raise UsageError(
-            f"{len(missing):,} of the listed images are not in {str(asked.data)!r}, such as {missing[0]!r}.",
+            f"{len(missing):,} of the listed images are not in {str(options.data)!r}, such as {missing[0]!r}.",
             hint="Mend the list; it has names of files, with their endings.",
         )
-    vlm = asked.vlm or work.default_model("vlm")
+    vlm = options.vlm or work.default_model("vlm")
     if vlm is None:
         raise UsageError(
-            f"No model is named that says what is unusual about the pictures of {str(asked.data)!r}.",
+            f"No model is named that says what is unusual about the pictures of {str(options.data)!r}.",
             hint="On this machine: --local. An API: --vlm openai:gpt-4o. Or set `vlm` in askance.toml.",
         )
-    images = {name: Image.from_path(paths[name], name=name) for name in names[: asked.limit]}
+    images = {name: Image.from_path(paths[name], name=name) for name in names[: options.limit]}
     return PictureStatements(images=images, chain=explain(work.model(vlm), prompts=work.library))
 
 
@@ -341,72 +342,77 @@ class AuditCalls(PromptCalls):
 
 @app.command(epilog=HELP)
 @spelled_out
-def audit(context_: typer.Context, asked: AuditFileOptions, calls: AuditCalls) -> None:
+def audit(context_: typer.Context, command_options: AuditFileOptions, calls: AuditCalls) -> None:
     """Audit negatives: are they wrong, do they change what they say, can they be told without the image?
 
     Exit code 1 where something should be dropped and --apply is not given.
     """
     Process.of(context_).without_langchain()
     from askance.cli.execute import GOES_ON, ON_RECORD, execute
+    from askance.cli.workspace import open_workspace
     from askance.evals.job import plan_of
     from askance.evals.negatives import Rules, audit_jobs, read_negatives, read_rules
 
-    sets = read_negatives(asked.file, sidecar=asked.sidecar)
-    rules = Rules() if asked.rules is None else read_rules(asked.rules)
-    with calls.open(name="negatives") as work:
-        options, models = _audit_options(asked, work)
+    sets = read_negatives(command_options.file, sidecar=command_options.sidecar)
+    rules = Rules() if command_options.rules is None else read_rules(command_options.rules)
+    with open_workspace(calls, name="negatives") as work:
+        options, models = _audit_options(command_options, work)
         code = execute(
             work,
-            lambda progress: _audit(sets, options, models, rules=rules, seed=asked.seed, on_progress=progress.count),
-            lambda found: _audit_report(asked, sets, found, work.tally),
-            plan=lambda: plan_of(audit_jobs(sets, options, rules=rules, seed=asked.seed)),
-            as_json=asked.as_json,
+            lambda progress: _audit(
+                sets, options, models, rules=rules, seed=command_options.seed, on_progress=progress.count
+            ),
+            lambda audited: _audit_report(command_options, sets, audited, work.tally),
+            plan=lambda: plan_of(audit_jobs(sets, options, rules=rules, seed=command_options.seed)),
+            as_json=command_options.as_json,
             progress=lambda: work.progress("verdicts"),
             interrupted=lambda _: f"{GOES_ON}; {ON_RECORD}",
         )
     raise typer.Exit(code)
 
 
-def _audit_report(asked: AuditFileOptions, sets: Sequence[OptionSet], found: Audit, tally: Tally) -> Report:
+def _audit_report(options: AuditFileOptions, sets: Sequence[OptionSet], audited: Audit, tally: Tally) -> Report:
     """What was found, which is written to a file too, if one is named."""
     from askance.evals.negatives import audit_text
     from askance.evals.run_folder import write_whole
 
-    form = found.form()
-    if asked.report is not None:
-        write_whole(asked.report, json.dumps(form, ensure_ascii=False, indent=1) + "\n")
+    form = audited.form()
+    if options.report is not None:
+        write_whole(options.report, json.dumps(form, ensure_ascii=False, indent=1) + "\n")
 
     def end() -> int:
         echo(str(tally), err=True)
-        if asked.apply is None:
-            return SOME if found.decisions["drop"] else OK
-        _apply(sets, found, asked.apply)
+        if options.apply is None:
+            return SOME if audited.decisions["drop"] else OK
+        _apply(sets, audited, options.apply)
         return OK
 
-    return Report(lambda: form, lambda: [audit_text(found)], breaks=False, ends=end)
+    return Report(lambda: form, lambda: [audit_text(audited)], breaks=False, ends=end)
 
 
-def _audit_options(asked: AuditFileOptions, work: Workspace) -> tuple[AuditOptions, Sequence[Model | RecordedEmbedder]]:
+def _audit_options(
+    options: AuditFileOptions, work: Workspace
+) -> tuple[AuditOptions, Sequence[Model | RecordedEmbedder]]:
     """What the audit looks at, and what it asks."""
     from askance.agents import judge_equivalence
     from askance.evals.negatives import AuditOptions
     from askance.evals.negatives.audit import QUESTION
     from askance.models import get_embedder
 
-    names = (asked.judge or work.local_model, asked.blind or work.local_model)
+    names = (options.judge or work.local_model, options.blind or work.local_model)
     judge, blind = (None if name is None else work.model(name) for name in names)
-    embedder = None if asked.embedder is None else get_embedder(asked.embedder, engine=work.engine)
-    form = asked.judge_form.value
-    options = AuditOptions(
+    embedder = None if options.embedder is None else get_embedder(options.embedder, engine=work.engine)
+    form = options.judge_form.value
+    audit_options = AuditOptions(
         judge=None if judge is None else judge_equivalence(judge, form=form, prompts=work.library),
-        question=asked.question or QUESTION,
+        question=options.question or QUESTION,
         embedder=embedder,
         blind=blind,
-        orders=asked.orders,
+        orders=options.orders,
         engine=work.engine,
-        wording=asked.wording,
+        wording=options.wording,
     )
-    return options, [each for each in dict.fromkeys((judge, blind, embedder)) if each is not None]
+    return audit_options, [each for each in dict.fromkeys((judge, blind, embedder)) if each is not None]
 
 
 async def _audit(
@@ -427,12 +433,12 @@ async def _audit(
             await each.aclose()
 
 
-def _apply(sets: Sequence[OptionSet], found: Audit, out: Path) -> None:
+def _apply(sets: Sequence[OptionSet], audited: Audit, out: Path) -> None:
     from askance.amounts import many
     from askance.evals.negatives import apply
 
-    counts = apply(sets, found, out)
-    dropping = {rule: count for rule, count in sorted(found.broken.items()) if found.rules.actions[rule] == "drop"}
+    counts = apply(sets, audited, out)
+    dropping = {rule: count for rule, count in sorted(audited.broken.items()) if audited.rules.actions[rule] == "drop"}
     by_rule = ", ".join(f"{count:,} {rule}" for rule, count in dropping.items())
     echo(
         f"{out}: {many(counts['kept'], 'negative')} of {many(counts['images'], 'image')}; "
@@ -472,25 +478,25 @@ class SheetOptions:
 
 @app.command()
 @spelled_out
-def sample(context_: typer.Context, asked: SheetOptions) -> None:
+def sample(context_: typer.Context, options: SheetOptions) -> None:
     """Write a blind validation sheet for people, or read their answers back: share of true negatives, agreement."""
     Process.of(context_).without_langchain()
     from askance.errors import UsageError
 
-    if asked.key is not None or asked.answers:
-        if asked.file is not None or asked.key is None or not asked.answers:
+    if options.key is not None or options.answers:
+        if options.file is not None or options.key is None or not options.answers:
             raise UsageError(
                 "Answers are read back with --key and --answers alone.",
                 hint="askance negatives sample --key sheet/key.json --answers ann.csv --answers ben.csv",
             )
-        _print_validation(asked.key, asked.answers, seed=asked.seed, as_json=asked.as_json)
-    elif asked.file is None or asked.out is None or asked.images is None:
+        _print_validation(options.key, options.answers, seed=options.seed, as_json=options.as_json)
+    elif options.file is None or options.out is None or options.images is None:
         raise UsageError(
             "A sheet needs a file of options, --images and --out.",
             hint="askance negatives sample FILE --images DIR --out sheet; with --key and --answers it is read back.",
         )
     else:
-        _write_sheet(asked, asked.file, asked.images, asked.out)
+        _write_sheet(options, options.file, options.images, options.out)
 
 
 def _print_validation(key: Path, answers: Sequence[Path], *, seed: int, as_json: bool) -> None:
@@ -502,16 +508,16 @@ def _print_validation(key: Path, answers: Sequence[Path], *, seed: int, as_json:
     Report(validation.form, lambda: [validation_text(validation)], breaks=False).print(as_json=as_json)
 
 
-def _write_sheet(asked: SheetOptions, file: Path, images: Path, out: Path) -> None:
+def _write_sheet(options: SheetOptions, file: Path, images: Path, out: Path) -> None:
     from askance.amounts import many
     from askance.evals.negatives import draw_sheet, read_negatives, write_sheet
     from askance.evals.negatives.validation import KEY, PAGE, QUESTION, TABLE
 
-    sheet = draw_sheet(read_negatives(file, sidecar=asked.sidecar), count=asked.count, seed=asked.seed)
-    missing = write_sheet(sheet, out, images=_finder(images), question=asked.question or QUESTION)
+    sheet = draw_sheet(read_negatives(file, sidecar=options.sidecar), count=options.count, seed=options.seed)
+    missing = write_sheet(sheet, out, images=_finder(images), question=options.question or QUESTION)
     form = {"sheet": sheet.id, "images": len(sheet.keys), "items": len(sheet.items), "missing": list(missing)}
     parts = [str(out / PAGE), str(out / TABLE)]
-    Report(lambda: form, lambda: parts, breaks=False).print(as_json=asked.as_json)
+    Report(lambda: form, lambda: parts, breaks=False).print(as_json=options.as_json)
     echo(
         f"{many(len(sheet.items), 'statement')} about {many(len(sheet.keys), 'image')}, "
         f"{len(missing):,} of which cannot be read.\n"

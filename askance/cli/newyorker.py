@@ -70,8 +70,8 @@ def submit(
     from askance.evals.run import Run
 
     run = Run.open(folder)
-    there = None if data is None else NewYorker.open(data)
-    made = submission_of(run, missing=None if missing is None else missing.value, data=there, seed=seed)
+    dataset = None if data is None else NewYorker.open(data)
+    made = submission_of(run, missing=None if missing is None else missing.value, data=dataset, seed=seed)
     file = made.write(out or Path(f"{run.task.rpartition('/')[2]}_predictions.json"))
     rule = {"last": "the last option", "random": "drawn at random"}
     filled = f", {len(made.filled):,} of them {rule[missing.value]}" if missing and made.filled else ""
@@ -120,7 +120,7 @@ class BuildOptions:
 
 @app.command(epilog=HELP)
 @spelled_out
-def build(context_: typer.Context, asked: BuildOptions) -> None:
+def build(context_: typer.Context, options: BuildOptions) -> None:
     """Make matching, ranking and explanation tasks of raw annotations, captions and ratings, as the paper made its own.
 
     Each caption is once the right answer of matching and four times a wrong one, within each of five parts of the
@@ -132,87 +132,89 @@ def build(context_: typer.Context, asked: BuildOptions) -> None:
     from askance.evals.newyorker.task_construction import check_new
     from askance.models import run_sync
 
-    check_new(asked.out)
-    raw = RawContests.open(annotations=asked.annotations, captions=asked.captions, explanations=asked.explanations)
-    tasks = run_sync(_constructed(raw, asked))
-    missing = tasks.write(asked.out, pictures=asked.images)
-    _print_built(tasks, asked, pictures_missing=len(missing))
+    check_new(options.out)
+    raw = RawContests.open(
+        annotations=options.annotations, captions=options.captions, explanations=options.explanations
+    )
+    tasks = run_sync(_constructed(raw, options))
+    missing = tasks.write(options.out, pictures=options.images)
+    _print_built(tasks, options, pictures_missing=len(missing))
 
 
-async def _constructed(raw: RawContests, asked: BuildOptions) -> ConstructedTasks:
+async def _constructed(raw: RawContests, options: BuildOptions) -> ConstructedTasks:
     from askance.cli.progress import Progress
     from askance.evals.newyorker import aconstruct_tasks
     from askance.models import get_embedder
     from askance.workspace import Workspace
 
-    with Workspace(store=asked.store) as work:
-        embedder = None if asked.embedder is None else get_embedder(asked.embedder, engine=work.engine)
+    with Workspace(store=options.store) as work:
+        embedder = None if options.embedder is None else get_embedder(options.embedder, engine=work.engine)
         try:
             with Progress("contests", len(raw.cartoons)) as progress:
                 return await aconstruct_tasks(
-                    raw, embedder=embedder, seed=asked.seed, unrated=asked.unrated, on_progress=progress.update
+                    raw, embedder=embedder, seed=options.seed, unrated=options.unrated, on_progress=progress.update
                 )
         finally:
             if embedder is not None:
                 await embedder.aclose()
 
 
-def _print_built(tasks: ConstructedTasks, asked: BuildOptions, *, pictures_missing: int) -> None:
+def _print_built(tasks: ConstructedTasks, options: BuildOptions, *, pictures_missing: int) -> None:
     """Prints what was made, what was left out, and what the captions alone say of which is right."""
     from askance.evals.newyorker.task_construction import text_alone, wording_accuracy
 
-    alone = text_alone(tasks, train=asked.wording)
-    wording = {task: wording_accuracy(tasks.option_sets(task), found) for task, found in alone.items()}
-    artifacts = {task: {**found.form(), "right": wording[task]} for task, found in alone.items()}
+    alone = text_alone(tasks, train=options.wording)
+    wording = {task: wording_accuracy(tasks.option_sets(task), artifact) for task, artifact in alone.items()}
+    artifacts = {task: {**artifact.form(), "right": wording[task]} for task, artifact in alone.items()}
     form = {**tasks.manifest, "pictures_missing": pictures_missing, "wording": artifacts}
-    notes = () if asked.as_json else _notes(tasks, asked, pictures_missing)
-    Report(lambda: form, lambda: _built(tasks, asked, alone, wording), notes).print(as_json=asked.as_json)
+    notes = () if options.as_json else _notes(tasks, options, pictures_missing)
+    Report(lambda: form, lambda: _built(tasks, options, alone, wording), notes).print(as_json=options.as_json)
 
 
 def _built(
     tasks: ConstructedTasks,
-    asked: BuildOptions,
+    options: BuildOptions,
     alone: Mapping[AuditedTask, AnnotationArtifacts],
     wording: Mapping[str, float | None],
 ) -> Iterator[Part]:
     """What was made, and what the captions alone say of which is right."""
-    said = tasks.manifest
-    contests, good = said["contests"], said["good_captions"]
+    manifest = tasks.manifest
+    contests, good = manifest["contests"], manifest["good_captions"]
     sources = ", ".join(f"{count:,} {source.replace('_', ' ')}s" for source, count in good.items())
-    yield f"{asked.out}: {contests['used']:,} of {contests['annotated']:,} contests; {sources}."
+    yield f"{options.out}: {contests['used']:,} of {contests['annotated']:,} contests; {sources}."
     yield "\nItems, in the mean over the five folds"
     rows: list[tuple[str, ...]] = [("", "train", "val", "test")]
-    for task, folds in said["items"].items():
+    for task, folds in manifest["items"].items():
         means = (sum(fold[split] for fold in folds) / len(folds) for split in rows[0][1:])
         rows.append((f"  {task}", *(f"{mean:,.1f}" for mean in means)))
     yield Columns(rows)
     yield "\nFrom the captions alone, how often the right one is found"
     rows = [("", "a guess", "the longest", "by wording")]
-    for task, found in alone.items():
-        shares = (found.lengths.chance, found.lengths.longest_true.value, wording[task])
+    for task, artifact in alone.items():
+        shares = (artifact.lengths.chance, artifact.lengths.longest_true.value, wording[task])
         rows.append((f"  {task}", *("–" if share is None else f"{share:.1%}" for share in shares)))
     yield Columns(rows)
 
 
-def _notes(tasks: ConstructedTasks, asked: BuildOptions, pictures_missing: int) -> Iterator[str]:
+def _notes(tasks: ConstructedTasks, options: BuildOptions, pictures_missing: int) -> Iterator[str]:
     """What was left out, and what was not told apart."""
-    said = tasks.manifest
-    for reason, found in said["contests_left_out"].items():
-        yield f"{many(found['count'], 'contest')} left out: {reason}."
-    for reason, found in said["contests_without_ranking"].items():
-        yield f"{many(found['count'], 'contest')} without items of ranking: {reason}."
-    for task, folds in said["items"].items():
+    manifest = tasks.manifest
+    for reason, group in manifest["contests_left_out"].items():
+        yield f"{many(group['count'], 'contest')} left out: {reason}."
+    for reason, group in manifest["contests_without_ranking"].items():
+        yield f"{many(group['count'], 'contest')} without items of ranking: {reason}."
+    for task, folds in manifest["items"].items():
         if 0 < sum(not fold["test"] for fold in folds) < len(folds):
             yield f"Some folds test no items of {task}: they are of fewer than five contests."
-    if asked.embedder is None:
+    if options.embedder is None:
         yield "Captions of like meaning were not told apart, only equal ones: no --embedder is named."
-    if "no ratings" in said["contests_without_ranking"]:
+    if "no ratings" in manifest["contests_without_ranking"]:
         yield (
             "The authors' filter of captions without ratings was not published; --unrated takes such captions by a "
             "rule of form."
         )
-    if asked.images is not None and pictures_missing:
-        yield f"{many(pictures_missing, 'contest')} without a picture in {str(asked.images)!r}."
+    if options.images is not None and pictures_missing:
+        yield f"{many(pictures_missing, 'contest')} without a picture in {str(options.images)!r}."
 
 
 # --- errors ---
@@ -237,52 +239,52 @@ def errors(
     from askance.evals.newyorker import contest_difficulty
     from askance.evals.run import Run
 
-    found = contest_difficulty(*(Run.open(folder) for folder in folders), seed=seed)
-    Report(found.form, lambda: _error_parts(found, shown=shown)).print(as_json=as_json)
+    difficulty = contest_difficulty(*(Run.open(folder) for folder in folders), seed=seed)
+    Report(difficulty.form, lambda: _error_parts(difficulty, shown=shown)).print(as_json=as_json)
 
 
-def _error_parts(found: ContestDifficulty, *, shown: int) -> Iterator[Part]:
+def _error_parts(difficulty: ContestDifficulty, *, shown: int) -> Iterator[Part]:
     from askance.evals.analysis.compare import letter
     from askance.evals.tables import shown_value
 
-    for place, run in enumerate(found.runs):
+    for place, run in enumerate(difficulty.runs):
         share = shown_value(run.right / run.samples, percent=True)
         yield f"{letter(place)}  {run.name}: {run.right:,} of {many(run.samples, 'sample')} right, {share} %"
         if run.unanswered:
             yield f"   {many(run.unanswered, 'sample')} without an answer"
     yield ""
-    yield _tests(found)
+    yield _tests(difficulty)
     yield ""
-    yield _correlations(found)
-    if found.pairs:
+    yield _correlations(difficulty)
+    if difficulty.pairs:
         yield ""
-        yield _pairs(found.pairs)
+        yield _pairs(difficulty.pairs)
         yield ""
-        for pair in found.pairs:
+        for pair in difficulty.pairs:
             yield _independence(letter(pair.a), letter(pair.b), pair.errors)
             yield _independence(letter(pair.b), letter(pair.a), pair.errors_of_b)
-    for name, contests in (("Hardest", found.hard), ("Easiest", found.easy)):
+    for name, contests in (("Hardest", difficulty.hard), ("Easiest", difficulty.easy)):
         if contests[:shown]:
             yield ""
-            yield f"{name} of {many(len(found.contests), 'contest')}, samples right:"
-            yield _listed(contests[:shown], runs=len(found.runs))
+            yield f"{name} of {many(len(difficulty.contests), 'contest')}, samples right:"
+            yield _listed(contests[:shown], runs=len(difficulty.runs))
     yield ""
     yield "· folds and distractors are controls: without a leak they show nothing."
     yield "· p by permutation holds for any counts, that of χ² where five or more are expected in each cell."
-    for pair in found.pairs:
+    for pair in difficulty.pairs:
         if pair.unlike:
             unlike, both = many(pair.unlike, "sample"), f"{letter(pair.a)} and {letter(pair.b)}"
             yield f"· {unlike} of {both} were not asked the same: another picture, options or target."
 
 
-def _tests(found: ContestDifficulty) -> Columns:
+def _tests(difficulty: ContestDifficulty) -> Columns:
     """χ² of each run and its controls."""
     from askance.evals.analysis.compare import letter, shown_p
     from askance.evals.tables import NONE
 
     rows = [("right by", "run", "rows", "χ²", "p of χ²", "p by permutation")]
     for name in ("contests", "folds", "distractors"):
-        for place, run in enumerate(found.runs):
+        for place, run in enumerate(difficulty.runs):
             test = getattr(run, name)
             statistic = NONE if test.statistic is None else f"{test.statistic:,.1f}"
             rows.append(
@@ -291,17 +293,17 @@ def _tests(found: ContestDifficulty) -> Columns:
     return Columns(rows, left=(0, 1), keys=2)
 
 
-def _correlations(found: ContestDifficulty) -> Columns:
+def _correlations(difficulty: ContestDifficulty) -> Columns:
     """How accuracy changes with the number of a contest, and whether two runs find the same contests hard."""
     from askance.evals.analysis.compare import letter, pair_of, shown_p
     from askance.evals.tables import NONE
 
-    each = [("number of a contest, accuracy", letter(place), run.date) for place, run in enumerate(found.runs)]
-    each += [("accuracies of contests", pair_of(pair.a, pair.b), pair.contests) for pair in found.pairs]
+    each = [("number of a contest, accuracy", letter(place), run.date) for place, run in enumerate(difficulty.runs)]
+    each += [("accuracies of contests", pair_of(pair.a, pair.b), pair.contests) for pair in difficulty.pairs]
     rows = [("correlation of", "runs", "Spearman's rho", "p", "contests")]
-    for name, runs, said in each:
-        rho = NONE if said.rho is None else f"{said.rho:+.2f}"
-        rows.append((name, runs, rho, shown_p(said.p), f"{said.n:,}"))
+    for name, runs, correlation in each:
+        rho = NONE if correlation.rho is None else f"{correlation.rho:+.2f}"
+        rows.append((name, runs, rho, shown_p(correlation.p), f"{correlation.n:,}"))
     return Columns(rows, left=(0, 1), keys=2)
 
 
@@ -323,20 +325,20 @@ def _pairs(pairs: Sequence[PairDifficulty]) -> Columns:
     return Columns(rows)
 
 
-def _independence(wrong: str, other: str, found: ErrorIndependence) -> str:
+def _independence(wrong: str, other: str, independence: ErrorIndependence) -> str:
     """How often one run is right where another is wrong, in a sentence."""
     from askance.evals.analysis.compare import shown_p
 
-    if found.share is None or found.expected is None:
+    if independence.share is None or independence.expected is None:
         return f"{wrong} has no sample wrong, so that nothing is known of {other} there."
-    wrongs = many(found.b_alone + found.both_wrong, "sample")
-    said = f"Where {wrong} is wrong ({wrongs}), {other} is right in {100 * found.share:.1f} %"
-    p = shown_p(found.p)
+    wrongs = many(independence.b_alone + independence.both_wrong, "sample")
+    sentence = f"Where {wrong} is wrong ({wrongs}), {other} is right in {100 * independence.share:.1f} %"
+    p = shown_p(independence.p)
     tested = f"p {p}" if p.startswith("<") else f"p = {p}"
-    if found.interval is not None:
-        low, high = (f"{100 * limit:+.1f}" for limit in (found.interval.low, found.interval.high))
+    if independence.interval is not None:
+        low, high = (f"{100 * limit:+.1f}" for limit in (independence.interval.low, independence.interval.high))
         tested += f"; 95 % interval of the difference {low} to {high} points"
-    return f"{said}; were errors independent, in {100 * found.expected:.1f} % ({tested})."
+    return f"{sentence}; were errors independent, in {100 * independence.expected:.1f} % ({tested})."
 
 
 def _listed(contests: Sequence[ContestAccuracy], *, runs: int) -> Columns:

@@ -5,14 +5,14 @@ A command may take a dataclass whose fields are options:
 ```python
 @app.command()
 @spelled_out
-def card(asked: CardOptions, calls: ModelCalls) -> None: ...
+def card(options: CardOptions, calls: ModelCalls) -> None: ...
 ```
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from enum import StrEnum
 from functools import wraps
@@ -23,7 +23,6 @@ import typer
 
 if TYPE_CHECKING:
     from askance.chat import Outcome
-    from askance.cli.workspace import CommandWorkspace
     from askance.replay import Mode as RecordMode
 
 P = ParamSpec("P")
@@ -36,10 +35,10 @@ def spelled_out(command: Callable[..., None]) -> Callable[..., None]:
     groups = {name: hint for name, hint in hints.items() if is_dataclass(hint) and isinstance(hint, type)}
 
     @wraps(command)
-    def called(**given: Any) -> None:
+    def called(**values: Any) -> None:
         for name, group in groups.items():
-            given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})
-        command(**given)
+            values[name] = group(**{field.name: values.pop(field.name) for field in fields(group)})
+        command(**values)
 
     parameters = [
         each
@@ -230,29 +229,6 @@ class Calls:
                 f"`--mode live` leaves answers on record as they are, so {so}.",
                 hint="Use `--mode refresh`, which records the new answers.",
             )
-
-    def open(
-        self,
-        *,
-        name: str = "work",
-        ledger: Path | None = None,
-        image_policy: str | None = None,
-        settings: Mapping[str, Any] | None = None,
-    ) -> CommandWorkspace:
-        """The workspace of the command; warnings are printed from now on.
-
-        Args:
-            name: what the work is called beside the records.
-            ledger: file that notes what is spent of the budget.
-            image_policy: how pictures are prepared, `clean` or `original`.
-            settings: of every model; they go before those of the settings file.
-
-        Raises:
-            UsageError: `ASKANCE_LOG` holds what is no level, or the options contradict each other.
-        """
-        from askance.cli.workspace import open_workspace
-
-        return open_workspace(self, name=name, ledger=ledger, image_policy=image_policy, settings=settings or {})
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -86,8 +86,10 @@ def left_text(plan: Plan) -> str:
 def _table(plan: Plan) -> Iterator[str]:
     width = terminal_width()
     rows = [("link", "model", "on record", "to make", "tokens in", "tokens out")]
-    rows += [_row(link.link, str(link.model), link.hits, link.calls, link.input, link.output) for link in plan.links]
-    rows.append(_row("", "", plan.hits, plan.calls, plan.input, plan.output))
+    rows += [
+        _plan_row(link.link, str(link.model), link.hits, link.calls, link.input, link.output) for link in plan.links
+    ]
+    rows.append(_plan_row("", "", plan.hits, plan.calls, plan.input, plan.output))
     if width is not None:
         taken = max(map(len, aligned(rows, left=(0, 1))))
         room = max(map(len, (row[1] for row in rows))) + width - taken
@@ -117,7 +119,7 @@ def _short_models(names: Sequence[str], room: int) -> Mapping[str, str]:
     return {name: name for name in full}
 
 
-def _row(  # the cells in their order
+def _plan_row(  # the cells in their order
     link: str, model: str, hits: int, calls: int, tokens_in: Range, tokens_out: Range
 ) -> tuple[str, str, str, str, str, str]:
     counts = (f"{hits:,}", f"{calls:,}", f"{round(tokens_in.expected):,}", f"{round(tokens_out.expected):,}")
@@ -217,7 +219,7 @@ def table_of(lines: Sequence[Mapping[str, Any]]) -> str:
     """Image, outcome and reason of each line, then the ways out."""
     width = shutil.get_terminal_size((WIDTH, 24)).columns if sys.stderr.isatty() else WIDTH
     names = min(_NAMES, max(len(printable(line["image"])) for line in lines[:SHOWN]))
-    text = ["Without an answer:", *_rows(lines[:SHOWN], names=names, width=width)]
+    text = ["Without an answer:", *_failure_lines(lines[:SHOWN], names=names, width=width)]
     if len(lines) > SHOWN:
         text.append(f"  … and {len(lines) - SHOWN:,} more")
     text += _first_difference(lines)
@@ -226,7 +228,7 @@ def table_of(lines: Sequence[Mapping[str, Any]]) -> str:
     return "\n".join(text)
 
 
-def _rows(lines: Sequence[Mapping[str, Any]], *, names: int, width: int) -> Iterator[str]:
+def _failure_lines(lines: Sequence[Mapping[str, Any]], *, names: int, width: int) -> Iterator[str]:
     indent = names + 4
     for line in lines:
         name, reason = printable(line["image"]), _reason(line).partition("\n")[0]

@@ -39,8 +39,8 @@ def pack(
     from askance.images import Image
 
     opened = [Run.open(run) for run in runs]
-    found = map(Image.from_path, find_pictures(images)) if images else ()
-    packed = write_pack(opened, out, images=found, sign=None if key is None else partial(sign, key=key))
+    pictures = map(Image.from_path, find_pictures(images)) if images else ()
+    packed = write_pack(opened, out, images=pictures, sign=None if key is None else partial(sign, key=key))
     size = packed.path.stat().st_size / 1e6
     echo(f"{packed.path}: {many(packed.runs, 'run')}, {packed.files} files, {size:.1f} MB")
     echo(f"sha256 of its manifest: {packed.digest}")
@@ -85,7 +85,9 @@ def replay(
         tables.mkdir(parents=True, exist_ok=True)
         for name, text in report.tables.items():
             (tables / name).write_text(text, encoding="utf-8")
-    Report(lambda: _form(report, signature), lambda: _text(report, signature), breaks=False).print(as_json=as_json)
+    Report(lambda: _form(report, signature), lambda: _report_lines(report, signature), breaks=False).print(
+        as_json=as_json
+    )
     if not as_json:
         echo("\n".join(_origins()), err=True)
     trusted = signature.state == "known" if signers is not None else signature.state != "broken"
@@ -143,7 +145,7 @@ def _form(report: PackCheck, signature: Signature) -> dict[str, Any]:
     }
 
 
-def _text(report: PackCheck, signature: Signature) -> Iterator[str]:
+def _report_lines(report: PackCheck, signature: Signature) -> Iterator[str]:
     for name, text in report.tables.items():
         if name.endswith(".md"):
             yield text

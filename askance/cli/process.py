@@ -129,8 +129,8 @@ class Process:
     @classmethod
     def of(cls, context: typer.Context) -> Process:
         """The process of the running command."""
-        found = context.find_object(Process)
-        return found if found is not None else cls(own=False)
+        process = context.find_object(Process)
+        return process if process is not None else cls(own=False)
 
     def begin(self) -> None:
         """Runs the garbage collector less often, since a command ends soon; and handles SIGTERM.

@@ -221,7 +221,7 @@ class BatchStatus:
     """Says on stderr what is new about a run's batches, and nothing twice."""
 
     def __init__(self) -> None:
-        self._said = ""
+        self._printed = ""
         self._closing = True
 
     def __call__(self, news: BatchProgress) -> None:
@@ -239,6 +239,6 @@ class BatchStatus:
                 self._say(_MAY_BE_CLOSED)
 
     def _say(self, words: str) -> None:
-        if words != self._said:
-            self._said = words
+        if words != self._printed:
+            self._printed = words
             echo(words, err=True)

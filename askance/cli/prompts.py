@@ -45,13 +45,13 @@ def list_prompts(prompts: Folder = None) -> None:
     """List every prompt: name, form, family, where it comes from."""
     from askance.cli.columns import filled, terminal_width
 
-    found = [
+    rows = [
         (prompt.name, f"{prompt.form}{'.' + prompt.family if prompt.family else ''}", _about(prompt))
         for prompt in _library(prompts)
     ]
-    names, forms = (max((len(row[place]) for row in found), default=0) for place in (0, 1))
+    names, forms = (max((len(row[place]) for row in rows), default=0) for place in (0, 1))
     width = terminal_width()
-    for name, form, about in found:
+    for name, form, about in rows:
         line = f"{name:<{names}}  {form:<{forms}}  {about}"
         if width is not None and len(line) > width:
             line = f"{name:<{names}}  {form}\n{filled(f'    {about}', width=width)}"
@@ -88,10 +88,10 @@ def render(
     Example turns have the same values as the question, and an answer.
     """
     prompt = _library(prompts).find(name, form=form.value, family=family)
-    given = dict(_pair(text) for text in values or ())
-    chosen = {**(prompt.worked_example if examples else prompt.examples), **prompt.read_values(given)}
-    asked = {name: value for name, value in chosen.items() if not examples or name not in prompt.example_inputs}
-    for turn in prompt.render(examples=[chosen] * examples, **asked):
+    values_set = dict(_pair(text) for text in values or ())
+    chosen = {**(prompt.worked_example if examples else prompt.examples), **prompt.read_values(values_set)}
+    inputs = {name: value for name, value in chosen.items() if not examples or name not in prompt.example_inputs}
+    for turn in prompt.render(examples=[chosen] * examples, **inputs):
         echo(f"{turn.role}:")
         echo(turn.text + "\n")
 

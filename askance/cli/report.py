@@ -52,15 +52,15 @@ def report(
     from askance.evals.report.html import write_page
     from askance.evals.run import Run
 
-    found = build_report([Run.open(folder) for folder in folders], title=title, blames=blames or ())
+    page = build_report([Run.open(folder) for folder in folders], title=title, blames=blames or ())
     if as_json:
-        Report(found.form, lambda: ()).print(as_json=True)
+        Report(page.form, lambda: ()).print(as_json=True)
         return
-    warn_of_many(found.runs)
-    pictures = pictures_of(found.runs, images, megabytes=images_mb)
+    warn_of_many(page.runs)
+    pictures = pictures_of(page.runs, images, megabytes=images_mb)
     size = write_page(
         out,
-        lambda files: report_page(found, pictures=pictures, files=files),
+        lambda files: report_page(page, pictures=pictures, files=files),
         beside=pictures.jpegs if beside and pictures is not None else None,
     )
     print_page(out, size, pictures)

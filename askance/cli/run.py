@@ -107,8 +107,8 @@ class RunOptions:
     @property
     def settings(self) -> Mapping[str, Any]:
         """Settings of every model."""
-        found = {"temperature": self.temperature, "seed": self.seed, "max_tokens": self.max_tokens}
-        return {name: value for name, value in found.items() if value is not None}
+        settings = {"temperature": self.temperature, "seed": self.seed, "max_tokens": self.max_tokens}
+        return {name: value for name, value in settings.items() if value is not None}
 
     @property
     def question(self) -> str | None:
@@ -127,46 +127,46 @@ class RunOptions:
 
 
 @spelled_out
-def run(context_: typer.Context, asked: RunOptions, calls: PromptCalls) -> None:
+def run(context_: typer.Context, options: RunOptions, calls: PromptCalls) -> None:
     """Read images: what is in them, what they say, what is odd, and which of the options they argue for."""
-    chosen = chosen_chain(context_, asked.chain)
-    _check(asked, chosen, calls)
-    raise typer.Exit(_run(asked, chosen, calls, ready=Process.of(context_).settled))
+    chosen = chosen_chain(context_, options.chain)
+    _check(options, chosen, calls)
+    raise typer.Exit(_run(options, chosen, calls, ready=Process.of(context_).settled))
 
 
-def _check(asked: RunOptions, chosen: ChosenChain, calls: Calls) -> None:
+def _check(options: RunOptions, chosen: ChosenChain, calls: Calls) -> None:
     """Refuses options that would change nothing, rather than let someone believe that they did."""
-    _check_pictures(asked, chosen)
-    if asked.options is not None and not chosen.named.may_choose:
+    _check_pictures(options, chosen)
+    if options.options is not None and not chosen.named.may_choose:
         raise UsageError(
-            f"`askance run {asked.chain}` takes no --options.",
+            f"`askance run {options.chain}` takes no --options.",
             hint=f"Leave it out, or run {' or '.join(f'`{name}`' for name in CHAINS.built_in if name in CHOOSING)}.",
         )
-    if asked.chain in CHOOSING and asked.options is None and not asked.options_of_table:
+    if options.chain in CHOOSING and options.options is None and not options.options_of_table:
         raise UsageError(
-            f"`askance run {asked.chain}` chooses among options, and none are given.",
+            f"`askance run {options.chain}` chooses among options, and none are given.",
             hint="Give --options FILE: one option a line, a JSON list, or a JSON map by image name.",
         )
     if chosen.kept.get("choose") == "single" and "count" in chosen.kept:
         raise UsageError("`--choose single` chooses one option, so it takes no --count.", hint="Leave one out.")
-    calls.check_batch(wanted=asked.batch)
-    if asked.out is not None:
+    calls.check_batch(wanted=options.batch)
+    if options.out is not None:
         calls.check_recorded("`--out` could not keep what was answered")
-    if asked.html is not None:
-        _check_page(asked.html, calls)
+    if options.html is not None:
+        _check_page(options.html, calls)
 
 
-def _check_pictures(asked: RunOptions, chosen: ChosenChain) -> None:
+def _check_pictures(options: RunOptions, chosen: ChosenChain) -> None:
     """Refuses options that name pictures, or choose among them, and go with no others."""
-    if asked.question is not None:
-        _check_question(asked.question, asked.named)
-    if asked.options_of_table and not chosen.named.may_choose:
-        raise UsageError(f"`askance run {asked.chain}` takes no options.", hint="Leave `--column options=…` out.")
-    if asked.options_of_table and asked.options is not None:
+    if options.question is not None:
+        _check_question(options.question, options.named)
+    if options.options_of_table and not chosen.named.may_choose:
+        raise UsageError(f"`askance run {options.chain}` takes no options.", hint="Leave `--column options=…` out.")
+    if options.options_of_table and options.options is not None:
         raise UsageError("`--options` and `--column options=…` both bring the options.", hint="Leave one out.")
-    if asked.sample is not None and asked.limit is not None:
+    if options.sample is not None and options.limit is not None:
         raise UsageError("`--sample` and `--limit` both say how many images are read.", hint="Leave one out.")
-    if asked.sample_seed is not None and asked.sample is None:
+    if options.sample_seed is not None and options.sample is None:
         raise UsageError("`--sample-seed` goes with `--sample`.", hint="Say how many: --sample 20")
 
 
@@ -196,11 +196,11 @@ def _check_page(out: Path, calls: Calls) -> None:
         raise UsageError(f"{str(out)!r} is a folder, and the page is one file.", hint="Name a file: --html page.html")
 
 
-def _run(asked: RunOptions, chosen: ChosenChain, calls: Calls, *, ready: Callable[[], None]) -> int:
+def _run(command_options: RunOptions, chosen: ChosenChain, calls: Calls, *, ready: Callable[[], None]) -> int:
     """Reads the pictures, or plans that; returns the exit code.
 
     Args:
-        asked: what to do.
+        command_options: what to do.
         chosen: the chain that reads the pictures.
         calls: how models are asked.
         ready: called when everything that reading takes is made and loaded.
@@ -211,21 +211,22 @@ def _run(asked: RunOptions, chosen: ChosenChain, calls: Calls, *, ready: Callabl
         CallError: no call can succeed.
     """
     from askance.cli.inputs import read_options
+    from askance.cli.workspace import open_workspace
     from askance.evals.picture_run import name_of
 
-    with calls.open(image_policy=asked.image_policy, settings=asked.settings) as work:
+    with open_workspace(calls, image_policy=command_options.image_policy, settings=command_options.settings) as work:
         _ = work.config  # an error in the settings is said before one in the pictures
-        finder = _finder(asked, calls, work)
+        finder = _finder(command_options, calls, work)
         samples: PictureOptions = finder.find()
-        if asked.options is not None:
-            options = read_options(asked.options, [name_of(picture) for picture in samples])
+        if command_options.options is not None:
+            options = read_options(command_options.options, [name_of(picture) for picture in samples])
             samples = dict(zip(samples, options, strict=True))
-        chain = _build(asked, chosen, work)
-        _say_pictures(samples, finder.drawn, quiet=asked.quiet)
-        return _Reading(asked, chosen, chain, samples, finder.drawn, work, ready).run()
+        chain = _build(command_options, chosen, work)
+        _say_pictures(samples, finder.drawn, quiet=command_options.quiet)
+        return _Reading(command_options, chosen, chain, samples, finder.drawn, work, ready).run()
 
 
-def _finder(asked: RunOptions, calls: Calls, work: Workspace) -> PictureFinder:
+def _finder(options: RunOptions, calls: Calls, work: Workspace) -> PictureFinder:
     """What finds the pictures; those that are fetched, or stand in a table, are kept beside the records."""
     from askance.cli.inputs import PictureFinder, columns_named
     from askance.images.folder import PICTURES, PictureFolder
@@ -233,15 +234,15 @@ def _finder(asked: RunOptions, calls: Calls, work: Workspace) -> PictureFinder:
     modes: Mapping[str, Fetch] = {"replay": "never", "live": "always", "refresh": "always"}
     records = work.records
     return PictureFinder(
-        named=asked.named,
-        columns=columns_named(asked.column or ()),
-        allowed=asked.allow_folder or (),
-        limit=asked.limit,
-        sample=asked.sample,
-        seed=asked.sample_seed or 0,
+        named=options.named,
+        columns=columns_named(options.column or ()),
+        allowed=options.allow_folder or (),
+        limit=options.limit,
+        sample=options.sample,
+        seed=options.sample_seed or 0,
         folder=lambda: PictureFolder(records.beside(PICTURES)),
         fetch=modes.get(calls.record_mode, "missing"),
-        quiet=asked.quiet,
+        quiet=options.quiet,
     )
 
 
@@ -266,7 +267,7 @@ _ALWAYS_KEPT = ("context", "statement", "choose", "count", "step_by_step")
 class _Reading:
     """Pictures that a chain reads, and what is printed about it."""
 
-    asked: RunOptions
+    options: RunOptions
     chosen: ChosenChain
     chain: Chain
     samples: PictureOptions
@@ -280,18 +281,18 @@ class _Reading:
         from askance.cli.execute import GOES_ON, ON_RECORD, execute
         from askance.evals.picture_run import picture_job
 
-        asked = self.asked
+        options = self.options
         code = execute(
             self.work,
             lambda _: self._run.read(self.samples),
             lambda _: Report(None, lambda: (), ends=self._end),  # each picture was printed when it was read
             plan=lambda: picture_job(self.chain, self.samples).plan(),
-            as_json=asked.as_json,
+            as_json=options.as_json,
             progress=self._begun,
             interrupted=lambda _: "\n".join([*self._show.summary(self._run.counters), f"{GOES_ON}; {ON_RECORD}"]),
         )
-        if asked.html is not None:
-            self._write_page(asked.html, interrupted=code == INTERRUPTED)
+        if options.html is not None:
+            self._write_page(options.html, interrupted=code == INTERRUPTED)
         return code
 
     @contextmanager
@@ -311,14 +312,14 @@ class _Reading:
         """Everything that decides the lines of a run folder, and how its pictures were drawn."""
         from askance.evals.picture_run import samples_form
 
-        asked, chain = self.asked, self.chain
+        options, chain = self.options, self.chain
         return {
-            "chain": asked.chain,
+            "chain": options.chain,
             **dict.fromkeys(_ALWAYS_KEPT),
             **self.chosen.kept,
             "models": [model.form() for model in chain.models],
             "prompts": {prompt.path.name: prompt.digest for node in chain.nodes for prompt in node.prompts_in_use},
-            **({} if asked.question is None else {"question": asked.question}),
+            **({} if options.question is None else {"question": options.question}),
             **({} if self.drawn is None else {"drawn": asdict(self.drawn)}),
             "samples": samples_form(self.samples),
         }
@@ -334,7 +335,7 @@ class _Reading:
     def _folder(self) -> RunFolder | None:
         from askance.evals.picture_run import open_folder
 
-        return open_folder(self.asked.out, self._configuration, self.samples) if self.asked.out else None
+        return open_folder(self.options.out, self._configuration, self.samples) if self.options.out else None
 
     @cached_property
     def _show(self) -> ReadingDisplay:
@@ -342,11 +343,11 @@ class _Reading:
 
         return ReadingDisplay(
             len(self.samples),
-            as_json=self.asked.as_json,
-            quiet=self.asked.quiet,
+            as_json=self.options.as_json,
+            quiet=self.options.quiet,
             tally=self.work.tally,
             engine=self.work.engine,
-            keep=self.asked.html is not None,
+            keep=self.options.html is not None,
         )
 
     @cached_property
@@ -357,7 +358,7 @@ class _Reading:
         return PictureRun(
             self.chain,
             folder=self._folder,
-            batches=self._batches if self.asked.batch else None,
+            batches=self._batches if self.options.batch else None,
             on_line=lambda path, line: self._show.reading(line, samples[path]),
         )
 
@@ -376,14 +377,14 @@ class _Reading:
         from askance.cli.execute import say_budget
         from askance.evals.picture_run import picture_job
 
-        asked, run = self.asked, self._run
+        options, run = self.options, self._run
         for line in self._show.summary(run.counters):
             echo(line, err=True)
-        if asked.chain == "brainstorm" and run.outcomes["answered"] and not asked.quiet:
+        if options.chain == "brainstorm" and run.outcomes["answered"] and not options.quiet:
             echo(f"The captions are candidates that {self.chain.nodes[-1].model.id} wrote.", err=True)
-        if self._folder is not None and not asked.quiet:
+        if self._folder is not None and not options.quiet:
             echo(f"The run is in {self._folder.path}.", err=True)
-        if run.left or not asked.quiet:
+        if run.left or not options.quiet:
             left = picture_job(self.chain, run.left).plan if run.left else None
             say_budget(self.work.engine.budget, left)
         return SOME if self._show.unanswered or run.left else OK
@@ -426,7 +427,7 @@ class _Reading:
         }
         read = [
             PictureReading(line=line, options=tuple(options), file=files.get(line["image"]))
-            for line, options in self._show.kept or ()
+            for line, options in self._show.readings or ()
         ]
         if not read:
             echo(f"No picture was read, so no page is written to {out}.", err=True)
@@ -436,12 +437,12 @@ class _Reading:
             out,
             read,
             self.chain,
-            name=self.asked.chain,
+            name=self.options.chain,
             records=[*(() if self._folder is None else (records_of(self._folder.path),)), self.work.records],
             notes=[_left(left, interrupted=interrupted)] if left else (),
         )
         some = f" of {len(read):,} of {self._show.total:,} pictures" if left else ""
-        if not self.asked.quiet:
+        if not self.options.quiet:
             echo(f"The page{some} is in {out} ({size / 1e6:.1f} MB).", err=True)
 
 
@@ -452,7 +453,7 @@ def _left(count: int, *, interrupted: bool) -> str:
     return f"{count:,} more {pictures} had no budget left."
 
 
-def _build(asked: RunOptions, chosen: ChosenChain, work: Workspace) -> Chain:
+def _build(options: RunOptions, chosen: ChosenChain, work: Workspace) -> Chain:
     """The chain that the command line names.
 
     Raises:
@@ -460,7 +461,7 @@ def _build(asked: RunOptions, chosen: ChosenChain, work: Workspace) -> Chain:
     """
     from askance.chains import ask
 
-    vlm_name = asked.vlm or work.default_model("vlm")
+    vlm_name = options.vlm or work.default_model("vlm")
     if vlm_name is None:
         raise ConfigError(
             "No model is named for --vlm.",
@@ -469,10 +470,10 @@ def _build(asked: RunOptions, chosen: ChosenChain, work: Workspace) -> Chain:
             "An API: --vlm openai:gpt-4o (with OPENAI_API_KEY set). Or set `vlm` in askance.toml.",
         )
     vlm = work.model(vlm_name)
-    llm_name = asked.llm or work.default_model("llm")
+    llm_name = options.llm or work.default_model("llm")
     llm = vlm if llm_name is None else work.model(llm_name)
-    if asked.question is None:
+    if options.question is None:
         chain = chosen.make(vlm, llm, prompts=work.library)
     else:
-        chain = ask(vlm, asked.question, prompts=work.library)
-    return chain if asked.extract is None else chain.with_extractor(work.model(asked.extract), prompts=work.library)
+        chain = ask(vlm, options.question, prompts=work.library)
+    return chain if options.extract is None else chain.with_extractor(work.model(options.extract), prompts=work.library)

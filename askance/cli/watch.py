@@ -115,14 +115,14 @@ class RunPage:
         start = time.monotonic()
         if start < self._next and not last:
             return
-        found = build_report([Run.open(self._folder)])
-        pictures = pictures_of(found.runs, self._images, megabytes=MEGABYTES)
+        report = build_report([Run.open(self._folder)])
+        pictures = pictures_of(report.runs, self._images, megabytes=MEGABYTES)
         took = time.monotonic() - start
         wait = max(PAGE_EVERY, PAGE_SHARE * took)
         following = (
             None if status.finished else PageFollowing(lines=[*lines_of(status)], seconds=None if last else wait)
         )
-        write_page(self.out, lambda files: report_page(found, pictures=pictures, files=files, following=following))
+        write_page(self.out, lambda files: report_page(report, pictures=pictures, files=files, following=following))
         self._next = time.monotonic() + wait
 
 
@@ -180,11 +180,11 @@ def lines_of(status: RunStatus) -> Iterator[str]:
     yield " · ".join(_spent(status))
     yield _state(status)
     for slow in status.slow:
-        error = f", {_line(slow.error)}" if slow.error else ""
+        error = f", {_first_line(slow.error)}" if slow.error else ""
         link = f", {slow.link}" if slow.link else ""
         yield printable(f"slow: {slow.seconds:.1f} s, {slow.sample}{link}{error}")
     for error in status.errors:
-        yield printable(f"{error.outcome}: {error.sample}{f', {_line(error.reason)}' if error.reason else ''}")
+        yield printable(f"{error.outcome}: {error.sample}{f', {_first_line(error.reason)}' if error.reason else ''}")
 
 
 def _spent(status: RunStatus) -> Iterator[str]:
@@ -218,6 +218,6 @@ def _state(status: RunStatus) -> str:
     return f"Not finished{': ' if parts else ''}{', '.join(parts)}."
 
 
-def _line(text: str) -> str:
+def _first_line(text: str) -> str:
     """The first line of a text, as far as there is room for it."""
     return shortened(" ".join(text.split()), 120)

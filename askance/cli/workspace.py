@@ -41,9 +41,25 @@ class CommandWorkspace(Workspace):
 
 
 def open_workspace(
-    calls: Calls, *, name: str, ledger: Path | None, image_policy: str | None, settings: Mapping[str, Any]
+    calls: Calls,
+    *,
+    name: str = "work",
+    ledger: Path | None = None,
+    image_policy: str | None = None,
+    settings: Mapping[str, Any] | None = None,
 ) -> CommandWorkspace:
-    """The workspace that the options ask for; see `Calls.open`."""
+    """The workspace that the options of a command ask for.
+
+    Args:
+        calls: how models are asked.
+        name: what the work is called beside the records.
+        ledger: file that notes what is spent of the budget.
+        image_policy: how pictures are prepared, `clean` or `original`.
+        settings: of every model; they go before those of the settings file.
+
+    Raises:
+        UsageError: the options contradict each other.
+    """
     return CommandWorkspace(
         mode=calls.record_mode,
         plan=calls.plan,
@@ -56,7 +72,7 @@ def open_workspace(
         tpm=calls.tpm,
         protocol="paper" if isinstance(calls, PromptCalls) and calls.protocol is Protocol.paper else None,
         image_policy=image_policy,
-        settings=settings,
+        settings=settings or {},
         store=calls.store,
         prompts=calls.prompts,
         local=partial(_local_model, yes=calls.yes) if isinstance(calls, ModelCalls) and calls.local else None,
@@ -82,22 +98,22 @@ def _local_model(config: Config, *, yes: bool) -> str:
     if config.local is not None:
         return f"hf:{config.local}"
     machine = Machine.here()
-    found = open_model_for(machine)
-    if is_downloaded(found.name):
-        echo(f"askance: {found}, on this machine.", err=True)
-        return f"hf:{found.name}"
+    model = open_model_for(machine)
+    if is_downloaded(model.name):
+        echo(f"askance: {model}, on this machine.", err=True)
+        return f"hf:{model.name}"
     if not config.asks:
         raise ConfigError(
-            f"The model {found.name!r}, which `--local` stands for on a machine with {machine}, is not here.",
+            f"The model {model.name!r}, which `--local` stands for on a machine with {machine}, is not here.",
             hint="A run without `--replay` and `--plan` downloads it.",
         )
-    packages(f"hf:{found.name}")  # nobody downloads what could not be run
-    _ask_before_download(found, machine, yes=yes)
-    echo(f"askance: The model is in {download_model(found.name)!s}.", err=True)
-    return f"hf:{found.name}"
+    packages(f"hf:{model.name}")  # nobody downloads what could not be run
+    _ask_before_download(model, machine, yes=yes)
+    echo(f"askance: The model is in {download_model(model.name)!s}.", err=True)
+    return f"hf:{model.name}"
 
 
-def _ask_before_download(found: OpenModel, machine: Machine, *, yes: bool) -> None:
+def _ask_before_download(model: OpenModel, machine: Machine, *, yes: bool) -> None:
     """Says what would be downloaded, and asks the user.
 
     Raises:
@@ -107,7 +123,7 @@ def _ask_before_download(found: OpenModel, machine: Machine, *, yes: bool) -> No
     from askance.models.local.hub import how_to_bring
 
     echo(
-        f"askance: For a machine with {machine}: {found}. It is not here yet; {found.size} will be downloaded into "
+        f"askance: For a machine with {machine}: {model}. It is not here yet; {model.size} will be downloaded into "
         f"{hub_cache()!s}, once.",
         err=True,
     )
@@ -115,7 +131,7 @@ def _ask_before_download(found: OpenModel, machine: Machine, *, yes: bool) -> No
         return
     if not has_terminal():
         raise UsageError(
-            f"Nobody agreed to the download of {found.name!r}.", hint=f"Add `--yes`. {how_to_bring(found.name)}"
+            f"Nobody agreed to the download of {model.name!r}.", hint=f"Add `--yes`. {how_to_bring(model.name)}"
         )
     if not confirm("Download it?"):
-        raise UsageError(f"{found.name!r} is not downloaded.", hint=how_to_bring(found.name))
+        raise UsageError(f"{model.name!r} is not downloaded.", hint=how_to_bring(model.name))

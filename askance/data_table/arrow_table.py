@@ -72,7 +72,7 @@ class ArrowTable:
         wanted = dict(columns) if columns is not None else {name: name for name in self.columns}
         column_places(self.source, self.columns, wanted)
 
-        def found() -> Iterator[tuple[str, Mapping[str, Any]]]:
+        def located_rows() -> Iterator[tuple[str, Mapping[str, Any]]]:
             number = 0
             try:
                 for batch in self.arrow.batches(list(dict.fromkeys(wanted.values()))):
@@ -90,7 +90,7 @@ class ArrowTable:
             except (arrow_library().ArrowException, OSError, ValueError, ArithmeticError) as error:
                 raise _unreadable(self.source, error) from error
 
-        return numbered_rows(self.source, found())
+        return numbered_rows(self.source, located_rows())
 
 
 class ArrowFiles:
@@ -136,15 +136,15 @@ class ArrowFiles:
         Raises:
             BadData: they cannot be read, are more than `MOST_ROWS`, or hold lists of too many items.
         """
-        found = list[dict[str, Any]]()
+        rows = list[dict[str, Any]]()
         for batch in self.batches(columns):
-            if len(found) > MOST_ROWS or any(_items(each) > MOST_ITEMS for each in batch.columns):
+            if len(rows) > MOST_ROWS or any(_items(each) > MOST_ITEMS for each in batch.columns):
                 raise BadData(
                     f"{str(self.paths[0])!r} has more than {MOST_ROWS:,} rows, or lists of too many items.",
                     hint="Is it the right file?",
                 )
-            found += batch.to_pylist()
-        return found
+            rows += batch.to_pylist()
+        return rows
 
     def cell(self, column: str, row: int) -> Any:
         """One value as Python has it. Its column is read for the row group that it is in, and kept until the next.

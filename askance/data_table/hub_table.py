@@ -69,16 +69,16 @@ class _HubName:
         name, _, query = source.removeprefix(HUB).partition("?")
         try:
             pairs = parse_qsl(query, strict_parsing=True) if query else []
-            found = dict(pairs)
-            known = found.keys() <= {"split", "config", "revision"} and len(found) == len(pairs)
+            settings = dict(pairs)
+            readable = settings.keys() <= {"split", "config", "revision"} and len(settings) == len(pairs)
         except ValueError:
-            found, known = {}, False
-        if not known or (not (Path(name).is_dir() if name else False) and _OF_HUB.fullmatch(name) is None):
+            settings, readable = {}, False
+        if not readable or (not (Path(name).is_dir() if name else False) and _OF_HUB.fullmatch(name) is None):
             raise BadData(
                 f"{source!r} is no name of a data set.",
                 hint="Write hf:OWNER/NAME, hf:OWNER/NAME?split=test or hf:FOLDER; `config` and `revision` go likewise.",
             )
-        return cls(name, **found)
+        return cls(name, **settings)
 
 
 @dataclass(frozen=True)
@@ -108,9 +108,9 @@ class _StreamedRows:
     """The data set, streamed by `datasets`; None offline."""
 
     @staticmethod
-    def folder_of(library: Any, asked: _HubName) -> Path:
+    def folder_of(library: Any, dataset: _HubName) -> Path:
         """The folder with one folder of files for each state of a data set, in the cache of `datasets`."""
-        return Path(library.config.HF_DATASETS_CACHE) / "askance" / sha256(repr(asked).encode()).hexdigest()[:32]
+        return Path(library.config.HF_DATASETS_CACHE) / "askance" / sha256(repr(dataset).encode()).hexdigest()[:32]
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -198,19 +198,19 @@ def hub_table(source: str, *, offline: bool, stream: bool) -> DataTable:
         BadData: it is not there, cannot be loaded, or has several splits and none is named.
         MissingExtra: `datasets` is not installed.
     """
-    asked = _HubName.parse(source)
-    folder = Path(asked.name)
+    dataset = _HubName.parse(source)
+    folder = Path(dataset.name)
     if any((folder / name).is_file() for name in (STATE, SPLITS)):
-        return saved_table(str(folder), folder / asked.split if asked.split else folder)
+        return saved_table(str(folder), folder / dataset.split if dataset.split else folder)
     library = _datasets(offline=offline)
-    parts = _StreamedRows.folder_of(library, asked)
+    parts = _StreamedRows.folder_of(library, dataset)
     try:
-        builder = _builder(library, asked, source)
+        builder = _builder(library, dataset, source)
     except BadData:
-        if offline and stream and (kept := _newest_in(parts)) is not None:
-            return ArrowTable(source, None, _StreamedRows(source, kept, None))
+        if offline and stream and (newest := _newest_in(parts)) is not None:
+            return ArrowTable(source, None, _StreamedRows(source, newest, None))
         raise
-    split = asked.split or _only_split(None if offline else library, builder, asked)
+    split = dataset.split or _only_split(None if offline else library, builder, dataset)
     if stream and not offline and not folder.is_dir() and _can_stream(library, builder, split, source=source):
         builder.config.batch_size = BATCH  # else a row group of Parquet is unpacked whole
         rows = _loading(source, lambda: builder.as_streaming_dataset(split=split).with_format("arrow"))
@@ -222,25 +222,25 @@ def hub_table(source: str, *, offline: bool, stream: bool) -> DataTable:
     if len(loaded) > MOST_ROWS:
         raise BadData(
             f"{source!r} has {len(loaded):,} rows, more than {MOST_ROWS:,}.",
-            hint=f"Take a part: {HUB}{asked.name}?split={split}[:1000]",
+            hint=f"Take a part: {HUB}{dataset.name}?split={split}[:1000]",
         )
     return ArrowTable(source, folder if folder.is_dir() else None, _HubRows(loaded))
 
 
-def _builder(library: Any, asked: _HubName, source: str) -> Any:
+def _builder(library: Any, dataset: _HubName, source: str) -> Any:
     """What loads a data set, once it is known that it reads files of the data set alone, and runs nothing.
 
     Raises:
         BadData: it leads elsewhere, is read by another builder than `_BUILDERS`, or cannot be loaded.
     """
-    folder, revision = Path(asked.name).resolve() if Path(asked.name).is_dir() else None, asked.revision
+    folder, revision = Path(dataset.name).resolve() if Path(dataset.name).is_dir() else None, dataset.revision
     if folder is not None:
         _check_card(folder, source)
     elif not library.config.HF_HUB_OFFLINE:  # the data set may change between two looks at it, its commit cannot
-        card = _loading(source, lambda: _card_of_hub(asked))
+        card = _loading(source, lambda: _card_of_hub(dataset))
         _check_card(card, source)
         revision = card.name
-    builder = _loading(source, lambda: library.load_dataset_builder(asked.path, asked.config, revision=revision))
+    builder = _loading(source, lambda: library.load_dataset_builder(dataset.path, dataset.config, revision=revision))
     package, name = (type(builder).__module__.split(".") + [""] * 3)[1:3]
     if package != "packaged_modules" or name not in _BUILDERS:
         raise BadData(
@@ -248,7 +248,7 @@ def _builder(library: Any, asked: _HubName, source: str) -> Any:
             hint=f"Used are {', '.join(sorted(_BUILDERS))}. Save the data as Parquet, CSV or JSON lines.",
         )
     for file in _files_of(builder):
-        if not (is_below(Path(file), folder) if folder else file.startswith(f"hf://datasets/{asked.name}@")):
+        if not (is_below(Path(file), folder) if folder else file.startswith(f"hf://datasets/{dataset.name}@")):
             raise _leads_out(source, file)
     return builder
 
@@ -282,11 +282,11 @@ def _check_unpacked(library: Any, builder: Any, source: str) -> None:
             )
 
 
-def _card_of_hub(asked: _HubName) -> Path:
+def _card_of_hub(dataset: _HubName) -> Path:
     """A folder with the card of a data set of the hub; it is called by the commit that the card is of."""
     download = optional_library("huggingface_hub", "hf").snapshot_download
     patterns = [_CARD, _SETTINGS]
-    return Path(download(asked.name, repo_type="dataset", revision=asked.revision, allow_patterns=patterns))
+    return Path(download(dataset.name, repo_type="dataset", revision=dataset.revision, allow_patterns=patterns))
 
 
 def _check_card(folder: Path, source: str) -> None:
@@ -296,12 +296,12 @@ def _check_card(folder: Path, source: str) -> None:
         BadData: it names an address or a place elsewhere, or cannot be read.
     """
     # By aliases of YAML a short card can name files without end.
-    found = _loading(source, lambda: [*islice(_named_in_card(folder), MOST_FILES + 1)])
-    if len(found) > MOST_FILES:
+    files = _loading(source, lambda: [*islice(_named_in_card(folder), MOST_FILES + 1)])
+    if len(files) > MOST_FILES:
         raise BadData(f"The card of {source!r} names more than {MOST_FILES:,} files.", hint="Name them by a pattern.")
-    for named in found:
-        if _ELSEWHERE.search(named.strip()):
-            raise _leads_out(source, named)
+    for file in files:
+        if _ELSEWHERE.search(file.strip()):
+            raise _leads_out(source, file)
 
 
 _ELSEWHERE = re.compile(r"://|::|^[/~\\]|^[A-Za-z]:|(?:^|[/\\])\.\.(?:[/\\]|$)")
@@ -344,13 +344,13 @@ def _leads_out(source: str, named: str) -> BadData:
     )
 
 
-def _only_split(library: Any | None, builder: Any, asked: _HubName) -> str:
+def _only_split(library: Any | None, builder: Any, dataset: _HubName) -> str:
     """The split of a data set that has one.
 
     Args:
         library: `datasets`; None where no server may be asked.
         builder: loads the data set.
-        asked: names it.
+        dataset: names it.
 
     Raises:
         BadData: it has several, or cannot be loaded.
@@ -360,14 +360,14 @@ def _only_split(library: Any | None, builder: Any, asked: _HubName) -> str:
         if library is None:  # only what was loaded whole is known here
             builder.download_and_prepare()
             return [*builder.info.splits]
-        return [*library.get_dataset_split_names(asked.path, asked.config, revision=asked.revision)]
+        return [*library.get_dataset_split_names(dataset.path, dataset.config, revision=dataset.revision)]
 
-    source = f"{HUB}{asked.name}"
+    source = f"{HUB}{dataset.name}"
     splits: list[str] = _loading(source, names)
     if len(splits) == 1:
         return splits[0]
     raise BadData(
-        f"{source!r} has the splits {', '.join(splits)}.", hint=f"Name one: {HUB}{asked.name}?split={splits[-1]}"
+        f"{source!r} has the splits {', '.join(splits)}.", hint=f"Name one: {HUB}{dataset.name}?split={splits[-1]}"
     )
 
 

@@ -102,14 +102,14 @@ def column_places(source: str, columns: Sequence[str], wanted: Mapping[str, str]
     return {name: places[column] for name, column in wanted.items()}
 
 
-def numbered_rows(source: str, found: Iterator[tuple[str, Mapping[str, Any]]]) -> Iterator[DataRow]:
+def numbered_rows(source: str, rows: Iterator[tuple[str, Mapping[str, Any]]]) -> Iterator[DataRow]:
     """The rows of a table, counted, without what they leave empty.
 
     Raises:
         BadData: there is none, or there are more than `MOST_ROWS`.
     """
     number = 0
-    for number, (where, values) in enumerate(found, start=1):
+    for number, (where, values) in enumerate(rows, start=1):
         if number > MOST_ROWS:
             raise BadData(f"{source!r} has more than {MOST_ROWS:,} rows.", hint="Split it into several.")
         yield DataRow(number, where, {name: value for name, value in values.items() if not _empty(value)})

@@ -43,7 +43,7 @@ class _TextTable:
         self.home: Path | None = path.parent
         self._columns: tuple[str, ...] | None = None
 
-    def _lines(self) -> Iterator[tuple[int, str]]:
+    def _numbered_lines(self) -> Iterator[tuple[int, str]]:
         """Each line with its number and its line end.
 
         Raises:
@@ -81,7 +81,7 @@ class JsonLinesTable(_TextTable):
         return self._columns
 
     def rows(self, columns: Mapping[str, str] | None = None) -> Iterator[DataRow]:
-        def found() -> Iterator[tuple[str, Mapping[str, Any]]]:
+        def located_rows() -> Iterator[tuple[str, Mapping[str, Any]]]:
             unseen = set((columns or {}).values())
             for where, form in self._objects():
                 unseen -= form.keys()
@@ -97,10 +97,10 @@ class JsonLinesTable(_TextTable):
                     hint=f"Its first row has {', '.join(map(repr, self.columns))}.",
                 )
 
-        return numbered_rows(self.source, found())
+        return numbered_rows(self.source, located_rows())
 
     def _objects(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
-        for number, line in self._lines():
+        for number, line in self._numbered_lines():
             if not line.strip():
                 continue
             where = f"{self.source!r}, line {number}"
@@ -132,7 +132,7 @@ class CsvTable(_TextTable):
     def rows(self, columns: Mapping[str, str] | None = None) -> Iterator[DataRow]:
         places = column_places(self.source, self.columns, columns)
 
-        def found() -> Iterator[tuple[str, Mapping[str, Any]]]:
+        def located_rows() -> Iterator[tuple[str, Mapping[str, Any]]]:
             fields = self._fields()
             next(fields, None)
             for line, cells in fields:
@@ -144,11 +144,11 @@ class CsvTable(_TextTable):
                     )
                 yield where, {name: cells[at] for name, at in places.items() if at < len(cells) and cells[at] != ""}
 
-        return numbered_rows(self.source, found())
+        return numbered_rows(self.source, located_rows())
 
     def _fields(self) -> Iterator[tuple[int, list[str]]]:
         delimiter = "\t" if self._path.suffix.lower() == ".tsv" else ","
-        return csv_fields((line for _, line in self._lines()), self.source, delimiter=delimiter)
+        return csv_fields((line for _, line in self._numbered_lines()), self.source, delimiter=delimiter)
 
 
 def csv_fields(

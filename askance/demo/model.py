@@ -83,7 +83,7 @@ def _chosen(texts: Iterable[str], request: ChatRequest, field: str, *, several: 
     """The numbers of `texts` in the list of options, in the form of the schema; None where none is in the list."""
     words = "\n".join(message.text for message in request.messages)
     numbers = [
-        int(found[1]) for text in texts if (found := re.search(rf"^(\d+)\. {re.escape(text)}$", words, re.MULTILINE))
+        int(match[1]) for text in texts if (match := re.search(rf"^(\d+)\. {re.escape(text)}$", words, re.MULTILINE))
     ]
     if not numbers:
         return None

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, cast
 from askance import chains
 from askance.concurrency import map_in_order
 from askance.errors import FATAL, OverBudget
-from askance.models.counters import RunCounters
+from askance.models.run_counters import RunCounters
 
 if TYPE_CHECKING:
     from askance.chains import Plan, Planner

@@ -49,7 +49,7 @@ def fetch(url: str, *, max_bytes: int = MAX_BYTES, timeout: float = TIMEOUT, res
             their own server.
 
     Raises:
-        UnusableImage: an address that is not public, a time-out, too many bytes or redirects, any answer but 200.
+        UnusableImage: an address that is not public, a timeout, too many bytes or redirects, any answer but 200.
     """
     deadline = time.monotonic() + timeout
     for _ in range(1 + _MAX_REDIRECTS):
@@ -68,17 +68,17 @@ def _resolved(resolve: Resolver, target: _Target, deadline: float) -> Sequence[s
     Raises:
         UnusableImage: none may be connected to, or they are not known at the deadline.
     """
-    found: Future[Sequence[str]] = Future()
+    addresses: Future[Sequence[str]] = Future()
 
     def ask() -> None:
         try:
-            found.set_result(resolve(target.host, target.port))
+            addresses.set_result(resolve(target.host, target.port))
         except BaseException as error:  # noqa: BLE001  # it is raised where the result is waited for
-            found.set_exception(error)
+            addresses.set_exception(error)
 
     Thread(target=ask, name="askance resolver", daemon=True).start()
     try:
-        return found.result(timeout=max(0.0, deadline - time.monotonic()))
+        return addresses.result(timeout=max(0.0, deadline - time.monotonic()))
     except TimeoutError as error:
         raise _too_late() from error
 
@@ -98,10 +98,10 @@ def public_addresses(host: str, port: int) -> Sequence[str]:
     import socket
 
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        entries = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except OSError as error:
         raise UnusableImage(f"cannot be fetched: the host {host!r} is not known", "Mend the address.") from error
-    addresses = list(dict.fromkeys(str(entry[4][0]) for entry in found))
+    addresses = list(dict.fromkeys(str(entry[4][0]) for entry in entries))
     if inside := next((address for address in addresses if not is_public(address)), None):
         raise UnusableImage(f"is not fetched: {host!r} is {inside}, which is not a public address", _SAVE_IT)
     return addresses

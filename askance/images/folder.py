@@ -65,15 +65,15 @@ class PictureFolder:
             UsageError: the folder cannot be written.
         """
         name = sha256(url.encode("utf-8", "surrogatepass")).hexdigest()
-        kept = self._kept(name)
-        if fetch != "always" and kept is not None:
-            return kept
+        existing = self._existing(name)
+        if fetch != "always" and existing is not None:
+            return existing
         if fetch == "never":
             raise BadImage(
                 f"The picture {url[:200]!r} is not kept in {str(self.path)!r}, and a replay fetches nothing.",
                 hint="Run it once without `--replay`, or name the folder of its records by `--store`.",
             )
-        return self._write(name, Image.from_url(url), instead_of=kept)
+        return self._write(name, Image.from_url(url), instead_of=existing)
 
     def of_bytes(self, data: bytes) -> Path:
         """The file of a picture whose bytes are at hand.
@@ -82,18 +82,18 @@ class PictureFolder:
             UsageError: the folder cannot be written.
         """
         image = Image.from_bytes(data)
-        kept = self._kept(image.sha256)
-        if kept is not None and kept.read_bytes() == data:
-            return kept
-        return self._write(image.sha256, image, instead_of=kept)
+        existing = self._existing(image.sha256)
+        if existing is not None and existing.read_bytes() == data:
+            return existing
+        return self._write(image.sha256, image, instead_of=existing)
 
     def kept(self) -> Iterator[KeptPicture]:
         """The pictures that are there, in the order of their names; none where there is no folder."""
         for file in sorted(self.path.glob("[!.]*")):
             with suppress(OSError):  # somebody else may take it out just now
-                found = file.lstat()
-                if _NAME.fullmatch(file.stem) and S_ISREG(found.st_mode):
-                    yield KeptPicture(file, found.st_size, datetime.fromtimestamp(found.st_mtime, UTC))
+                status = file.lstat()
+                if _NAME.fullmatch(file.stem) and S_ISREG(status.st_mode):
+                    yield KeptPicture(file, status.st_size, datetime.fromtimestamp(status.st_mtime, UTC))
 
     def take(self, other: PictureFolder) -> TakenPictures:
         """Takes in the pictures of another folder that are not here; what is no picture stays where it is.
@@ -104,7 +104,7 @@ class PictureFolder:
         counts = Counter[str]()
         for each in other.kept():
             image = Image.from_path(each.file)
-            if self._kept(each.file.stem) is not None:
+            if self._existing(each.file.stem) is not None:
                 counts["known"] += 1
             elif _suffix(image):
                 self._write(each.file.stem, image)
@@ -128,7 +128,7 @@ class PictureFolder:
                     hint="Mend the rights of its folder.",
                 ) from error
 
-    def _kept(self, name: str) -> Path | None:
+    def _existing(self, name: str) -> Path | None:
         return next(self.path.glob(f"{name}*"), None)
 
     def _write(self, name: str, image: Image, *, instead_of: Path | None = None) -> Path:

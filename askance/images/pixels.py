@@ -132,9 +132,9 @@ def pad_to_square(picture: Picture) -> Picture:
     side = max(picture.size)
     if picture.size == (side, side):
         return picture
-    found = Image.new("RGB", (side, side), PADDING_COLOUR)
-    found.paste(picture, ((side - picture.width) // 2, (side - picture.height) // 2))
-    return found
+    square = Image.new("RGB", (side, side), PADDING_COLOUR)
+    square.paste(picture, ((side - picture.width) // 2, (side - picture.height) // 2))
+    return square
 
 
 def scale_down(picture: Picture, longest: int) -> Picture:

@@ -158,10 +158,10 @@ def highlight(picture: Picture, boxes: Sequence[PixelBox]) -> Picture:
     """The picture with each box tinted and outlined; where boxes overlap, a pixel is tinted once."""
     from PIL import Image
 
-    found = picture.copy()
+    highlighted = picture.copy()
     tinted = Image.blend(picture, Image.new("RGB", picture.size, COLOUR), TINT)
     for box in boxes:
-        found.paste(tinted.crop(box), box)
+        highlighted.paste(tinted.crop(box), box)
     width = max(1, round(min(picture.size) * OUTLINE))
     for left, top, right, bottom in boxes:
         for line in (
@@ -170,8 +170,8 @@ def highlight(picture: Picture, boxes: Sequence[PixelBox]) -> Picture:
             (left, top, min(right, left + width), bottom),
             (max(left, right - width), top, right, bottom),
         ):
-            found.paste(COLOUR, line)
-    return found
+            highlighted.paste(COLOUR, line)
+    return highlighted
 
 
 def bounding_box(boxes: Sequence[PixelBox]) -> PixelBox:

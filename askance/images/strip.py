@@ -152,8 +152,8 @@ def _strip_png(data: bytes) -> bytes:
 
     Text, times, EXIF, private chunks, animation (the still picture stays) and what follows the end go.
     """
-    kept = b"".join(chunk.raw for chunk in png_chunks(data) if chunk.needed or chunk.kind in _KEPT_PNG)
-    return PNG + kept
+    chunks = b"".join(chunk.raw for chunk in png_chunks(data) if chunk.needed or chunk.kind in _KEPT_PNG)
+    return PNG + chunks
 
 
 def is_uncompressed_png(data: bytes) -> bool:
@@ -198,8 +198,8 @@ def jpeg_segments(data: bytes) -> Iterator[JpegSegment]:
         UnusableImage: a segment is cut off or broken.
     """
     at = 2
-    while found := _MARKER.search(data, at):
-        start, at, marker = found.start(), found.end(), data[found.end() - 1]
+    while match := _MARKER.search(data, at):
+        start, at, marker = match.start(), match.end(), data[match.end() - 1]
         if marker in _STANDALONE:
             yield JpegSegment(marker, b"", data[start:at])
             if marker == _EOI:
@@ -315,8 +315,8 @@ def gif_blocks(data: bytes) -> Iterator[GifBlock]:
 
 def _strip_gif(data: bytes) -> bytes:
     """The same coded pixels without comments, application blocks (XMP, profiles, loops) and what follows the end."""
-    kept = b"".join(block.raw for block in gif_blocks(data) if block.kind != "metadata")
-    return _gif_header(data) + kept + bytes([_END])
+    blocks = b"".join(block.raw for block in gif_blocks(data) if block.kind != "metadata")
+    return _gif_header(data) + blocks + bytes([_END])
 
 
 def _gif_header(data: bytes) -> bytes:
@@ -400,8 +400,8 @@ def _webp_exif(data: bytes) -> Iterator[bytes]:
 
 def _strip_webp(data: bytes) -> bytes:
     """The same coded pixels without EXIF, XMP, unknown chunks and what follows the container."""
-    kept = b"".join(_without_metadata_flags(chunk).raw for chunk in webp_chunks(data) if chunk.kind in _KEPT_WEBP)
-    return b"RIFF" + (4 + len(kept)).to_bytes(4, "little") + b"WEBP" + kept
+    chunks = b"".join(_without_metadata_flags(chunk).raw for chunk in webp_chunks(data) if chunk.kind in _KEPT_WEBP)
+    return b"RIFF" + (4 + len(chunks)).to_bytes(4, "little") + b"WEBP" + chunks
 
 
 def _without_metadata_flags(chunk: WebpChunk) -> WebpChunk:
@@ -424,10 +424,10 @@ _MAX_PAGES = 1000
 def _read_orientation(exif: bytes) -> int:
     """The orientation, 1 to 8, in an EXIF block; 1 where it has none or is broken."""
     try:
-        found = _directory(exif).get(_ORIENTATION, 1)
+        orientation = _directory(exif).get(_ORIENTATION, 1)
     except UnusableImage:
         return 1
-    return found if 1 <= found <= 8 else 1
+    return orientation if 1 <= orientation <= 8 else 1
 
 
 def tiff_pages(data: bytes) -> int:

@@ -76,11 +76,11 @@ class Backend:
         there: what `make` returns, where it has been made already.
     """
 
-    def __init__(self, make: Callable[[], ChatModel], *, there: ChatModel | None = None) -> None:
+    def __init__(self, make: Callable[[], ChatModel], *, open_model: ChatModel | None = None) -> None:
         self._make = make
         self._made: PerLoop[ChatModel] = PerLoop(self._start)
         self._open: ChatModel | None = None
-        self._counting: list[ChatModel] = [] if there is None else [there]
+        self._counting: list[ChatModel] = [] if open_model is None else [open_model]
         """Every model that was made and counts its work; a closed one keeps its counts."""
         self.settings: ModelSettings | None = None
         """What the chat model is made of, where settings are enough for that."""

@@ -87,9 +87,9 @@ class BudgetGuard:
         async with self._line():
             while True:
                 settled.clear()
-                found = await self._reserved(worst, what)
-                if found[0] is not None:
-                    return found[0], found[1]
+                reserved = await self._reserved(worst, what)
+                if reserved[0] is not None:
+                    return reserved[0], reserved[1]
                 with suppress(TimeoutError):
                     await asyncio.wait_for(settled.wait(), _WAIT)
 

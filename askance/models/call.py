@@ -4,14 +4,14 @@ Two functions, each read from top to bottom. `CallPath.answer` runs on the calle
 observers, which may refuse the request, and looks it up in the records. On a miss it refuses the call (`replay`), gives
 it to the scope's policy (a plan, a batch), or makes it. `CallPath._shared` and what it calls run on the live loop: an
 equal call under way is joined; a lease between processes is taken, and the records are looked at again; then the call
-is tried, within the bounds of retry, of the budget, of the endpoint's limits and of the time-out; its answer is
+is tried, within the bounds of retry, of the budget, of the endpoint's limits and of the timeout; its answer is
 recorded, and its place at the endpoint is freed.
 
 - Recording stands inside the single flight: an answer is on record before an equal request could be made again.
 - The budget stands inside retry: a try that hung, or whose reply was broken, may be billed and counts at its worst
   case. It stands outside the limits: a call that waits for its turn has its share of the budget reserved.
 - A 429 is about the endpoint, not about the call: it slows all calls down and uses up no try.
-- The time-out stands inside the limits: waiting for a turn costs a call no time.
+- The timeout stands inside the limits: waiting for a turn costs a call no time.
 - The place at the endpoint is freed once the answer is on record: a process that is killed loses no more paid answers
   than it may have calls at once.
 """
@@ -30,6 +30,7 @@ from askance.errors import CallError, CallTimeout, ModelError, RateLimited
 from askance.models.budget import check_price, cost_of, may_be_billed, worst_of
 from askance.models.call_scope import current_scope
 from askance.models.events import CallEvent, notify
+from askance.models.live_call import LiveCall
 from askance.models.loop import SingleFlight, live
 from askance.models.prices import price_of
 from askance.models.settings import DEFAULT_TIMEOUT
@@ -50,59 +51,6 @@ _log = logging.getLogger("askance")
 T = TypeVar("T")
 
 _NO_USAGE = Usage()
-
-
-class LiveCall:
-    """One call under way: its deadline, its tries so far, its place at the endpoint.
-
-    Args:
-        request: what is asked.
-        deadline: seconds from the first try within which the call must have ended; None is no deadline.
-    """
-
-    def __init__(self, request: ChatRequest, deadline: float | None = None) -> None:
-        self.request = request
-        self.deadline = deadline
-        self.tries: list[Try] = []
-        """Tries that have ended."""
-        self.uncounted = 0
-        """How many of `tries` failed because the endpoint answers nobody; they do not count against the call."""
-        self.under_way = False
-        """Whether a try is on its way to the endpoint."""
-        self._leave: Callable[[], None] | None = None
-        self._began: float | None = None
-
-    def begin(self) -> None:
-        """Notes that a try begins. The deadline runs from the first try, not from the wait before it."""
-        self.under_way = True
-        if self._began is None:
-            self._began = time.monotonic()
-
-    def end(self, note: Try) -> None:
-        """Notes how a try ended."""
-        self.under_way = False
-        self.tries.append(note)
-
-    def time_left(self) -> float | None:
-        """Seconds up to the deadline; None where there is none."""
-        if self.deadline is None or self._began is None:
-            return self.deadline
-        return self.deadline - (time.monotonic() - self._began)
-
-    def is_late(self, wait: float = 0.0) -> bool:
-        """Whether the deadline will have passed in `wait` seconds."""
-        left = self.time_left()
-        return left is not None and left <= wait
-
-    def keep_place(self, leave: Callable[[], None]) -> None:
-        """Keeps the call's place at its endpoint until `free_place`, which calls `leave`."""
-        self._leave = leave
-
-    def free_place(self) -> None:
-        """Frees the place of an answered call, if it has one."""
-        leave, self._leave = self._leave, None
-        if leave is not None:
-            leave()
 
 
 class CallPath:
@@ -170,15 +118,15 @@ class CallPath:
     def _recorded(self, request: ChatRequest, *, again: bool) -> ChatResponse | None:
         if again:
             self._records.ask_again(request.key)
-        found = self._records.find(request.key, request.canonical_text)
-        if found is not None or again:
-            return found
+        response = self._records.find(request.key, request.canonical_text)
+        if response is not None or again:
+            return response
         # Answers recorded before nodes had a token limit of their own.
         before = request.without_default_limit()
-        found = None if before is None else self._records.find(before.key, before.canonical_text)
-        if before is None or found is None:
+        response = None if before is None else self._records.find(before.key, before.canonical_text)
+        if before is None or response is None:
             return None
-        return replace(found, meta=replace(found.meta, key=before.key))
+        return replace(response, meta=replace(response.meta, key=before.key))
 
     async def on_live_loop(self, make: Callable[[], Awaitable[T]]) -> T:
         """The result of `make()` on the live loop.
@@ -310,7 +258,7 @@ class CallPath:
         """What the backend answers.
 
         Raises:
-            CallTimeout: there was no answer within the time-out.
+            CallTimeout: there was no answer within the timeout.
         """
         request, left = call.request, call.time_left()
         limit = self._timeout if left is None else min(self._timeout, max(left, 0.0))

@@ -84,10 +84,10 @@ class Capabilities:
     @classmethod
     def from_canonical(cls, form: Mapping[str, Any]) -> Capabilities:
         """The capabilities that `form` was made from; what is not known here, as from a later version, is left out."""
-        known = {each.name: _FITS.get(each.name, _is_flag) for each in fields(cls)}
-        given: JsonObject = {name: value for name, value in form.items() if name in known and known[name](value)}
-        given["without"] = tuple(given.get("without", ()))
-        return cls(**given)
+        is_valid = {each.name: _FITS.get(each.name, _is_flag) for each in fields(cls)}
+        values: JsonObject = {name: value for name, value in form.items() if name in is_valid and is_valid[name](value)}
+        values["without"] = tuple(values.get("without", ()))
+        return cls(**values)
 
 
 def _is_flag(value: object) -> bool:
@@ -173,29 +173,29 @@ class Probe:
 
     async def everything(self) -> Capabilities:
         """Everything that `Capabilities` holds, by a handful of calls."""
-        found = await self.first_contact()
+        basics = await self.first_contact()
         return replace(
-            found,
-            images=await self._accepts(self._text(_ASK_PICTURE, picture=True)),
-            seed=await self._accepts(self._text(_ASK_JSON, seed=17)),
+            basics,
+            images=await self._accepts(self._text_request(_ASK_PICTURE, picture=True)),
+            seed=await self._accepts(self._text_request(_ASK_JSON, seed=17)),
             logprobs=await self._logprobs(),
             served_model=self.served_model,
             thinks=self.thinks,
         )
 
     async def _schema(self) -> SchemaSupport:
-        asked = self._text(_ASK_JSON, response=ResponseFormat("json_schema", "probe", SCHEMA))
+        request = self._text_request(_ASK_JSON, response=ResponseFormat("json_schema", "probe", SCHEMA))
         try:
-            response = await self._ask(asked)
+            response = await self._ask(request)
         except (BadRequest, MalformedReply):
             # Some servers refuse every request. Only where a plain one is answered was the schema refused.
-            await self._ask(self._text(_ASK_JSON))
+            await self._ask(self._text_request(_ASK_JSON))
             return "refused"
         return "enforced" if _is_or_begins(response, json.dumps({"word": ODD_WORD})) else "ignored"
 
     async def _json_object(self) -> bool:
         try:
-            response = await self._ask(self._text(_ASK_JSON, response=ResponseFormat("json_object")))
+            response = await self._ask(self._text_request(_ASK_JSON, response=ResponseFormat("json_object")))
         except (BadRequest, MalformedReply):
             return False
         if response.outcome == "truncated":
@@ -207,7 +207,7 @@ class Probe:
 
     async def _logprobs(self) -> bool:
         try:
-            return bool((await self._ask(self._text(_ASK_JSON, logprobs=0))).logprobs)
+            return bool((await self._ask(self._text_request(_ASK_JSON, logprobs=0))).logprobs)
         except (BadRequest, MalformedReply, ServerFault):
             return False
 
@@ -232,7 +232,7 @@ class Probe:
         self.thinks = response.thought or self.thinks
         return response
 
-    def _text(
+    def _text_request(
         self, text: str, *, picture: bool = False, response: ResponseFormat | None = None, **sampling: int
     ) -> ChatRequest:
         parts = (
@@ -252,8 +252,8 @@ class Probe:
 
 def _is_or_begins(response: ChatResponse, wanted: str) -> bool:
     """Whether the answer is `wanted`, blanks aside, or was cut off on the way there."""
-    said, wanted = "".join(response.text.split()), "".join(wanted.split())
-    return said == wanted or (response.outcome == "truncated" and bool(said) and wanted.startswith(said))
+    text, wanted = "".join(response.text.split()), "".join(wanted.split())
+    return text == wanted or (response.outcome == "truncated" and bool(text) and wanted.startswith(text))
 
 
 def _sum(one: Usage, other: Usage) -> Usage:

@@ -191,7 +191,7 @@ def _models(tables: object, where: str) -> Mapping[str, Mapping[str, Any]]:
     return models
 
 
-def _text(table: Mapping[str, Any], name: str, where: str) -> str | None:
+def _optional_text(table: Mapping[str, Any], name: str, where: str) -> str | None:
     value = table.get(name)
     if value is None or (isinstance(value, str) and value):
         return value
@@ -200,7 +200,7 @@ def _text(table: Mapping[str, Any], name: str, where: str) -> str | None:
 
 def _role(table: Mapping[str, Any], name: str, where: str) -> str | None:
     """The model of a role; a file of settings may be somebody else's, and what it names is not run as Python."""
-    text = _text(table, name, where)
+    text = _optional_text(table, name, where)
     if text is not None and is_python(text):
         raise ConfigError(f"{name!r} in {where} names Python: {text!r}.", hint=f"Say it yourself: `--{name} {text}`.")
     return text
@@ -208,7 +208,7 @@ def _role(table: Mapping[str, Any], name: str, where: str) -> str | None:
 
 def _model_folder(table: Mapping[str, Any], path: Path) -> str | None:
     """What `local` names: a folder, relative to the file's own if there is one, else as it is written."""
-    text = _text(table, "local", f"{path.name!r}")
+    text = _optional_text(table, "local", f"{path.name!r}")
     if text is None:
         return None
     name = text.removeprefix("hf:")
@@ -218,13 +218,13 @@ def _model_folder(table: Mapping[str, Any], path: Path) -> str | None:
 
 def _folder(table: Mapping[str, Any], name: str, path: Path) -> Path | None:
     """A folder, relative to the file's own."""
-    text = _text(table, name, f"{path.name!r}")
+    text = _optional_text(table, name, f"{path.name!r}")
     return None if text is None else path.parent / Path(text).expanduser()
 
 
 def _store(table: Mapping[str, Any], path: Path) -> Path | None:
     """The address of the records, a folder relative to the file's own."""
-    text = _text(table, "store", f"{path.name!r}")
+    text = _optional_text(table, "store", f"{path.name!r}")
     if text is not None and (kind := kind_of(text)) is not None:
         # The file may be a stranger's, who would choose which package is given the records.
         raise ConfigError(

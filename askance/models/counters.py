@@ -7,9 +7,7 @@ blame keeps it in `blame.json`. The judges of a scoring count as models of the r
 
 from __future__ import annotations
 
-import asyncio
-import logging
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +15,6 @@ from askance.amounts import many
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
-    from askance.models.model import Model
 
 
 @dataclass(slots=True, kw_only=True)
@@ -89,34 +86,6 @@ COUNTS = tuple(field.name for field in fields(Counters) if field.name != "unknow
 """Names of all counts."""
 
 
-_log = logging.getLogger("askance")
-
-
-class RunCounters:
-    """What the models of a run computed since `begun` made this.
-
-    Args:
-        models: of the run; those that share a backend count once.
-        before: what had been counted when the run began, by name of the model.
-    """
-
-    def __init__(self, models: Collection[Model], before: Mapping[str, Counters]) -> None:
-        self._models = models
-        self._before = before
-
-    @classmethod
-    async def begun(cls, models: Iterable[Model]) -> RunCounters:
-        """A run of `models` that begins now."""
-        each = {id(model.backend): model for model in models}.values()
-        return cls(each, await _counted(each))
-
-    async def so_far(self) -> dict[str, Counters]:
-        """What each model computed, by name; models that computed nothing, or do not count, are left out."""
-        now = await _counted(self._models)
-        since = {name: counts - self._before.get(name, Counters()) for name, counts in now.items()}
-        return {name: counts for name, counts in since.items() if counts}
-
-
 def counts_form(counts: Mapping[str, Counters], earlier: Mapping[str, Any] | None = None) -> JsonObject:
     """Counts by model as `run.json` holds them, with those of `earlier` starts of the run, in that form, added."""
     total = {name: Counters.from_canonical(form) for name, form in (earlier or {}).items()}
@@ -128,21 +97,3 @@ def counts_form(counts: Mapping[str, Counters], earlier: Mapping[str, Any] | Non
 def counts_text(counts: Mapping[str, Counters]) -> list[str]:
     """A line for each model."""
     return [f"{name}: {each}." for name, each in counts.items()]
-
-
-async def _counted(models: Collection[Model]) -> dict[str, Counters]:
-    found: dict[str, Counters] = {}
-    for model, counts in zip(models, await asyncio.gather(*map(_of, models)), strict=True):
-        if counts is not None:
-            name = str(model.id)
-            found[name] = found[name] + counts if name in found else counts
-    return found
-
-
-async def _of(model: Model) -> Counters | None:
-    """The counts of `model`; None where it does not count, or raises: a run does not fail over its counts."""
-    try:
-        return await model.backend.counted()
-    except Exception:  # noqa: BLE001  # whatever it is, the run goes on
-        _log.warning("%s cannot tell what it computed.", model.id, exc_info=True)
-        return None

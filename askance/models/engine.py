@@ -170,16 +170,16 @@ class Engine:
                 hint="Give it the records of a folder: `Engine(records=open_records(FOLDER))`.",
             )
         address = None if records is not None else self._own_address()
-        given = {each.name: getattr(self, each.name) for each in fields(self) if each.init}
-        del given["observers"]
+        settings = {each.name: getattr(self, each.name) for each in fields(self) if each.init}
+        del settings["observers"]
         _pickled[self._token] = self
-        return Engine._from_pickle, (self._token, address, given)
+        return Engine._from_pickle, (self._token, address, settings)
 
     @classmethod
-    def _from_pickle(cls, token: str, address: Address | None, given: dict[str, Any]) -> Engine:
+    def _from_pickle(cls, token: str, address: Address | None, settings: dict[str, Any]) -> Engine:
         engine = _pickled.get(token)
         if engine is None:
-            engine = _pickled[token] = cls(**given)
+            engine = _pickled[token] = cls(**settings)
             engine._token, engine._address = token, address
         return engine
 

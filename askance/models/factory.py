@@ -99,11 +99,11 @@ def named(name: str, changes: Mapping[str, Any] | None = None, *, config: Config
 
 def configured(config: Config) -> list[ModelSettings]:
     """The settings of all models that have a name; one that cannot be used is left out, such as one without weights."""
-    found: list[ModelSettings] = []
+    settings: list[ModelSettings] = []
     for name in (*BUILT_IN, *config.models):
         with suppress(ConfigError):
-            found.append(named(name, config=config))
-    return found
+            settings.append(named(name, config=config))
+    return settings
 
 
 def _again(model: Model, engine: Engine | None, changes: Mapping[str, Any]) -> Model:
@@ -134,7 +134,7 @@ def _wrapped(model: object, changes: Mapping[str, Any], engine: Engine) -> Model
     declared = getattr(model, "capabilities", None)
     return Model(
         replace(settings, family=family_of(settings)),
-        Backend(lambda: wrapped, there=wrapped),
+        Backend(lambda: wrapped, open_model=wrapped),
         engine,
         declared=declared if isinstance(declared, Capabilities) else None,
     )

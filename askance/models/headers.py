@@ -78,9 +78,9 @@ def _is_of_limits(name: str) -> bool:
 
 def _quota(headers: Mapping[str, str], unit: str) -> Quota | None:
     for name in _NAMES:
-        said = [headers.get(name.format(part=part, unit=unit)) for part in ("limit", "remaining", "reset")]
-        limit, remaining = _number(said[0]), _number(said[1])
-        reset = _duration(said[2], headers)
+        values = [headers.get(name.format(part=part, unit=unit)) for part in ("limit", "remaining", "reset")]
+        limit, remaining = _number(values[0]), _number(values[1])
+        reset = _duration(values[2], headers)
         if limit is not None and remaining is not None and reset is not None:
             return Quota(limit, remaining, reset)
     return None
@@ -100,8 +100,8 @@ def _duration(text: str | None, headers: Mapping[str, str]) -> float | None:
         return None
     if (seconds := _number(text)) is not None:
         return min(seconds, LONGEST_WAIT)
-    if found := _DURATION.fullmatch(text):
-        seconds = sum(float(part or 0) * unit for part, unit in zip(found.groups(), _SECONDS, strict=True))
+    if match := _DURATION.fullmatch(text):
+        seconds = sum(float(part or 0) * unit for part, unit in zip(match.groups(), _SECONDS, strict=True))
         return min(seconds, LONGEST_WAIT)
     try:
         return seconds_until(datetime.fromisoformat(text), headers)

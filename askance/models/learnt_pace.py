@@ -109,8 +109,8 @@ class LearntPace:
 
     def reason(self, now: float, /) -> str:
         if self._tokens.opens > self._calls.opens:
-            given = f"the limit of {60 * self._tokens.rate:g} tokens a minute" if self._tokens.rate else ""
-            return given if self._fixed_tokens else "the endpoint's token limit"
+            limit = f"the limit of {60 * self._tokens.rate:g} tokens a minute" if self._tokens.rate else ""
+            return limit if self._fixed_tokens else "the endpoint's token limit"
         if self._paused > now:
             return "the endpoint, which asked to slow down (429)"
         if self._most is not None and self._calls.rate == self._most:
@@ -133,7 +133,7 @@ class LearntPace:
             self._size += (tokens - self._size) / 16
 
     def pause(self, now: float, retry_after: float | None, /) -> float:
-        doubling = 2.0 ** min(self._row(now), 10)
+        doubling = 2.0 ** min(self._limits_in_a_row(now), 10)
         return min(doubling, LONGEST_PAUSE) if retry_after is None else max(retry_after, min(doubling / 20, 1.0))
 
     def rejected(self, now: float, sent: float, retry_after: float | None, /) -> None:
@@ -144,7 +144,7 @@ class LearntPace:
             # It was under way when the pace slowed down already; it only tells by how much the calls were too many.
             self._measure()
             return
-        pause, self._in_a_row = self.pause(now, retry_after), self._row(now)
+        pause, self._in_a_row = self.pause(now, retry_after), self._limits_in_a_row(now)
         self._before, self._met, self._slowed = self._known, self._met + 1, now
         self._measure()
         if self._before is not None and self._known:
@@ -181,7 +181,7 @@ class LearntPace:
         self._known, self._met = None, 0
         self._calls.rate, self._calls.opens = self._most, min(self._calls.opens, now)
 
-    def _row(self, now: float) -> int:
+    def _limits_in_a_row(self, now: float) -> int:
         """How many 429s came in a row before one that comes now."""
         if not self._met or any(self._slowed < at < now - _SETTLED for at in self._sent):
             return 0

@@ -66,14 +66,14 @@ def end_of_prompt(prompt: Sequence[tuple[str, float] | None], given: str) -> tup
     Returns:
         None where the prompt does not end with the text.
     """
-    wanted, found = "".join(given.split()), ""
+    target, end = "".join(given.split()), ""
     start = len(prompt)
-    while found != wanted:
+    while end != target:
         start -= 1
         token = prompt[start] if start >= 0 else None
-        if token is None or len(found) > len(wanted):
+        if token is None or len(end) > len(target):
             return None
-        found = "".join(token[0].split()) + found
+        end = "".join(token[0].split()) + end
     while start > 0 and (before := prompt[start - 1]) is not None and not before[0]:
         start -= 1
     tokens = cast("Sequence[tuple[str, float]]", prompt[start:])

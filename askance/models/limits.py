@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from askance.chat import ChatResponse
-    from askance.models.call import LiveCall
+    from askance.models.live_call import LiveCall
     from askance.replay import Pace
 
 DEFAULT_CONCURRENCY = 16
@@ -40,7 +40,7 @@ _SHRINK = 0.8
 _FORGET = 1.02
 """Factor by which the quickest round's mean grows with each round, since what is asked changes."""
 _BAD = 0.1
-"""Share of a round's outcomes, two at least, that are time-outs or signs of overload before places are halved."""
+"""Share of a round's outcomes, two at least, that are timeouts or signs of overload before places are halved."""
 
 
 class ConcurrencyLimit:
@@ -89,7 +89,7 @@ class ConcurrencyLimit:
             self._end_round()
 
     def overloaded(self, now: float, sent: float) -> None:
-        """Notes, now, that a call that started at `sent` met a time-out, a refused connection or a 503."""
+        """Notes, now, that a call that started at `sent` met a timeout, a refused connection or a 503."""
         if self._fixed or sent < self._shrunk:
             return
         self._bad += 1

@@ -181,11 +181,11 @@ class Model:
 
     def _limited(self, max_tokens: int) -> Sampling:
         """The settings' sampling with a limit; equal limits give one object, so that it is written once."""
-        found = self._samplings.get(max_tokens)
-        if found is None:
-            found = replace(self.settings.sampling, max_tokens=self.answer_limit(max_tokens))
-            self._samplings[max_tokens] = found
-        return found
+        sampling = self._samplings.get(max_tokens)
+        if sampling is None:
+            sampling = replace(self.settings.sampling, max_tokens=self.answer_limit(max_tokens))
+            self._samplings[max_tokens] = sampling
+        return sampling
 
     def answer_limit(self, max_tokens: int) -> int:
         """`max_tokens`, and `THINKING` more where the model thinks before it answers."""
@@ -306,29 +306,35 @@ class Model:
 
     async def _probe(self, *, whole: bool) -> Capabilities:
         key = endpoint_key(self.id)
-        found, _ = await self.engine.single_flight.share(f"{key} {whole}", lambda: self._asked(key, whole=whole))
-        return found
+        capabilities, _ = await self.engine.single_flight.share(
+            f"{key} {whole}", lambda: self._probed_once(key, whole=whole)
+        )
+        return capabilities
 
-    async def _asked(self, key: str, *, whole: bool) -> Capabilities:
+    async def _probed_once(self, key: str, *, whole: bool) -> Capabilities:
         if not self.settings.stored:
-            return await self._found(key, whole=whole)
+            return await self._probed(key, whole=whole)
         async with self.engine.recorder.leased(key):
-            # Found out by an equal probe that ended just before, here or in another process.
+            # Learnt by an equal probe that ended just before, here or in another process.
             known = None if whole else self.known
-            return await self._found(key, whole=whole) if known is None else known
+            return await self._probed(key, whole=whole) if known is None else known
 
-    async def _found(self, key: str, *, whole: bool) -> Capabilities:
+    async def _probed(self, key: str, *, whole: bool) -> Capabilities:
         start = time.monotonic()
         probe = Probe(self._calls.unrecorded, self.settings)
-        found = _with_dialect(await (probe.everything() if whole else probe.first_contact()), self.backend.noticed)
+        capabilities = _with_dialect(
+            await (probe.everything() if whole else probe.first_contact()), self.backend.noticed
+        )
         seconds = time.monotonic() - start
         self._calls.notify("probed", key, seconds=seconds, usage=probe.usage)
-        self.engine.endpoints[key] = found
+        self.engine.endpoints[key] = capabilities
         if self.settings.stored:
-            await self.engine.recorder.write(lambda: Record.make("endpoint", endpoint_form(self.id), found.canonical()))
-        return found
+            await self.engine.recorder.write(
+                lambda: Record.make("endpoint", endpoint_form(self.id), capabilities.canonical())
+            )
+        return capabilities
 
 
-def _with_dialect(found: Capabilities, noticed: Mapping[str, Any]) -> Capabilities:
-    """`found` with what the backend learnt from the endpoint's error messages meanwhile."""
-    return replace(found, token_field=noticed.get("token_field"), without=tuple(noticed.get("without", ())))
+def _with_dialect(capabilities: Capabilities, noticed: Mapping[str, Any]) -> Capabilities:
+    """`capabilities` with what the backend learnt from the endpoint's error messages meanwhile."""
+    return replace(capabilities, token_field=noticed.get("token_field"), without=tuple(noticed.get("without", ())))

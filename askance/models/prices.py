@@ -53,17 +53,17 @@ def list_price(model: ModelId) -> Price | None:
     provider, name = _provider_of(model)
     if provider is None or provider not in _providers():
         return None
-    there, own = _providers()[provider], _entry(model) or {}
+    provider_prices, own = _providers()[provider], _entry(model) or {}
     listed = _listed(provider, name) or _listed(provider, _DATED.sub("", name))
     if listed is None and "input" not in own:
         return None
-    found = {name: value for name, value in own.items() if name != "most"}
-    as_of = there["as_of"]
+    prices = {name: value for name, value in own.items() if name != "most"}
+    as_of = provider_prices["as_of"]
     if listed is not None:
         # A higher price of written input counts where the provider writes unasked, not where a request asks for it.
-        found |= {name: value for name, value in listed.items() if name != "written" or there["writes"]}
+        prices |= {name: value for name, value in listed.items() if name != "written" or provider_prices["writes"]}
         as_of = list_version()
-    return Price(**found, batch=there["batch"], as_of=as_of)
+    return Price(**prices, batch=provider_prices["batch"], as_of=as_of)
 
 
 def record_cost(models: Iterable[ModelSettings]) -> Callable[[Record], float | None]:
@@ -87,8 +87,8 @@ def record_cost(models: Iterable[ModelSettings]) -> Callable[[Record], float | N
 
 def longest_answer(model: ModelId) -> int | None:
     """Most tokens of an answer of `model` where no limit is set; None where that is not known."""
-    found = _entry(model)
-    return None if found is None else found["most"]
+    entry = _entry(model)
+    return None if entry is None else entry["most"]
 
 
 def list_version() -> str | None:
@@ -117,8 +117,8 @@ def _listed(provider: str, name: str) -> Mapping[str, Any] | None:
     tiered = [part for part in parts.values() if isinstance(part, TieredPrices)]
     ends = [tier.start for part in tiered for tier in part.tiers]
     base = {name: part.base if isinstance(part, TieredPrices) else part for name, part in parts.items()}
-    found: dict[str, Any] = {name: float(part) for name, part in base.items() if part is not None}
-    return found | ({"up_to": min(ends)} if ends else {})
+    listed: dict[str, Any] = {name: float(part) for name, part in base.items() if part is not None}
+    return listed | ({"up_to": min(ends)} if ends else {})
 
 
 def _entry(model: ModelId) -> Mapping[str, Any] | None:

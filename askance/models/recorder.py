@@ -84,12 +84,12 @@ class Recorder:
                     self._records = self._opened()
         return self._records
 
-    def find(self, key: str, asked: str | None = None) -> ChatResponse | None:
+    def find(self, key: str, canonical_text: str | None = None) -> ChatResponse | None:
         """The recorded answer that this run may use.
 
         Args:
             key: of the request.
-            asked: the request's canonical JSON, where it is at hand: then the record need not be decoded whole.
+            canonical_text: the request's canonical JSON, if it is at hand: then the record need not be decoded whole.
 
         Raises:
             StoreError: the records cannot be read.
@@ -97,8 +97,8 @@ class Recorder:
         """
         if not self._reads or key in self._asking_again:
             return None
-        if asked is not None and not self._retry:
-            form = self._answer(key, asked)
+        if canonical_text is not None and not self._retry:
+            form = self._answer(key, canonical_text)
             return None if form is None else self._response(key, form)
         record = self.look_up(key)
         if record is None:
@@ -116,9 +116,9 @@ class Recorder:
                 f"The record {key[:12]!r} of {self.records.name!r} holds no answer: {error}.", hint=DAMAGED_HINT
             ) from error
 
-    def _answer(self, key: str, asked: str) -> JsonObject | None:
+    def _answer(self, key: str, canonical_text: str) -> JsonObject | None:
         try:
-            return self.records.answer(key, asked)
+            return self.records.answer(key, canonical_text)
         except DamagedRecord as error:
             raise BadRecord(error.message, hint=error.hint) from error
 
@@ -214,10 +214,10 @@ class Recorder:
 
     async def keep(self, request: ChatRequest, response: ChatResponse) -> bool:
         """Records an answer; returns whether it stands in the records."""
-        kept = await self.write(lambda: self._record(request, response))
+        written = await self.write(lambda: self._record(request, response))
         if self.mode == "refresh" or request.key in self._asking_again:
             self.renewed(request.key)
-        return kept
+        return written
 
     def has_left(self, key: str) -> bool:
         """Whether a record with this key was there already and was not replaced."""

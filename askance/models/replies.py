@@ -92,10 +92,10 @@ def first(value: object, name: str) -> object:
     Raises:
         MalformedReply: there is none.
     """
-    found = items(value, name)
-    if not found:
+    entries = items(value, name)
+    if not entries:
         raise MalformedReply(f"The reply has no {name}.")
-    return found[0]
+    return entries[0]
 
 
 def count(value: object) -> int | None:
@@ -218,14 +218,14 @@ def finish_of(words: Iterable[str], *, refused: bool, called: bool) -> FinishRea
         MalformedReply: the server gave the answer up.
         UnknownFinish: none of the words is known.
     """
-    said = [word for word in words if word]
+    reasons = [word for word in words if word]
     if refused:
         return "refusal"
-    if given_up := next((word for word in said if word.lower() in GIVEN_UP), None):
+    if given_up := next((word for word in reasons if word.lower() in GIVEN_UP), None):
         raise MalformedReply(f"The server gave the answer up (finish reason {given_up!r}).")
-    known: list[FinishReason] = [FINISHES[word.lower()] for word in said if word.lower() in FINISHES]
-    if said and not known:
-        raise UnknownFinish(f"It ended for a reason that is not known: {said[0][:LONGEST_WORD]!r}.")
+    known: list[FinishReason] = [FINISHES[word.lower()] for word in reasons if word.lower() in FINISHES]
+    if reasons and not known:
+        raise UnknownFinish(f"It ended for a reason that is not known: {reasons[0][:LONGEST_WORD]!r}.")
     for finish in known:
         if finish != "stop":
             return finish

@@ -10,7 +10,7 @@ from askance.errors import AskanceError, ModelError, RateLimited
 if TYPE_CHECKING:
     from tenacity import AsyncRetrying, RetryCallState
 
-    from askance.models.call import LiveCall
+    from askance.models.live_call import LiveCall
 
 DEADLINE = 600.0
 """Seconds that a call may take with all its tries, unless one try may take longer."""
@@ -41,9 +41,9 @@ class RetryPolicy:
         jitter = tenacity.wait_random_exponential(multiplier=self.first_wait, max=self.max_wait)
 
         def wait(state: RetryCallState) -> float:
-            asked = _asked_wait(state)
+            requested = _asked_wait(state)
             drawn = min(jitter(state), self.outage_wait) if call.uncounted else jitter(state)
-            return drawn if asked is None else min(max(drawn, asked), self.max_wait)
+            return drawn if requested is None else min(max(drawn, requested), self.max_wait)
 
         def stop(state: RetryCallState) -> bool:
             return state.attempt_number - call.uncounted >= self.tries or call.is_late(state.upcoming_sleep)

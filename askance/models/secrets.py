@@ -129,7 +129,7 @@ class Secrets:
 
     def _spans(self, data: bytes) -> list[Span]:
         """Where secrets are in `data`, in order and without overlaps."""
-        found = [*self._literal(data)]
+        spans = [*self._literal(data)]
         layers: list[_Decoded] = []
         while len(layers) < LAYERS and (b"\\" in data or b"%" in data or b"&" in data or b"\0" in data):
             layers.append(layer := _Decoded(data, self._escape))
@@ -139,8 +139,8 @@ class Secrets:
             for span in self._literal(data):
                 for each in reversed(layers):
                     span = each.source(span)  # noqa: PLW2901  # the same place, a layer further out
-                found.append(span)
-        return _merged(found)
+                spans.append(span)
+        return _merged(spans)
 
     def _literal(self, data: bytes) -> Iterator[Span]:
         for form in self._forms:
@@ -178,17 +178,17 @@ class _Decoded:
         """Where each decoded escape begins in the decoded data."""
         self._escapes: list[tuple[int, int, int]] = []
         """For each escape: the length of what it stands for, in bytes, and where the escape begins and ends."""
-        for found in escape.finditer(data):
-            meaning = _meaning(found)
+        for match in escape.finditer(data):
+            meaning = _meaning(match)
             if meaning is None:
                 continue
-            out += data[end : found.start()]
+            out += data[end : match.start()]
             if len(self._at) == MOST_ESCAPES:
                 raise _TooMany
             self._at.append(len(out))
-            self._escapes.append((len(meaning), *found.span()))
+            self._escapes.append((len(meaning), *match.span()))
             out += meaning
-            end = found.end()
+            end = match.end()
         self.data = bytes(out + data[end:])
 
     def source(self, span: Span) -> Span:

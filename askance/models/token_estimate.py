@@ -335,18 +335,18 @@ class TokenStatistics:
 def token_statistics(records: Records, models: Iterable[ModelId]) -> Mapping[CallKind, TokenStatistics]:
     """Tokens that calls on record took, by kind of call."""
     known = {canonical_json(model.canonical()): model for model in models}
-    found: defaultdict[CallKind, TokenStatistics] = defaultdict(TokenStatistics)
+    statistics: defaultdict[CallKind, TokenStatistics] = defaultdict(TokenStatistics)
     for record in islice(records.readable(), LOOKED_AT):
         model = known.get(canonical_json(record.request.get("model"))) if record.kind == "chat" else None
         name = _name(record.request)
         counts: Mapping[str, Any] = record.response.get("usage") or {}
         usage = Usage(input=counts.get("input"), output=counts.get("output"))
         if model is not None and name and usage.input is not None and usage.output is not None:
-            kind = found[model, name]
+            kind = statistics[model, name]
             kind.input.add(usage.input)
             kind.output.add(usage.output)
             kind.estimated += _estimate(record, model).expected
-    return found
+    return statistics
 
 
 def _name(request: Mapping[str, Any]) -> str | None:

@@ -267,13 +267,13 @@ def _error_object(body: object) -> Mapping[str, Any]:
 
 def _words(cause: BaseException, error: Mapping[str, Any], clear: Callable[[str], str]) -> str:
     """The server's own words, without HTML."""
-    said: object = error.get("message") or error.get("detail")
-    if isinstance(said, list):
-        said = "; ".join(map(_item, cast("list[Any]", said)))
-    if not said:
+    message: object = error.get("message") or error.get("detail")
+    if isinstance(message, list):
+        message = "; ".join(map(_item, cast("list[Any]", message)))
+    if not message:
         body: object = getattr(cause, "body", None)
-        said = body if isinstance(body, str) else "" if body is not None else str(cause)
-    text = clear(str(said)).strip()
+        message = body if isinstance(body, str) else "" if body is not None else str(cause)
+    text = clear(str(message)).strip()
     return "" if text.startswith("<") else one_line(text)
 
 
@@ -284,13 +284,13 @@ def _item(item: Any) -> str:
 
 def _root(cause: BaseException, clear: Callable[[str], str]) -> str:
     """What broke the connection, from the innermost exception that says it."""
-    said, link = "", cause
+    words, link = "", cause
     while link is not None:
         if isinstance(link, ConnectionError) and link.errno:
             return os.strerror(link.errno)
-        said = (link.strerror if isinstance(link, OSError) else None) or str(link) or said
+        words = (link.strerror if isinstance(link, OSError) else None) or str(link) or words
         link = link.__cause__ or link.__context__
-    return one_line(clear(said)).rstrip(".")
+    return one_line(clear(words)).rstrip(".")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -315,27 +315,27 @@ class ErrorContext:
 
 MESSAGES: dict[type[CallError], tuple[str, str | None]] = {
     AuthError: ("{where} does not accept the key.", "Check the key in {key_variable}."),
-    BadRequest: ("{where} rejects the request{status}{said}", None),
+    BadRequest: ("{where} rejects the request{status}{reason}", None),
     CallTimeout: ("{where} gave no answer in time.", "Raise the time limit, or ask less at once."),
     ContextExceeded: (
-        "The request is longer than the model {model!r} can read{said}",
+        "The request is longer than the model {model!r} can read{reason}",
         "Shorten the prompt or the options, lower the token limit, or serve the model with a longer context.",
     ),
-    Filtered: ("A content filter of {where} stopped the call{said}", None),
+    Filtered: ("A content filter of {where} stopped the call{reason}", None),
     ImagesRejected: ("The model {model!r} takes no images.", "Choose a vision-language model for --vlm."),
-    MalformedReply: ("{where} sent a reply that cannot be read{said}", "Check the server, and any proxy before it."),
-    ModelError: ("{where} gives no answer{status}{said}", None),
+    MalformedReply: ("{where} sent a reply that cannot be read{reason}", "Check the server, and any proxy before it."),
+    ModelError: ("{where} gives no answer{status}{reason}", None),
     ModelNotFound: ("{where} does not know the model {model!r}.", "Check the model's name."),
     NotHttp: (
-        "{where} sent a reply that cannot be read{said}",
+        "{where} sent a reply that cannot be read{reason}",
         "Check the address, the server, and any proxy before it.",
     ),
-    RateLimited: ("{where} asks to slow down{said}", "Ask less at once, or wait."),
-    Refused: ("The model {model!r} declined to answer{said}", None),
-    ServerFault: ("{where} failed{status}{said}", "Try again later; the server's log may say more."),
+    RateLimited: ("{where} asks to slow down{reason}", "Ask less at once, or wait."),
+    Refused: ("The model {model!r} declined to answer{reason}", None),
+    ServerFault: ("{where} failed{status}{reason}", "Try again later; the server's log may say more."),
     Truncated: ("{where} cut the answer off at the token limit.", "Raise the token limit."),
-    UnknownFinish: ("{where} sent a reply that may not be whole{said}", "Check the server, and any proxy before it."),
-    Unreachable: ("{where} cannot be reached{said}", "Check the address, the network and any proxy."),
+    UnknownFinish: ("{where} sent a reply that may not be whole{reason}", "Check the server, and any proxy before it."),
+    Unreachable: ("{where} cannot be reached{reason}", "Check the address, the network and any proxy."),
 }
 """For each kind of error, its message and its hint."""
 
@@ -376,7 +376,7 @@ def error_of(details: ErrorDetails, context: ErrorContext) -> CallError:
         "model": context.model,
         "key_variable": context.key_variable,
         "status": f" (status {details.status})" if details.status else "",
-        "said": _said(details.words),
+        "reason": _reason(details.words),
     }
     if kind is AuthError and context.key_variable is None:
         sentence = "{where} asks for a key."
@@ -401,7 +401,7 @@ def _special_hint(kind: type[CallError], details: ErrorDetails, context: ErrorCo
     return None
 
 
-def _said(words: str) -> str:
+def _reason(words: str) -> str:
     """The server's own words as the end of a sentence."""
     if not words:
         return "."
@@ -425,24 +425,24 @@ def shows(cause: BaseException, secrets: Secrets, *, frames: bool) -> bool:
     if not secrets:
         return False
     try:
-        said = [text for link in _links(cause) for text in _texts_in(link)]
+        texts = [text for link in _links(cause) for text in _texts_in(link)]
         if frames:
-            said += TracebackException.from_exception(cause, capture_locals=True).format()
+            texts += TracebackException.from_exception(cause, capture_locals=True).format()
     except Exception:  # noqa: BLE001  # what cannot be searched is not shown
         return True
-    return any(map(secrets.are_in, said))
+    return any(map(secrets.are_in, texts))
 
 
 def _links(cause: BaseException) -> list[BaseException]:
     """`cause` and all exceptions that it came from."""
-    found: list[BaseException] = []
-    left: list[BaseException | None] = [cause]
-    while left:
-        link = left.pop()
-        if link is not None and not any(link is known for known in found):
-            found.append(link)
-            left += [link.__cause__, link.__context__]
-    return found
+    links: list[BaseException] = []
+    pending: list[BaseException | None] = [cause]
+    while pending:
+        link = pending.pop()
+        if link is not None and not any(link is known for known in links):
+            links.append(link)
+            pending += [link.__cause__, link.__context__]
+    return links
 
 
 def _texts_in(link: BaseException) -> Iterator[str]:

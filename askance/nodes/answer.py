@@ -47,11 +47,11 @@ class TextAnswer(TypedAnswer):
         return self.text
 
 
-def _text(value: object) -> object:
+def _plain_value(value: object) -> object:
     return value.text if isinstance(value, TextAnswer) else value
 
 
-Words = Annotated[str, BeforeValidator(_text)]
+Words = Annotated[str, BeforeValidator(_plain_value)]
 """A text; a `TextAnswer` is taken as its text."""
 Texts = Annotated[tuple[str, ...], Field(strict=False)]
 """Texts in their order, given as a tuple or a list."""
@@ -61,8 +61,8 @@ def faults(error: Exception) -> str:
     """What is wrong with the values of an input or an answer, in one line."""
     if not isinstance(error, ValidationError):
         return str(error)
-    found = [(".".join(map(str, each["loc"])), each["msg"]) for each in error.errors(include_url=False)]
-    return "; ".join(f"{place}: {fault}" if place else fault for place, fault in found)
+    errors = [(".".join(map(str, each["loc"])), each["msg"]) for each in error.errors(include_url=False)]
+    return "; ".join(f"{place}: {fault}" if place else fault for place, fault in errors)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,16 +113,16 @@ def text_field(data: Mapping[str, Any], field: str) -> str:
     Raises:
         Unreadable: it is not there, not text, or blank.
     """
-    found = data.get(field)
-    if not isinstance(found, str) or not found.strip():
+    value = data.get(field)
+    if not isinstance(value, str) or not value.strip():
         raise Unreadable(f"the JSON object needs `{field}` with a text that is not empty")
-    return found
+    return value
 
 
 def note_field(data: Mapping[str, Any], field: str) -> str:
     """The text `field` of a JSON reply where it may be left out, such as a reason; empty where there is none."""
-    found = data.get(field)
-    return found if isinstance(found, str) else ""
+    value = data.get(field)
+    return value if isinstance(value, str) else ""
 
 
 def text_list(data: Mapping[str, Any], field: str) -> list[str]:
@@ -131,10 +131,10 @@ def text_list(data: Mapping[str, Any], field: str) -> list[str]:
     Raises:
         Unreadable: it is not there or not a list of texts.
     """
-    found: object = data.get(field)
-    if not isinstance(found, list):
+    value: object = data.get(field)
+    if not isinstance(value, list):
         raise Unreadable(f"the JSON object needs `{field}` with a list of texts")
-    texts = cast("list[object]", found)
+    texts = cast("list[object]", value)
     if not all(isinstance(text, str) for text in texts):
         raise Unreadable(f"every item of `{field}` must be a text")
     return [text.strip() for text in cast("list[str]", texts) if text.strip()]

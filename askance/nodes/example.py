@@ -94,28 +94,28 @@ class Example(TypedInput):
         return examples_of([form])[0]
 
 
-def examples_of(given: Any) -> tuple[Example, ...]:
-    """The examples in `given`, each an `Example` or a mapping of its fields.
+def examples_of(examples: Any) -> tuple[Example, ...]:
+    """The examples in `examples`, each an `Example` or a mapping of its fields.
 
     Raises:
         UsageError: one is neither, or what is given is no list.
         BadImage: a picture cannot be used.
     """
-    if not isinstance(given, (list, tuple)):
-        raise _no_example(given, "it is no list of examples")
-    return tuple(each if isinstance(each, Example) else _example(each) for each in cast("Sequence[Any]", given))
+    if not isinstance(examples, (list, tuple)):
+        raise _no_example(examples, "it is no list of examples")
+    return tuple(each if isinstance(each, Example) else _example(each) for each in cast("Sequence[Any]", examples))
 
 
-def _example(given: Any) -> Example:
+def _example(fields: Any) -> Example:
     try:
-        return Example(**given)
+        return Example(**fields)
     except (TypeError, ValidationError) as error:
-        raise _no_example(given, faults(error)) from error
+        raise _no_example(fields, faults(error)) from error
 
 
-def _no_example(given: object, why: str) -> UsageError:
+def _no_example(value: object, why: str) -> UsageError:
     return UsageError(
-        f"{repr(given)[:80]} cannot be shown as an example: {why}.",
+        f"{repr(value)[:80]} cannot be shown as an example: {why}.",
         hint="Give each example `values`, and where it has them `answer` and `image`.",
     )
 

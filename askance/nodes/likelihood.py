@@ -34,7 +34,7 @@ class AnswerLikelihood(Node[LikelihoodQuestion, TextLikelihood]):
     names around the text would be weighed with it. A model that cannot weigh a text gives no likelihood, and says why.
 
     Args:
-        asked: the other node.
+        node: the other node.
         name: how this one shows up in traces and graphs.
     """
 
@@ -42,14 +42,14 @@ class AnswerLikelihood(Node[LikelihoodQuestion, TextLikelihood]):
     takes = LikelihoodQuestion
     gives = TextLikelihood
 
-    def __init__(self, asked: Node[Any, Any], *, name: str = "likelihood") -> None:
-        self.asked = asked
-        super().__init__(asked.model, prompt=asked.prompt_name, prompts=asked.prompts, name=name)
+    def __init__(self, node: Node[Any, Any], *, name: str = "likelihood") -> None:
+        self.node = node
+        super().__init__(node.model, prompt=node.prompt_name, prompts=node.prompts, name=name)
 
     @override
     def request(self, subject: LikelihoodQuestion, mode: OutputMode) -> ChatRequest:
         """The request that asks about `subject`, whatever the mode."""
-        return self.asked.request(self.asked.accept(subject.subject), "paper").weighing(subject.text.strip())
+        return self.node.request(self.node.accept(subject.subject), "paper").weighing(subject.text.strip())
 
     @override
     def fields(self, subject: LikelihoodQuestion) -> Sequence[AnswerField]:
@@ -65,10 +65,10 @@ class AnswerLikelihood(Node[LikelihoodQuestion, TextLikelihood]):
         return super()._prompt_for("text")
 
     @override
-    async def _ask(self, given: Any, chat: Chat) -> Result[TextLikelihood]:
+    async def _ask(self, inputs: Any, chat: Chat) -> Result[TextLikelihood]:
         calls: list[Call] = []
         try:
-            subject = self.accept(given)
+            subject = self.accept(inputs)
             if not subject.text.strip():
                 return skipped("there is no text to weigh", absent=True)
             request = self.request(subject, "paper")
@@ -76,8 +76,8 @@ class AnswerLikelihood(Node[LikelihoodQuestion, TextLikelihood]):
             calls.append(self._call(request, response))
         except (CallError, ReplayMiss, BadImage, PromptTooLong) as error:
             return no_answer(error, calls=calls)
-        found = likelihood_of(response)
-        if found is None:
+        likelihood = likelihood_of(response)
+        if likelihood is None:
             why = response.refusal or "the backend gave no log-probabilities"
             return Result(outcome="refused", reason=why, calls=tuple(calls))
-        return Result(outcome="answered", value=found, calls=tuple(calls))
+        return Result(outcome="answered", value=likelihood, calls=tuple(calls))

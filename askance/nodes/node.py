@@ -153,19 +153,19 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
 
         return TypeAdapter(self.gives).json_schema()
 
-    def accept(self, given: Any) -> In:
-        """The typed input for `given`, which is such an input already or a mapping of its fields.
+    def accept(self, inputs: Any) -> In:
+        """The typed input for `inputs`, which is such an input already or a mapping of its fields.
 
         Raises:
             UsageError: it is neither.
         """
-        if isinstance(given, self.takes):
-            return given
+        if isinstance(inputs, self.takes):
+            return inputs
         try:
-            return self.takes(**given)
+            return self.takes(**inputs)
         except (TypeError, ValidationError) as error:
             raise UsageError(
-                f"{given!r} is no {self.takes.__name__}: {faults(error)}.",
+                f"{inputs!r} is no {self.takes.__name__}: {faults(error)}.",
                 hint="Give one, or a mapping with its fields.",
             ) from error
 
@@ -226,16 +226,16 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
         """The result for an input about which nothing can be asked; None for any other input."""
         return None
 
-    async def ask(self, given: Any, config: RunnableConfig | None = None) -> Result[Out]:
+    async def ask(self, inputs: Any, config: RunnableConfig | None = None) -> Result[Out]:
         """The outcome for one input; each error that is of this input alone becomes a result with its reason.
 
         Args:
-            given: the node's input, or anything that `accept` takes.
+            inputs: the node's input, or anything that `accept` takes.
             config: a LangChain configuration whose handlers listen; None takes the straight path.
         """
         if config is None:
-            return await self._ask(given, self._chat)
-        return await self._traced_ask(given, config)
+            return await self._ask(inputs, self._chat)
+        return await self._traced_ask(inputs, config)
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> Out:  # noqa: A002
         """The value for one input.
@@ -249,9 +249,9 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
         """As `ainvoke`, from anywhere: scripts, threads, notebooks."""
         return run_sync(self.ainvoke(input, config))
 
-    def __call__(self, given: Any) -> Out:
+    def __call__(self, inputs: Any) -> Out:
         """As `invoke`."""
-        return self.invoke(given)
+        return self.invoke(inputs)
 
     def request(self, subject: In, mode: OutputMode) -> ChatRequest:
         """The request that asks about `subject` in that output mode."""
@@ -301,22 +301,22 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
     def _chat(self, request: ChatRequest, again: bool) -> Awaitable[ChatResponse]:  # noqa: FBT001
         return self.model.generate(request, again=again)
 
-    async def _traced_ask(self, given: Any, config: RunnableConfig) -> Result[Out]:
+    async def _traced_ask(self, inputs: Any, config: RunnableConfig) -> Result[Out]:
         async def work(models: AsyncCallbackManager) -> Result[Out]:
             async def chat(request: ChatRequest, again: bool) -> ChatResponse:  # noqa: FBT001
                 return await traced_chat(
-                    request, lambda asked: self._chat(asked, again), manager=models, name=str(self.model.id)
+                    request, lambda each: self._chat(each, again), manager=models, name=str(self.model.id)
                 )
 
-            return await self._ask(given, chat)
+            return await self._ask(inputs, chat)
 
-        return await traced_run(self.get_name(), config, inputs={"input": trace_value(given)}, work=work)
+        return await traced_run(self.get_name(), config, inputs={"input": trace_value(inputs)}, work=work)
 
-    async def _ask(self, given: Any, chat: Chat) -> Result[Out]:
+    async def _ask(self, inputs: Any, chat: Chat) -> Result[Out]:
         calls: list[Call] = []
         mode: OutputMode | None = self._output_mode
         try:
-            subject = self.accept(given)
+            subject = self.accept(inputs)
             unasked = self.unasked(subject)
             if unasked is not None:
                 return unasked
@@ -367,21 +367,21 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
         choices = None if self.extractor is None or not final_text(reply).strip() else self.closed_set(subject)
         if self.extractor is None or choices is None:
             return None
-        found = await self.extractor.ask(UnreadReply(reply=reply, choices=choices))
-        calls += found.calls
-        if found.outcome == "failed":
+        extracted = await self.extractor.ask(UnreadReply(reply=reply, choices=choices))
+        calls += extracted.calls
+        if extracted.outcome == "failed":
             return Result(
                 outcome="failed",
-                reason=found.reason,
-                error=found.error,
+                reason=extracted.reason,
+                error=extracted.error,
                 raw=reply,
                 calls=tuple(calls),
-                failure=found.failure,
+                failure=extracted.failure,
             )
-        if found.value is None or not found.value.places:
+        if extracted.value is None or not extracted.value.places:
             return None
         with suppress(Unreadable):
-            value = self.chosen(subject, found.value.places)
+            value = self.chosen(subject, extracted.value.places)
             return Result(outcome="answered", value=value, calls=tuple(calls), rung="extracted")
         return None
 
@@ -397,11 +397,11 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
 
     def _notice(self, reply: str, subject: In) -> None:
         """Notes in the model's endpoint record that the endpoint does not enforce a schema, where a reply shows it."""
-        found: Mapping[str, Any] = {}
+        fields: Mapping[str, Any] = {}
         names = self._names(subject)
         with suppress(Unreadable):
-            found = json_object(reply, names)
-        if not set(names) <= set(found):
+            fields = json_object(reply, names)
+        if not set(names) <= set(fields):
             self.model.notice(
                 "it took a JSON schema and did not hold the answer to it; the next run asks in another form.",
                 schema="ignored",

@@ -84,19 +84,19 @@ def final_text(text: str) -> str:
     text = text.rpartition(_FINAL_CHANNEL)[2].partition(_CHANNEL)[0]
     end = 0
     opened: int | None = None
-    kept: list[str] = []
+    pieces: list[str] = []
     for tag in _THINKING.finditer(text):
         if "/" in tag[0]:
             if opened is None:
-                kept.clear()  # the chat template wrote the opening tag, so that all before was thinking
+                pieces.clear()  # the chat template wrote the opening tag, so that all before was thinking
             end, opened = tag.end(), None
         elif opened is None:
-            kept.append(text[end : tag.start()])
+            pieces.append(text[end : tag.start()])
             opened = tag.start()
     if opened is None:
-        kept.append(text[end:])
-    said = _START_OF_TURN.sub("", "".join(kept), count=1)
-    ended = next((part for part in _END_OF_TURN.split(said) if part.strip()), "")
+        pieces.append(text[end:])
+    answer = _START_OF_TURN.sub("", "".join(pieces), count=1)
+    ended = next((part for part in _END_OF_TURN.split(answer) if part.strip()), "")
     return _NEXT_TURN.split(ended, maxsplit=1)[0] if ended.strip() else ended
 
 
@@ -117,8 +117,8 @@ def has_turn_marks(text: str) -> bool:
 
 def plain_text(text: str) -> str:
     """`text` without Markdown, HTML and struck-out words, and with straight quotes, ASCII digits and dashes."""
-    said = html.unescape(text).replace("\r\n", "\n").translate(_TYPOGRAPHY)
-    return _TAG.sub("", _BREAK.sub("\n", _MARKDOWN.sub("", _STRUCK.sub(" ", said)))).strip()
+    characters = html.unescape(text).replace("\r\n", "\n").translate(_TYPOGRAPHY)
+    return _TAG.sub("", _BREAK.sub("\n", _MARKDOWN.sub("", _STRUCK.sub(" ", characters)))).strip()
 
 
 def strip_boxes(text: str) -> str:
@@ -168,57 +168,57 @@ def answer_lines(text: str, nouns: Collection[str], *, verbatim: bool = False, s
     """
     if not verbatim and _EDITED.search(plain_text(final_text(text))):
         raise Unreadable("the answer is changed afterwards; give the last one alone")
-    said = final_text(text)
-    if (texts := json_texts(said)) is not None:
+    answer = final_text(text)
+    if (texts := json_texts(answer)) is not None:
         return [line for text in texts if (line := strip_markup(text))]
-    kept: list[str] = []
+    collected: list[str] = []
     headed = introduced = False
-    for block in re.split(r"\n\s*\n", _ROW.sub(_cells, strip_boxes(said).strip())):
+    for block in re.split(r"\n\s*\n", _ROW.sub(_cells, strip_boxes(answer).strip())):
         lines = [line.strip() for line in block.splitlines()]
-        if len(lines) == 1 and kept:
+        if len(lines) == 1 and collected:
             remark = is_sentence(block) and (introduced if sentences else not verbatim)
             if remark or _ASIDE.match(plain_text(block)):
                 continue
         for line in lines:
             rest = _headless(line, nouns, verbatim=verbatim)
             if rest != line and not headed:
-                kept.clear()
+                collected.clear()
             headed = rest != line and bool(rest)
             introduced = introduced or rest != line or bool(_QUOTED.match(line))
             if rest and any(map(str.isalnum, rest)) and not _FENCE.fullmatch(rest):
-                kept.append(rest)
-    if not (verbatim or sentences or all(map(is_sentence, kept))):
-        kept = [line for line in kept if not is_sentence(line)]
-    kept = kept if verbatim else [*map(plain_text, kept)]
-    kept = _unnumbered(kept)
-    numbered = all(_BULLET.match(line) for line in kept)
-    return [each for line in kept if (each := strip_markup(line, bullet=numbered or not verbatim))]
+                collected.append(rest)
+    if not (verbatim or sentences or all(map(is_sentence, collected))):
+        collected = [line for line in collected if not is_sentence(line)]
+    collected = collected if verbatim else [*map(plain_text, collected)]
+    collected = _unnumbered(collected)
+    numbered = all(_BULLET.match(line) for line in collected)
+    return [each for line in collected if (each := strip_markup(line, bullet=numbered or not verbatim))]
 
 
-def json_texts(said: str) -> list[str] | None:
+def json_texts(answer: str) -> list[str] | None:
     """The texts of the JSON list that a reply is, begins with, or has as its object's one field; None without one.
 
     Raises:
         Unreadable: the reply is another object, or begins like JSON and is not JSON.
     """
-    said = _ASSIGNED.sub("", said)
-    found: Any = _whole(said)
-    if found is None and said.lstrip().startswith("["):
+    answer = _ASSIGNED.sub("", answer)
+    value: Any = _whole(answer)
+    if value is None and answer.lstrip().startswith("["):
         with suppress(ValueError, RecursionError):
-            found = _DECODER.raw_decode(said.lstrip())[0]
-    texts: Any = [*cast("dict[str, Any]", found).values()] if isinstance(found, dict) else [found]
+            value = _DECODER.raw_decode(answer.lstrip())[0]
+    texts: Any = [*cast("dict[str, Any]", value).values()] if isinstance(value, dict) else [value]
     texts = texts[0] if len(texts) == 1 else None
     whole = isinstance(texts, list) and all(isinstance(item, str) for item in cast("list[Any]", texts))
-    if whole and (texts or texts is found):
+    if whole and (texts or texts is value):
         return cast("list[str]", texts)
-    if isinstance(found, dict) or broken_json(said):
+    if isinstance(value, dict) or broken_json(answer):
         raise Unreadable("the reply is neither one list of texts nor plain text; give it anew")
     return None
 
 
 def _unnumbered(lines: list[str]) -> list[str]:
     """The lines without `Line 1:` and so on before them, where every line has its number."""
-    if all((found := _NUMBERED.match(line)) and int(found[1]) == n for n, line in enumerate(lines, 1)):
+    if all((match := _NUMBERED.match(line)) and int(match[1]) == n for n, line in enumerate(lines, 1)):
         return [_NUMBERED.sub("", line) for line in lines]
     return lines
 
@@ -237,14 +237,14 @@ def _cells(row: re.Match[str]) -> str:
 
 def _headless(line: str, nouns: Collection[str], *, verbatim: bool) -> str:
     """A line without the heading or the courtesy before it; empty where the line is nothing else."""
-    said = plain_text(line)
-    sure = _SURE.match(said)
-    rest = said[sure.end() :] if sure else said
+    plain = plain_text(line)
+    sure = _SURE.match(plain)
+    rest = plain[sure.end() :] if sure else plain
     label, colon, after = rest.partition(":")
     words = _WORD.findall(label.casefold())
     heads = bool(words) and '"' not in label and len(words) < 16 and {*words} <= {*HEADING_WORDS, *nouns}
-    kept = verbatim and bool(after.strip()) and {*words}.isdisjoint(nouns) and not _QUOTED.match(after)
-    if heads and colon and not kept:
+    belongs = verbatim and bool(after.strip()) and {*words}.isdisjoint(nouns) and not _QUOTED.match(after)
+    if heads and colon and not belongs:
         return after.strip()
     if not verbatim and _HERE.fullmatch(rest.strip()):
         return ""
@@ -285,17 +285,17 @@ def json_object(text: str, fields: Collection[str] = ()) -> Mapping[str, Any]:
         Unreadable: there is no object, there are different ones, or it is taken back.
     """
     stripped = text.strip()
-    found = _whole(stripped) if stripped[:1] == "{" else None  # nothing can surround what is JSON as a whole
-    if not isinstance(found, dict):
-        said = final_text(text)
-        found = _whole(said)
-        if isinstance(found, list) and len(fields) == 1:
-            return dict.fromkeys(fields, cast("list[Any]", found))
-        if not isinstance(found, dict):
-            found = _given(said, fields) or _given(_strict(said), fields)
-    if found is None:
+    value = _whole(stripped) if stripped[:1] == "{" else None  # nothing can surround what is JSON as a whole
+    if not isinstance(value, dict):
+        answer = final_text(text)
+        value = _whole(answer)
+        if isinstance(value, list) and len(fields) == 1:
+            return dict.fromkeys(fields, cast("list[Any]", value))
+        if not isinstance(value, dict):
+            value = _object_among(answer, fields) or _object_among(_strict(answer), fields)
+    if value is None:
         raise Unreadable("the reply is not one JSON object")
-    return cast("Mapping[str, Any]", found)
+    return cast("Mapping[str, Any]", value)
 
 
 def whole_json(text: str) -> list[Any] | dict[str, Any] | None:
@@ -304,8 +304,8 @@ def whole_json(text: str) -> list[Any] | dict[str, Any] | None:
     Raises:
         Unreadable: a field of an object stands twice with different values.
     """
-    found = _whole(final_text(text))
-    return cast("list[Any] | dict[str, Any]", found) if isinstance(found, (list, dict)) else None
+    value = _whole(final_text(text))
+    return cast("list[Any] | dict[str, Any]", value) if isinstance(value, (list, dict)) else None
 
 
 def broken_json(text: str) -> bool:
@@ -330,19 +330,19 @@ def _whole(text: str) -> Any:
     return None
 
 
-def _given(text: str, fields: Collection[str]) -> Mapping[str, Any] | None:
+def _object_among(text: str, fields: Collection[str]) -> Mapping[str, Any] | None:
     """The object that a text gives among other words; None where there is none."""
     objects = [*_objects(text)]
     with_field = [each for each in objects if not each[2].keys().isdisjoint(fields)] or objects[-1:]
-    kept = [
+    candidates = [
         (end, data)
         for begin, end, data in with_field
         if not _NOT_MEANT.search(text[max(0, begin - 60) : begin]) and not _AN_EXAMPLE.match(text[end : end + 60])
     ]
-    if not kept:
+    if not candidates:
         return None
-    end, last = kept[-1]
-    if any(data != last for _, data in kept) or _TAKEN_BACK.match(text[end : end + 60]):
+    end, last = candidates[-1]
+    if any(data != last for _, data in candidates) or _TAKEN_BACK.match(text[end : end + 60]):
         raise Unreadable("different JSON objects are given, or one is taken back; give one object and nothing else")
     return last
 
@@ -354,13 +354,13 @@ def _objects(text: str) -> Iterator[tuple[int, int, Mapping[str, Any]]]:
         if begin.start() < end:
             continue
         try:
-            found, end = _DECODER.raw_decode(text, begin.start())
+            value, end = _DECODER.raw_decode(text, begin.start())
         except (ValueError, RecursionError):
             tried += 1
             if tried > MOST_TRIED:
                 raise Unreadable("the reply is not one JSON object") from None
         else:
-            yield begin.start(), end, found
+            yield begin.start(), end, value
 
 
 def _strict(text: str) -> str:
@@ -441,10 +441,10 @@ def _no_constant(name: str) -> float:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs) and any(found[name] != value for name, value in pairs):
+    fields = dict(pairs)
+    if len(fields) < len(pairs) and any(fields[name] != value for name, value in pairs):
         raise Unreadable("a field of the JSON object stands twice; give each field once")
-    return found
+    return fields
 
 
 _BRACKETS = ("[", "{")

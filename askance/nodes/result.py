@@ -107,8 +107,8 @@ class Result(Generic[T_co]):
     def _repr_html_(self) -> str:
         from html import escape  # for notebooks alone: replays do without its tables
 
-        said = str(self.value) if self.answered else self.reason or ""
-        shown = shortened(said, _SHOWN)
+        text = str(self.value) if self.answered else self.reason or ""
+        shown = shortened(text, _SHOWN)
         return f"<p><code>{escape(self.outcome)}</code> <bdi>{escape(shown)}</bdi></p>"
 
     def unwrap(self) -> T_co:

@@ -127,10 +127,10 @@ def _entry(node: yaml.Node | None, key: str | int) -> tuple[int, yaml.Node] | No
     import yaml
 
     if isinstance(node, yaml.MappingNode):
-        return next(((_line(name), value) for name, value in _pairs(node) if name.value == key), None)
+        return next(((_line_number(name), value) for name, value in _pairs(node) if name.value == key), None)
     if isinstance(node, yaml.SequenceNode) and isinstance(key, int):
         item = cast("list[yaml.Node]", node.value)[key]
-        return _line(item), item
+        return _line_number(item), item
     return None
 
 
@@ -138,6 +138,6 @@ def _pairs(node: yaml.MappingNode) -> Iterable[tuple[yaml.ScalarNode, yaml.Node]
     return cast("Iterable[tuple[yaml.ScalarNode, yaml.Node]]", node.value)
 
 
-def _line(node: yaml.Node) -> int:
+def _line_number(node: yaml.Node) -> int:
     """Line of the file on which `node` begins."""
     return node.start_mark.line + FIRST_LINE

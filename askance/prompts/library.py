@@ -253,11 +253,11 @@ _NAMES = "NAME.prompt, NAME.FORM.prompt or NAME.FORM.FAMILY.prompt"
 def check_folders(overlays: Sequence[Path]) -> list[PromptProblem]:
     """Everything that is wrong with any file of the package and of `overlays`, sorted by file and line."""
     folders = [(folder, True) for folder in overlays] + [(PACKAGED, False)]
-    found: list[PromptProblem] = []
+    problems: list[PromptProblem] = []
     for folder, overlay in folders:
         for path in sorted(folder.iterdir()):
-            found.extend(_check_file(path, overlay=overlay))
-    return sorted(found)
+            problems.extend(_check_file(path, overlay=overlay))
+    return sorted(problems)
 
 
 def _check_file(path: Path, *, overlay: bool) -> Iterator[PromptProblem]:
@@ -315,15 +315,15 @@ def _input_differences(prompt: Prompt) -> Iterator[PromptProblem]:
 
 def _difference(prompt: Prompt, base: Prompt, name: str) -> str | None:
     """How the input `name` of the package's prompt is declared otherwise in `prompt`."""
-    entry, own, there = base.declared[name], prompt.declared.get(name), base.path.name
+    entry, own, file = base.declared[name], prompt.declared.get(name), base.path.name
     if own is None:
-        return f"`{name}` is not declared, and {there} has it; where it is not used, make it optional."
+        return f"`{name}` is not declared, and {file} has it; where it is not used, make it optional."
     if own.kind != entry.kind:
-        return f"`{name}` is declared as {own.kind}, and {there} has it as {entry.kind}."
+        return f"`{name}` is declared as {own.kind}, and {file} has it as {entry.kind}."
     if entry.optional and not own.optional:
-        return f"`{name}` must be given, and {there} has it as optional."
+        return f"`{name}` must be given, and {file} has it as optional."
     if name in base.example_inputs and name in prompt.inputs:
-        return f"`{name}` must be given, and {there} has it for examples alone."
+        return f"`{name}` must be given, and {file} has it for examples alone."
     return None
 
 
@@ -346,9 +346,9 @@ def _example_problems(prompt: Prompt) -> Iterator[PromptProblem]:
         name in worked or prompt.declared[name].optional for name in prompt.example_inputs
     )
     turns = [worked] if shows else []
-    for given, shown in ((values, ()), ({name: values[name] for name in prompt.inputs}, ()), (values, turns)):
+    for inputs, shown in ((values, ()), ({name: values[name] for name in prompt.inputs}, ()), (values, turns)):
         try:
-            prompt.render(examples=shown, **given)
+            prompt.render(examples=shown, **inputs)
         except PromptError as error:
             yield PromptProblem(
                 prompt.path, line_of(prompt.front_matter, ["inputs"]), f"with its examples: {error.message}"

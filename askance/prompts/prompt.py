@@ -84,25 +84,25 @@ class Prompt:
     @property
     def inputs(self) -> tuple[str, ...]:
         """Inputs that must be given."""
-        return tuple(name for name, declared in self._asked.items() if not declared.optional)
+        return tuple(name for name, declared in self._inputs_used.items() if not declared.optional)
 
     @property
     def optional(self) -> tuple[str, ...]:
         """Inputs that may be left out."""
-        return tuple(name for name, declared in self._asked.items() if declared.optional)
+        return tuple(name for name, declared in self._inputs_used.items() if declared.optional)
 
     @cached_property
     def example_inputs(self) -> tuple[str, ...]:
         """Inputs that the block `example:` alone uses, such as the answer; they are given with examples only."""
         if self.example is None:
             return ()
-        asked = {name for template in self.templates for name in template.uses}
-        return tuple(name for name in self.declared if name in self.example.uses and name not in asked)
+        used = {name for template in self.templates for name in template.uses}
+        return tuple(name for name in self.declared if name in self.example.uses and name not in used)
 
     @property
     def examples(self) -> dict[str, InputValue]:
         """The example values of the inputs, to try the prompt with."""
-        return {name: declared.example for name, declared in self._asked.items() if declared.example is not None}
+        return {name: declared.example for name, declared in self._inputs_used.items() if declared.example is not None}
 
     @property
     def worked_example(self) -> dict[str, InputValue]:
@@ -125,7 +125,7 @@ class Prompt:
         """
         if not values and not examples and self._constant is not None:
             return self._constant
-        given = _without_none(values)
+        inputs = _without_none(values)
         shown = [_without_none(each) for each in examples]
         if shown and self.example is None:
             raise PromptError(
@@ -133,25 +133,25 @@ class Prompt:
                 hint="Write `example:` at the end of the file, and below it the answer as the model is to write it"
                 f"{'' if self.overlay else f'; `askance prompts eject {self.name}` copies the file for that'}.",
             )
-        if not _fits(given, self._asked, self._needed) or not all(
+        if not _fits(inputs, self._inputs_used, self._needed) or not all(
             _fits(each, self.declared, self._example_needs) for each in shown
         ):
-            complaints = self._value_problems(given, self._asked, self._needed)
+            complaints = self._value_problems(inputs, self._inputs_used, self._needed)
             for place, each in enumerate(shown, 1):
                 wrong = self._value_problems(each, self.declared, self._example_needs)
                 complaints += [f"example {place}: {complaint}" for complaint in wrong]
-            known = ", ".join(f"`{name}`" for name in self.declared) or "none"
+            names = ", ".join(f"`{name}`" for name in self.declared) or "none"
             message = f"Prompt {self.name!r} ({self.path}) cannot be rendered: {'; '.join(complaints)}."
-            raise PromptError(message, hint=f"Its inputs: {known}.")
+            raise PromptError(message, hint=f"Its inputs: {names}.")
         if not shown and self._constant is not None:
             return self._constant
-        return self._render(self._defaults | given, shown)
+        return self._render(self._defaults | inputs, shown)
 
     def _render(
-        self, given: Mapping[str, InputValue], shown: Sequence[Mapping[str, InputValue]]
+        self, inputs: Mapping[str, InputValue], shown: Sequence[Mapping[str, InputValue]]
     ) -> tuple[PromptTurn, ...]:
         budget = RenderLimits(f"Prompt {self.name!r}", spent=self._fixed_length)
-        values = _counted(given, budget)
+        values = _counted(inputs, budget)
         parts = zip(self._fixed, self.templates, strict=True)
         turns = [turn or PromptTurn(template.role, template.render(values, budget)) for turn, template in parts]
         if self.example is None:
@@ -159,15 +159,20 @@ class Prompt:
         question, answer = self.templates[-1], self.example
         for place, each in enumerate(shown, 1):
             one = {**self._defaults, **each}
-            asked = question.render(_counted(one, budget), budget)
+            question_text = question.render(_counted(one, budget), budget)
             # A server that reads marks of chat templates within a message would take those of an answer for its own.
-            said = answer.render(_counted({name: _unmarked(value) for name, value in one.items()}, budget), budget)
-            if not said:
+            answer_text = answer.render(
+                _counted({name: _unmarked(value) for name, value in one.items()}, budget), budget
+            )
+            if not answer_text:
                 raise PromptError(
                     f"Prompt {self.name!r} ({self.path}) gives an empty answer in example {place}.",
                     hint="Give it the values of the block `example:`.",
                 )
-            turns[-1:-1] = (self._fixed[-1] or PromptTurn(question.role, asked), PromptTurn(answer.role, said))
+            turns[-1:-1] = (
+                self._fixed[-1] or PromptTurn(question.role, question_text),
+                PromptTurn(answer.role, answer_text),
+            )
         return tuple(turns)
 
     @cached_property
@@ -193,7 +198,7 @@ class Prompt:
         return {name: declared.default for name, declared in self.declared.items() if declared.default is not None}
 
     @cached_property
-    def _asked(self) -> dict[str, Input]:
+    def _inputs_used(self) -> dict[str, Input]:
         """The inputs of a request without examples, by name."""
         return {name: declared for name, declared in self.declared.items() if name not in self.example_inputs}
 
@@ -220,24 +225,24 @@ class Prompt:
         return frozenset(name for name, declared in self.declared.items() if name in used and not declared.optional)
 
     def _value_problems(
-        self, given: Mapping[str, InputValue], among: Mapping[str, Input], needs: frozenset[str]
+        self, inputs: Mapping[str, InputValue], among: Mapping[str, Input], needs: frozenset[str]
     ) -> list[str]:
-        """What is wrong with `given`, of which the inputs `among` are allowed, and `needs` required."""
+        """What is wrong with `inputs`, of which the inputs `among` are allowed, and `needs` required."""
         missing = [
             f"`{name}` is missing (used on line {self._first_uses[name]})"
             for name in among
-            if name in needs and name not in given
+            if name in needs and name not in inputs
         ]
-        unused = [self._unknown_input(name) for name in given if name not in self.declared]
+        unused = [self._unknown_input(name) for name in inputs if name not in self.declared]
         unused += [
             f"`{name}` is for examples alone (used on line {self._first_uses[name]})"
-            for name in given
+            for name in inputs
             if name in self.declared and name not in among
         ]
         wrong = [
-            f"`{name}` takes {_KINDS[declared.kind]}, not {shortened(repr(given[name]), 60)}"
+            f"`{name}` takes {_KINDS[declared.kind]}, not {shortened(repr(inputs[name]), 60)}"
             for name, declared in among.items()
-            if name in given and not _has_kind(declared.kind, given[name])
+            if name in inputs and not _has_kind(declared.kind, inputs[name])
         ]
         return missing + unused + wrong
 
@@ -275,10 +280,11 @@ def _without_none(values: Mapping[str, InputValue | None]) -> dict[str, InputVal
     return {name: value for name, value in values.items() if value is not None}
 
 
-def _counted(given: Mapping[str, InputValue], budget: RenderLimits) -> dict[str, object]:
+def _counted(inputs: Mapping[str, InputValue], budget: RenderLimits) -> dict[str, object]:
     """The values as templates take them: lists count the iterations over them."""
     return {
-        name: CountedList(value, budget) if isinstance(value, (list, tuple)) else value for name, value in given.items()
+        name: CountedList(value, budget) if isinstance(value, (list, tuple)) else value
+        for name, value in inputs.items()
     }
 
 
@@ -289,13 +295,13 @@ def _unmarked(value: InputValue) -> InputValue:
     return value if isinstance(value, int) else [sanitize(replace_invisible(each)) for each in value]
 
 
-def _fits(given: Mapping[str, InputValue], among: Mapping[str, Input], needs: frozenset[str]) -> bool:
-    """Whether `given` has all of `needs`, none but those of `among`, and each of its kind."""
-    for name, value in given.items():
+def _fits(inputs: Mapping[str, InputValue], among: Mapping[str, Input], needs: frozenset[str]) -> bool:
+    """Whether `inputs` has all of `needs`, none but those of `among`, and each of its kind."""
+    for name, value in inputs.items():
         declared = among.get(name)
         if declared is None or not _has_kind(declared.kind, value):
             return False
-    return needs <= given.keys()
+    return needs <= inputs.keys()
 
 
 def _has_kind(kind: InputKind, value: object) -> bool:
@@ -348,8 +354,8 @@ def read_prompt(
     file, problems = split_prompt_file(text, path=path)
     if file is None:
         return None, problems
-    head, found = read_front_matter(file.front_matter, path=path, validate=validate)
-    problems += found
+    head, head_problems = read_front_matter(file.front_matter, path=path, validate=validate)
+    problems += head_problems
     if head is None:
         return None, problems
     head = replace(head, inputs=_with_untrusted(head.inputs, untrusted))

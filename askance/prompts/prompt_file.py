@@ -124,9 +124,9 @@ def split_prompt_file(text: str, *, path: Path) -> tuple[PromptFile | None, list
     if end is None:
         return None, [PromptProblem(path, 1, "the front matter has no end: a second line `---`.")]
     front_matter = "\n".join(line for _, line in lines[1 : end - 1])
-    found, problems = _split_roles(lines[end:], path)
-    blocks, examples = ([block for block in found if block.example == each] for each in (False, True))
-    problems += _example_problems(found, path) + _role_order_problems(blocks, path, len(lines))
+    parts, problems = _split_roles(lines[end:], path)
+    blocks, examples = ([block for block in parts if block.example == each] for each in (False, True))
+    problems += _example_problems(parts, path) + _role_order_problems(blocks, path, len(lines))
     return PromptFile(front_matter, tuple(blocks), next(iter(examples), None)), problems
 
 

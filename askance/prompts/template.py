@@ -104,7 +104,7 @@ def check_template(
     """
     reader = _TemplateChecker(inputs, role, QUOTED_IN_EXAMPLE if example else QUOTED)
     reader.visit(tree, {})
-    return reader.found
+    return reader.check
 
 
 class _TemplateChecker:
@@ -114,7 +114,7 @@ class _TemplateChecker:
         self.inputs = inputs
         self.role = role
         self.quoted = quoted
-        self.found = TemplateCheck()
+        self.check = TemplateCheck()
 
     def visit(self, node: nodes.Node, scope: Mapping[str, bool], depth: int = 0) -> None:
         from jinja2 import nodes
@@ -147,7 +147,7 @@ class _TemplateChecker:
             self.visit(child, scope, depth)
 
     def refuse(self, node: nodes.Node, message: str) -> None:
-        self.found.problems.append((node.lineno, message))
+        self.check.problems.append((node.lineno, message))
 
     def untrusted(self, name: str, scope: Mapping[str, bool]) -> bool:
         return scope[name] if name in scope else name in self.inputs and bool(self.inputs[name].untrusted)
@@ -158,7 +158,7 @@ class _TemplateChecker:
         elif node.name not in scope and node.name not in self.inputs:
             self.refuse(node, f"`{node.name}` is not declared under `inputs`.")
         if node.name in self.inputs and node.name not in scope:
-            self.found.uses.setdefault(node.name, node.lineno)
+            self.check.uses.setdefault(node.name, node.lineno)
         if self.role == "system" and self.untrusted(node.name, scope):
             self.refuse(node, f"`{node.name}` is untrusted: it never stands in a `system:` block.")
 
@@ -350,14 +350,14 @@ class Template:
 
         try:
             self._tree = _parse(block)
-            found = check_template(self._tree, inputs=inputs, role=block.role, example=block.example)
+            check = check_template(self._tree, inputs=inputs, role=block.role, example=block.example)
         except TemplateSyntaxError as error:
             line = error.lineno + block.line - 1
-            found = TemplateCheck(problems=[(line, f"the template cannot be read: {error.message}")])
+            check = TemplateCheck(problems=[(line, f"the template cannot be read: {error.message}")])
         except (ValueError, RecursionError) as error:
-            found = TemplateCheck(problems=[(block.line, f"the template cannot be read: {error}.")])
-        self.uses = found.uses
-        self.problems = tuple(PromptProblem(self.path, line, message) for line, message in found.problems)
+            check = TemplateCheck(problems=[(block.line, f"the template cannot be read: {error}.")])
+        self.uses = check.uses
+        self.problems = tuple(PromptProblem(self.path, line, message) for line, message in check.problems)
 
     @property
     def constant(self) -> bool:

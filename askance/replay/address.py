@@ -48,10 +48,10 @@ def open_records(address: Address | None = None, *, read_only: bool = False) -> 
         StoreError: the address is of no known kind; what is there is not a store, or one of another version; or it
             would be written and is on a network file system.
     """
-    found = find_address(address)
-    if isinstance(found, Path):
-        return Store.open(found, read_only=read_only)
-    kind, _, rest = found.partition(":")
+    resolved = find_address(address)
+    if isinstance(resolved, Path):
+        return Store.open(resolved, read_only=read_only)
+    kind, _, rest = resolved.partition(":")
     opens = STORES.load(kind)
     # What the package says is left to the error's cause: it may hold the address, and a password in it.
     with boundary(lambda words: _unopened(kind, words.partition(":")[0]), passes=StoreError):
@@ -83,16 +83,16 @@ def find_address(address: Address | None = None) -> Address:
                 "name begins with './'.",
             )
         return named
-    found = _store_of_project()
-    for place in (found, found / DATABASE):
+    folder = _store_of_project()
+    for place in (folder, folder / DATABASE):
         check_owner(place, "The record store", kind=StoreError)
-    return found
+    return folder
 
 
 def kind_of(address: Address) -> str | None:
     """The kind of an address; None is a folder."""
-    found = _KIND.match(address) if isinstance(address, str) else None
-    return None if found is None else found[1]
+    match = _KIND.match(address) if isinstance(address, str) else None
+    return None if match is None else match[1]
 
 
 def _unopened(kind: str, reason: str) -> StoreError:

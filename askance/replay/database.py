@@ -94,7 +94,7 @@ def network_mount(path: Path, mountinfo: str) -> str | None:
         fields, kind = before.split(" "), after.split(" ")[0]
         if not dash or len(fields) < 5:
             continue
-        point = Path(_ESCAPE.sub(lambda found: chr(int(found[1], 8)), fields[4]))
+        point = Path(_ESCAPE.sub(lambda match: chr(int(match[1], 8)), fields[4]))
         # Of two mounts in one place the later one covers the other.
         if path.is_relative_to(point) and len(point.parts) >= best[0]:
             best = (len(point.parts), kind)
@@ -195,8 +195,8 @@ def check_file(connection: sqlite3.Connection, folder: Path) -> bool:
     if version != FORMAT:
         msg = f"The record store {str(folder)!r} has format {version}, and this askance reads format {FORMAT}."
         raise StoreError(msg, hint=f"{'Update askance, or carry it over: ' * (version > FORMAT)}{MIGRATION_HINT}")
-    if (found := foreign_object(connection)) is not None:
-        msg = f"The record store {str(folder)!r} holds {found} that askance did not make."
+    if (foreign := foreign_object(connection)) is not None:
+        msg = f"The record store {str(folder)!r} holds {foreign} that askance did not make."
         raise StoreError(msg, hint="Do not trust the file; name another folder with ASKANCE_STORE.")
     if "Settings" in tables and not _settings(connection) <= _SETTING_TYPES:
         msg = f"The record store {str(folder)!r} carries settings that askance did not write."

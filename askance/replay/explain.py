@@ -75,7 +75,7 @@ class RequestDifference:
     """In words: `the text of message 2 (user)`."""
     recorded: str
     """The part as text; empty where there is none."""
-    asked: str
+    requested: str
 
 
 def explain_miss(request: Mapping[str, Any], kind: RecordKind, records: Records) -> ReplayMiss:
@@ -86,23 +86,23 @@ def explain_miss(request: Mapping[str, Any], kind: RecordKind, records: Records)
     """
     request = plain_object(request)
     key = key_of(kind, request)
-    asked = f"No {kind} answer is on record for {_request_title(key, request)}"
+    opening = f"No {kind} answer is on record for {_request_title(key, request)}"
     nearest = nearest_key(request, kind, records)
     record = None if nearest is None else records.get(nearest)
     if record is None:
         return ReplayMiss(
-            f"{asked}: {records.name!r} holds no {kind} records.",
+            f"{opening}: {records.name!r} holds no {kind} records.",
             key=key,
             hint="Name the store that does with ASKANCE_STORE, import a cassette, or record with --mode auto.",
         )
-    found = _differences_or_whole(record.request, request)
-    what = found[0].what if found else "nothing any more: it was recorded meanwhile"
-    also = f" (and in {', '.join(other.what for other in found[1:])})" if found[1:] else ""
+    parts = _differences_or_whole(record.request, request)
+    what = parts[0].what if parts else "nothing any more: it was recorded meanwhile"
+    also = f" (and in {', '.join(other.what for other in parts[1:])})" if parts[1:] else ""
     return ReplayMiss(
-        f"{asked}: the nearest, {_request_title(record.key, record.request)}, differs in {what}{also}.",
+        f"{opening}: the nearest, {_request_title(record.key, record.request)}, differs in {what}{also}.",
         key=key,
         nearest=record.key,
-        diff=unified_diff(found[0], recorded=record.key[:12], asked=key[:12]) if found else "",
+        diff=unified_diff(parts[0], recorded=record.key[:12], requested=key[:12]) if parts else "",
         hint="Undo what changed, or record the answer with --mode auto.",
     )
 
@@ -116,45 +116,45 @@ def explain_difference(record: Record, records: Records) -> str:
     """
     refuse_damaged(record)
     since = f" since {record.at}" if record.at else ""
-    asked = f"{_request_title(record.key, record.request)} is on record{since}"
+    opening = f"{_request_title(record.key, record.request)} is on record{since}"
     others = Neighbours(other for other in records.readable(record.kind) if other.key != record.key)
     nearest = others.nearest(record.request)
     other = None if nearest is None else records.get(nearest)
     if other is None:
-        return f"{asked}; {records.name!r} holds no other {record.kind} record."
-    found = _differences_or_whole(other.request, record.request)
-    if not found:
-        return f"{asked}.\n{_request_title(other.key, other.request)} asks the very same: one of the two is damaged."
-    also = f" (and in {', '.join(more.what for more in found[1:])})" if found[1:] else ""
-    diff = unified_diff(found[0], recorded=other.key[:12], asked=record.key[:12])
+        return f"{opening}; {records.name!r} holds no other {record.kind} record."
+    parts = _differences_or_whole(other.request, record.request)
+    if not parts:
+        return f"{opening}.\n{_request_title(other.key, other.request)} asks the very same: one of the two is damaged."
+    also = f" (and in {', '.join(more.what for more in parts[1:])})" if parts[1:] else ""
+    diff = unified_diff(parts[0], recorded=other.key[:12], requested=record.key[:12])
     title = _request_title(other.key, other.request)
-    return f"{asked}.\nThe nearest other one, {title}, differs in {found[0].what}{also}.\n{diff}"
+    return f"{opening}.\nThe nearest other one, {title}, differs in {parts[0].what}{also}.\n{diff}"
 
 
-def _differences_or_whole(recorded: Mapping[str, Any], asked: Mapping[str, Any]) -> list[RequestDifference]:
+def _differences_or_whole(recorded: Mapping[str, Any], request: Mapping[str, Any]) -> list[RequestDifference]:
     """The differences; one of the whole where the record does not have the form of a request."""
     try:
-        return list(differences(recorded, asked))
+        return list(differences(recorded, request))
     except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
         return [RequestDifference("all of it: what is on record has the form of no request", "", "")]
 
 
-def differences(recorded: Mapping[str, Any], asked: Mapping[str, Any]) -> Iterator[RequestDifference]:
+def differences(recorded: Mapping[str, Any], request: Mapping[str, Any]) -> Iterator[RequestDifference]:
     """The parts in which two canonical requests differ: the model, the messages, then everything else."""
-    for name in dict.fromkeys((*_TITLES, *sorted({*recorded, *asked}))):
-        old, new = ({name: side[name]} if name in side else {} for side in (recorded, asked))
+    for name in dict.fromkeys((*_TITLES, *sorted({*recorded, *request}))):
+        old, new = ({name: side[name]} if name in side else {} for side in (recorded, request))
         if _same(old, new):
             continue
         if name == "messages" and old and new:
             yield from _message_differences(old[name], new[name])
         else:
             what = _TITLES.get(name, repr(name))
-            yield RequestDifference(what, *(_text(side[name]) if side else "" for side in (old, new)))
+            yield RequestDifference(what, *(_as_text(side[name]) if side else "" for side in (old, new)))
 
 
-def unified_diff(difference: RequestDifference, *, recorded: str, asked: str) -> str:
+def unified_diff(difference: RequestDifference, *, recorded: str, requested: str) -> str:
     """The first stretch of a difference as a unified_diff diff, safe to show on a terminal; empty if there is none."""
-    old, new = _lines(difference.recorded), _lines(difference.asked)
+    old, new = _printed_lines(difference.recorded), _printed_lines(difference.requested)
     changed = next((at for at, (a, b) in enumerate(zip_longest(old, new)) if a != b), None)
     if changed is None:
         return ""
@@ -162,7 +162,7 @@ def unified_diff(difference: RequestDifference, *, recorded: str, asked: str) ->
     old, new = old[start : start + _WINDOW], new[start : start + _WINDOW]
     group = next(iter(SequenceMatcher(None, old, new, autojunk=False).get_grouped_opcodes(CONTEXT)))
     (_, a, _, c, _), (_, _, b, _, d) = group[0], group[-1]
-    lines = [f"--- recorded {recorded}", f"+++ asked {asked}"]
+    lines = [f"--- recorded {recorded}", f"+++ asked {requested}"]
     lines += [f"@@ -{_span(start + a, b - a)} +{_span(start + c, d - c)} @@"]
     for tag, a, b, c, d in group:
         lines += [f" {line}" for line in old[a:b]] if tag == "equal" else []
@@ -173,20 +173,20 @@ def unified_diff(difference: RequestDifference, *, recorded: str, asked: str) ->
     return "\n".join(lines)
 
 
-def _message_differences(recorded: Sequence[JsonObject], asked: Sequence[JsonObject]) -> Iterator[RequestDifference]:
-    for number, (old, new) in enumerate(zip_longest(recorded, asked), 1):
+def _message_differences(recorded: Sequence[JsonObject], request: Sequence[JsonObject]) -> Iterator[RequestDifference]:
+    for number, (old, new) in enumerate(zip_longest(recorded, request), 1):
         if _same(old, new):
             continue
         where = f"message {number} ({(new or old or {}).get('role')})"
         if old and new and old.get("role") == new.get("role"):
             yield from _part_differences(old, new, where)
         else:
-            yield RequestDifference(where, *("" if side is None else _text(side) for side in (old, new)))
+            yield RequestDifference(where, *("" if side is None else _as_text(side) for side in (old, new)))
 
 
-def _part_differences(recorded: JsonObject, asked: JsonObject, where: str) -> Iterator[RequestDifference]:
+def _part_differences(recorded: JsonObject, request: JsonObject, where: str) -> Iterator[RequestDifference]:
     """Text, pictures, and what else a message may hold, in this order; at last the order of its parts."""
-    splits = [_split(message) for message in (recorded, asked)]
+    splits = [_split(message) for message in (recorded, request)]
     before = False
     for name, old, new in zip(("text", "image", "preparation of the image", "tool calls"), *splits, strict=True):
         if old != new:
@@ -194,7 +194,7 @@ def _part_differences(recorded: JsonObject, asked: JsonObject, where: str) -> It
             yield RequestDifference(f"the {name} of {where}", old, new)
     if not before:
         yield RequestDifference(
-            f"the order of the parts of {where}", *(_text(message.get("parts")) for message in (recorded, asked))
+            f"the order of the parts of {where}", *(_as_text(message.get("parts")) for message in (recorded, request))
         )
 
 
@@ -205,8 +205,8 @@ def _split(message: JsonObject) -> tuple[str, str, str, str]:
     return (
         "\n".join(str(part.get("text", "")) for part in parts if part.get("type") != "image"),
         "\n".join(str(picture.get("sha256")) for picture in pictures),
-        "\n".join(_text({**picture, "sha256": "…"}) for picture in pictures),
-        _text(rest) if rest else "",
+        "\n".join(_as_text({**picture, "sha256": "…"}) for picture in pictures),
+        _as_text(rest) if rest else "",
     )
 
 
@@ -215,8 +215,8 @@ def _request_title(key: str, request: Mapping[str, Any]) -> str:
     words = ""
     with suppress(AttributeError, TypeError):  # the form of no request
         words = textwrap.shorten(next(_texts(request), "")[:500], 48, placeholder="…")
-    said = ", ".join(part for part in (printable(model_name(request)), repr(words) if words else "") if part)
-    return f"{key[:12]} ({said})" if said else key[:12]
+    about = ", ".join(part for part in (printable(model_name(request)), repr(words) if words else "") if part)
+    return f"{key[:12]} ({about})" if about else key[:12]
 
 
 def _texts(request: Mapping[str, Any]) -> Iterator[str]:
@@ -228,15 +228,15 @@ def _texts(request: Mapping[str, Any]) -> Iterator[str]:
         yield from (str(part["text"]) for part in message.get("parts", ()) if part.get("text"))
 
 
-def _same(recorded: object, asked: object) -> bool:
-    return canonical_json(recorded) == canonical_json(asked)
+def _same(recorded: object, request: object) -> bool:
+    return canonical_json(recorded) == canonical_json(request)
 
 
-def _text(value: object) -> str:
+def _as_text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True, indent=2)
 
 
-def _lines(text: str) -> list[str]:
+def _printed_lines(text: str) -> list[str]:
     return [printable(piece) for line in text.split("\n") for piece in _folded(line)]
 
 

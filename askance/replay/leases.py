@@ -285,8 +285,8 @@ class StoreLeases:
         batch = worker.table.execute(_BATCH, (owner,)).fetchone()
         if batch is None:
             return owner == worker.owner or self._is_alive(worker, owner)
-        _, name, kept, at = batch
-        if name == of or not _can_be_fetched(kept, at):
+        _, name, job_file, at = batch
+        if name == of or not _can_be_fetched(job_file, at):
             return False
         if name not in self._warned:
             self._warned.add(name)
@@ -509,8 +509,8 @@ def _open_table(file: Path, owner: int) -> sqlite3.Connection:
         for (other,) in table.execute("SELECT owner FROM worker").fetchall():
             if has_ended(_alive_file(file, other)):
                 _remove(table, "worker", other)
-        for other, _, kept, at in table.execute(_BATCHES).fetchall():
-            if not _can_be_fetched(kept, at):
+        for other, _, job_file, at in table.execute(_BATCHES).fetchall():
+            if not _can_be_fetched(job_file, at):
                 _remove(table, "batch", other)
         table.execute("INSERT INTO worker VALUES (?, 0)", (owner,))
         table.execute("COMMIT")
@@ -526,10 +526,10 @@ def _check_tables(table: sqlite3.Connection) -> bool:
     Raises:
         sqlite3.Error: it holds anything but our tables, or cannot be read.
     """
-    found = {sql for (sql,) in table.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")}
-    if found and found != set(_TABLES):
+    statements = {sql for (sql,) in table.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")}
+    if statements and statements != set(_TABLES):
         raise sqlite3.DatabaseError
-    return not found
+    return not statements
 
 
 def _owner_of(worker: _Worker, key: str) -> int | None:
@@ -543,10 +543,10 @@ def _remove(table: sqlite3.Connection, kind: str, owner: int) -> None:
     table.execute(f"DELETE FROM {kind} WHERE owner = ?", (owner,))
 
 
-def _can_be_fetched(kept: str | None, at: float) -> bool:
+def _can_be_fetched(job_file: str | None, at: float) -> bool:
     """Whether the answers of a batch that was made at `at` may still be fetched."""
     # A time in the future is wrong: no running batch wrote it, and its leases would never expire.
-    return abs(time.time() - at) < BATCH_EXPIRY and (kept is None or os.path.exists(kept))  # noqa: PTH110
+    return abs(time.time() - at) < BATCH_EXPIRY and (job_file is None or os.path.exists(job_file))  # noqa: PTH110
 
 
 def _alive_file(file: Path, owner: int) -> Path:

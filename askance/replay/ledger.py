@@ -82,11 +82,11 @@ class Budget:
         Raises:
             UsageError: it is not a budget.
         """
-        found = _BUDGET.fullmatch(text.strip())
-        if found is None:
+        match = _BUDGET.fullmatch(text.strip())
+        if match is None:
             raise UsageError(f"{text!r} is not a budget.", hint=_EXAMPLES)
-        number = float(re.sub(r"[_,]", "", found[1])) * {"": 1, "k": 1_000, "m": 1_000_000}[found[2].lower()]
-        unit = found[3].lower()
+        number = float(re.sub(r"[_,]", "", match[1])) * {"": 1, "k": 1_000, "m": 1_000_000}[match[2].lower()]
+        unit = match[3].lower()
         if unit.startswith(("token", "call")):
             return cls(tokens=int(number)) if unit.startswith("token") else cls(calls=int(number))
         return cls(dollars=number)

@@ -224,13 +224,17 @@ def diff(first: Records, second: Records) -> Iterator[RecordDifference]:
         StoreError: one of them cannot be read.
     """
     for key, _ in groupby(heapq.merge(first.keys(), second.keys())):
-        found = RecordDifference(key, first.get(key), second.get(key))
-        if found.where != "both" or _answers_differ(found):
-            yield found
+        difference = RecordDifference(key, first.get(key), second.get(key))
+        if difference.where != "both" or _answers_differ(difference):
+            yield difference
 
 
-def _answers_differ(found: RecordDifference) -> bool:
-    return found.first is not None and found.second is not None and found.first.response != found.second.response
+def _answers_differ(difference: RecordDifference) -> bool:
+    return (
+        difference.first is not None
+        and difference.second is not None
+        and difference.first.response != difference.second.response
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -258,18 +262,18 @@ def add_records(records: Iterable[Record], store: Records, *, overwrite: bool) -
     new, same, mended, conflicting = 0, 0, 0, list[str]()
     for record in records:
         try:
-            kept = store.get(record.key)
+            old = store.get(record.key)
         except DamagedRecord:
             mended += 1
             store.put(record)
             continue
-        if kept is None:
+        if old is None:
             new += 1
-        elif kept.response == record.response:
+        elif old.response == record.response:
             same += 1
         else:
             conflicting.append(record.key)
-        if kept is None or (overwrite and kept.response != record.response):
+        if old is None or (overwrite and old.response != record.response):
             store.put(record)
     return ImportCounts(new=new, same=same, mended=mended, conflicting=tuple(conflicting), replaced=overwrite)
 
@@ -366,11 +370,11 @@ def _remove(store: Records, keys: list[str], size: int, *, try_only: bool) -> Pr
 def _prune_filter(older_than: str | None, model: str | None, used: Collection[str] | None) -> Callable[[Record], bool]:
     end = None if older_than is None else end_of_age(older_than)
     pattern = None if model is None else name_pattern(model)
-    kept = None if used is None else frozenset(used)
+    used_keys = None if used is None else frozenset(used)
     return lambda record: (
         (end is None or record.at < end)
         and (pattern is None or fnmatchcase(record.model.casefold(), pattern))
-        and (kept is None or (record.key not in kept and record.kind != "endpoint"))
+        and (used_keys is None or (record.key not in used_keys and record.kind != "endpoint"))
     )
 
 

@@ -153,13 +153,13 @@ class Record:
         return text if _encodable(text) else _encode_ascii(form)
 
 
-def recorded_response(text: str, *, key: str, asked: str) -> JsonObject | None:
+def recorded_response(text: str, *, key: str, canonical_text: str) -> JsonObject | None:
     """The response in the text of a chat record; the request is compared as text and not decoded.
 
     Args:
         text: as `Record.to_json` gives it.
         key: of the request.
-        asked: the request's canonical JSON.
+        canonical_text: the request's canonical JSON.
 
     Returns:
         None where the text is not exactly that of a record of this request. The caller then decodes all of it.
@@ -169,17 +169,17 @@ def recorded_response(text: str, *, key: str, asked: str) -> JsonObject | None:
     """
     # Decoding takes less time than a search for the whole request would.
     place = text.find(_BEFORE) + len(_BEFORE)
-    end = place + len(asked)
-    if not (text.startswith(asked, place) and text.startswith(_AFTER, end)):
+    end = place + len(canonical_text)
+    if not (text.startswith(canonical_text, place) and text.startswith(_AFTER, end)):
         return None
-    found: JsonObject
+    response: JsonObject
     head: JsonObject
-    found, last = _decode(text, end + len(_AFTER))
+    response, last = _decode(text, end + len(_AFTER))
     before = text[: place - len(',"request":')] + "}"
     head, head_end = _decode(before)
-    if type(found) is not dict or type(head) is not dict or text[last:] != "}" or head_end != len(before):
+    if type(response) is not dict or type(head) is not dict or text[last:] != "}" or head_end != len(before):
         return None
-    return found if head.get("key") == key and type(head.get("images", {})) is dict else None
+    return response if head.get("key") == key and type(head.get("images", {})) is dict else None
 
 
 @runtime_checkable
@@ -236,7 +236,7 @@ class Records(Protocol):
         """
         return {key: record for key in keys if (record := self.get(key)) is not None}
 
-    def answer(self, key: str, asked: str, /) -> JsonObject | None:  # noqa: ARG002  # a store compares the request
+    def answer(self, key: str, canonical_text: str, /) -> JsonObject | None:  # noqa: ARG002  # a store compares the request
         """The response to a chat request, by its key and its canonical JSON; None where it is not on record."""
         record = self.get(key)
         return None if record is None else record.response

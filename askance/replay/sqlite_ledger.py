@@ -79,12 +79,12 @@ class SqliteLedger:
         with self._changing() as ledger:
             if not self._fits(ledger, worst, what, waits_for="no batch"):
                 return None
-            return ledger.execute(_RESERVE, (self._owner, *_row(worst))).lastrowid
+            return ledger.execute(_RESERVE, (self._owner, *_amounts(worst))).lastrowid
 
     def settle(self, reservation: int, actual: Cost, /) -> None:
         with self._changing() as ledger:
             if ledger.execute("DELETE FROM reserved WHERE id = ?", (reservation,)).rowcount:
-                ledger.execute(_SPEND, _row(actual))
+                ledger.execute(_SPEND, _amounts(actual))
 
     def place_of(self, folder: Path, /) -> str:
         """See `Ledger`; it stays the same when the file and the folder are moved together."""
@@ -98,14 +98,14 @@ class SqliteLedger:
                 return False
             held = _cost(ledger, f"{_SUM} WHERE owner = ?", owner)
             ledger.execute("DELETE FROM reserved WHERE owner = ?", (owner,))
-            ledger.execute(_RESERVE, (owner, *_row(held + worst)))
+            ledger.execute(_RESERVE, (owner, *_amounts(held + worst)))
             return True
 
     def trim(self, batch: str, worst: Cost, /) -> None:
         with self._changing() as ledger:
             ledger.execute(
                 "UPDATE reserved SET nanodollars = ?, tokens = ?, calls = ? WHERE owner = ?",
-                (*_row(worst), _OF_BATCH + batch),
+                (*_amounts(worst), _OF_BATCH + batch),
             )
 
     def held(self, place: str, /) -> list[str]:
@@ -120,7 +120,7 @@ class SqliteLedger:
             if actual is None:
                 self._write_off(ledger, owner)
             elif ledger.execute("DELETE FROM reserved WHERE owner = ?", (owner,)).rowcount:
-                ledger.execute(_SPEND, _row(actual))
+                ledger.execute(_SPEND, _amounts(actual))
 
     def balance(self) -> Balance:
         with self._changing() as ledger:
@@ -185,8 +185,8 @@ class SqliteLedger:
     def _write_off(self, ledger: sqlite3.Connection, owner: str) -> None:
         left = _cost(ledger, f"{_SUM} WHERE owner = ?", owner)
         if left != NOTHING:
-            ledger.execute(_SPEND, _row(left))
-            ledger.execute(_LOSE, _row(left))
+            ledger.execute(_SPEND, _amounts(left))
+            ledger.execute(_LOSE, _amounts(left))
             ledger.execute("DELETE FROM reserved WHERE owner = ?", (owner,))
 
     def _fits(self, ledger: sqlite3.Connection, worst: Cost, what: str, *, waits_for: str) -> bool:
@@ -262,7 +262,7 @@ def _cost(ledger: sqlite3.Connection, query: str, *values: str | int) -> Cost:
     return Cost(nanodollars=nanodollars, tokens=tokens, calls=calls)
 
 
-def _row(amount: Cost) -> tuple[int, int, int]:
+def _amounts(amount: Cost) -> tuple[int, int, int]:
     return amount.nanodollars, amount.tokens, amount.calls
 
 

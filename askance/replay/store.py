@@ -153,13 +153,13 @@ class Store(Records):
             StoreError: the store cannot be read.
             DamagedRecord: a row is no record.
         """
-        found: dict[str, Record] = {}
+        records: dict[str, Record] = {}
         for block in in_blocks(dict.fromkeys(keys)):
             rows = {row[0]: row for row in self._reader.all(_GET_ALL, (json.dumps(block),))}
-            found |= {key: _record(rows[key]) for key in block if key in rows}
-        return found
+            records |= {key: _record(rows[key]) for key in block if key in rows}
+        return records
 
-    def answer(self, key: str, asked: str, /) -> JsonObject | None:
+    def answer(self, key: str, canonical_text: str, /) -> JsonObject | None:
         """The response to a chat request, by its key and its canonical JSON; None where it is not on record.
 
         Raises:
@@ -170,13 +170,13 @@ class Store(Records):
         if row is None:
             return None
         try:
-            found = recorded_response(row_text(*row), key=key, asked=asked)
+            response = recorded_response(row_text(*row), key=key, canonical_text=canonical_text)
         except (ValueError, RecursionError, StoreError):
-            found = None
-        if found is None:  # decode all of it, which also says what is wrong with it
+            response = None
+        if response is None:  # decode all of it, which also says what is wrong with it
             record = self.get(key)
-            found = None if record is None else record.response
-        return found
+            response = None if record is None else record.response
+        return response
 
     def put_all(self, records: Iterable[Record], /) -> None:
         """Keep all of the records or none; they are on disk, whole, when this returns.
@@ -185,7 +185,7 @@ class Store(Records):
             StoreError: the store cannot be written, or a key is not that of the request.
         """
         self._refuse_read_only()
-        rows = [(record.key, _text(record), record.kind) for record in records]
+        rows = [(record.key, _checked_json(record), record.kind) for record in records]
         try:
             with self._patience.waiting(database.BUSY_TIMEOUT):
                 (self._writer or self._open_writer()).set_all(rows)
@@ -263,8 +263,8 @@ class Store(Records):
         Raises:
             StoreError: the store cannot be read at all.
         """
-        found = self._reader.all("PRAGMA quick_check")
-        yield from (str(message) for (message,) in found if message != "ok")
+        messages = self._reader.all("PRAGMA quick_check")
+        yield from (str(message) for (message,) in messages if message != "ok")
         strange = self._reader.one(_COUNT_FOREIGN)
         if strange is not None and strange[0]:
             yield (
@@ -315,7 +315,7 @@ class Store(Records):
         return StoreError(msg, hint="Name a folder that can be written with ASKANCE_STORE, or replay with --replay.")
 
 
-def _text(record: Record) -> str:
+def _checked_json(record: Record) -> str:
     """The JSON text of a record, as it is written.
 
     Raises:

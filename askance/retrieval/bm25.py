@@ -113,11 +113,11 @@ class Bm25:
         if not ids or list(ids) != sorted(set(ids)) or len(ids) != len(texts):
             raise UsageError("BM25 needs texts, each with an id, sorted by id.", hint="Give the entries of an index.")
         settings = settings or Bm25Settings()
-        found = _words(texts, settings, as_ids=True)
+        tokens = _words(texts, settings, as_ids=True)
         # bm25s numbers words in the order of a set, which differs from process to process.
-        vocabulary = {word: number for number, word in enumerate(sorted(found.vocab))}
-        numbers = {old: vocabulary[word] for word, old in found.vocab.items()}
-        rows = [[numbers[old] for old in row] for row in found.ids]
+        vocabulary = {word: number for number, word in enumerate(sorted(tokens.vocab))}
+        numbers = {old: vocabulary[word] for word, old in tokens.vocab.items()}
+        rows = [[numbers[old] for old in row] for row in tokens.ids]
         engine = _engine(settings)
         with np.errstate(invalid="ignore"):  # the mean length of texts that have no word at all
             engine.index((rows, vocabulary), create_empty_token=False, show_progress=False)
@@ -132,8 +132,8 @@ class Bm25:
         try:
             self._engine.save(folder, show_progress=False)
             files = {name: sha256((folder / name).read_bytes()).hexdigest() for name in (*_ARRAYS.values(), _WORDS)}
-            said = {"format": FORMAT, "count": len(self._ids), "settings": asdict(self.settings), "files": files}
-            text = json.dumps(said, indent=2, sort_keys=True).encode() + b"\n"
+            description = {"format": FORMAT, "count": len(self._ids), "settings": asdict(self.settings), "files": files}
+            text = json.dumps(description, indent=2, sort_keys=True).encode() + b"\n"
             (folder / DESCRIPTION).write_bytes(text)
         except OSError as error:
             raise StoreError(
@@ -191,15 +191,15 @@ class Bm25:
 
         check_count(k)
         (words,) = _words([text], self.settings, as_ids=False)
-        asked = self._engine.get_tokens_ids(list(dict.fromkeys(words)))
-        if not asked:
+        word_ids = self._engine.get_tokens_ids(list(dict.fromkeys(words)))
+        if not word_ids:
             return []
-        scores: Numbers = self._engine.get_scores_from_ids(asked)
+        scores: Numbers = self._engine.get_scores_from_ids(word_ids)
         if among is not None:
             chosen = [self._places[each] for each in set(among) if each in self._places]
-            kept = np.zeros_like(scores)
-            kept[chosen] = scores[chosen]
-            scores = kept
+            allowed = np.zeros_like(scores)
+            allowed[chosen] = scores[chosen]
+            scores = allowed
         places = np.flatnonzero(scores > 0)
         if k < len(places):
             least = np.partition(scores[places], -k)[-k]
@@ -247,12 +247,12 @@ def _read(path: Path, digest: str | None) -> bytes:
     try:
         if path.stat().st_size > MOST_BYTES:
             raise _refused(path, f"is larger than {MOST_BYTES:,} bytes")
-        found = path.read_bytes()
+        data = path.read_bytes()
     except OSError as error:
         raise _refused(path, f"cannot be read ({error.strerror})") from error
-    if digest is not None and sha256(found).hexdigest() != digest:
+    if digest is not None and sha256(data).hexdigest() != digest:
         raise _refused(path, "was changed or damaged after it was written")
-    return found
+    return data
 
 
 def _described(form: Any) -> tuple[Bm25Settings, int, Mapping[str, str]]:
@@ -264,9 +264,9 @@ def _described(form: Any) -> tuple[Bm25Settings, int, Mapping[str, str]]:
     try:
         if form["format"] != FORMAT:
             raise UnreadableDocument(f"has the format {form['format']!r}, and this askance reads {FORMAT}")
-        said: dict[str, Any] = dict(form["settings"])
-        said["stop_words"] = tuple(map(str, said["stop_words"]))
-        settings = Bm25Settings(**said)
+        values: dict[str, Any] = dict(form["settings"])
+        values["stop_words"] = tuple(map(str, values["stop_words"]))
+        settings = Bm25Settings(**values)
         count, files = int(form["count"]), {name: str(form["files"][name]) for name in (*_ARRAYS.values(), _WORDS)}
     except (KeyError, TypeError, ValueError, UsageError) as error:
         raise error if isinstance(error, UnreadableDocument) else UnreadableDocument("describes no BM25") from error

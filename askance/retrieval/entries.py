@@ -94,8 +94,8 @@ def merge_entries(rows: Iterable[IndexEntry]) -> list[IndexEntry]:
                 f"The entry {row.id[:MAX_SHOWN]!r} has the id of another text than {row.text[:60]!r}.",
                 hint="Make entries with `IndexEntry.of(text, images)`.",
             )
-        there = merged.get(row.id)
-        merged[row.id] = row if there is None else _merged(there, row)
+        earlier = merged.get(row.id)
+        merged[row.id] = row if earlier is None else _merged(earlier, row)
     return [merged[key] for key in sorted(merged)]
 
 
@@ -220,19 +220,19 @@ def _entry(form: Any) -> IndexEntry:
         UnreadableDocument: it holds none.
     """
     try:
-        found: JsonObject = dict(form)
-        name, text, split = (_text(found.pop(field)) for field in ("id", "text", "split"))
-        images, marks = (tuple(map(_text, found.pop(field))) for field in ("images", "marks"))
+        fields: JsonObject = dict(form)
+        name, text, split = (_text_field(fields.pop(field)) for field in ("id", "text", "split"))
+        images, marks = (tuple(map(_text_field, fields.pop(field))) for field in ("images", "marks"))
     except (KeyError, TypeError, ValueError) as error:
         raise UnreadableDocument("is no entry of an index") from error
-    if found:
-        raise UnreadableDocument(f"has an unknown field {next(iter(found))[:MAX_SHOWN]!r}")
+    if fields:
+        raise UnreadableDocument(f"has an unknown field {next(iter(fields))[:MAX_SHOWN]!r}")
     if name != entry_id(text):
         raise UnreadableDocument(f"has a text that is not that of the id {name[:MAX_SHOWN]!r}")
     return IndexEntry(name, text, images, split, marks)
 
 
-def _text(value: Any) -> str:
+def _text_field(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError
     return value

@@ -209,8 +209,8 @@ class Index:
         """
         build = _Build(Path(folder), merge_entries(entries))
         build.check()
-        kept = build.store_of(_identified(get_embedder(embedder, engine=engine)), store)
-        return len(await kept.lacking(list(build.texts)))
+        vectors = build.store_of(_identified(get_embedder(embedder, engine=engine)), store)
+        return len(await vectors.lacking(list(build.texts)))
 
     # --- opening ---
 
@@ -274,8 +274,8 @@ class Index:
     @property
     def _vector_digests(self) -> Mapping[str, str]:
         """By name of a file of vectors its sha256; the form of an older run has none."""
-        there = {name: said["sha256"] for name, said in self.files.items() if name.startswith(f"{VECTORS}/")}
-        return there or self._form.get("vectors", {})
+        digests = {name: file["sha256"] for name, file in self.files.items() if name.startswith(f"{VECTORS}/")}
+        return digests or self._form.get("vectors", {})
 
     @property
     def has_entries(self) -> bool:
@@ -290,7 +290,7 @@ class Index:
             UsageError: only the form is known.
             StoreError: their file is missing, or was changed.
         """
-        entries, digest = read_entries(self._there(STATEMENTS))
+        entries, digest = read_entries(self._file(STATEMENTS))
         if digest != self.files[STATEMENTS]["sha256"] or digest_of(entry.id for entry in entries) != self.digest:
             raise _changed(self._path / STATEMENTS)
         return entries
@@ -316,14 +316,14 @@ class Index:
             has = f"vectors of {len(self.spaces)} embedders" if self.spaces else "no vectors"
             raise UsageError(f"The index {self} has {has}, and none is named.", hint=self._choice())
         wanted = get_embedder(embedder, engine=engine).form()
-        found = next((space for space in self.spaces if space.embedder == wanted), None)
-        if found is None:
+        space = next((space for space in self.spaces if space.embedder == wanted), None)
+        if space is None:
             name = str(id_of_form(wanted.get("model")))
             alike = any(space.name == name for space in self.spaces)
             shown = json.dumps(wanted, ensure_ascii=False, sort_keys=True) if alike else repr(name)
             hint = self._choice(whole=alike)
             raise UsageError(f"The index {self} has no vectors of the embedder {shown}.", hint=hint)
-        return found
+        return space
 
     def vectors(self, space: Space) -> VectorStore:
         """Where the vectors of a space are.
@@ -342,7 +342,7 @@ class Index:
         if str(space) not in self._stores:
             made = _store_in(self._path, space.embedder, space.store)
             if isinstance(made, ExactVectors):
-                self._there(f"{VECTORS}/{made.file.path.name}")
+                self._file(f"{VECTORS}/{made.file.path.name}")
             self._stores[str(space)] = made
         return self._stores[str(space)]
 
@@ -390,12 +390,12 @@ class Index:
         return self._open_bm25()
 
     def _open_bm25(self) -> Bm25:
-        self._there(_BM25)
+        self._file(_BM25)
         ids = [entry.id for entry in self.entries]
-        found = Bm25.open(self._path / WORDS, ids, digest=self.files[_BM25]["sha256"])
-        if found.settings.form() != self.bm25_settings:  # records go by these
+        bm25 = Bm25.open(self._path / WORDS, ids, digest=self.files[_BM25]["sha256"])
+        if bm25.settings.form() != self.bm25_settings:  # records go by these
             raise _changed(self._path / INDEX)
-        return found
+        return bm25
 
     @property
     def bm25_settings(self) -> JsonObject:
@@ -454,10 +454,10 @@ class Index:
             UsageError: only the form is known.
             MissingExtra: a package for retrieval is not installed.
         """
-        for name, said in self.files.items():
+        for name, file in self.files.items():
             try:
-                path = self._there(name)
-                if _digest(path) != said["sha256"]:
+                path = self._file(name)
+                if _digest(path) != file["sha256"]:
                     raise _changed(path)
             except StoreError as error:
                 yield str(error)
@@ -485,20 +485,20 @@ class Index:
             )
         return self.folder
 
-    def _there(self, name: str) -> Path:
+    def _file(self, name: str) -> Path:
         """The path of one of the index's files, which has the size that `index.json` says.
 
         Raises:
             StoreError: it is missing, or has another size.
         """
         path = self._path / name
-        said = self.files.get(name)
-        if said is None or not path.is_file():
+        file = self.files.get(name)
+        if file is None or not path.is_file():
             raise StoreError(
                 f"The index {str(self._path)!r} lacks its file {name!r}.",
                 hint="Run the same build again, which makes what is missing; a replay needs `index.json` alone.",
             )
-        if path.stat().st_size != said["bytes"]:
+        if path.stat().st_size != file["bytes"]:
             raise _changed(path)
         return path
 
@@ -548,11 +548,11 @@ class _Build:
         _refuse_odd_files(self.folder)
         path = self.folder / STATEMENTS
         if (self.folder / INDEX).exists():
-            there = Index.open(self.folder)
-            if there.digest != digest_of(entry.id for entry in self.entries):
+            existing = Index.open(self.folder)
+            if existing.digest != digest_of(entry.id for entry in self.entries):
                 raise _others(self.folder)
-            self._spaces = {str(space): space for space in there.spaces}
-            self._files = dict(there.files)
+            self._spaces = {str(space): space for space in existing.spaces}
+            self._files = dict(existing.files)
         elif not path.exists() and (strange := _stranger_in(self.folder)):
             raise UsageError(
                 f"The folder {str(self.folder)!r} holds {strange!r}, and no index.", hint="Name a new folder."
@@ -594,15 +594,15 @@ class _Build:
             )
         form = embedder.form()
         kind: StoreKind = store if isinstance(store, str) else "own"
-        for there in self._spaces.values():
-            if there.embedder == form and there.store != kind:
+        for space in self._spaces.values():
+            if space.embedder == form and space.store != kind:
                 raise UsageError(
-                    f"The index {str(self.folder)!r} has the vectors of {there} in the store {there.store!r}.",
+                    f"The index {str(self.folder)!r} has the vectors of {space} in the store {space.store!r}.",
                     hint="Take that store, or another folder.",
                 )
-            if there.embedder != form and there.store == kind == "own":
+            if space.embedder != form and space.store == kind == "own":
                 raise UsageError(
-                    f"The index {str(self.folder)!r} has the vectors of {there} in a store of your own, and one index "
+                    f"The index {str(self.folder)!r} has the vectors of {space} in a store of your own, and one index "
                     "takes one such store.",
                     hint='Take `store="file"` for the second embedder, or another folder.',
                 )
@@ -610,8 +610,12 @@ class _Build:
 
     async def embed(self, embedder: RecordedEmbedder, store: StoreLike, progress: Progress | None) -> None:
         """Embeds the texts that have no vector yet, a block at a time."""
-        kept = self.store_of(embedder, store)
-        name = f"{VECTORS}/{kept.file.path.name}" if isinstance(kept, ExactVectors) and store == "file" else None
+        vector_store = self.store_of(embedder, store)
+        name = (
+            f"{VECTORS}/{vector_store.file.path.name}"
+            if isinstance(vector_store, ExactVectors) and store == "file"
+            else None
+        )
         if name in self._files and (self.folder / name).exists():
             before = self._files[name]
             await asyncio.to_thread(self._note, name)
@@ -619,8 +623,8 @@ class _Build:
                 raise _changed(self.folder / name)
         space = Space(embedder.form(), 0, store if isinstance(store, str) else "own")
         size = self._spaces.get(str(space), space).size
-        lacking = await kept.lacking(list(self.texts))
-        if others := await kept.count() - (len(self.texts) - len(lacking)):
+        lacking = await vector_store.lacking(list(self.texts))
+        if others := await vector_store.count() - (len(self.texts) - len(lacking)):
             raise UsageError(
                 f"The store for the vectors of the index {str(self.folder)!r} has {others:,} of other texts.",
                 hint="Give it a store of its own, or empty this one.",
@@ -636,7 +640,7 @@ class _Build:
         for start in range(0, len(lacking), BLOCK):
             ids = lacking[start : start + BLOCK]
             vectors = await self._vectors(embedder, ids)
-            await kept.add(ids, vectors)
+            await vector_store.add(ids, vectors)
             size, done = len(vectors[0]), done + len(ids)
             if progress is not None:
                 progress(done, len(self.texts))
@@ -735,12 +739,12 @@ def _read_description(folder: Path) -> JsonObject:
     try:
         if path.stat().st_size > MOST_BYTES:
             raise UnreadableDocument(f"is larger than {MOST_BYTES:,} bytes")
-        found = parse_json(path.read_bytes(), unique=True)
+        document = parse_json(path.read_bytes(), unique=True)
     except UnreadableDocument as error:
         raise StoreError(f"{str(path)!r} describes no index: it {error}.", hint=_AGAIN) from error
     except OSError as error:
         raise StoreError(f"{str(path)!r} cannot be read: {error.strerror}.", hint="Check who may read it.") from error
-    form = _checked(found, repr(str(path)))
+    form = _checked(document, repr(str(path)))
     if STATEMENTS not in form.get("files", {}):
         raise StoreError(f"{str(path)!r} describes no index: it names no {STATEMENTS!r}.", hint=_AGAIN)
     for name in form["files"]:
@@ -755,10 +759,10 @@ def _checked(form: Any, what: str) -> JsonObject:
     Raises:
         StoreError: it is none, or of a newer version.
     """
-    said = cast("Mapping[str, Any]", form).get("format") if isinstance(form, Mapping) else None
-    if isinstance(said, int) and said > FORMAT:
+    version = cast("Mapping[str, Any]", form).get("format") if isinstance(form, Mapping) else None
+    if isinstance(version, int) and version > FORMAT:
         raise StoreError(
-            f"{what} has the format {said}, which a newer version of askance wrote; this one knows {FORMAT}.",
+            f"{what} has the format {version}, which a newer version of askance wrote; this one knows {FORMAT}.",
             hint="Upgrade askance, or build the index again.",
         )
     plain = dict(cast("Mapping[str, Any]", form)) if isinstance(form, Mapping) else form

@@ -217,8 +217,8 @@ class LanceVectors:
         if self._open() is None:
             return list(ids)
         # A condition of very many ids takes longer than to read all that are there.
-        there = set(self._ids(_one_of(ids) if len(ids) <= _BATCH else None))
-        return [key for key in ids if key not in there]
+        existing = set(self._ids(_one_of(ids) if len(ids) <= _BATCH else None))
+        return [key for key in ids if key not in existing]
 
     def _ids(self, where: str | None) -> list[str]:
         query = self._table.search().select(["id"])
@@ -242,7 +242,7 @@ class LanceVectors:
         limit = k + _MORE
         while True:
             rows = self._candidates(query, limit, where, approximate=approximate)
-            scored = [(key, cosine_of(vector, query)) for key, vector in self._rows(rows)]
+            scored = [(key, cosine_of(vector, query)) for key, vector in self._ids_and_vectors(rows)]
             scored.sort(key=best_first)
             farthest = 1 - max(rows["_distance"].to_pylist(), default=0.0)
             if len(rows) < limit or approximate or scored[k - 1][1] > farthest + bound:
@@ -268,23 +268,23 @@ class LanceVectors:
             )
         kind = _library("lancedb.index").IvfFlat(distance_type="cosine")
         self._table.create_index("vector", config=kind)
-        found = wanted = 0
+        hits = total = 0
         for query in queries:
             exact = {key for key, _ in self._nearest(query, k, None, approximate=False)}
-            found += len(exact & {key for key, _ in self._nearest(query, k, None, approximate=True)})
-            wanted += len(exact)
-        return found / wanted
+            hits += len(exact & {key for key, _ in self._nearest(query, k, None, approximate=True)})
+            total += len(exact)
+        return hits / total
 
     def _twice(self) -> list[str]:
         """Which ids have two vectors, in words; every checksum is looked at."""
         table = self._open()
         counts = Counter[str]()
         for rows in () if table is None else table.search().to_batches(_BATCH):
-            counts.update(key for key, _ in self._rows(rows))
+            counts.update(key for key, _ in self._ids_and_vectors(rows))
         twice = [key for key, count in counts.items() if count > 1]
         return [f"The table of vectors {str(self.path)!r} has two vectors of the id {key!r}." for key in twice]
 
-    def _rows(self, rows: Any) -> Iterator[tuple[str, Half]]:
+    def _ids_and_vectors(self, rows: Any) -> Iterator[tuple[str, Half]]:
         """The ids of `rows`, each with its vector in 16 bits.
 
         Raises:

@@ -328,9 +328,9 @@ class AskanceLLM(LLM):
         """
         form = output_cls.model_json_schema()
         named = {"name": output_cls.__name__, "schema": form}
-        asked = {**(llm_kwargs or {}), "response_format": {"type": "json_schema", "json_schema": named}}
+        arguments = {**(llm_kwargs or {}), "response_format": {"type": "json_schema", "json_schema": named}}
         messages = self._extend_messages(prompt.format_messages(llm=self, **prompt_args))
-        message = from_response(await self._generated(messages, asked))
+        message = from_response(await self._generated(messages, arguments))
         return cast("T", OutputReader(schema=output_cls, form=form)(message))
 
     def structured_predict(
@@ -381,10 +381,10 @@ def _turn(message: ChatMessage, model: Model) -> Message:
             f"A message of the role {message.role.value!r} cannot be sent.",
             hint="Send messages of the system, of the user and of the assistant.",
         )
-    return Message(role, tuple(part for block in message.blocks if (part := _part(block, model)) is not None))
+    return Message(role, tuple(part for block in message.blocks if (part := _message_part(block, model)) is not None))
 
 
-def _part(block: object, model: Model) -> Part | None:
+def _message_part(block: object, model: Model) -> Part | None:
     """A block of a message as a part; earlier thinking, which is not sent again, is none."""
     if isinstance(block, TextBlock):
         return TextPart(block.text)
@@ -421,16 +421,16 @@ def _whole(response: ChatResponse) -> ChatResponse:
 class _AskanceRetriever(BaseRetriever):
     """What `as_retriever` gives."""
 
-    def __init__(self, found: Retriever, *, k: int) -> None:
+    def __init__(self, retriever: Retriever, *, k: int) -> None:
         super().__init__()  # pyright: ignore[reportUnknownMemberType]  # a dict of anything
-        self._found = found
+        self._retriever = retriever
         self._k = k
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         image = None if query_bundle.image_path is None else Image.from_path(query_bundle.image_path)
         query = RetrievalQuery(texts=tuple(query_bundle.embedding_strs), image=image)
-        hits = (await self._found.search(query))[: self._k]
-        index = self._found.index if isinstance(self._found, IndexRetriever) else None
+        hits = (await self._retriever.search(query))[: self._k]
+        index = self._retriever.index if isinstance(self._retriever, IndexRetriever) else None
         entries: Mapping[str, IndexEntry] = {}
         if index is not None and index.has_entries:
             entries = await asyncio.to_thread(lambda: index.by_id)
@@ -460,8 +460,8 @@ def as_retriever(source: IndexLike | Retriever, *, k: int = 10, engine: Engine |
     check_count(k)
     if k > TEXTS:
         raise UsageError(f"{k} nodes are wanted, and {TEXTS} have texts on record.", hint=f"Give k={TEXTS} or less.")
-    found = source if isinstance(source, Retriever) else retriever(source, k=k, engine=engine)
-    return _AskanceRetriever(found, k=k)
+    searcher = source if isinstance(source, Retriever) else retriever(source, k=k, engine=engine)
+    return _AskanceRetriever(searcher, k=k)
 
 
 def _node(hit: RetrievalHit, entry: IndexEntry | None) -> NodeWithScore:
@@ -523,9 +523,9 @@ class ChainQueryEngine(BaseQueryEngine):
         named = [name for name in named if not any(name != other and name in other for other in named)]
         if len(named) == 1:
             return named[0]
-        said = f"{len(named)} pictures: {', '.join(named[:5])}" if named else "no picture"
+        meaning = f"{len(named)} pictures: {', '.join(named[:5])}" if named else "no picture"
         some = ", ".join([*self._images][:5])
-        raise UsageError(f"The query {query[:100]!r} names {said}.", hint=f"Name one, such as: {some}.")
+        raise UsageError(f"The query {query[:100]!r} names {meaning}.", hint=f"Name one, such as: {some}.")
 
 
 def _by_name(images: Iterable[Image | str | Path]) -> dict[str, Given]:
@@ -552,8 +552,10 @@ def _response(name: str, reading: Reading) -> Response:
         text = "\n".join(reading.options[number - 1] for number in numbers)
     else:
         text = target.show(target.write(value))
-    said = {link: reading.known[link].write(result.value) for link, result in reading.links.items() if result.answered}
-    return Response(text, metadata={"image": name, "sha256": reading.digest, "links": said})
+    answers = {
+        link: reading.known[link].write(result.value) for link, result in reading.links.items() if result.answered
+    }
+    return Response(text, metadata={"image": name, "sha256": reading.digest, "links": answers})
 
 
 class ChooserRerank(BaseNodePostprocessor):
@@ -633,20 +635,20 @@ class LlamaRetriever:
             UsageError: it is to choose among some ids, several texts are asked, or a picture that lies in no file.
             ModelError: it failed.
         """
-        asked = with_image(query, image)
+        combined = with_image(query, image)
         if among is not None:
             raise UsageError(
                 "A retriever of llama-index searches all of its texts, and not among some.",
                 hint="Search an index of askance for that.",
             )
-        if len(asked.texts) > 1 or (asked.image is not None and asked.image.path is None):
+        if len(combined.texts) > 1 or (combined.image is not None and combined.image.path is None):
             raise UsageError(
                 "A retriever of llama-index takes one text, and a picture that lies in a file.",
                 hint="Ask for each part by itself; save the picture.",
             )
-        path = None if asked.image is None else str(asked.image.path)
+        path = None if combined.image is None else str(combined.image.path)
         try:
-            nodes = await self._nodes(QueryBundle("".join(asked.texts), image_path=path))
+            nodes = await self._nodes(QueryBundle("".join(combined.texts), image_path=path))
         except AskanceError:
             raise
         except Exception as error:  # noqa: BLE001  # of any class
@@ -713,13 +715,13 @@ class LlamaVectorStore:
         check_count(k)
         if among is not None and not among:
             return [[] for _ in vectors]
-        found = [await self._nearest(vector, k, among) for vector in vectors]
-        if among is not None and not {each for hits in found for each, _ in hits} <= set(among):
+        rankings = [await self._nearest(vector, k, among) for vector in vectors]
+        if among is not None and not {each for hits in rankings for each, _ in hits} <= set(among):
             raise StoreError(
                 f"The {self} finds others than those that it is to choose among.",
                 hint="Take one that filters by metadata (`in`), such as Chroma's or Qdrant's.",
             )
-        return found
+        return rankings
 
     async def count(self) -> int:
         """How many vectors there are; the store is asked for all of its nodes."""
@@ -731,21 +733,21 @@ class LlamaVectorStore:
         Raises:
             StoreError: the store does not tell which nodes it has, or does not answer.
         """
-        there = set[str]()
+        existing = set[str]()
         for start in range(0, len(ids), NODES):
             wanted = [_uuid(each) for each in ids[start : start + NODES]]
             nodes = await self._call(lambda wanted=wanted: self._theirs.get_nodes(wanted))
-            there |= {node.node_id for node in nodes}
-        return [each for each in ids if _uuid(each) not in there]
+            existing |= {node.node_id for node in nodes}
+        return [each for each in ids if _uuid(each) not in existing]
 
     async def _nearest(self, vector: Half, k: int, among: Collection[str] | None) -> list[Scored]:
         filters = None if among is None else MetadataFilters(filters=[_entry_in(among)])
         query = VectorStoreQuery(query_embedding=vector.tolist(), similarity_top_k=k, filters=filters)
 
         def rows() -> list[tuple[str, float]]:
-            found = self._theirs.query(query)
-            ids = found.ids or [node.node_id for node in found.nodes or ()]
-            return list(zip(ids, found.similarities or (), strict=True))
+            result = self._theirs.query(query)
+            ids = result.ids or [node.node_id for node in result.nodes or ()]
+            return list(zip(ids, result.similarities or (), strict=True))
 
         scored = [(self._id(each), score) for each, score in await self._call(rows)]
         return sorted(scored, key=best_first)
@@ -806,9 +808,9 @@ def _told(error: Exception, theirs: object) -> tuple[str, Exception | None]:
     that are called like secrets, is blanked out. An error with a secret is nobody's cause, since a traceback shows it.
     """
     held = Secrets({value for name, value in os.environ.items() if name.upper().endswith(_KEYS)}) | secrets_in(theirs)
-    said = str(error)
-    told = held.cleared(_ADDRESS.sub(_public, said))
-    return one_line(told or type(error).__name__).rstrip("."), error if told == said else None
+    message = str(error)
+    cleared = held.cleared(_ADDRESS.sub(_public, message))
+    return one_line(cleared or type(error).__name__).rstrip("."), error if cleared == message else None
 
 
 def _public(address: re.Match[str]) -> str:

@@ -38,7 +38,7 @@ class _Walk:
 
     texts: list[str]
     """In the order so far."""
-    asked: int = 0
+    windows: int = 0
     """Windows that the model was asked about."""
     ended: Result[Any] | None = None
     """Of the window without an answer, where there is one; it is the last that was asked."""
@@ -123,9 +123,9 @@ class ListwiseReranker:
             ranked = tuple(hit for text in walk.texts for hit in groups[text])[: self.keep]
             return Result(outcome="answered", value=ranked, calls=walk.calls)
         starts = self._starts(len(groups))
-        first = starts[walk.asked - 1]
+        first = starts[walk.windows - 1]
         reason = (
-            f"Window {walk.asked} of {len(starts)} (hits {first + 1} to {min(first + self.window, len(groups))}) has "
+            f"Window {walk.windows} of {len(starts)} (hits {first + 1} to {min(first + self.window, len(groups))}) has "
             f"no answer ({walk.ended.outcome}), so that the hits have no new order: {walk.ended.reason}"
         )
         return replace(walk.ended, value=None, reason=reason, calls=walk.calls)
@@ -158,7 +158,7 @@ class ListwiseReranker:
             return
         with planner.counting(), counter.counting(self.node):
             walk = await self._walk(list(groups), {"description": description, "statement": statement})
-        counter.add_dependent(self.calls(len(groups)) - walk.asked)
+        counter.add_dependent(self.calls(len(groups)) - walk.windows)
 
     async def _walk(self, texts: list[str], about: Mapping[str, Any], config: RunnableConfig | None = None) -> _Walk:
         """Asks about one window after the other, as long as there are answers."""
@@ -167,7 +167,7 @@ class ListwiseReranker:
             window = walk.texts[start : start + self.window]
             shown = self._shown(window, f"{start}\n{about['description']}")
             result = await self.node.ask({**about, "options": shown}, config)
-            walk.asked += 1
+            walk.windows += 1
             walk.calls += result.calls
             if result.value is None:
                 walk.ended = result

@@ -216,8 +216,8 @@ class SearchRecords:
             with withhold_keys():  # where a search is on record, the vectors that it was made of are not needed
                 return [_response(hits, by=self._title) for hits in await make(places)]
 
-        found = await self._responses.get(forms, responses)
-        return [_hits(response, form) for response, form in zip(found, forms, strict=True)]
+        recorded = await self._responses.get(forms, responses)
+        return [_hits(response, form) for response, form in zip(recorded, forms, strict=True)]
 
     def keys(self, forms: Sequence[JsonObject]) -> tuple[str, ...]:
         """Keys of the records, each once; none where nothing is recorded."""
@@ -229,15 +229,15 @@ class SearchRecords:
 
 
 def _response(hits: Sequence[RetrievalHit], *, by: str) -> JsonObject:
-    kept: dict[str, RetrievalHit] = {}
+    distinct: dict[str, RetrievalHit] = {}
     for hit in hits:
         if not math.isfinite(hit.score):
             raise ModelError(f"{by} gave {hit.score} as a score, which is no number.")
-        kept.setdefault(hit.id, hit)
+        distinct.setdefault(hit.id, hit)
     return {
-        "ids": list(kept),
-        "scores": [hit.score for hit in kept.values()],
-        "texts": [hit.text for hit in kept.values()][:TEXTS],
+        "ids": list(distinct),
+        "scores": [hit.score for hit in distinct.values()],
+        "texts": [hit.text for hit in distinct.values()][:TEXTS],
     }
 
 
@@ -249,18 +249,18 @@ def _hits(response: Mapping[str, Any], form: JsonObject) -> list[RetrievalHit]:
     """
     try:
         ids, scores, texts = (cast("list[Any]", response[name]) for name in ("ids", "scores", "texts"))
-        found = [
+        hits = [
             RetrievalHit(each, float(score), text)
             for each, score, text in zip(ids, scores, texts + [""] * (len(ids) - len(texts)), strict=True)
             if isinstance(each, str) and type(score) in {int, float} and math.isfinite(score) and isinstance(text, str)
         ]
-        sound = len({hit.id for hit in found}) == len(ids) <= form["k"]
-        sound = sound and ("index" not in form or all(entry_id(hit.text) == hit.id for hit in found[: len(texts)]))
+        sound = len({hit.id for hit in hits}) == len(ids) <= form["k"]
+        sound = sound and ("index" not in form or all(entry_id(hit.text) == hit.id for hit in hits[: len(texts)]))
     except (KeyError, OverflowError, TypeError, ValueError):
-        found, sound = [], False
+        hits, sound = [], False
     if not sound:
         raise BadRecord(f"The record {key_of('search', form)[:12]!r} holds no result of a search.", hint=DAMAGED_HINT)
-    return found
+    return hits
 
 
 # --- an index ---
@@ -383,7 +383,7 @@ class IndexRetriever:
             made = [each for each in subjects if key_of("search", self._form(way, each, among)) in lacking]
             later = waiting if way == "dense" else 0
             if way in self._spaces and (made or later):
-                parts = [part for each in made for part in _parts(each)]
+                parts = [part for each in made for part in _embedded_parts(each)]
                 _, embedder = self._spaces[way]
                 keys, new = embedder.keys(parts), embedder.lacking(parts)
                 planner.add_computed("vectors", embedder.id, keys=keys, lacking=new, dependent=later)
@@ -436,7 +436,7 @@ class IndexRetriever:
         space, _ = self._spaces[way]
         settings = dict(space.embedder)
         form["model"] = settings.pop("model")
-        if len(_parts(subject)) > 1:
+        if len(_embedded_parts(subject)) > 1:
             form["split"] = "sentences"
         if space.store == "own":  # it may search in its own way
             form["store"] = space.store
@@ -489,14 +489,14 @@ class IndexRetriever:
         try:
             if way == "image":
                 return [half(await embedder.embed_image(cast("Image", each))) for each in subjects]
-            parts = [cast("list[str]", _parts(each)) for each in subjects]
-            found = iter(await self._texts.of([part for some in parts for part in some]))
+            parts = [cast("list[str]", _embedded_parts(each)) for each in subjects]
+            vectors = iter(await self._texts.of([part for some in parts for part in some]))
         except UsageError as error:
             if way in self._named_ways:
                 raise
             option = "encoder" if way == "image" else "embedder"
             raise UsageError(error.message, hint=f"{error.hint} Say so by `{option}=`, or `--{option}`.") from error
-        return [mean_of([next(found) for _ in some]) for some in parts]
+        return [mean_of([next(vectors) for _ in some]) for some in parts]
 
     @cached_property
     def _texts(self) -> TextVectors:
@@ -522,8 +522,8 @@ class IndexRetriever:
             async def make(places: Sequence[int]) -> Found:  # noqa: ARG001  # there is one
                 return [await asyncio.to_thread(self._named, [(each, 0.0) for each in lacking])]
 
-            (found,) = await self._records.get([form], make)
-            texts = {hit.id: hit.text for hit in found}
+            (hits_with_texts,) = await self._records.get([form], make)
+            texts = {hit.id: hit.text for hit in hits_with_texts}
             hits = [replace(hit, text=texts.get(hit.id, hit.text)) for hit in hits]
         return [hit if place < TEXTS else replace(hit, text="") for place, hit in enumerate(hits)]
 
@@ -553,8 +553,8 @@ def ways_of(how: str) -> tuple[Way, ...]:
 
 def with_image(query: str | RetrievalQuery, image: Image | None = None) -> RetrievalQuery:
     """A query in one form, with a picture that was given beside it."""
-    asked = RetrievalQuery((query,)) if isinstance(query, str) else query
-    return asked if image is None else replace(asked, image=image)
+    combined = RetrievalQuery((query,)) if isinstance(query, str) else query
+    return combined if image is None else replace(combined, image=image)
 
 
 def fused(rankings: Sequence[Sequence[RetrievalHit]]) -> list[RetrievalHit]:
@@ -566,7 +566,7 @@ def fused(rankings: Sequence[Sequence[RetrievalHit]]) -> list[RetrievalHit]:
     return [RetrievalHit(each, score, texts.get(each, "")) for each, score in ranked]
 
 
-def _parts(subject: str | Image) -> list[str] | list[Image]:
+def _embedded_parts(subject: str | Image) -> list[str] | list[Image]:
     """What vectors are made of: a long text's sentences, or the text or picture itself."""
     if isinstance(subject, Image):
         return [subject]
@@ -632,7 +632,7 @@ class RecordedRetriever:
             raise UsageError(
                 "The form of a retriever does not say how many hits it gives.", hint="Give what `form` gave."
             )
-        return cls(_RecordsAlone(str(model)), identity=model.name, k=k, engine=engine)
+        return cls(_ReplayOnlyRetriever(str(model)), identity=model.name, k=k, engine=engine)
 
     def changed(self, engine: Engine) -> RecordedRetriever:
         """The same retriever in another engine."""
@@ -657,8 +657,8 @@ class RecordedRetriever:
 
         async def make(places: Sequence[int]) -> Found:
             some = [subjects[place] for place in places]
-            found = [await self._source.search(each, among=chosen) for each in some]
-            return [hits[: self.k] for hits in found]
+            rankings = [await self._source.search(each, among=chosen) for each in some]
+            return [hits[: self.k] for hits in rankings]
 
         return fused(await self._records.get([self._form(each, chosen) for each in subjects], make))[: self.k]
 
@@ -694,8 +694,8 @@ class RecordedRetriever:
         return {**form, **_subject_form(about), **_among_form(among)}
 
 
-class _RecordsAlone:
-    """Stands for a retriever of which only the records are known."""
+class _ReplayOnlyRetriever:
+    """A replay-only retriever: it answers from records, and searches nothing."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -707,8 +707,8 @@ class _RecordsAlone:
         image: Image | None = None,  # noqa: ARG002  # as of a retriever
         among: Collection[str] | None = None,  # noqa: ARG002
     ) -> list[RetrievalHit]:
-        asked = query if isinstance(query, str) else "a picture"
+        wanted = query if isinstance(query, str) else "a picture"
         raise UsageError(
-            f"The retriever {self._name!r} is known by its records alone, and they lack {asked[:60]!r}.",
+            f"The retriever {self._name!r} is known by its records alone, and they lack {wanted[:60]!r}.",
             hint="Give the retriever itself.",
         )

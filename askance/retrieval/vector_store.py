@@ -80,14 +80,14 @@ def load_store(place: str) -> VectorStore:
             f"There is no store of vectors {place!r}.",
             hint="Name your own: mine.py:STORE. An index is built with file or lance as well, and finds these itself.",
         )
-    found = load_object(place)
-    if not isinstance(found, VectorStore):
+    store = load_object(place)
+    if not isinstance(store, VectorStore):
         raise UsageError(
-            f"{place!r} is no store of vectors: it is of the type {type(found).__name__}.",
+            f"{place!r} is no store of vectors: it is of the type {type(store).__name__}.",
             hint="It needs `add`, `search`, `count` and `lacking` (askance.retrieval.VectorStore); "
             "`askance.retrieval.llama.LlamaVectorStore` makes one of a vector store of llama-index.",
         )
-    return found
+    return store
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,8 +155,8 @@ class ExactVectors:
 
     async def lacking(self, ids: Sequence[str]) -> list[str]:
         """Of `ids`, those without a vector, in their order."""
-        there = set(await asyncio.to_thread(self.file.keys))
-        return [each for each in ids if _row_key(each) not in there]
+        existing = set(await asyncio.to_thread(self.file.keys))
+        return [each for each in ids if _row_key(each) not in existing]
 
     def verify(self) -> Iterator[str]:
         """What is wrong with the file, in words; nothing is, as a rule."""
@@ -178,17 +178,19 @@ class ExactVectors:
     def _search(self, vectors: Sequence[Half], k: int, among: Collection[str] | None) -> list[list[Scored]]:
         import numpy as np
 
-        there = self._load()
+        stored = self._load()
         if among is None:
-            places = np.arange(len(there.ids))
+            places = np.arange(len(stored.ids))
         else:
-            places = np.array(sorted(there.places[each] for each in set(among) if each in there.places), dtype=np.int64)
+            places = np.array(
+                sorted(stored.places[each] for each in set(among) if each in stored.places), dtype=np.int64
+            )
         if not vectors or not len(places):
             return [[] for _ in vectors]
-        same_size(len(vectors[0]), there.rows.shape[1])
-        few = len(places) * 4 < len(there.ids)
-        rows, lengths = (there.rows[places], there.lengths[places]) if few else (there.rows, there.lengths)
-        found: list[list[Scored]] = []
+        same_size(len(vectors[0]), stored.rows.shape[1])
+        few = len(places) * 4 < len(stored.ids)
+        rows, lengths = (stored.rows[places], stored.lengths[places]) if few else (stored.rows, stored.lengths)
+        rankings: list[list[Scored]] = []
         for start in range(0, len(vectors), QUERIES):
             queries = np.stack(vectors[start : start + QUERIES])
             near = (queries.astype(np.float32) @ rows.T) / lengths
@@ -196,8 +198,8 @@ class ExactVectors:
             for query, row in zip(queries, near, strict=True):
                 length = float(np.sqrt((query.astype(np.float64) ** 2).sum()))
                 best = _candidates(row, k, bound=_bound(len(query)) * length)
-                found.append(_scored(there, places[best], query)[:k])
-        return found
+                rankings.append(_scored(stored, places[best], query)[:k])
+        return rankings
 
     def pairs_above(self, least: float) -> Iterator[tuple[str, str]]:
         """The pairs of ids whose vectors have a cosine above `least`, which is more than 0; each pair once.
@@ -209,8 +211,8 @@ class ExactVectors:
         """
         import numpy as np
 
-        there = self._load()
-        ids, rows, lengths = there.ids, there.rows, there.lengths
+        stored = self._load()
+        ids, rows, lengths = stored.ids, stored.rows, stored.lengths
         for start in range(0, len(ids), BLOCK):
             for other in range(start, len(ids), BLOCK):
                 near = rows[start : start + BLOCK] @ rows[other : other + BLOCK].T
@@ -235,17 +237,17 @@ def _candidates(near: Numbers, k: int, *, bound: float) -> Places:
     return np.flatnonzero(near >= np.partition(near, len(near) - k)[len(near) - k] - 2 * bound)
 
 
-def _scored(there: _Loaded, places: Places, query: Half) -> list[Scored]:
-    """The rows at `places`, the nearest to a query first; of equal ones the lowest id."""
+def _scored(stored: _Loaded, places: Places, query: Half) -> list[Scored]:
+    """The rows at `places`, the nearest to a query first; ties are broken by id."""
     import numpy as np
 
     exact = query.astype(np.float64)
     length = float(np.sqrt(exact @ exact)) or 1.0
-    ids = there.ids
+    ids = stored.ids
     scored: list[Scored] = []
     for start in range(0, len(places), BLOCK):
         some = places[start : start + BLOCK]
-        cosines = (there.rows[some].astype(np.float64) @ exact) / (there.lengths[some] * length)
+        cosines = (stored.rows[some].astype(np.float64) @ exact) / (stored.lengths[some] * length)
         scored += zip(map(ids.__getitem__, some.tolist()), np.clip(cosines, -1.0, 1.0).tolist(), strict=True)
     return sorted(scored, key=best_first)
 

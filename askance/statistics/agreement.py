@@ -155,10 +155,10 @@ def _counts_at_ends(counts: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64
     """The items as raters would label them who agree as little as can be, and who always do."""
     import numpy as np
 
-    given, labels = counts.sum(axis=1)[:, None], counts.shape[1]
+    label_counts, labels = counts.sum(axis=1)[:, None], counts.shape[1]
     columns = np.arange(labels, dtype=np.int64)
-    apart = given // labels + (columns < given % labels)
-    return apart, np.where(columns == counts.argmax(axis=1)[:, None], given, 0)
+    apart = label_counts // labels + (columns < label_counts % labels)
+    return apart, np.where(columns == counts.argmax(axis=1)[:, None], label_counts, 0)
 
 
 def _labels(votes: Votes) -> dict[Label, int]:
@@ -187,8 +187,8 @@ def _counts(votes: Votes) -> npt.NDArray[np.int64]:
 
 def _observed_agreement(counts: npt.NDArray[np.int64]) -> float | None:
     """Mean share of agreeing pairs over items with at least two labels."""
-    given = counts.sum(axis=1)
-    pairs = given * (given - 1)
+    label_counts = counts.sum(axis=1)
+    pairs = label_counts * (label_counts - 1)
     judged = pairs > 0
     if not judged.any():
         return None
@@ -212,16 +212,16 @@ def _ac1(counts: npt.NDArray[np.int64], categories: int) -> float | None:
     observed = _observed_agreement(counts)
     if observed is None:
         return None
-    given = counts.sum(axis=1)
-    labelled = counts[given > 0] / given[given > 0][:, None]
+    label_counts = counts.sum(axis=1)
+    labelled = counts[label_counts > 0] / label_counts[label_counts > 0][:, None]
     prevalence = labelled.mean(axis=0)
     return _beyond_chance(observed, float((prevalence * (1 - prevalence)).sum()) / (categories - 1))
 
 
 def _alpha(counts: npt.NDArray[np.int64]) -> float | None:
     """Krippendorff 2004, section 11.3: coincidences of labels within items."""
-    given = counts.sum(axis=1)
-    paired = counts[given > 1]
+    label_counts = counts.sum(axis=1)
+    paired = counts[label_counts > 1]
     total = int(paired.sum())
     if not total:
         return None

@@ -71,13 +71,13 @@ def chi_squared(table: Sequence[Sequence[float]] | Floats) -> ChiSquared:
         return ChiSquared(statistic=None, freedom=0, p=None, rows=rows, least_expected=None)
     from scipy import stats
 
-    found = stats.chi2_contingency(counts, correction=False)
+    result = stats.chi2_contingency(counts, correction=False)
     return ChiSquared(
-        statistic=float(found.statistic),
-        freedom=int(found.dof),
-        p=float(found.pvalue),
+        statistic=float(result.statistic),
+        freedom=int(result.dof),
+        p=float(result.pvalue),
         rows=rows,
-        least_expected=float(found.expected_freq.min()),
+        least_expected=float(result.expected_freq.min()),
     )
 
 
@@ -137,17 +137,17 @@ def _units(
 
     check_binary(outcomes)
     names = range(len(outcomes)) if clusters is None else clusters
-    for what, given in (("lists of groups", groups), ("clusters", names)):
-        if len(given) != len(outcomes):
-            msg = f"{len(given)} {what} are given for {len(outcomes)} outcomes."
+    for what, values in (("lists of groups", groups), ("clusters", names)):
+        if len(values) != len(outcomes):
+            msg = f"{len(values)} {what} are given for {len(outcomes)} outcomes."
             raise UsageError(msg, hint="Give one for each.")
     units: dict[ClusterKey, tuple[tuple[Hashable, ...], list[bool]]] = {}
     for outcome, own, name in zip(outcomes, groups, names, strict=True):
-        there, said = units.setdefault(name, (tuple(own), []))
-        if there != tuple(own):
+        unit_groups, results = units.setdefault(name, (tuple(own), []))
+        if unit_groups != tuple(own):
             msg = f"The samples of the cluster {name!r} are in different groups."
             raise UsageError(msg, hint="Leave `clusters` out, so that single samples are dealt out.")
-        said.append(bool(outcome))
+        results.append(bool(outcome))
     numbers: dict[Hashable, int] = {}
     members = [
         (place, numbers.setdefault(group, len(numbers)))
@@ -155,8 +155,8 @@ def _units(
         for group in own
     ]
     places = np.array(members, dtype=np.int64).reshape(-1, 2)
-    right = np.array([sum(said) for _, said in units.values()], dtype=np.float64)
-    sizes = np.array([len(said) for _, said in units.values()], dtype=np.float64)
+    right = np.array([sum(results) for _, results in units.values()], dtype=np.float64)
+    sizes = np.array([len(results) for _, results in units.values()], dtype=np.float64)
     return right, sizes, places[:, 0], places[:, 1]
 
 
@@ -166,8 +166,8 @@ def _pearson(table: Floats) -> float:
     shares = table.sum(axis=0) / totals.sum()
     if not shares.all():
         return 0.0
-    there = totals > 0
-    off = (table[there, 0] - totals[there] * shares[0]) ** 2 / totals[there]
+    occupied = totals > 0
+    off = (table[occupied, 0] - totals[occupied] * shares[0]) ** 2 / totals[occupied]
     return float(off.sum() / (shares[0] * shares[1]))
 
 
@@ -207,8 +207,8 @@ def spearman(a: Sequence[float], b: Sequence[float]) -> Correlation:
         return Correlation(rho=None, p=None, n=len(a))
     from scipy import stats
 
-    found = stats.spearmanr(a, b)
-    return Correlation(rho=float(found.statistic), p=float(found.pvalue), n=len(a))
+    result = stats.spearmanr(a, b)
+    return Correlation(rho=float(result.statistic), p=float(result.pvalue), n=len(a))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -74,10 +74,10 @@ def roc_area(counts: LabelCounts) -> float:
         UsageError: a count is negative, NaN or infinite, or a part is larger than its whole.
     """
     _check_samples(counts)
-    both, true, given, samples = counts
+    both, true, predicted, samples = counts
     if not 0 < true < samples:
         return math.nan
-    return (both / true + 1 - (given - both) / (samples - true)) / 2
+    return (both / true + 1 - (predicted - both) / (samples - true)) / 2
 
 
 def average_precision(counts: LabelCounts) -> float:
@@ -106,12 +106,12 @@ def micro(figure: LabelFigure, labels: Sequence[LabelCounts]) -> float:
 
 def _check(counts: LabelCounts) -> None:
     """Refuses counts that are none, or of which a part is larger than its whole."""
-    both, true, given, _ = counts
+    both, true, predicted, _ = counts
     # Figures are computed for thousands of resamples, so a single line tells sound counts; NaN and infinity fail it.
-    if 0 <= both <= true < math.inf and both <= given < math.inf:
+    if 0 <= both <= true < math.inf and both <= predicted < math.inf:
         return
-    check_counts(true, given, weighted=True)
-    check_part(both, min(true, given), weighted=True)
+    check_counts(true, predicted, weighted=True)
+    check_part(both, min(true, predicted), weighted=True)
 
 
 def _check_samples(counts: LabelCounts) -> None:

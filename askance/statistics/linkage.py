@@ -47,6 +47,6 @@ def linkage_clusters(vectors: Sequence[NDArray[np.float16]], count: int) -> list
     np.subtract(1, distances, out=distances)
     np.clip(distances, 0, 2, out=distances)
     merges = linkage(squareform(distances, checks=False), method="average")
-    found: list[int] = fcluster(merges, t=count, criterion="maxclust").tolist()
-    numbers = {cluster: number for number, cluster in enumerate(dict.fromkeys(found))}
-    return [numbers[cluster] for cluster in found]
+    labels: list[int] = fcluster(merges, t=count, criterion="maxclust").tolist()
+    numbers = {cluster: number for number, cluster in enumerate(dict.fromkeys(labels))}
+    return [numbers[cluster] for cluster in labels]

@@ -301,9 +301,9 @@ def _cached_counts(seed: int, draws: int, strata: tuple[int, ...]) -> Floats:
     """Cached, because all figures of a run use the same counts, which cost more than the sums."""
     import numpy as np
 
-    kept = np.concatenate([*map(_draw_counts, resampled_indices(seed, draws=draws, strata=strata))])
-    kept.setflags(write=False)
-    return kept
+    drawn = np.concatenate([*map(_draw_counts, resampled_indices(seed, draws=draws, strata=strata))])
+    drawn.setflags(write=False)
+    return drawn
 
 
 def _draw_counts(indices: npt.NDArray[np.int32]) -> Floats:

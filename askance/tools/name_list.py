@@ -41,17 +41,17 @@ def names_in(text: str, noun: str) -> list[str]:
     Raises:
         Unreadable: it lists none, or different ones, or says something else as well.
     """
-    said = plain_text(_STAR.sub("- ", _ROW.sub(_cell, strip_boxes(text).strip())))
-    blocks = [[" ".join(line.split()) for line in block.splitlines()] for block in re.split(r"\n\s*\n", said)]
+    plain = plain_text(_STAR.sub("- ", _ROW.sub(_cell, strip_boxes(text).strip())))
+    blocks = [[" ".join(line.split()) for line in block.splitlines()] for block in re.split(r"\n\s*\n", plain)]
     remarks = {block[0] for block in blocks if len(block) == 1 and _is_remark(block[0])}
-    kept = [block for block in blocks if remarks.isdisjoint(block)] or blocks[:1]
+    relevant = [block for block in blocks if remarks.isdisjoint(block)] or blocks[:1]
     lists: list[list[str]] = [[]]
-    for line in (line for block in kept for line in block if any(map(str.isalnum, line))):
+    for line in (line for block in relevant for line in block if any(map(str.isalnum, line))):
         if (rest := _behind_heading(line)) is not None:
             lists.append([])
         lists[-1] += filter(None, [line if rest is None else rest])
-    found = {tuple(_items(lines)) for lines in lists if lines}
-    names = [*found.pop()] if len(found) == 1 else []
+    candidates = {tuple(_items(lines)) for lines in lists if lines}
+    names = [*candidates.pop()] if len(candidates) == 1 else []
     prose = len(names) == 1 and any(is_sentence(line) for lines in lists for line in lines)
     if prose or not all(map(_is_name, names)) or any(_holds(remark, "taken_back") for remark in remarks):
         raise unnamed(noun)
@@ -107,7 +107,7 @@ def _behind_heading(line: str) -> str | None:
         return line if (rest := _behind_heading(line)) is None else rest
     heading = _words("heading", "verb")
     label, colon, rest = line.partition(":")
-    if (said := _of(label)) and heading.issuperset(said) and (colon or _holds(label, "empty")):
+    if (words := _of(label)) and heading.issuperset(words) and (colon or _holds(label, "empty")):
         return rest.strip()
     begins = takewhile(lambda word: word[0].casefold() in heading, _WORD.finditer(line))
     verbs = [word.end() for word in begins if word.start() and _holds(word[0], "verb")]

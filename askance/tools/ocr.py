@@ -64,7 +64,7 @@ class RapidOcr(Runnable[Image, RecognizedText]):
     def __getstate__(self) -> dict[str, Any]:
         return {"name": self.name, "engine": self.engine, "least": self.least}
 
-    async def ask(self, given: Any, config: RunnableConfig | None = None) -> Result[RecognizedText]:
+    async def ask(self, picture: Any, config: RunnableConfig | None = None) -> Result[RecognizedText]:
         """The lines in one picture, from the records or from the engine.
 
         Raises:
@@ -73,21 +73,21 @@ class RapidOcr(Runnable[Image, RecognizedText]):
 
         async def work(_: object) -> Result[RecognizedText]:
             try:
-                return await self._looked_up(given)
+                return await self._looked_up(picture)
             except (ReplayMiss, BadImage, BadRecord) as error:
                 return no_answer(error)
 
         if config is None:
             return await work(None)
-        return await traced_run(self.get_name(), config, inputs={"input": trace_value(given)}, work=work)
+        return await traced_run(self.get_name(), config, inputs={"input": trace_value(picture)}, work=work)
 
-    def on_record(self, given: Any) -> Result[RecognizedText] | None:
+    def on_record(self, picture: Any) -> Result[RecognizedText] | None:
         """The lines in one picture where it was read before, without looking at it.
 
         Raises:
             BadImage: the picture's file cannot be read.
         """
-        _, _, key = _asked(given)
+        _, _, key = _request_of(picture)
         try:
             recorded = self.engine.recorder.look_up(key)
         except BadRecord:
@@ -106,20 +106,20 @@ class RapidOcr(Runnable[Image, RecognizedText]):
         """As `ainvoke`, from anywhere."""
         return run_sync(self.ainvoke(input, config))
 
-    async def _looked_up(self, given: Any) -> Result[RecognizedText]:
-        image, form, key = _asked(given)
+    async def _looked_up(self, picture: Any) -> Result[RecognizedText]:
+        image, form, key = _request_of(picture)
         recorder = self.engine.recorder
         recorded = recorder.look_up(key) if self.engine.mode in {"auto", "replay"} else None
         if recorded is None and self.engine.mode == "replay":
             raise explain_miss(form, "ocr", recorder.records)
-        found = recorded.response if recorded is not None else await self._read(image)
+        response = recorded.response if recorded is not None else await self._read(image)
         if recorded is None:
-            await recorder.write(lambda: Record.make("ocr", form, found))
-        return self._result(key, found, replayed=recorded is not None)
+            await recorder.write(lambda: Record.make("ocr", form, response))
+        return self._result(key, response, replayed=recorded is not None)
 
     async def _read(self, image: Image) -> JsonObject:
         reader = self._reader  # built here, so that a missing package is said at once
-        return await asyncio.get_running_loop().run_in_executor(self._thread, lambda: _found(reader, image))
+        return await asyncio.get_running_loop().run_in_executor(self._thread, lambda: _lines_in(reader, image))
 
     @cached_property
     def _thread(self) -> ThreadPoolExecutor:
@@ -134,19 +134,19 @@ class RapidOcr(Runnable[Image, RecognizedText]):
             raise MissingExtra("RapidOCR is not installed.", hint="pip install 'askance[ocr]'") from error
         return rapidocr.RapidOCR(params={"Global.log_level": "warning"})
 
-    def _result(self, key: str, found: JsonObject, *, replayed: bool) -> Result[RecognizedText]:
+    def _result(self, key: str, response: JsonObject, *, replayed: bool) -> Result[RecognizedText]:
         call = Call(key=key, model=ENGINE, kind="ocr", cost=0.0, meta=CallMeta(replayed=replayed))
-        return Result(outcome="answered", value=self._value(found), calls=(call,))
+        return Result(outcome="answered", value=self._recognized(response), calls=(call,))
 
-    def _value(self, found: JsonObject) -> RecognizedText:
-        boxes = [_box(line) for line in found["lines"]]
-        kept = tuple(box for box in boxes if box.confidence >= self.least)
-        return RecognizedText(lines=tuple(box.text for box in kept), boxes=kept)
+    def _recognized(self, response: JsonObject) -> RecognizedText:
+        boxes = [_box(line) for line in response["lines"]]
+        confident = tuple(box for box in boxes if box.confidence >= self.least)
+        return RecognizedText(lines=tuple(box.text for box in confident), boxes=confident)
 
 
-def _asked(given: Any) -> tuple[Image, JsonObject, str]:
+def _request_of(picture: Any) -> tuple[Image, JsonObject, str]:
     """The picture, the request of its record, and the key of that."""
-    image = Image.load(given)
+    image = Image.load(picture)
     form: JsonObject = {"engine": ENGINE, "image": Shown(image).canonical()}
     return image, form, key_of("ocr", form)
 
@@ -156,7 +156,7 @@ def _box(line: Mapping[str, Any]) -> TextBox:
     return TextBox(text=line["text"], confidence=float(line["confidence"]), box=corners)
 
 
-def _found(reader: Any, image: Image) -> JsonObject:
+def _lines_in(reader: Any, image: Image) -> JsonObject:
     """What the engine finds, as JSON values, from the top down."""
     from importlib.metadata import version
 

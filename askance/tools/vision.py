@@ -61,9 +61,9 @@ class Names(TypedAnswer):
         return ", ".join(self.names)
 
     @classmethod
-    def of(cls, given: Any) -> Self:
+    def of(cls, names: Any) -> Self:
         """The names in a list, or in a text with commas between them."""
-        names = [name.strip() for name in given.split(",")] if isinstance(given, str) else list(given)
+        names = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
         return cls(names=tuple(name for name in names if name))
 
 
@@ -109,8 +109,8 @@ class ImageTool(Node[Image, Out]):
     takes = Image
 
     @override
-    def accept(self, given: Any) -> Image:
-        return Image.load(given)
+    def accept(self, inputs: Any) -> Image:
+        return Image.load(inputs)
 
     @override
     def pictures(self, subject: Image) -> tuple[Image, ...]:
@@ -243,21 +243,25 @@ class SceneTextReader(ImageTool[SceneText]):
 
     @override
     def fields(self, subject: Image) -> Sequence[AnswerField]:
-        return (AnswerField("lines", list_schema(text_schema()), "lines", _lines),)
+        return (AnswerField("lines", list_schema(text_schema()), "lines", _text_lines),)
 
     @override
     def read_text(self, text: str, subject: Image) -> SceneText:
         with suppress(Unreadable):
             return self.read_json(json_object(text, ("lines",)), subject)
-        said = final_text(text).strip()
-        if says_none(said, _TEXT):
+        answer = final_text(text).strip()
+        if says_none(answer, _TEXT):
             return SceneText(lines=())
-        if len(said.splitlines()) == 1 and '"' not in plain_text(said) and (is_refusal(said) or denies_picture(said)):
+        if (
+            len(answer.splitlines()) == 1
+            and '"' not in plain_text(answer)
+            and (is_refusal(answer) or denies_picture(answer))
+        ):
             raise _unread()
         lines = answer_lines(text, _TEXT_NOUNS, verbatim=True)
         lines = lines[0].split(" / ") if len(lines) == 1 else lines
         lines = [part for line in lines for part in _quoted(line)]
-        if not lines or _ASKED.search(said):
+        if not lines or _ASKED.search(answer):
             raise _unread()
         return SceneText(lines=_without_none(lines))
 
@@ -275,11 +279,11 @@ class _Kind:
 
 def _named(data: Mapping[str, Any], field: str, *, kind: _Kind) -> tuple[str, ...]:
     """The names in a JSON reply, which may give them as one text; none where it says so."""
-    found = data.get(field)
-    texts = [found] if isinstance(found, str) else text_list(data, field)
-    if found == [] or (len(texts) == 1 and says_none(texts[0], kind.nouns)):
+    value = data.get(field)
+    texts = [value] if isinstance(value, str) else text_list(data, field)
+    if value == [] or (len(texts) == 1 and says_none(texts[0], kind.nouns)):
         return ()
-    return _listed(found, kind) if isinstance(found, str) else _checked(texts, kind)
+    return _listed(value, kind) if isinstance(value, str) else _checked(texts, kind)
 
 
 def _listed(text: str, kind: _Kind) -> tuple[str, ...]:
@@ -305,12 +309,12 @@ def _checked(texts: Sequence[str], kind: _Kind) -> tuple[str, ...]:
 
 def _first(names: Sequence[str], kind: _Kind) -> tuple[str, ...]:
     """The first of the names, each once."""
-    if not (found := distinct(names)):
+    if not (distinct_names := distinct(names)):
         raise unnamed(kind.noun)
-    return found[: kind.most]
+    return distinct_names[: kind.most]
 
 
-def _lines(data: Mapping[str, Any], field: str) -> tuple[str, ...]:
+def _text_lines(data: Mapping[str, Any], field: str) -> tuple[str, ...]:
     return _without_none(text_list(data, field))
 
 
@@ -328,9 +332,9 @@ def _unread() -> Unreadable:
 
 def _quoted(line: str) -> list[str]:
     """The texts that a line quotes where it says nothing else of its own; the line where it quotes none."""
-    said = plain_text(line)
-    quotes = _TEXT_QUOTES.findall(said)
-    around = _TEXT_WORD.findall(_TEXT_QUOTES.sub(" ", said).casefold())
+    plain = plain_text(line)
+    quotes = _TEXT_QUOTES.findall(plain)
+    around = _TEXT_WORD.findall(_TEXT_QUOTES.sub(" ", plain).casefold())
     if quotes and {*around} <= {*HEADING_WORDS, *_TEXT_NOUNS}:
         return [quote.strip() for quote in quotes]
     if _TOLD.match(line):

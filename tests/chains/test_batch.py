@@ -28,8 +28,8 @@ from askance.chains.batch import read_in_batches
 from askance.chat import ChatRequest
 from askance.errors import AuthError, StoreError, UsageError
 from askance.models import CallEvent, Price, RetryPolicy
-from askance.models.batch.batches import BatchPolicy, BatchProgress
 from askance.models.batch.job import JOURNAL, BatchJob
+from askance.models.batch.policy import BatchPolicy, BatchProgress
 from askance.models.batch.results import LARGEST_LINE, line_result
 from askance.models.vendor_errors import ErrorContext
 from tests import replies

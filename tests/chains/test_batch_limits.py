@@ -13,7 +13,7 @@ from PIL import Image
 from askance.chat import ModelId
 from askance.errors import BadRequest, MalformedReply
 from askance.models import ModelSettings
-from askance.models.batch.batches import BatchPolicy
+from askance.models.batch.policy import BatchPolicy
 from askance.models.openai.batch_api import BatchApi, batch_api
 from tests.batch_client import QUICK, Run, answer
 from tests.batch_server import BatchServer, Made

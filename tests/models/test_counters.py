@@ -6,7 +6,8 @@ import pytest
 
 from askance.chat import ChatRequest, ChatResponse
 from askance.models import Counters, Model, ScriptedModel, get_model
-from askance.models.counters import RunCounters, counts_form, counts_text
+from askance.models.counters import counts_form, counts_text
+from askance.models.run_counters import RunCounters
 from tests.models.local.questions import asked
 
 VISION = Counters(answers=4, batches=1, encodes=1, pictures=4, prefix_reused=90, prompt=140, written=20)

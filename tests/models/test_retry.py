@@ -25,7 +25,7 @@ from askance.errors import (
     Unreachable,
 )
 from askance.models import CallEvent, Engine, RetryPolicy, ScriptedModel, get_model
-from askance.models.call import LiveCall
+from askance.models.live_call import LiveCall
 
 Ask = Callable[..., ChatRequest]
 Engines = Callable[..., Engine]

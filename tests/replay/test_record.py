@@ -57,7 +57,7 @@ def test_a_response_is_found_beside_its_request(
 ) -> None:
     made = Record.make("chat", asked, answered, images=images, at=AT)
 
-    found = recorded_response(made.to_json(), key=made.key, asked=canonical_json(asked))
+    found = recorded_response(made.to_json(), key=made.key, canonical_text=canonical_json(asked))
 
     assert found in (made.response, None)
     assert found is not None or canonical_json(asked) not in made.to_json()
@@ -82,7 +82,7 @@ TEXTS = {
 @pytest.mark.parametrize(("text", "found"), TEXTS.values(), ids=TEXTS)
 def test_only_the_record_of_this_very_request_is_read_in_part(text: str, found: bool) -> None:
     try:
-        response = recorded_response(text, key="k", asked=ASKED)
+        response = recorded_response(text, key="k", canonical_text=ASKED)
     except ValueError:
         response = None
 

@@ -53,7 +53,7 @@ class Recipe:
 
 
 TESTS = ("pytest>=9", "pytest-asyncio>=1.3", "pytest-xdist>=3.8", "hypothesis>=6.150")
-"""What the tests of a room need that are run in an environment of their own."""
+"""What the tests of a package need that are run in an environment of their own."""
 
 LOCAL = Recipe(
     packages=(

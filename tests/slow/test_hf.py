@@ -55,12 +55,12 @@ def _quiet() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
 
 
-@pytest.mark.xdist_group("rooms")
+@pytest.mark.xdist_group("packages")
 def test_tiny_models_of_every_family_and_encoders(local_python: Path) -> None:
     suites = [
         str(path)
-        for room in ("local", "encoders")
-        for path in sorted((ROOT / "tests" / "models" / room).glob("test_*.py"))
+        for package in ("local", "encoders")
+        for path in sorted((ROOT / "tests" / "models" / package).glob("test_*.py"))
         if "importorskip" in path.read_text(encoding="utf-8")
     ]
     command = [str(local_python), "-m", "pytest", "-q", "--run-slow", "-n", "2", "--dist", "loadgroup", *suites]

@@ -188,8 +188,8 @@ class BatchJob:
 
     def failure(self, key: str) -> CallFailure | None:
         """Why a call failed that is not sent again; None for every other call."""
-        found = self._failures.get(key)
-        return None if found is None or (found.again and self._sent[key] < self.tries) else found
+        failure = self._failures.get(key)
+        return None if failure is None or (failure.again and self._sent[key] < self.tries) else failure
 
     def sync(self) -> None:
         """Syncs the folder to the disk, where the system lets a folder be opened."""

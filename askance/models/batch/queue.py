@@ -156,7 +156,7 @@ class CallQueue:
 
     def _take(self, request: ChatRequest, settings: ModelSettings, dialect: Dialect) -> CallError:
         if self._closed:
-            self._line(request, settings, dialect)
+            self._batch_line(request, settings, dialect)
             return _same_refusal(self.over_budget) or Pending(
                 "The chain asks something else each time that it reads the same picture.",
                 hint="Ask without `--batch`, or have what it asks depend on nothing but the pictures.",
@@ -168,7 +168,7 @@ class CallQueue:
                 return waits
             self._seen.add(known)
         try:
-            line = self._line(request, settings, dialect)
+            line = self._batch_line(request, settings, dialect)
             if not self._leases.take(request.key):
                 self.asked_elsewhere.append(request.key)
                 return Pending("The call waits for another run that asks for it.")
@@ -204,7 +204,7 @@ class CallQueue:
             self._leases.release([request.key])
             raise
 
-    def _line(self, request: ChatRequest, settings: ModelSettings, dialect: Dialect) -> bytes:
+    def _batch_line(self, request: ChatRequest, settings: ModelSettings, dialect: Dialect) -> bytes:
         line = line_of(request, settings, dialect)
         if len(line) > self._most_bytes:
             raise BadRequest(

@@ -81,8 +81,8 @@ def _line_result(line: Mapping[str, Any], context: ErrorContext, api: Api) -> Li
     else:
         details = body_error(mapping(body, "body"))
     if details is None:
-        found = mapping(body, "body")
-        return LineResult(from_body(found, api=api))
+        reply = mapping(body, "body")
+        return LineResult(from_body(reply, api=api))
     error = error_of(details, context)
     if isinstance(error, Filtered):
         raise error
@@ -94,8 +94,8 @@ def _not_made(error: object, context: ErrorContext) -> CallError:
     code, words = clean_text(part_of(error, "code")), one_line(clean_text(part_of(error, "message")))
     if code in {"batch_cancelled", "batch_expired"}:
         return _unanswered(code.removeprefix("batch_"), context)
-    said = f": {words.rstrip('.')}." if words else "."
-    return ServerFault(f"{context.where} did not make the call{said}", hint=_ASK_AGAIN)
+    reason = f": {words.rstrip('.')}." if words else "."
+    return ServerFault(f"{context.where} did not make the call{reason}", hint=_ASK_AGAIN)
 
 
 def _unanswered(status: str, context: ErrorContext) -> CallError:
@@ -152,7 +152,7 @@ class PartResults:
             StoreError: an answer cannot be recorded.
         """
         with file.open("rb") as lines, self.calls.open("rb") as calls:
-            for data in _lines(lines):
+            for data in _reply_lines(lines):
                 try:
                     key, line = call_of(data)
                 except MalformedReply:
@@ -259,7 +259,7 @@ def _keys(calls: Path) -> Iterator[tuple[int, str]]:
             place += len(line)
 
 
-def _lines(file: IO[bytes]) -> Iterator[bytes]:
+def _reply_lines(file: IO[bytes]) -> Iterator[bytes]:
     """The lines of a file; of a line that is too long only the beginning, which is not JSON."""
     while line := file.readline(LARGEST_LINE):
         rest = line

@@ -24,8 +24,8 @@ from askance.replay import NOTHING
 
 if TYPE_CHECKING:
     from askance.errors import AskanceError
-    from askance.models.batch.batches import BatchPolicy, Phase
     from askance.models.batch.job import BatchJob, BatchPart
+    from askance.models.batch.policy import BatchPolicy, Phase
     from askance.models.batch.reservations import BatchBudget, JobLeases
     from askance.models.batch.target import BatchTarget
     from askance.models.openai.batch_api import Batch
@@ -123,11 +123,11 @@ class BatchWorker:
         api, name = self._targets[part.target].api, f"askance-{part.id}.jsonl"
 
         async def upload() -> str:
-            found = await api.find_file(name, part.size) if part.uploading else None
-            if found is None:
+            file = await api.find_file(name, part.size) if part.uploading else None
+            if file is None:
                 self._job.note("uploading", part)
-                found = await api.upload(self._job.upload_file(part.id), name)
-            return found
+                file = await api.upload(self._job.upload_file(part.id), name)
+            return file
 
         async with self._transfers:
             self._job.note("uploaded", part, file=await self.with_retries(upload))
@@ -195,10 +195,10 @@ class BatchWorker:
             await asyncio.sleep(min(left, self._policy.first_poll))
         return None
 
-    async def _cancel_others(self, part: BatchPart, made: Sequence[Batch], kept: str) -> None:
-        """Cancels the batches that were `made` of a part, except the one `kept` and those that have ended."""
+    async def _cancel_others(self, part: BatchPart, made: Sequence[Batch], running: str) -> None:
+        """Cancels the batches that were `made` of a part, except the one `running` and those that have ended."""
         for other in made:
-            if other.id != kept and not other.ended:
+            if other.id != running and not other.ended:
                 with suppress(CallError):
                     await self.with_retries(lambda other=other: self._targets[part.target].api.cancel(other.id))
 
@@ -339,5 +339,5 @@ class BatchWorker:
                 await self._pause(attempt, error)
 
     async def _pause(self, attempt: int, error: CallError) -> None:
-        asked = error.retry_after if isinstance(error, ModelError) else None
-        await asyncio.sleep(min(max(asked or 0.0, 0.5 * 2.0**attempt), self._policy.max_wait))
+        retry_after = error.retry_after if isinstance(error, ModelError) else None
+        await asyncio.sleep(min(max(retry_after or 0.0, 0.5 * 2.0**attempt), self._policy.max_wait))

@@ -176,5 +176,5 @@ def answer_classifier(rest: str) -> AnswerClassifier:
         ConfigError: an unknown setting, or as for `AnswerClassifier`.
     """
     own = {"label": one_of("0", "1")}
-    source, local, said = settings_in(rest, provider="bem", local=Local(batch=BATCH), own=own)
-    return AnswerClassifier(source, local=local, label=int(said.get("label", 1)))
+    source, local, settings = settings_in(rest, provider="bem", local=Local(batch=BATCH), own=own)
+    return AnswerClassifier(source, local=local, label=int(settings.get("label", 1)))

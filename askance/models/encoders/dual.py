@@ -241,8 +241,8 @@ def dual_encoder(rest: str) -> DualEncoder:
         "long": one_of("mean", "max", "refuse"),
         "frame": one_of("whole", "padded"),
     }
-    source, local, said = settings_in(rest, provider="clip", local=Local(batch=BATCH), own=own)
-    return DualEncoder(source, local=local, **said)
+    source, local, settings = settings_in(rest, provider="clip", local=Local(batch=BATCH), own=own)
+    return DualEncoder(source, local=local, **settings)
 
 
 def dual_embedder(rest: str) -> DualEmbedder:
@@ -252,8 +252,8 @@ def dual_embedder(rest: str) -> DualEmbedder:
         ConfigError: an unknown setting, or as for `DualEmbedder`.
     """
     own = {"long": one_of("mean", "max", "refuse"), "frame": one_of("whole", "padded")}
-    source, local, said = settings_in(rest, provider="clip", local=Local(batch=BATCH), own=own)
-    return DualEmbedder(source, local=local, **said)
+    source, local, settings = settings_in(rest, provider="clip", local=Local(batch=BATCH), own=own)
+    return DualEmbedder(source, local=local, **settings)
 
 
 def _sigmoid(logit: float) -> float:
@@ -378,11 +378,11 @@ class SharedEncoder:
         for store in {id(job.store): job.store for job in jobs}.values():
             mine = {job.key: job for job in jobs if job.store is store}
             try:
-                found: dict[str, Encoded] = dict(store.find(list(mine)))
-                found |= self._encode([job for key, job in mine.items() if key not in found], store)
+                encoded: dict[str, Encoded] = dict(store.find(list(mine)))
+                encoded |= self._encode([job for key, job in mine.items() if key not in encoded], store)
             except AskanceError as error:
-                found = dict.fromkeys(mine, error)
-            outcomes |= {mine[key]: each for key, each in found.items()}
+                encoded = dict.fromkeys(mine, error)
+            outcomes |= {mine[key]: each for key, each in encoded.items()}
         return [outcomes[job] for job in jobs]
 
     def _encode(self, jobs: Sequence[EncodeJob], store: KeptVectors) -> dict[str, Encoded]:
@@ -433,11 +433,11 @@ def shared_encoder(source: str, local: Local) -> SharedEncoder:
         ConfigError: as for `SharedEncoder`.
     """
     where = str(Path(source).expanduser().absolute()) if Path(source).expanduser().is_dir() else source
-    found = _SHARED.get((where, local))
+    running = _SHARED.get((where, local))
     fresh = SharedEncoder(source, local)
     # Weights that were changed meanwhile are another encoder's.
-    if found is not None and found.id == fresh.id:
-        return found
+    if running is not None and running.id == fresh.id:
+        return running
     _SHARED[where, local] = fresh
     return fresh
 

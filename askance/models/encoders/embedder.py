@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeAlias, runtime_c
 
 from askance.chat import JsonObject, ModelId, key_of
 from askance.errors import ConfigError, UsageError
-from askance.models.encoders.records import RecordedModel
+from askance.models.encoders.records import RecordedModel, parameters_of
 from askance.models.encoders.vectors import Vector, checked_vectors, packed, unpacked
 from askance.models.local.folder import REVISION, hub_folder
 from askance.registry import Registry
@@ -98,16 +98,9 @@ class RecordedEmbedder(RecordedModel):
         return cls(_named(model), id=model, engine=engine, parameters=fields, normalized=normalized)
 
     @classmethod
-    def _around(
-        cls,
-        made: Embedder,
-        *,
-        id: ModelId | None,  # noqa: A002  # as everywhere here
-        parameters: Mapping[str, Any],
-        engine: Engine,
-    ) -> RecordedEmbedder:
+    def _around(cls, made: Embedder, model: ModelId | None, *, engine: Engine) -> RecordedEmbedder:
         normalized = getattr(made, "normalized", None)
-        return cls(made, id=id, engine=engine, parameters=parameters, normalized=normalized)
+        return cls(made, id=model, engine=engine, parameters=parameters_of(made), normalized=normalized)
 
     def form(self) -> JsonObject:
         """Everything but text or picture that decides a vector, as JSON: `get_embedder` takes it for its records."""
@@ -119,8 +112,8 @@ class RecordedEmbedder(RecordedModel):
         Raises:
             BadImage: the picture's file cannot be read.
         """
-        asked = {"text": subject} if isinstance(subject, str) else {"image": {"sha256": subject.sha256}}
-        return {**self.form(), **asked}
+        content = {"text": subject} if isinstance(subject, str) else {"image": {"sha256": subject.sha256}}
+        return {**self.form(), **content}
 
     def keys(self, subjects: Sequence[str | Image]) -> tuple[str, ...]:
         """Keys of the records of texts and pictures, each once; none where nothing is recorded.
@@ -151,8 +144,8 @@ class RecordedEmbedder(RecordedModel):
             made = await self.fresh([texts[place] for place in places])
             return [packed(vector, by=str(self.id)) for vector in made]
 
-        found = await self._responses.get(forms, make)
-        return [unpacked(response, key=key_of("embed", form)) for form, response in zip(forms, found, strict=True)]
+        responses = await self._responses.get(forms, make)
+        return [unpacked(response, key=key_of("embed", form)) for form, response in zip(forms, responses, strict=True)]
 
     async def embed_image(self, image: Image) -> Vector:
         """The vector of a picture, to be compared with those of texts.
@@ -176,8 +169,8 @@ class RecordedEmbedder(RecordedModel):
             self._responses.lend_folder(self._embedder)
             return [packed(await method(image), by=str(self.id))]
 
-        (found,) = await self._responses.get([form], make)
-        return unpacked(found, key=key_of("embed", form))
+        (response,) = await self._responses.get([form], make)
+        return unpacked(response, key=key_of("embed", form))
 
     async def fresh(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
         """What the embedder itself gives, unrecorded: for thousands of texts, which are not recorded one by one.
@@ -226,15 +219,15 @@ def _named(model: ModelId) -> Embedder:
     # A form may be a stranger's. Settings, which are no part of an identity, could have code run, and `st:` downloads;
     # and it names no package that the user has not named.
     if model.name is not None or model.provider not in EMBEDDERS.built_in or "?" in model.model:
-        return _RecordsAlone(model)
+        return _ReplayOnlyEmbedder(model)
     name, _, revision = model.model.partition("@")
     if model.provider == "st" and not name.startswith("sha256:") and hub_folder(name, revision or REVISION) is None:
-        return _RecordsAlone(model)
+        return _ReplayOnlyEmbedder(model)
     return EMBEDDERS.load(model.provider)(model.model)
 
 
-class _RecordsAlone:
-    """Stands for an embedder of which only the records are known."""
+class _ReplayOnlyEmbedder:
+    """A replay-only embedder: it answers from records, and makes no vector."""
 
     sees_pictures = False
 

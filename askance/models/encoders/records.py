@@ -81,10 +81,10 @@ class RecordedResponses:
             return [dict(zip(places, made, strict=True))[key] for key in keys]
         for observer in current_scope().observers:
             observer.looked_up(places)
-        found = self._found(places)
-        while missing := {key: place for key, place in places.items() if key not in found}:
-            found |= await self._next(forms, missing, make)
-        return [found[key] for key in keys]
+        responses = self._recorded(places)
+        while missing := {key: place for key, place in places.items() if key not in responses}:
+            responses |= await self._next(forms, missing, make)
+        return [responses[key] for key in keys]
 
     async def _next(self, forms: Sequence[JsonObject], missing: Mapping[str, int], make: Make) -> dict[str, JsonObject]:
         """Makes the responses that are not under way; where all are, waits for one. Gives what is there then."""
@@ -92,7 +92,7 @@ class RecordedResponses:
         mine = {key: place for key, place in missing.items() if key not in under_way}
         if not mine:
             await under_way[next(iter(missing))].wait()
-            return self._found(missing)
+            return self._recorded(missing)
         done = asyncio.Event()
         under_way.update(dict.fromkeys(mine, done))
         try:
@@ -105,7 +105,7 @@ class RecordedResponses:
     def lacking(self, forms: Sequence[JsonObject]) -> frozenset[str]:
         """Keys of those `forms` that are not on record, or not to be read from there."""
         keys = frozenset(key_of(self.kind, form) for form in forms)
-        return keys - self._found(keys).keys() if self._stored else keys
+        return keys - self._recorded(keys).keys() if self._stored else keys
 
     def lend_folder(self, model: object) -> None:
         """Tells a model that keeps vectors the records' folder; None where it may keep nothing there."""
@@ -120,26 +120,26 @@ class RecordedResponses:
         allowed = self._stored and self._engine.mode == "auto"
         return records.folder if allowed else None
 
-    def _found(self, keys: Iterable[str]) -> dict[str, JsonObject]:
+    def _recorded(self, keys: Iterable[str]) -> dict[str, JsonObject]:
         """Of `keys`, what is on record and may be used."""
         mode = self._engine.mode
         usable = keys if mode in {"auto", "replay"} else [key for key in keys if key in self._renewed]
         return {key: record.response for key, record in self._engine.recorder.look_up_all(usable).items()}
 
     async def _made(self, forms: Sequence[JsonObject], places: Mapping[str, int], make: Make) -> dict[str, JsonObject]:
-        found = self._found(places)
-        missing = {key: place for key, place in places.items() if key not in found}
+        recorded = self._recorded(places)
+        missing = {key: place for key, place in places.items() if key not in recorded}
         recorder = self._engine.recorder
         if missing and recorder.mode == "replay":
             raise explain_miss(forms[min(missing.values())], self.kind, recorder.records)
         made = dict(zip(missing, await make(list(missing.values())), strict=True)) if missing else {}
-        kept = recorder.look_up_all(made).keys() if recorder.mode == "live" else frozenset[str]()
-        fresh = [key for key in made if key not in kept]
+        existing = recorder.look_up_all(made).keys() if recorder.mode == "live" else frozenset[str]()
+        fresh = [key for key in made if key not in existing]
         makers = [partial(Record.make, self.kind, forms[places[key]], made[key]) for key in fresh]
         written = await asyncio.gather(*map(recorder.write, makers))
         if recorder.mode == "refresh":
             self._renewed.update(key for key, done in zip(fresh, written, strict=True) if done)
-        return found | made
+        return recorded | made
 
 
 class RecordedModel(ABC):
@@ -177,30 +177,29 @@ class RecordedModel(ABC):
         self._responses = self.responses(kind)
 
     @classmethod
-    def of(cls, given: object, *, identity: str | None, engine: Engine | None) -> Self:
-        """The model that `given` names, describes or is.
+    def of(cls, model: object, *, identity: str | None, engine: Engine | None) -> Self:
+        """The model that `model` names, describes or is.
 
         Args:
-            given: a spec, a model of one of the protocols, one with its records, or the form of one.
+            model: a spec, a model of one of the protocols, one with its records, or the form of one.
             identity: name under which its responses are filed; an object without an `id` is not recorded without it.
             engine: the run's; None is one with default settings on the project's store.
 
         Raises:
             ConfigError: no model goes by that spec.
-            UsageError: `given` is of no kind that is known here.
+            UsageError: `model` is of no kind that is known here.
         """
-        if isinstance(given, cls):
-            same = identity is None and engine in {None, given.engine}
-            return given if same else given.changed(identity=identity, engine=engine)
+        if isinstance(model, cls):
+            same = identity is None and engine in {None, model.engine}
+            return model if same else model.changed(identity=identity, engine=engine)
         run = engine if engine is not None else default_engine()
-        if isinstance(given, Mapping):
-            fields = dict(cast("Mapping[str, Any]", given))
+        if isinstance(model, Mapping):
+            fields = dict(cast("Mapping[str, Any]", model))
             return cls._described(id_of_form(fields.pop("model", None)), fields, engine=run)
-        made = from_spec(given, cls.registry, examples=cls.examples) if isinstance(given, str) else given
+        made = from_spec(model, cls.registry, examples=cls.examples) if isinstance(model, str) else model
         if not isinstance(made, cls.protocols):
             raise UsageError(f"A {type(made).__name__} is no {cls.registry.what}.", hint=f"Give {cls.examples}.")
-        parameters: Mapping[str, Any] = getattr(made, "parameters", {})
-        return cls._around(made, id=identity_of(made, identity), parameters=dict(parameters), engine=run)
+        return cls._around(made, identity_of(made, identity), engine=run)
 
     @classmethod
     @abstractmethod
@@ -209,15 +208,8 @@ class RecordedModel(ABC):
 
     @classmethod
     @abstractmethod
-    def _around(
-        cls,
-        made: Any,
-        *,
-        id: ModelId | None,  # noqa: A002  # as everywhere here
-        parameters: Mapping[str, Any],
-        engine: Engine,
-    ) -> Self:
-        """A model of one of the protocols, with its records."""
+    def _around(cls, made: Any, model: ModelId | None, *, engine: Engine) -> Self:
+        """A model of one of the protocols, with the records of its identity."""
 
     def responses(self, kind: RecordKind) -> RecordedResponses:
         """Its responses of one kind.
@@ -242,6 +234,11 @@ class RecordedModel(ABC):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self.id)!r})"
+
+
+def parameters_of(model: object) -> dict[str, Any]:
+    """What a model of the caller's says that decides its responses, beside its identity."""
+    return dict(cast("Mapping[str, Any]", getattr(model, "parameters", {})))
 
 
 # --- how an embedder or a scorer is named ---
@@ -325,8 +322,8 @@ def settings_in(rest: str, *, provider: str, local: Local, own: SettingReaders) 
     Raises:
         ConfigError: a setting that there is not, or a value that it does not take.
     """
-    source, said = split_settings(rest)
-    values = read_settings(said, {**_LOCAL, **own}, of=f"{provider}:{source}")
+    source, settings = split_settings(rest)
+    values = read_settings(settings, {**_LOCAL, **own}, of=f"{provider}:{source}")
     ours = {name: values.pop(name) for name in list(values) if name in _LOCAL}
     return source, replace(local, **ours), values
 

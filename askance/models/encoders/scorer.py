@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeAlias, cast, run
 from askance.chat import JsonObject, ModelId, key_of
 from askance.errors import BadRecord, ConfigError, ModelError, UsageError
 from askance.images import CLEAN_POLICY, WHOLE_IMAGE, Image, ImagePolicy, RegionView, Shown
-from askance.models.encoders.records import RecordedModel
+from askance.models.encoders.records import RecordedModel, parameters_of
 from askance.registry import Registry
 from askance.replay import DAMAGED_HINT
 
@@ -106,19 +106,12 @@ class RecordedScorer(RecordedModel):
     @classmethod
     def _described(cls, model: ModelId, fields: dict[str, Any], *, engine: Engine) -> RecordedScorer:
         policy = _policy(fields.pop("policy", None))
-        return cls(_RecordsAlone(model), id=model, engine=engine, parameters=fields, policy=policy)
+        return cls(_ReplayOnlyScorer(model), id=model, engine=engine, parameters=fields, policy=policy)
 
     @classmethod
-    def _around(
-        cls,
-        made: PictureScorer | TextScorer,
-        *,
-        id: ModelId | None,  # noqa: A002  # as everywhere here
-        parameters: Mapping[str, Any],
-        engine: Engine,
-    ) -> RecordedScorer:
+    def _around(cls, made: PictureScorer | TextScorer, model: ModelId | None, *, engine: Engine) -> RecordedScorer:
         policy = getattr(made, "policy", CLEAN_POLICY)
-        return cls(made, id=id, engine=engine, parameters=parameters, policy=policy)
+        return cls(made, id=model, engine=engine, parameters=parameters_of(made), policy=policy)
 
     def form(self) -> JsonObject:
         """Everything but picture and text that decides a score, as JSON: `get_scorer` takes it for its records."""
@@ -175,7 +168,7 @@ class RecordedScorer(RecordedModel):
             CallError: it gave something else than a number for each text.
         """
         self._responses.lend_folder(self._scorer)
-        if view != WHOLE_IMAGE and not isinstance(self._scorer, _RecordsAlone):
+        if view != WHOLE_IMAGE and not isinstance(self._scorer, _ReplayOnlyScorer):
             method = _method(self._scorer, "score_view", lacking="no part of a picture", by=self.id)
             return self._checked(await method(image, texts, view), len(texts))
         method = _method(self._scorer, "score", lacking="no pictures", by=self.id)
@@ -206,8 +199,8 @@ class RecordedScorer(RecordedModel):
         async def make(places: Sequence[int]) -> list[JsonObject]:
             return [{"score": score} for score in await ask([texts[place] for place in places])]
 
-        found = await self._responses.get(forms, make)
-        return [_score(response, form) for form, response in zip(forms, found, strict=True)]
+        responses = await self._responses.get(forms, make)
+        return [_score(response, form) for form, response in zip(forms, responses, strict=True)]
 
     def _checked(self, scores: Sequence[float], count: int) -> list[float]:
         if len(scores) != count:
@@ -270,8 +263,8 @@ def _policy(form: object) -> ImagePolicy:
         ) from error
 
 
-class _RecordsAlone:
-    """Stands for a scorer of which only the records are known."""
+class _ReplayOnlyScorer:
+    """A replay-only scorer: it answers from records, and scores nothing."""
 
     def __init__(self, model: ModelId) -> None:
         self._model = model

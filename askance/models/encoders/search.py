@@ -58,7 +58,7 @@ async def nearest_texts(
     block: int = BLOCK,
     engine: Engine | None = None,
 ) -> list[list[Hit]]:
-    """For each query the `k` candidates that are most similar to it, the best first; of equal ones the first.
+    """For each query the `k` most similar candidates, the best first; ties are broken by their order.
 
     Args:
         queries: texts.
@@ -75,15 +75,15 @@ async def nearest_texts(
         StoreError: the file of vectors is damaged.
     """
     recorded = get_embedder(embedder, engine=engine)
-    asked = _among(candidates, k)
-    forms = [{**recorded.form(), "query": query, **asked} for query in queries]
+    search = _among(candidates, k)
+    forms = [{**recorded.form(), "query": query, **search} for query in queries]
     vectors = TextVectors(recorded)
 
     async def make(places: Sequence[int]) -> list[JsonObject]:
         nearest = Nearest(await vectors.of([queries[place] for place in places]), k=k)
         for start in range(0, len(candidates), block):
-            found = await vectors.of(candidates[start : start + block])
-            await asyncio.to_thread(nearest.add, found)
+            block_vectors = await vectors.of(candidates[start : start + block])
+            await asyncio.to_thread(nearest.add, block_vectors)
         return [_response(hits) for hits in nearest.hits()]
 
     responses = recorded.responses("score")
@@ -100,7 +100,7 @@ async def best_texts(
     block: int = BLOCK,
     engine: Engine | None = None,
 ) -> list[Hit]:
-    """The `k` candidates that fit a picture best, the best first; of equal ones the first.
+    """The `k` candidates that fit a picture best, the best first; ties are broken by their order.
 
     Args:
         image: the picture.
@@ -130,8 +130,8 @@ async def best_texts(
         return [_response(best)]
 
     responses = recorded.responses("score")
-    (found,) = await responses.get([form], make)
-    return _hits(found, form)
+    (response,) = await responses.get([form], make)
+    return _hits(response, form)
 
 
 class TextVectors:
@@ -152,14 +152,14 @@ class TextVectors:
         if self._embedder.keeps:
             return [half(vector) for vector in await self._embedder.fresh(texts)]
         keys = [key_of("embed", self._embedder.request(text)) for text in texts]
-        found = await asyncio.to_thread(self._store.find, keys)
-        missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in found}
+        stored = await asyncio.to_thread(self._store.find, keys)
+        missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in stored}
         if missing:
             made = await self._embedder.fresh(list(missing.values()))
             fresh = {key: half(vector) for key, vector in zip(missing, made, strict=True)}
-            found |= fresh
+            stored |= fresh
             await asyncio.to_thread(self._store.keep, fresh)
-        return [found[key] for key in keys]
+        return [stored[key] for key in keys]
 
 
 def _among(candidates: Sequence[str], k: int) -> JsonObject:
@@ -206,9 +206,9 @@ class Nearest:
         check_count(k)
         self._k = k
         self._count = 0
-        self._asked, self._lengths = _rows(queries)
-        self._scores: Numbers = np.empty((len(self._asked), 0))
-        self._places: Places = np.empty((len(self._asked), 0), dtype=np.int64)
+        self._queries, self._lengths = _rows_and_lengths(queries)
+        self._scores: Numbers = np.empty((len(self._queries), 0))
+        self._places: Places = np.empty((len(self._queries), 0), dtype=np.int64)
 
     def add(self, block: Sequence[Half]) -> None:
         """Looks at the next candidates.
@@ -220,19 +220,19 @@ class Nearest:
 
         if not block:
             return
-        rows, lengths = _rows(block)
-        same_size(rows.shape[1], self._asked.shape[1])
-        found: Numbers = np.clip((self._asked @ rows.T) / np.outer(self._lengths, lengths), -1, 1)
-        here = np.broadcast_to(np.arange(self._count, self._count + len(block)), found.shape)
-        scores, places = np.hstack([self._scores, found]), np.hstack([self._places, here])
-        # Stable, and earlier candidates stand in front: of equal ones the first stays.
+        rows, lengths = _rows_and_lengths(block)
+        same_size(rows.shape[1], self._queries.shape[1])
+        similarities: Numbers = np.clip((self._queries @ rows.T) / np.outer(self._lengths, lengths), -1, 1)
+        here = np.broadcast_to(np.arange(self._count, self._count + len(block)), similarities.shape)
+        scores, places = np.hstack([self._scores, similarities]), np.hstack([self._places, here])
+        # Stable, and earlier candidates stand in front: ties are broken by the order of the candidates.
         order = np.argsort(-scores, axis=1, kind="stable")[:, : self._k]
         self._scores = np.take_along_axis(scores, order, axis=1)
         self._places = np.take_along_axis(places, order, axis=1)
         self._count += len(block)
 
     def hits(self) -> list[list[Hit]]:
-        """For each query its best candidates, the best first; of equal ones the first."""
+        """For each query its best candidates, the best first; ties are broken by their order."""
         rows = zip(self._places.tolist(), self._scores.tolist(), strict=True)
         return [[Hit(place, score) for place, score in zip(*row, strict=True)] for row in rows]
 
@@ -247,7 +247,7 @@ def check_count(k: int) -> None:
         raise UsageError(f"The {k} best of some candidates are none.", hint="Ask for one or more.")
 
 
-def _rows(vectors: Sequence[Half]) -> tuple[Numbers, Numbers]:
+def _rows_and_lengths(vectors: Sequence[Half]) -> tuple[Numbers, Numbers]:
     """Vectors as rows of 64 bits, and their lengths; one without a length is similar to nothing."""
     import numpy as np
 

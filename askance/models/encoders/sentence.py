@@ -75,8 +75,8 @@ class SentenceEncoder:
 
     def __init__(self, source: str, *, batch: int = BATCH) -> None:
         own = {"pooling": _pooling, "prompt": str}
-        held = Local(batch=batch, dtype="float32")
-        self.source, self.local, said = settings_in(source, provider="st", local=held, own=own)
+        defaults = Local(batch=batch, dtype="float32")
+        self.source, self.local, settings = settings_in(source, provider="st", local=defaults, own=own)
         self.spec = f"st:{self.source}"
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="askance-embed")
         path = Path(self.source).expanduser()
@@ -84,9 +84,9 @@ class SentenceEncoder:
         if self.folder is None and not self.source.startswith(DIGEST):
             _check_name(self.source)
         recipe = None if self.folder is None else _recipe_in(self.folder, self.spec)
-        self._prompt: str | None = said.get("prompt")
+        self._prompt: str | None = settings.get("prompt")
         # How a name on the hub pools is seen when its files are there; until then it counts as averaging.
-        self._pooling: str = said.get("pooling") or (recipe.pooling if recipe else "mean")
+        self._pooling: str = settings.get("pooling") or (recipe.pooling if recipe else "mean")
         if recipe is not None:
             self._check(recipe)
 
@@ -148,9 +148,9 @@ class SentenceEncoder:
     def _from_hub(self) -> Path:
         """The folder of a name on the hub, downloaded unless it was before."""
         name, revision = self._named
-        found = hub_folder(name, revision)
-        if found is not None and _has_weights(found):
-            return found
+        folder = hub_folder(name, revision)
+        if folder is not None and _has_weights(folder):
+            return folder
         code = ("*.py",) if self.local.remote_code else ()
         pickled = tuple(f"*{file}" for file in _WEIGHTS) if self.local.pickled else ()
         return download(name, revision=revision, files=(*MODEL_FILES, *code, *pickled), but=_OTHERS)
@@ -162,9 +162,9 @@ class SentenceEncoder:
             ConfigError: the encoder pools in another way, or has no such prompt.
         """
         if (recipe.modes is not None or OWN in {self._pooling, recipe.pooling}) and self._pooling != recipe.pooling:
-            said = f"has a layer {recipe.unusual!r}" if recipe.unusual else f"pools by {recipe.pooling}"
+            reason = f"has a layer {recipe.unusual!r}" if recipe.unusual else f"pools by {recipe.pooling}"
             raise ConfigError(
-                f"The sentence encoder {self.spec!r} {said}, and {self._pooling} is asked for.",
+                f"The sentence encoder {self.spec!r} {reason}, and {self._pooling} is asked for.",
                 hint=f"Write `{self.spec}?pooling={recipe.pooling}`.",
             )
         if self._prompt is not None and self._prompt not in recipe.prompts:
@@ -315,14 +315,14 @@ def _modes(settings: JsonObject) -> tuple[str, ...]:
     """
     named: Any = settings.get("pooling_mode")
     if named is not None:
-        found = (named,) if isinstance(named, str) else tuple(str(mode) for mode in named)
+        modes = (named,) if isinstance(named, str) else tuple(str(mode) for mode in named)
     else:
         on = {name.removeprefix("pooling_mode_") for name, value in settings.items() if value is True}
-        found = tuple(mode for mode in MODES if on & {mode, f"{mode}_token", f"{mode}_tokens"}) or ("mean",)
-    if unknown := [mode for mode in found if mode not in MODES]:
+        modes = tuple(mode for mode in MODES if on & {mode, f"{mode}_token", f"{mode}_tokens"}) or ("mean",)
+    if unknown := [mode for mode in modes if mode not in MODES]:
         msg = f"it pools by {unknown[0]}, and known are {', '.join(MODES)}"
         raise ValueError(msg)
-    return found
+    return modes
 
 
 def _refuse_pickles(folder: Path, spec: str) -> None:
@@ -382,11 +382,11 @@ def _has_weights(folder: Path) -> bool:
 
 def _digest(folder: Path) -> str:
     """Of names and contents of the files that decide vectors; where the folder lies changes nothing."""
-    found = sha256()
+    digest = sha256()
     for name, path in sorted(_deciding(folder)):
         with path.open("rb") as file:
-            found.update(f"{name}\n{file_digest(file, 'sha256').hexdigest()}\n".encode())
-    return found.hexdigest()
+            digest.update(f"{name}\n{file_digest(file, 'sha256').hexdigest()}\n".encode())
+    return digest.hexdigest()
 
 
 def _deciding(folder: Path) -> Iterator[tuple[str, Path]]:

@@ -68,8 +68,8 @@ class Towers:
             ConfigError: the weights cannot be loaded.
         """
         order = sorted(range(len(texts)), key=lambda place: len(texts[place]))
-        found = self._loaded_batches.outcomes([texts[place] for place in order], self._read)
-        by_place = dict(zip(order, found, strict=True))
+        outcomes = self._loaded_batches.outcomes([texts[place] for place in order], self._read)
+        by_place = dict(zip(order, outcomes, strict=True))
         return [by_place[place] for place in range(len(texts))]
 
     def pictures(self, pictures: Sequence[Picture]) -> list[Half | AskanceError]:
@@ -116,15 +116,15 @@ class Towers:
         torch, model = self._runtime.torch, self._model
         encode = model.get_text_features if what == "texts" else model.get_image_features
         with torch.inference_mode():
-            came = encode(**self._runtime.on_device(inputs))
-        came = getattr(came, "pooler_output", came).float().cpu()
-        if came.ndim != 2 or not bool(torch.isfinite(came).all()):
-            said = "numbers that are none" if came.ndim == 2 else "no single vector for each"
+            output = encode(**self._runtime.on_device(inputs))
+        output = getattr(output, "pooler_output", output).float().cpu()
+        if output.ndim != 2 or not bool(torch.isfinite(output).all()):
+            problem = "numbers that are none" if output.ndim == 2 else "no single vector for each"
             raise ModelError(
-                f"The model {self.spec!r} gave {said} for {what}.",
+                f"The model {self.spec!r} gave {problem} for {what}.",
                 hint="In float16 numbers may run over: give `dtype=float32`. Or its weights are damaged.",
             )
-        return [half(vector) for vector in came.numpy()]
+        return [half(vector) for vector in output.numpy()]
 
     @cached_property
     def _runtime(self) -> TorchRuntime:
@@ -192,7 +192,7 @@ def parts_of(text: str, fits: Callable[[str], bool]) -> tuple[str, ...]:
 
 def sentences_of(text: str) -> list[str]:
     """The sentences and lines of a text, without the space around them; none of a blank text."""
-    cuts = [0, *(found.end() for found in _SENTENCES.finditer(text)), len(text)]
+    cuts = [0, *(match.end() for match in _SENTENCES.finditer(text)), len(text)]
     pieces = (text[start:end].strip() for start, end in pairwise(cuts))
     return [piece for piece in pieces if piece]
 

@@ -78,8 +78,8 @@ def checked_vectors(vectors: Sequence[Sequence[float]], count: int, *, by: str) 
     try:
         sizes = {len(vector) for vector in vectors}
         if len(vectors) != count or len(sizes) > 1:
-            said = "of different sizes" if len(sizes) > 1 else f"{len(vectors)} in all"
-            raise ModelError(f"{by!r} was asked for {count} vectors of one size and gave some {said}.")
+            problem = "of different sizes" if len(sizes) > 1 else f"{len(vectors)} in all"
+            raise ModelError(f"{by!r} was asked for {count} vectors of one size and gave some {problem}.")
         numbers = np.asarray(vectors, dtype=np.float64)
         sound = not count or (numbers.ndim == 2 and numbers.size > 0)
     except (TypeError, ValueError):
@@ -175,7 +175,7 @@ class VectorFile:
         """
         with self._lock:
             self._look()
-            return {key: self._row(key) for key in dict.fromkeys(keys) if bytes.fromhex(key) in self._places}
+            return {key: self._stored_vector(key) for key in dict.fromkeys(keys) if bytes.fromhex(key) in self._places}
 
     def keys(self) -> list[str]:
         """The keys of all rows that are here, in their order.
@@ -232,7 +232,7 @@ class VectorFile:
                 return
             for key in self._places:
                 try:
-                    self._row(key.hex())
+                    self._stored_vector(key.hex())
                 except StoreError as error:
                     yield str(error)
 
@@ -318,7 +318,7 @@ class VectorFile:
             raise _damaged(self.path, "it is another encoder's")
         self._step = KEY + _SUM + 2 * self._size
 
-    def _row(self, key: str) -> Half:
+    def _stored_vector(self, key: str) -> Half:
         place = self._places[bytes.fromhex(key)]
         row = self._rows[place : place + 1]
         self._check(row, (place,))
@@ -362,17 +362,17 @@ def half(vector: Any) -> Half:
     """
     import numpy as np
 
-    found = np.asarray(vector, dtype=np.float64)
-    length = float(np.sqrt((found * found).sum()))
+    numbers = np.asarray(vector, dtype=np.float64)
+    length = float(np.sqrt((numbers * numbers).sum()))
     if not math.isfinite(length):
         raise ModelError(
             "An encoder gave a vector that holds something that is no number.",
             hint="In float16 numbers may run over: give `dtype=float32`. Or its weights are damaged.",
         )
     # Rounding to 16 bits changes a number by a part of 2⁻¹¹ at most, and so the length.
-    if abs(length - 1) < 2**-10 and bool((found == found.astype("<f2")).all()):
-        return found.astype("<f2")
-    return (found / length if length else found).astype("<f2")
+    if abs(length - 1) < 2**-10 and bool((numbers == numbers.astype("<f2")).all()):
+        return numbers.astype("<f2")
+    return (numbers / length if length else numbers).astype("<f2")
 
 
 def cosine_of(one: Half, other: Half) -> float:
@@ -419,8 +419,8 @@ def _header(path: Path) -> tuple[str, int, int]:
     with path.open("rb") as file:
         first = file.read(_LONGEST_HEADER).partition(b"\n")[0]
     try:
-        said: JsonObject = parse_json(first.removeprefix(MAGIC)) if first.startswith(MAGIC) else {}
-        size, about = int(said["size"]), json.dumps(said["encoder"], sort_keys=True)
+        header: JsonObject = parse_json(first.removeprefix(MAGIC)) if first.startswith(MAGIC) else {}
+        size, about = int(header["size"]), json.dumps(header["encoder"], sort_keys=True)
     except (KeyError, TypeError) as error:
         raise ValueError(str(error)) from error
     if size < 1:
@@ -443,11 +443,11 @@ def _packed(key: str, vector: Half) -> bytes:
 
 def _begin(path: Path, about: str, size: int) -> None:
     """Makes the file with its first line, whole or not at all."""
-    said = json.dumps({"encoder": json.loads(about), "size": size}, sort_keys=True).encode()
-    blank = -(len(MAGIC) + len(said) + 1) % _ALIGNED
+    header = json.dumps({"encoder": json.loads(about), "size": size}, sort_keys=True).encode()
+    blank = -(len(MAGIC) + len(header) + 1) % _ALIGNED
     part = path.with_suffix(".part")
     with part.open("wb") as file:
-        file.write(MAGIC + said + b" " * blank + b"\n")
+        file.write(MAGIC + header + b" " * blank + b"\n")
         file.flush()
         os.fsync(file.fileno())
     part.replace(path)

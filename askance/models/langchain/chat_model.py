@@ -48,22 +48,22 @@ class StructuredOutput(Runnable["LanguageModelInput", Any]):
 
     def __init__(
         self,
-        asked: Runnable[LanguageModelInput, AIMessage],
+        model: Runnable[LanguageModelInput, AIMessage],
         read: Callable[[AIMessage], Any],
         *,
         include_raw: bool,
     ) -> None:
-        self._asked = asked
+        self._model = model
         self._read = read
         self._include_raw = include_raw
 
     def invoke(self, input: LanguageModelInput, config: RunnableConfig | None = None, **kwargs: Any) -> Any:  # noqa: A002
-        return self._given(self._asked.invoke(input, config, **kwargs))
+        return self._output(self._model.invoke(input, config, **kwargs))
 
     async def ainvoke(self, input: LanguageModelInput, config: RunnableConfig | None = None, **kwargs: Any) -> Any:  # noqa: A002
-        return self._given(await self._asked.ainvoke(input, config, **kwargs))
+        return self._output(await self._model.ainvoke(input, config, **kwargs))
 
-    def _given(self, message: AIMessage) -> Any:
+    def _output(self, message: AIMessage) -> Any:
         if not self._include_raw:
             return self._read(message)
         try:
@@ -93,20 +93,20 @@ class OutputReader:
             InvalidOutput: the answer is not of the form.
         """
         refuse_unanswered(message)
-        found = _json_value(message.text) if self.tool is None else _arguments(message, self.tool)
+        value = _json_value(message.text) if self.tool is None else _arguments(message, self.tool)
         if isinstance(self.schema, type) and issubclass(self.schema, BaseModel):
             try:
                 # As JSON: only there does a strict model take a list for a tuple, and a text for a date.
-                return self.schema.model_validate_json(json.dumps(found))
+                return self.schema.model_validate_json(json.dumps(value))
             except ValidationError as error:
                 _invalid(_words(error), message)
         if self.form.get("type") == "object":
-            if not isinstance(found, dict):
+            if not isinstance(value, dict):
                 _invalid("it is no JSON object", message)
-            missing = [name for name in self.form.get("required", ()) if name not in cast("JsonObject", found)]
+            missing = [name for name in self.form.get("required", ()) if name not in cast("JsonObject", value)]
             if missing:
                 _invalid(f"it lacks {', '.join(map(repr, missing))}", message)
-        return cast("Any", found)
+        return cast("Any", value)
 
 
 def refuse_unanswered(message: AIMessage) -> None:
@@ -137,11 +137,11 @@ def _json_value(text: str) -> Any:
 
 
 def _arguments(message: AIMessage, tool: str) -> Any:
-    found = next((call["args"] for call in message.tool_calls if call["name"] == tool), None)
-    if found is None:
+    arguments = next((call["args"] for call in message.tool_calls if call["name"] == tool), None)
+    if arguments is None:
         broken = any(call["name"] == tool for call in message.invalid_tool_calls)
         _invalid(f"the arguments of {tool!r} are no JSON object" if broken else f"it does not call {tool!r}", message)
-    return found
+    return arguments
 
 
 def _invalid(why: str, message: AIMessage) -> NoReturn:
@@ -150,8 +150,8 @@ def _invalid(why: str, message: AIMessage) -> NoReturn:
 
 def _words(error: ValidationError) -> str:
     """What is wrong, each place by its name."""
-    found = cast("list[JsonObject]", error.errors(include_url=False, include_input=False, include_context=False))
-    return one_line("; ".join(f"{'.'.join(map(str, each['loc'])) or 'it'}: {each['msg']}" for each in found))
+    errors = cast("list[JsonObject]", error.errors(include_url=False, include_input=False, include_context=False))
+    return one_line("; ".join(f"{'.'.join(map(str, each['loc'])) or 'it'}: {each['msg']}" for each in errors))
 
 
 def _no_constant(name: str) -> NoReturn:
@@ -307,11 +307,11 @@ class _AskanceChatModel(BaseChatModel):
         form = convert_to_json_schema(cast("Any", schema))
         if method == "function_calling":
             tool = convert_to_openai_tool(schema)["function"]["name"]
-            asked = self.bind_tools([schema], tool_choice="any")
-            return StructuredOutput(asked, OutputReader(schema=schema, form=form, tool=tool), include_raw=include_raw)
+            model = self.bind_tools([schema], tool_choice="any")
+            return StructuredOutput(model, OutputReader(schema=schema, form=form, tool=tool), include_raw=include_raw)
         named = {"name": form.get("title", "answer"), "schema": form}
-        asked = self.bind(response_format={"type": "json_schema", "json_schema": named})
-        return StructuredOutput(asked, OutputReader(schema=schema, form=form), include_raw=include_raw)
+        model = self.bind(response_format={"type": "json_schema", "json_schema": named})
+        return StructuredOutput(model, OutputReader(schema=schema, form=form), include_raw=include_raw)
 
 
 async def bound_request(model: Model, turns: list[Message], bound: JsonObject) -> ChatRequest:

@@ -256,11 +256,11 @@ class LangChainModel:
         except AskanceError:
             raise
         except Exception as cause:  # noqa: BLE001  # any class may raise anything
-            found = self._found(cause, request)
+            outcome = self._outcome_of(cause, request)
         # Raised outside of `except`, the error does not carry the exception that was handled there.
-        if isinstance(found, CallError):
-            raise found
-        return found
+        if isinstance(outcome, CallError):
+            raise outcome
+        return outcome
 
     def __repr__(self) -> str:
         return f"LangChainModel({type(self._chat_model).__name__})"
@@ -314,7 +314,7 @@ class LangChainModel:
     def _unsupported(self, what: str) -> BadRequest:
         return BadRequest(f"{type(self._chat_model).__name__} takes no {what.replace('_', ' ')}.")
 
-    def _found(self, cause: Exception, request: ChatRequest) -> ChatResponse | CallError:
+    def _outcome_of(self, cause: Exception, request: ChatRequest) -> ChatResponse | CallError:
         """The answer that an exception carries, or the error that it stands for."""
         completion = getattr(cause, "completion", None)
         if completion is None:
@@ -398,8 +398,8 @@ def _key(settings: ModelSettings) -> JsonObject:
 def _unknown(cause: Exception) -> set[str]:
     """Arguments that a class does not know, from pydantic's errors."""
     errors = getattr(cause, "errors", None)
-    found = cast("list[JsonObject]", errors() if callable(errors) else [])
-    return {str(error["loc"][0]) for error in found if error["type"] == "extra_forbidden" and error["loc"]}
+    details = cast("list[JsonObject]", errors() if callable(errors) else [])
+    return {str(error["loc"][0]) for error in details if error["type"] == "extra_forbidden" and error["loc"]}
 
 
 def _refusal(cause: Exception, settings: ModelSettings) -> AskanceError:

@@ -133,7 +133,7 @@ def from_langchain(message: BaseMessage, image: Callable[[Image], ImagePart]) ->
         )
     content: Any = message.content
     blocks: list[Any] = [content] if isinstance(content, str) else content
-    parts = [part for block in blocks if (part := _part(block, image)) is not None]
+    parts = [part for block in blocks if (part := _message_part(block, image)) is not None]
     calls: tuple[ToolCall, ...] = _tool_calls(message) if isinstance(message, AIMessage) else ()
     answered = message.tool_call_id if isinstance(message, ToolMessage) else None
     return Message(role, tuple(parts), calls, answered)
@@ -183,7 +183,7 @@ def to_response(message: object) -> ChatResponse:
     )
 
 
-def _part(block: Any, image: Callable[[Image], ImagePart]) -> Part | None:
+def _message_part(block: Any, image: Callable[[Image], ImagePart]) -> Part | None:
     """A block of a message as a part; thinking and tool calls, which stand elsewhere too, are none."""
     if isinstance(block, str):
         return TextPart(block)
@@ -244,21 +244,21 @@ def _thinking(message: AIMessage) -> str:
 
 
 def _refusal(message: AIMessage) -> str | None:
-    said = _word(message.additional_kwargs.get("refusal"))
+    refusal = _word(message.additional_kwargs.get("refusal"))
     content: Any = message.content
     if not isinstance(content, str):
-        said += "".join(_word(part_of(block, "refusal")) for block in content)
-    return clean_text(said) or None
+        refusal += "".join(_word(part_of(block, "refusal")) for block in content)
+    return clean_text(refusal) or None
 
 
 def _usage(usage: object) -> Usage:
-    given, made = part_of(usage, "input_token_details"), part_of(usage, "output_token_details")
+    input_details, output_details = part_of(usage, "input_token_details"), part_of(usage, "output_token_details")
     return Usage(
         input=part_of(usage, "input_tokens"),
         output=part_of(usage, "output_tokens"),
-        cached=part_of(given, "cache_read"),
-        image=part_of(given, "image"),
-        thinking=part_of(made, "reasoning"),
+        cached=part_of(input_details, "cache_read"),
+        image=part_of(input_details, "image"),
+        thinking=part_of(output_details, "reasoning"),
     )
 
 

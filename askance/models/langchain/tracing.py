@@ -7,7 +7,7 @@ import os
 
 _SWITCHES = ("LANGSMITH_TRACING", "LANGSMITH_TRACING_V2", "LANGCHAIN_TRACING", "LANGCHAIN_TRACING_V2")
 _log = logging.getLogger("askance")
-_said: set[str] = set()
+_announced: set[str] = set()
 
 
 def settle_tracing(mode: str) -> None:
@@ -17,10 +17,10 @@ def settle_tracing(mode: str) -> None:
     engine in `replay` switches tracing off for the process, and says so; other engines say that traces leave the
     machine.
     """
-    asked = tracing_asked()
-    if not asked:
+    variables = tracing_asked()
+    if not variables:
         return
-    names = ", ".join(asked)
+    names = ", ".join(variables)
     if mode == "replay":
         import langsmith
 
@@ -39,6 +39,6 @@ def tracing_asked() -> list[str]:
 
 
 def _say(message: str) -> None:
-    if message not in _said:
-        _said.add(message)
+    if message not in _announced:
+        _announced.add(message)
         _log.warning(message)

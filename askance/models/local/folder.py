@@ -72,9 +72,9 @@ class ModelFolder:
         """Type of number that the weights were saved in, as far as the configuration says."""
         text: Any = self.config.get("text_config")
         for config in (self.config, cast("JsonObject", text if isinstance(text, Mapping) else {})):
-            said = str(config.get("dtype") or config.get("torch_dtype") or "").removeprefix("torch.")
-            if said in DTYPES:
-                return said
+            dtype = str(config.get("dtype") or config.get("torch_dtype") or "").removeprefix("torch.")
+            if dtype in DTYPES:
+                return dtype
         return "float32"
 
     def dtype_in(self, wanted: str) -> str:
@@ -107,14 +107,14 @@ def _path_of(source: str, local: Local, spec: str) -> Path:
     path = Path(source).expanduser()
     if path.is_dir():
         return path
-    found = hub_folder(source, local.revision or REVISION)
-    if found is None:
+    folder = hub_folder(source, local.revision or REVISION)
+    if folder is None:
         raise ConfigError(
             f"There is no model {spec!r} on this machine: no such folder, and nothing of that name was downloaded.",
             hint=f"Nothing is downloaded unasked. Give a folder, `{spec.partition(':')[0]}:FOLDER`, or fetch it first: "
             f"`hf download {source if is_hub_name(source) else 'NAME'}`.",
         )
-    return found
+    return folder
 
 
 # --- the hub's cache, which its own client fills: read here without that client ---
@@ -137,8 +137,8 @@ def hub_folder(name: str, revision: str) -> Path | None:
             commit = (repository / "refs" / revision).read_text(encoding="utf-8").strip()
         except (OSError, ValueError):
             return None
-    found = repository / "snapshots" / commit
-    return found if found.is_dir() else None
+    snapshot = repository / "snapshots" / commit
+    return snapshot if snapshot.is_dir() else None
 
 
 def hub_repository(name: str) -> Path:
@@ -148,9 +148,9 @@ def hub_repository(name: str) -> Path:
 
 def hub_cache() -> Path:
     """Where downloaded models lie, by the variables that the hub's own client reads."""
-    given = os.environ.get("HF_HUB_CACHE")
+    cache = os.environ.get("HF_HUB_CACHE")
     home = os.environ.get("HF_HOME") or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "huggingface"
-    return Path(given or Path(home) / "hub").expanduser()
+    return Path(cache or Path(home) / "hub").expanduser()
 
 
 # --- whether a folder is whole ---
@@ -210,24 +210,24 @@ def _check_whole(file: Path, spec: str) -> None:
 
 def _json(path: Path, spec: str) -> JsonObject:
     try:
-        found: object = json.loads(path.read_text(encoding="utf-8"))
+        content: object = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ConfigError(f"The folder of the model {spec!r} has no {path.name!r}.", hint=_COPY_AGAIN) from None
     except (OSError, ValueError) as error:
         raise ConfigError(
             f"The {path.name!r} of the model {spec!r} cannot be read: {error}.", hint=_COPY_AGAIN
         ) from error
-    if not isinstance(found, dict):
+    if not isinstance(content, dict):
         raise ConfigError(f"The {path.name!r} of the model {spec!r} is no JSON object.", hint=_COPY_AGAIN)
-    return cast("JsonObject", found)
+    return cast("JsonObject", content)
 
 
 def json_beside(folder: Path, name: str) -> JsonObject:
     """The JSON object in one of a model's optional files; empty where there is no such file, or it holds none."""
     with suppress(OSError, ValueError):
-        found = parse_json((folder / name).read_bytes(), finite=False, max_digits=100)
-        if isinstance(found, dict):
-            return cast("JsonObject", found)
+        content = parse_json((folder / name).read_bytes(), finite=False, max_digits=100)
+        if isinstance(content, dict):
+            return cast("JsonObject", content)
     return {}
 
 
@@ -293,20 +293,20 @@ def digest_of(folder: ModelFolder, local: Local) -> str:
 
 def _digests(folder: ModelFolder) -> dict[str, str]:
     """By name: digests of the weights, from the file beside them where it is up to date."""
-    kept, found = json_beside(folder.path, DIGEST_FILE), dict[str, list[object]]()
+    stored, digests = json_beside(folder.path, DIGEST_FILE), dict[str, list[object]]()
     for file in folder.weights:
         state = file.stat()
         mark = [state.st_size, state.st_mtime_ns]
-        old = kept.get(file.name)
+        old = stored.get(file.name)
         if isinstance(old, list) and len(entry := cast("list[object]", old)) == 3 and entry[:2] == mark:
-            found[file.name] = entry
+            digests[file.name] = entry
             continue
         if state.st_size > _LARGE:
             _log.info("Taking the digest of %s, %.1f GB, once.", file.name, state.st_size / 1e9)
-        found[file.name] = [*mark, _sha256(file)]
-    if found != kept:
-        _keep(folder.path / DIGEST_FILE, found)
-    return {name: str(entry[2]) for name, entry in found.items()}
+        digests[file.name] = [*mark, _sha256(file)]
+    if digests != stored:
+        _keep(folder.path / DIGEST_FILE, digests)
+    return {name: str(entry[2]) for name, entry in digests.items()}
 
 
 def _sha256(file: Path) -> str:

@@ -72,14 +72,14 @@ class TextGenerator:
         fitting: dict[object, list[BatchRow]] = {}
         for row in rows:
             fitting.setdefault((row.given is None, bool(row.pictures), row.shape), []).append(row)
-        found: dict[int, RowOutcome] = {}
+        outcomes: dict[int, RowOutcome] = {}
         for alike in fitting.values():
             # Rows about the same pictures stand together.
             first = {row.pictures: place for place, row in reversed(list(enumerate(alike)))}
             ordered = sorted(alike, key=lambda row, first=first: first[row.pictures])
             make = self._answered if alike[0].given is None else self._weighed
-            found.update(zip(map(id, ordered), self._batches.outcomes(ordered, make), strict=True))
-        return [found[id(row)] for row in rows]
+            outcomes.update(zip(map(id, ordered), self._batches.outcomes(ordered, make), strict=True))
+        return [outcomes[id(row)] for row in rows]
 
     def _answered(self, batch: Sequence[BatchRow]) -> list[Completion]:
         with self._model.torch.inference_mode():
@@ -112,13 +112,13 @@ class TextGenerator:
 
     def _weighed_row(self, row: BatchRow) -> Completion:
         model, torch, count = self._model, self._model.torch, row.given or 0
-        given = row.ids[len(row.ids) - count :]
+        tokens = row.ids[len(row.ids) - count :]
         answering = model.model if row.pictures else model.text_model
         if model.model.config.is_encoder_decoder:
             prompt = replace(
                 row, ids=row.ids[:-count], types={name: kinds[:-count] for name, kinds in row.types.items()}
             )
-            labels = torch.tensor([given], device=model.device)
+            labels = torch.tensor([tokens], device=model.device)
             logits = answering(**whole_prompts([prompt], model), labels=labels).logits[0]
         else:
             # Most architectures make the logits of the last places alone, which saves a vocabulary a token.
@@ -126,14 +126,14 @@ class TextGenerator:
             few = {"logits_to_keep": count + 1} if named else {}
             logits = answering(**whole_prompts([row], model), **few).logits[0, -count - 1 : -1]
         logprobs = torch.log_softmax(logits.float(), dim=-1)
-        found = logprobs[range(count), given].tolist()
+        values = logprobs[range(count), tokens].tolist()
         return Completion(
             text="",
             tokens=0,
             finish="stop",
             logprobs=tuple(
                 {"token": self._decode([token], whole=True), "logprob": logprob}
-                for token, logprob in zip(given, found, strict=True)
+                for token, logprob in zip(tokens, values, strict=True)
             ),
         )
 
@@ -179,7 +179,7 @@ class TextGenerator:
 
     def _prefixes_of(self, batch: Sequence[BatchRow]) -> list[tuple[Prefix, bool]] | None:
         """The prefix of each row, and whether it was computed for this row; None where rows share nothing."""
-        found: dict[int, tuple[Prefix, bool]] = {}
+        prefixes: dict[int, tuple[Prefix, bool]] = {}
         for group in prefix_groups(batch):
             prefix, new = self._prefixes.find(group.rows), False
             if prefix is None:
@@ -187,8 +187,8 @@ class TextGenerator:
                     return None
                 prefix, new = self._computed(group.rows[0], group.length), True
             for row in group.rows:
-                found[id(row)] = (prefix, new and row is group.rows[0])
-        return [found[id(row)] for row in batch]
+                prefixes[id(row)] = (prefix, new and row is group.rows[0])
+        return [prefixes[id(row)] for row in batch]
 
     def _computed(self, row: BatchRow, length: int) -> Prefix:
         prefix = compute_prefix(row, length, self._model)

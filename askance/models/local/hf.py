@@ -27,7 +27,8 @@ from askance.models.settings import Local, ModelSettings, family_of_name
 if TYPE_CHECKING:
     from askance.chat import ChatRequest, ChatResponse
     from askance.models.local.generator import RowOutcome
-    from askance.models.local.inputs import BatchRow, PromptWriter
+    from askance.models.local.inputs import BatchRow
+    from askance.models.local.prompt_writer import PromptWriter
     from askance.models.local.transformers_model import TransformersModel
 
 LINGER = 0.01
@@ -108,7 +109,7 @@ class HFModel:
         loop = asyncio.get_running_loop()
         self._arriving += 1
         try:
-            row = await loop.run_in_executor(self._preparing, self._row, request)
+            row = await loop.run_in_executor(self._preparing, self._row_of, request)
         finally:
             self._arriving -= 1
         try:
@@ -149,7 +150,7 @@ class HFModel:
     def __repr__(self) -> str:
         return f"HFModel({self.source!r})"
 
-    def _row(self, request: ChatRequest) -> BatchRow:
+    def _row_of(self, request: ChatRequest) -> BatchRow:
         ready = self._loaded()
         return to_row(request, ready.model, ready.writer)
 

@@ -173,8 +173,8 @@ def _download_error(hub: Any, name: str, error: Exception) -> ConfigError:
             hint=f"Unset it. {how_to_bring(name)}",
         )
     if isinstance(error, (errors.RepositoryNotFoundError, errors.RevisionNotFoundError, errors.GatedRepoError)):
-        said = " ".join(str(error).split())[:200]
-        return ConfigError(f"The hub does not give out the model {name!r}: {said}", hint=how_to_bring(name))
+        reason = " ".join(str(error).split())[:200]
+        return ConfigError(f"The hub does not give out the model {name!r}: {reason}", hint=how_to_bring(name))
     blobs = hub_repository(name) / "blobs"
     got = sum(file.stat().st_size for file in blobs.glob("*") if file.is_file()) if blobs.is_dir() else 0
     if got:

@@ -1,16 +1,10 @@
-"""From a request to a row of a batch: the prompt as text, its tokens and pixels, and how its answer is sampled.
-
-A prompt is written by the model's own chat template, or else in its family's conversation format. Where a text holds a
-special token, such as `<image>` or the end of a turn, a blank is put into it: text that came from a picture can forge
-neither pictures nor turns.
-"""
+"""From a request to a row of a batch: the tokens and pixels of its prompt, and how its answer is sampled."""
 
 from __future__ import annotations
 
-import re
 import secrets
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
@@ -18,19 +12,17 @@ from askance.chat import (
     ChatRequest,
     ChatResponse,
     FinishReason,
-    Message,
-    TextPart,
     Usage,
     canonical_json,
 )
 from askance.errors import BadRequest, ContextExceeded, ImagesRejected
 from askance.images import Image
-from askance.models.local.runtime import tokenizable
+from askance.models.local.prompt_writer import split_special_tokens
 from askance.models.replies import split_thinking
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
-    from askance.models.local.architectures import ConversationFormat
+    from askance.models.local.prompt_writer import PromptWriter
     from askance.models.local.transformers_model import TransformersModel
 
 MAX_TOKENS = 1024
@@ -103,117 +95,6 @@ def _number(value: object, name: str) -> float:
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return value
     raise BadRequest(f"The value {value!r} of {name!r} is no number.", hint="Mend `extra`.")
-
-
-# --- the prompt as text ---
-
-
-@dataclass(frozen=True, kw_only=True)
-class PromptWriter:
-    """Writes requests as prompts for one model."""
-
-    template: Any
-    """Whatever has `apply_chat_template`, a processor or a tokenizer; None where the model brings no template."""
-    form: ConversationFormat
-    """What is used without a template."""
-    sees: bool
-    """Whether turns are lists of parts, as templates of vision-language models want them."""
-    picture: str = ""
-    """Marks a picture in the text."""
-    end: str = ""
-    """Ends a turn of the model's."""
-    special_tokens: Collection[str] = ()
-    """As they are written."""
-
-    def text(self, request: ChatRequest) -> str:
-        """The prompt.
-
-        Raises:
-            BadRequest: it asks for tools, or the template refuses the turns.
-        """
-        refuse_tools(request, hint="Ask without them.")
-        messages = [_without_special_tokens(message, self.special_tokens) for message in request.messages]
-        if self.template is None:
-            return self.form.render(messages, picture=self.picture, end=self.end)
-        more: Mapping[str, Any] = request.extra.get("chat_template_kwargs", {})
-        refusal: Exception | None = None
-        try:
-            text = self._rendered(messages, more)
-            if _has_system(messages, text):
-                return text
-        except Exception as error:  # noqa: BLE001  # a template raises what it likes
-            refusal = error
-        # Templates without a system turn refuse it, or drop it without a word.
-        try:
-            return self._rendered(_system_in_user(messages), more)
-        except Exception as error:
-            said = " ".join(str(refusal or error).split())[:200].rstrip(".")
-            raise BadRequest(
-                f"The chat template of the model refuses these turns: {said}.",
-                hint="Edit the prompt so that user and assistant take turns, or give another model.",
-            ) from error
-
-    def _rendered(self, messages: Sequence[Message], more: Mapping[str, Any]) -> str:
-        turns = [self._turn(message) for message in messages]
-        return self.template.apply_chat_template(turns, tokenize=False, add_generation_prompt=True, **more)
-
-    def _turn(self, message: Message) -> JsonObject:
-        if not self.sees:
-            return {"role": message.role, "content": message.text}
-        parts = [
-            {"type": "text", "text": part.text} if isinstance(part, TextPart) else {"type": "image"}
-            for part in message.parts
-        ]
-        return {"role": message.role, "content": parts}
-
-
-def refuse_tools(request: ChatRequest, *, hint: str) -> None:
-    """Refuses a request that no model in this process can answer.
-
-    Raises:
-        BadRequest: it asks for tools, or holds a tool's turn.
-    """
-    if request.tools or any(message.tool_calls or message.role == "tool" for message in request.messages):
-        raise BadRequest("A model on this machine calls no tools.", hint=hint)
-
-
-def without_special_tokens(request: ChatRequest, tokens: Collection[str]) -> ChatRequest:
-    """`request` with a blank in every special token that its words hold."""
-    messages = tuple(_without_special_tokens(message, tokens) for message in request.messages)
-    given = request.given and _broken(request.given, tokens)
-    same = messages == request.messages and given == request.given
-    return request if same else replace(request, messages=messages, given=given)
-
-
-def _without_special_tokens(message: Message, tokens: Collection[str]) -> Message:
-    parts = [TextPart(_broken(part.text, tokens)) if isinstance(part, TextPart) else part for part in message.parts]
-    return replace(message, parts=tuple(parts))
-
-
-def _broken(text: str, tokens: Collection[str]) -> str:
-    """`text` as a tokenizer takes it, with a blank in each of `tokens`."""
-    text = tokenizable(text)
-    known = sorted((token for token in tokens if len(token.strip()) > 1), key=len, reverse=True)
-    if not any(token in text for token in known):
-        return text
-    return re.sub("|".join(map(re.escape, known)), lambda found: f"{found[0][0]} {found[0][1:]}", text)
-
-
-def _has_system(messages: Sequence[Message], text: str) -> bool:
-    return all(message.text.strip() in text for message in messages if message.role == "system")
-
-
-def _system_in_user(messages: Sequence[Message]) -> list[Message]:
-    """The system's words at the beginning of what the user says first, behind the pictures that lead it."""
-    system = "\n".join(message.text for message in messages if message.role == "system")
-    others = [message for message in messages if message.role != "system"]
-    first = next((place for place, message in enumerate(others) if message.role == "user"), None)
-    if first is None or not system:
-        return others
-    parts = others[first].parts
-    lead = next((place for place, part in enumerate(parts) if isinstance(part, TextPart)), len(parts))
-    user = replace(others[first], parts=(*parts[:lead], TextPart(f"{system}\n\n"), *parts[lead:]))
-    return [*others[:first], user, *others[first + 1 :]]
 
 
 # --- tokens and pixels ---
@@ -293,23 +174,23 @@ def to_row(request: ChatRequest, model: TransformersModel, writer: PromptWriter)
     begun = writer.template is not None and (not start or text.startswith(start) or model.processor is None)
     how: dict[str, Any] = {"return_tensors": "pt", "add_special_tokens": not begun}
     if model.processor is None:
-        made = dict(model.tokenizer(text, **how))
+        inputs = dict(model.tokenizer(text, **how))
     else:
-        made = dict(model.processor(text=text, images=list(map(_opened, prepared)) or None, **how))
-    ids: list[int] = made.pop("input_ids")[0].tolist()
+        inputs = dict(model.processor(text=text, images=list(map(_opened, prepared)) or None, **how))
+    ids: list[int] = inputs.pop("input_ids")[0].tolist()
     given = None if request.given is None else _given_ids(request.given, model, writer)
     ids += given or []
     # Each given token is of the type 0: text.
     behind = [0] * len(given or [])
-    made.pop("attention_mask", None)
+    inputs.pop("attention_mask", None)
     places = [place for place, token in enumerate(ids) if token == model.picture_token] if prepared else []
     return BatchRow(
         request=request,
         ids=ids,
         given=None if given is None else len(given),
-        types={name: made.pop(name)[0].tolist() + behind for name in _TOKEN_TYPES if name in made},
+        types={name: inputs.pop(name)[0].tolist() + behind for name in _TOKEN_TYPES if name in inputs},
         # Without a picture nothing reads what goes with one, such as the words for InstructBLIP's Q-Former.
-        inputs=made if prepared else {},
+        inputs=inputs if prepared else {},
         pictures=tuple(sha256(data).hexdigest() for data in prepared),
         picture_tokens=len(places),
         picture_end=places[-1] + 1 if places else 0,
@@ -324,7 +205,9 @@ def _given_ids(text: str, model: TransformersModel, writer: PromptWriter) -> lis
     Raises:
         BadRequest: it has none.
     """
-    ids: list[int] = model.tokenizer(_broken(text, writer.special_tokens), add_special_tokens=False)["input_ids"]
+    ids: list[int] = model.tokenizer(split_special_tokens(text, writer.special_tokens), add_special_tokens=False)[
+        "input_ids"
+    ]
     if not ids:
         raise BadRequest("The text that is to be weighed is empty.", hint="Give a text with a word in it.")
     return ids

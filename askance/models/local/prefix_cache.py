@@ -49,30 +49,32 @@ class PrefixCache:
 
     def __init__(self, *, kept_bytes: int = KEPT_BYTES) -> None:
         self._kept_bytes = kept_bytes
-        self._kept: OrderedDict[tuple[tuple[str, ...], tuple[int, ...]], Prefix] = OrderedDict()
+        self._prefixes: OrderedDict[tuple[tuple[str, ...], tuple[int, ...]], Prefix] = OrderedDict()
 
     def find(self, rows: Sequence[BatchRow]) -> Prefix | None:
         """The longest prefix here that all `rows`, which are about the same pictures, begin with."""
         pictures = rows[0].pictures
         fitting = [
-            key for key, prefix in self._kept.items() if key[0] == pictures and all(prefix.begins(row) for row in rows)
+            key
+            for key, prefix in self._prefixes.items()
+            if key[0] == pictures and all(prefix.begins(row) for row in rows)
         ]
         if not fitting:
             return None
         key = max(fitting, key=lambda key: len(key[1]))
-        self._kept.move_to_end(key)
-        return self._kept[key]
+        self._prefixes.move_to_end(key)
+        return self._prefixes[key]
 
     def keep(self, pictures: tuple[str, ...], prefix: Prefix) -> None:
-        self._kept[pictures, prefix.ids] = prefix
-        while len(self._kept) > 1 and (len(self._kept) > KEPT or self._size() > self._kept_bytes):
-            self._kept.popitem(last=False)
+        self._prefixes[pictures, prefix.ids] = prefix
+        while len(self._prefixes) > 1 and (len(self._prefixes) > KEPT or self._size() > self._kept_bytes):
+            self._prefixes.popitem(last=False)
 
     def _size(self) -> int:
-        return sum(each.size for each in self._kept.values())
+        return sum(each.size for each in self._prefixes.values())
 
     def clear(self) -> None:
-        self._kept.clear()
+        self._prefixes.clear()
 
 
 # --- which rows begin alike: lists of tokens alone, no tensors ---

@@ -152,9 +152,9 @@ def load_errors(spec: str) -> Generator[None]:
     except AskanceError:
         raise
     except ImportError as error:
-        said = " ".join(str(error).split())[:200].rstrip(".")
+        reason = " ".join(str(error).split())[:200].rstrip(".")
         raise MissingExtra(
-            f"The model {spec!r} needs a package that is not installed: {said}.", hint="Install it beside askance."
+            f"The model {spec!r} needs a package that is not installed: {reason}.", hint="Install it beside askance."
         ) from error
     except Exception as error:  # transformers may raise anything for files that it cannot use
         if is_out_of_memory(error):
@@ -162,9 +162,9 @@ def load_errors(spec: str) -> Generator[None]:
                 f"The model {spec!r} does not fit into memory: {shortage(error)}.",
                 hint="Quantize the weights (`bits`), take a smaller one, or see which other process holds memory.",
             ) from error
-        said = next(iter(str(error).splitlines()), type(error).__name__).rstrip(".")
+        reason = next(iter(str(error).splitlines()), type(error).__name__).rstrip(".")
         raise ConfigError(
-            f"The model {spec!r} cannot be loaded: {said[:300]}.",
+            f"The model {spec!r} cannot be loaded: {reason[:300]}.",
             hint=f"Give a folder that holds it whole, as it was saved: `{spec.partition(':')[0]}:FOLDER`.",
         ) from error
 
@@ -196,12 +196,12 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 def shortage(error: BaseException, device: Any = "cpu") -> str:
     """How much memory was needed and how much is free, in words."""
-    found = _REQUESTED.search(str(error))
+    request = _REQUESTED.search(str(error))
     free = _free_bytes(device)
-    there = "" if free is None else f", and {_in_units(free)} are free on {str(device)!r}"
-    if found is None:
-        return f"there is no memory left{there}"
-    return f"{_in_units(int(float(found[1]) * _UNITS[found[2][0].lower()]))} more were needed{there}"
+    rest = "" if free is None else f", and {_in_units(free)} are free on {str(device)!r}"
+    if request is None:
+        return f"there is no memory left{rest}"
+    return f"{_in_units(int(float(request[1]) * _UNITS[request[2][0].lower()]))} more were needed{rest}"
 
 
 def free_memory(torch: Any) -> None:
@@ -282,10 +282,10 @@ class BatchRunner(Generic[Item]):
         self, items: Sequence[Item], make: Callable[[Sequence[Item]], Sequence[Made]]
     ) -> list[Made | AskanceError]:
         """For each of `items` what `make` gave, or the error that it ended with, in their order."""
-        found: list[Made | AskanceError] = []
-        while len(found) < len(items):
-            found += self._outcomes(items[len(found) : len(found) + self.most], make)
-        return found
+        outcomes: list[Made | AskanceError] = []
+        while len(outcomes) < len(items):
+            outcomes += self._outcomes(items[len(outcomes) : len(outcomes) + self.most], make)
+        return outcomes
 
     def _outcomes(
         self, batch: Sequence[Item], make: Callable[[Sequence[Item]], Sequence[Made]]
@@ -318,9 +318,9 @@ class BatchRunner(Generic[Item]):
             )
 
     def _too_large(self, _item: Item, error: Exception) -> OutOfMemory:
-        said = " ".join(next(iter(str(error).splitlines()), "").split())[:300]
+        reason = " ".join(next(iter(str(error).splitlines()), "").split())[:300]
         failure = OutOfMemory(
-            f"The model {self._spec!r} has not the memory for one text or picture: {said}",
+            f"The model {self._spec!r} has not the memory for one text or picture: {reason}",
             hint="See what else holds memory there, or give another `device` or `dtype`.",
         )
         failure.__cause__ = error
@@ -329,7 +329,7 @@ class BatchRunner(Generic[Item]):
     def _failed(self, error: Exception) -> AskanceError:
         if isinstance(error, AskanceError):
             return error
-        said = " ".join(f"{type(error).__name__}: {error}".split())[:300]
-        failure = ModelError(f"The model {self._spec!r} failed: {said}")
+        reason = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+        failure = ModelError(f"The model {self._spec!r} failed: {reason}")
         failure.__cause__ = error
         return failure

@@ -238,8 +238,8 @@ class SchemaGrammars:
         except Exception as error:  # noqa: BLE001  # whatever it says goes into the message
             wrong, matcher = str(error), None
         if wrong:
-            said = " ".join(str(wrong).split())[:200]
+            reason = " ".join(str(wrong).split())[:200]
             raise BadRequest(
-                f"Answers cannot be held to this schema: {said}", hint='Ask otherwise: `protocol = "prompted"`.'
+                f"Answers cannot be held to this schema: {reason}", hint='Ask otherwise: `protocol = "prompted"`.'
             )
         return matcher

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from askance.errors import ConfigError, MissingExtra
 from askance.models.local.architectures import Architecture, architecture_of
 from askance.models.local.folder import json_beside
-from askance.models.local.inputs import PromptWriter
+from askance.models.local.prompt_writer import PromptWriter
 from askance.models.local.runtime import TorchRuntime
 
 if TYPE_CHECKING:
@@ -45,8 +45,8 @@ class TransformersModel:
 
     def __post_init__(self) -> None:
         model = self.model
-        said: Any = getattr(model.generation_config, "eos_token_id", None)
-        ends = cast("list[Any]", said if isinstance(said, list) else [said])
+        end_tokens: Any = getattr(model.generation_config, "eos_token_id", None)
+        ends = cast("list[Any]", end_tokens if isinstance(end_tokens, list) else [end_tokens])
         self.ends = frozenset(end for end in (*ends, self.tokenizer.eos_token_id) if isinstance(end, int))
         self.defaults = model.generation_config.to_diff_dict()
         # What the loop would do on its own, it leaves to askance: penalties, ends, limits.

@@ -126,10 +126,10 @@ def _content(message: Message, encode: EncodeImage) -> str | list[JsonObject]:
     """Text alone as a string, which every server takes; with pictures, a list of parts in their order."""
     if not any(isinstance(part, ImagePart) for part in message.parts):
         return message.text
-    return [_part(part, encode) for part in message.parts]
+    return [_content_part(part, encode) for part in message.parts]
 
 
-def _part(part: Part, encode: EncodeImage) -> JsonObject:
+def _content_part(part: Part, encode: EncodeImage) -> JsonObject:
     if isinstance(part, TextPart):
         return {"type": "text", "text": part.text}
     picture = {"url": encode(part).data_uri}
@@ -182,14 +182,14 @@ def from_chat(reply: object) -> ChatResponse:
     )
 
 
-def logprobs(found: object) -> tuple[JsonObject, ...]:
+def logprobs(value: object) -> tuple[JsonObject, ...]:
     """Log-probabilities a token, from the list that both APIs give or the mapping around it."""
-    if isinstance(found, Mapping):
-        found = cast("Mapping[str, Any]", found).get("content")
-    return tuple(_token(mapping(token, "log-probability")) for token in items(found, "log-probabilities"))
+    if isinstance(value, Mapping):
+        value = cast("Mapping[str, Any]", value).get("content")
+    return tuple(_token(mapping(token, "log-probability")) for token in items(value, "log-probabilities"))
 
 
-def prompt_logprobs(found: object) -> list[tuple[str, float] | None] | None:
+def prompt_logprobs(value: object) -> list[tuple[str, float] | None] | None:
     """Each token of the prompt with its log-probability, as vLLM's server gives them; None where there are none.
 
     Each is a mapping from the token's number to its `logprob` and `decoded_token`. Where likelier tokens stand beside
@@ -198,9 +198,9 @@ def prompt_logprobs(found: object) -> list[tuple[str, float] | None] | None:
     Raises:
         MalformedReply: they have another shape.
     """
-    if not isinstance(found, list):
+    if not isinstance(value, list):
         return None
-    return [None if token is None else _prompt_token(token) for token in cast("list[object]", found)]
+    return [None if token is None else _prompt_token(token) for token in cast("list[object]", value)]
 
 
 def content_text(content: object) -> str:
@@ -239,8 +239,8 @@ def _token(token: Mapping[str, Any]) -> JsonObject:
     return form
 
 
-def _prompt_token(found: object) -> tuple[str, float]:
-    token = next(iter(mapping(found, "log-probability").values()), None)
+def _prompt_token(value: object) -> tuple[str, float]:
+    token = next(iter(mapping(value, "log-probability").values()), None)
     text, logprob = part_of(token, "decoded_token"), part_of(token, "logprob")
     if not isinstance(text, str) or not isinstance(logprob, (int, float)):
         raise MalformedReply("The reply has a token of the prompt without its text or its log-probability.")

@@ -136,18 +136,18 @@ def resolved(headers: Mapping[str, str]) -> HiddenValues:
     Raises:
         ConfigError: a variable is not set, or a value holds what no header can.
     """
-    found = HiddenValues()
+    values = HiddenValues()
     for name, value in headers.items():
         variable = value.removeprefix("env:")
         if value.startswith("env:") and not os.environ.get(variable):
             raise ConfigError(f"The header {name!r} is read from {variable}, which is not set.", hint="Set it.")
-        found[name] = os.environ[variable] if value.startswith("env:") else value
-        if not (found[name].isascii() and found[name].isprintable()):
+        values[name] = os.environ[variable] if value.startswith("env:") else value
+        if not (values[name].isascii() and values[name].isprintable()):
             raise ConfigError(
                 f"The value of the header {name!r} holds a line end or another character that no header can.",
                 hint="Write it in printable ASCII.",
             )
-    return found
+    return values
 
 
 def _azure(settings: ModelSettings, headers: Mapping[str, str], common: Mapping[str, Any]) -> AsyncOpenAI:

@@ -177,8 +177,8 @@ class OpenAIModel:
             response = await self._client.get(
                 "/models", cast_to=httpx2.Response, options={**_SECURITY, "timeout": LIST_TIMEOUT}
             )
-            found = items(mapping(parse_reply(self._secrets.blanked(response.content)), "body").get("data"), "data")
-            return [dict(mapping(entry, "model")) for entry in found]
+            entries = items(mapping(parse_reply(self._secrets.blanked(response.content)), "body").get("data"), "data")
+            return [dict(mapping(entry, "model")) for entry in entries]
         except Exception:  # noqa: BLE001  # the list is for a hint or a check: no error is raised for it
             return []
 
@@ -214,13 +214,13 @@ class OpenAIModel:
         from openai import AsyncAzureOpenAI, AsyncStream
 
         # The client for Azure finds the deployment in the body, and so has to see it.
-        given: Any = {"body": body} if isinstance(self._client, AsyncAzureOpenAI) else {"content": _text(body)}
+        content: Any = {"body": body} if isinstance(self._client, AsyncAzureOpenAI) else {"content": _json_bytes(body)}
         response: Any = await self._client.post(
-            path, cast_to=httpx2.Response, options=_SECURITY, stream=True, stream_cls=AsyncStream[Any], **given
+            path, cast_to=httpx2.Response, options=_SECURITY, stream=True, stream_cls=AsyncStream[Any], **content
         )
         try:
-            said = self._secrets.cleared(limit_headers(response.headers))
-            return self._secrets.blanked(await _limited(response, self._context)), said
+            limits = self._secrets.cleared(limit_headers(response.headers))
+            return self._secrets.blanked(await _limited(response, self._context)), limits
         finally:
             await response.aclose()
 
@@ -277,7 +277,7 @@ def at_loopback(model: str, address: str, *, key: str) -> OpenAIModel:
     return OpenAIModel(build_client(settings, http, key=key), model, secrets=own)
 
 
-def _text(body: JsonObject) -> bytes:
+def _json_bytes(body: JsonObject) -> bytes:
     """`body` as JSON in UTF-8; in ASCII where it holds half a surrogate pair, which UTF-8 cannot hold."""
     try:
         return json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()

@@ -81,12 +81,12 @@ def _items(message: Message, encode: EncodeImage) -> Iterator[JsonObject]:
         if message.text:
             yield {"role": message.role, "content": message.text}
     else:
-        yield {"role": "user", "content": [_part(part, encode) for part in message.parts]}
+        yield {"role": "user", "content": [_content_part(part, encode) for part in message.parts]}
     for call in message.tool_calls:
         yield {"type": "function_call", "call_id": call.id, "name": call.name, "arguments": call.arguments}
 
 
-def _part(part: Part, encode: EncodeImage) -> JsonObject:
+def _content_part(part: Part, encode: EncodeImage) -> JsonObject:
     if isinstance(part, TextPart):
         return {"type": "input_text", "text": part.text}
     return {"type": "input_image", "image_url": encode(part).data_uri, "detail": part.detail}
@@ -111,8 +111,8 @@ def from_responses(reply: object) -> ChatResponse:
     form = mapping(reply, "reply")
     status = form.get("status", "completed")
     if status not in {"completed", "incomplete"}:
-        said = clean_text(part_of(form.get("error"), "message"))
-        raise MalformedReply(f"The server gave the answer up (status {status!r})" + (f": {said}" if said else "."))
+        reason = clean_text(part_of(form.get("error"), "message"))
+        raise MalformedReply(f"The server gave the answer up (status {status!r})" + (f": {reason}" if reason else "."))
     output = [mapping(item, "output item") for item in items(form.get("output"), "output")]
     if not output and status == "completed":
         raise MalformedReply("The reply has no output.")
@@ -156,11 +156,11 @@ def _tool_call(item: Mapping[str, Any]) -> ToolCall:
 
 
 def _usage(usage: object) -> Usage:
-    given, made = part_of(usage, "input_tokens_details"), part_of(usage, "output_tokens_details")
+    input_details, output_details = part_of(usage, "input_tokens_details"), part_of(usage, "output_tokens_details")
     return Usage(
         input=part_of(usage, "input_tokens"),
         output=part_of(usage, "output_tokens"),
-        cached=part_of(given, "cached_tokens"),
-        image=part_of(given, "image_tokens"),
-        thinking=part_of(made, "reasoning_tokens"),
+        cached=part_of(input_details, "cached_tokens"),
+        image=part_of(input_details, "image_tokens"),
+        thinking=part_of(output_details, "reasoning_tokens"),
     )

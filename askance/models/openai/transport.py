@@ -182,8 +182,8 @@ def client_class() -> type[AsyncClient]:
 
     class Client(DefaultAsyncHttpxClient):
         def _init_transport(self, *_: Any, **fields: Any) -> AsyncBaseTransport:
-            given: AsyncBaseTransport | None = fields.get("transport")
-            return transport() if given is None else given
+            own: AsyncBaseTransport | None = fields.get("transport")
+            return transport() if own is None else own
 
         def _init_proxy_transport(self, proxy: Proxy, *args: Any, **fields: Any) -> AsyncBaseTransport:
             # aiohttp knows no SOCKS.
@@ -366,7 +366,7 @@ def _failure(error: BaseException, request: Request) -> BaseException:
         if isinstance(error, theirs):
             failure = ours(TOO_LARGE_HEAD if _is_about_size(error) else words.format(error), request=request)
             system = getattr(error, "os_error", None) or error.__cause__
-            # A time-out says no more, and comes from an error with aiohttp's frames.
+            # A timeout says no more, and comes from an error with aiohttp's frames.
             if isinstance(system, OSError) and not isinstance(system, TimeoutError):
                 system.__cause__ = system.__context__ = None
                 failure.__cause__ = system.with_traceback(None)

@@ -46,7 +46,7 @@ OFFLINE: Mapping[str, str] = {
 
 def engine_args(folder: ModelFolder, vllm: Vllm) -> JsonObject:
     """The arguments of vLLM's engine, by its own names."""
-    given = {
+    optional = {
         "max_model_len": vllm.context,
         "gpu_memory_utilization": vllm.memory,
         "kv_cache_memory_bytes": None if vllm.cache is None else int(vllm.cache * GIB),
@@ -62,7 +62,7 @@ def engine_args(folder: ModelFolder, vllm: Vllm) -> JsonObject:
         "load_format": "auto" if vllm.pickled else "safetensors",
         # Without this, a model that has nothing to say writes blanks between two JSON tokens until the limit.
         "structured_outputs_config": {"backend": "xgrammar", "disable_any_whitespace": True},
-        **{name: value for name, value in given.items() if value is not None},
+        **{name: value for name, value in optional.items() if value is not None},
         **vllm.engine,
     }
 

@@ -80,8 +80,8 @@ class InProcessEngine:
                 raise not_installed(spec, sys.executable) from error
             raise start_error(str(error), spec=spec, vllm=vllm) from error
         except Exception as error:
-            said = f"{log.read()}\n{type(error).__name__}: {error}"
-            raise start_error(said, spec=spec, vllm=vllm) from error
+            output = f"{log.read()}\n{type(error).__name__}: {error}"
+            raise start_error(output, spec=spec, vllm=vllm) from error
         pids = [child.pid for child in multiprocessing.active_children() if child.pid and child.pid not in before]
         return cls(spec, model, engine, template=template, log=log, pids=pids)
 
@@ -110,8 +110,10 @@ class InProcessEngine:
     async def cache_hits(self) -> CacheHits | None:
         await self._engine.do_log_stats()
         reader: Any = import_module("vllm.v1.metrics.reader")
-        snapshot = [(found.name.removeprefix("vllm:"), found) for found in reader.get_metrics_snapshot()]
-        return cache_hits([(name, found.labels, found.value) for name, found in snapshot if hasattr(found, "value")])
+        snapshot = [(metric.name.removeprefix("vllm:"), metric) for metric in reader.get_metrics_snapshot()]
+        return cache_hits(
+            [(name, metric.labels, metric.value) for name, metric in snapshot if hasattr(metric, "value")]
+        )
 
     async def aclose(self) -> None:
         await asyncio.to_thread(self._stop)
@@ -205,11 +207,11 @@ def _guard(pids: list[int]) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
 
 
-def _of_prompt(found: Mapping[int, Any] | None) -> tuple[str, float] | None:
+def _of_prompt(candidates: Mapping[int, Any] | None) -> tuple[str, float] | None:
     """The token of one place of a prompt, with its log-probability; None for the first place."""
-    if found is None:
+    if candidates is None:
         return None
-    token = next(iter(found.values()))
+    token = next(iter(candidates.values()))
     return token.decoded_token or "", float(token.logprob)
 
 

@@ -68,10 +68,10 @@ class CacheHits:
 
 def metric_samples(page: str) -> list[MetricSample]:
     """The metrics of vLLM on the page of a server."""
-    found = (_LINE.fullmatch(line.strip()) for line in page.splitlines() if line.startswith("vllm:"))
+    matches = (_LINE.fullmatch(line.strip()) for line in page.splitlines() if line.startswith("vllm:"))
     return [
         (match[1], dict(_LABEL.findall(match[2] or "")), float(match[3]))
-        for match in found
+        for match in matches
         if match is not None and match[3] != "NaN"
     ]
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from askance.chat import ChatResponse, ImagePart, Message, TextPart, Usage, key_of
 from askance.errors import BadRequest
 from askance.models.local import inputs
-from askance.models.local.inputs import MAX_TOKENS, refuse_tools
+from askance.models.local.inputs import MAX_TOKENS
+from askance.models.local.prompt_writer import refuse_tools
 from askance.models.replies import finish_of, split_thinking
 
 if TYPE_CHECKING:
@@ -91,14 +92,14 @@ def to_sampling(request: ChatRequest, defaults: Mapping[str, Any], *, room: int)
             hint=f"Known in `extra`: {', '.join(map(repr, sorted(EXTRAS)))}.",
         )
     sampling = request.sampling
-    given: JsonObject = {
+    arguments: JsonObject = {
         **{name: value for name, value in defaults.items() if name in SAMPLED | {"temperature", "top_p"}},
         **{name: request.extra[name] for name in SAMPLED & request.extra.keys()},
         "max_tokens": max(1, min(sampling.max_tokens or MAX_TOKENS, room)),
     }
-    if "logit_bias" in given:
+    if "logit_bias" in arguments:
         # JSON has no other keys than texts.
-        given["logit_bias"] = {int(token): bias for token, bias in given["logit_bias"].items()}
+        arguments["logit_bias"] = {int(token): bias for token, bias in arguments["logit_bias"].items()}
     for name, value in (
         ("temperature", sampling.temperature),
         ("top_p", sampling.top_p),
@@ -107,8 +108,8 @@ def to_sampling(request: ChatRequest, defaults: Mapping[str, Any], *, room: int)
         ("logprobs", sampling.logprobs),
     ):
         if value is not None:
-            given[name] = value
-    return given
+            arguments[name] = value
+    return arguments
 
 
 def to_structured_outputs(request: ChatRequest) -> JsonObject | None:
@@ -150,10 +151,10 @@ def from_output(output: Any, *, model: str, pictures: int | None = None, wanted:
     )
 
 
-def _token(token: int, found: Mapping[int, Any], wanted: int) -> JsonObject:
-    chosen = found[token]
+def _token(token: int, candidates: Mapping[int, Any], most: int) -> JsonObject:
+    chosen = candidates[token]
     form: JsonObject = {"token": chosen.decoded_token or "", "logprob": float(chosen.logprob)}
-    likeliest = sorted(found.values(), key=lambda each: -each.logprob)[:wanted]
+    likeliest = sorted(candidates.values(), key=lambda each: -each.logprob)[:most]
     if likeliest:
         form["top"] = {each.decoded_token or "": float(each.logprob) for each in likeliest}
     return form

@@ -276,12 +276,14 @@ def _latest(log: str) -> str:
 
 def _environment(python: str, *, key: str) -> Mapping[str, str]:
     """Variables of the server: without keys of others, offline, and without our paths where it is not our Python."""
-    kept = {name: value for name, value in os.environ.items() if not name.endswith(("_API_KEY", "_TOKEN", "_SECRET"))}
+    inherited = {
+        name: value for name, value in os.environ.items() if not name.endswith(("_API_KEY", "_TOKEN", "_SECRET"))
+    }
     if python != sys.executable:
-        kept.pop("PYTHONPATH", None)
-        kept.pop("PYTHONHOME", None)
-    kept.pop(LOGGING_VARIABLE, None)  # what it says goes into the log here
-    return {**kept, **OFFLINE, "VLLM_API_KEY": key, "PYTHONUNBUFFERED": "1"}
+        inherited.pop("PYTHONPATH", None)
+        inherited.pop("PYTHONHOME", None)
+    inherited.pop(LOGGING_VARIABLE, None)  # what it says goes into the log here
+    return {**inherited, **OFFLINE, "VLLM_API_KEY": key, "PYTHONUNBUFFERED": "1"}
 
 
 # --- answers by a server ---
@@ -353,17 +355,17 @@ class OwnServer:
     async def _ended(self, server: ServerProcess) -> ModelError:
         """The error of a call whose server has ended; the first such call starts it again."""
         async with self._restarting:
-            said = server.last_words() if server is self._server else ""
+            words = server.last_words() if server is self._server else ""
             again = Unreachable(f"The vLLM server of {server.spec!r} ended and was started again.")
             if server is not self._server:
                 return again
             if self._restarts >= RESTARTS or self._client is None:
                 return ModelError(
-                    f"The vLLM server of {server.spec!r} ended. {said}",
+                    f"The vLLM server of {server.spec!r} ended. {words}",
                     hint="Its last words say why; where memory ran out, read less at once (`context`, `batch`).",
                 )
             self._restarts += 1
-            _log.warning("The vLLM server of %s ended and is started again. %s", server.spec, said)
+            _log.warning("The vLLM server of %s ended and is started again. %s", server.spec, words)
             await asyncio.gather(self._client.aclose(), asyncio.to_thread(server.stop))
             self._server = self._make()
             await self._start()

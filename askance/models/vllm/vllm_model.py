@@ -13,7 +13,7 @@ from askance.chat import ModelId, canonical_json
 from askance.errors import ConfigError, UsageError
 from askance.models.capabilities import Capabilities
 from askance.models.local.folder import is_identity
-from askance.models.local.inputs import without_special_tokens
+from askance.models.local.prompt_writer import without_special_tokens
 from askance.models.settings import ModelSettings, Vllm
 from askance.models.vllm.engine_args import (
     chat_template_for,
@@ -101,9 +101,9 @@ class EnginePool:
         # A start that is nearly done is awaited: cancelled while it connects, it would leave a socket open.
         await asyncio.wait({held.starting}, timeout=_NEARLY_STARTED)
         held.starting.cancel()
-        found = (await asyncio.gather(held.starting, return_exceptions=True))[0]
-        if not isinstance(found, BaseException):
-            await found.aclose()
+        engine = (await asyncio.gather(held.starting, return_exceptions=True))[0]
+        if not isinstance(engine, BaseException):
+            await engine.aclose()
 
     async def fresh_hits(self, key: Hashable) -> CacheHits | None:
         """The cache hits of `key` since the last call: each is counted by one of the models that use the engine."""

@@ -16,7 +16,7 @@ from askance.models.local.architectures import (
     FormatName,
     architecture_of,
 )
-from askance.models.local.inputs import PromptWriter
+from askance.models.local.prompt_writer import PromptWriter
 from tests.models.local.questions import PICTURES, asked
 
 SYSTEM, QUESTION, ANSWER, AGAIN = "Be brief.", "What?", "A cup.", "Why?"

@@ -57,14 +57,14 @@ def far_side(reply: ScriptedReply, tiny: Callable[[str], Path]) -> HFModel:
     tokens: list[int] = loaded.tokenizer(text or "", add_special_tokens=False)["input_ids"]
     if isinstance(reply, ChatResponse) and reply.finish == "length":
         limit = len(tokens)
-        preparing = model._row  # pyright: ignore[reportPrivateUsage]
+        preparing = model._row_of  # pyright: ignore[reportPrivateUsage]
 
         def short(request: Any) -> Any:
             row = preparing(request)
             row.limit = limit
             return row
 
-        model._row = short  # pyright: ignore[reportPrivateUsage]
+        model._row_of = short  # pyright: ignore[reportPrivateUsage]
     end = min(loaded.ends)
     loaded.model.forward = _told(loaded.model.forward, [*tokens, end] if text is not None else None)
     return model
