@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast
@@ -126,14 +125,8 @@ class AdsTask(Task):
             BadData: none is left, or as `PittAds`.
             UsageError: the fold has no image.
         """
-        found = self.askable
-        if self.fold is not None:
-            items = tuple(ad for ad in found.items if self.folds[ad.id] == self.fold)
-            if not items:
-                raise UsageError(f"There is no image in fold {self.fold}.", hint=f"Folds are 0 to {FOLDS - 1}.")
-            note = f"the {len(items):,} test images of fold {self.fold} of {FOLDS}, seed {self.seed}"
-            found = replace(found, items=items, notes=(*found.notes, note))
-        return found.first(self.limit)
+        in_fold = self.askable.in_fold(self.fold, lambda ad: self.folds[ad.id], seed=self.seed)
+        return in_fold.first(self.limit)
 
     @cached_property
     def folds(self) -> Mapping[str, int]:

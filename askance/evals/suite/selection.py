@@ -54,6 +54,25 @@ class Subset(Generic[Item]):
         note = f"the first {count:,} of {len(self.items):,} {self.noun}"
         return replace(self, items=self.items[:count], notes=(*self.notes, note))
 
+    def in_fold(self, fold: int | None, folds: Callable[[Item], int | None], *, seed: int) -> Subset[Item]:
+        """The items in the test set of a fold; None keeps all.
+
+        Args:
+            fold: its number, from 0.
+            folds: gives the fold of an item.
+            seed: of the folds, for the note.
+
+        Raises:
+            UsageError: no item is in it.
+        """
+        if fold is None:
+            return self
+        items = tuple(item for item in self.items if folds(item) == fold)
+        if not items:
+            raise UsageError(f"There is no image in fold {fold}.", hint=f"Folds are 0 to {FOLDS - 1}.")
+        note = f"the {len(items):,} test images of fold {fold} of {FOLDS}, seed {seed}"
+        return replace(self, items=items, notes=(*self.notes, note))
+
 
 def read_names(path: Path) -> tuple[str, ...]:
     """The ids in a file, as they are written: one a line, or a JSON list of texts.

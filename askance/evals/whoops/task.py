@@ -171,14 +171,8 @@ class WhoopsTask(WeirdTask):
             BadData: none is left, or as `Whoops`.
             UsageError: the fold has no image.
         """
-        found = self.askable
-        if self.fold is not None:
-            items = tuple(entry for entry in found.items if self.folds.get(entry.id) == self.fold)
-            if not items:
-                raise UsageError(f"There is no image in fold {self.fold}.", hint=f"Folds are 0 to {FOLDS - 1}.")
-            note = f"the {len(items):,} test images of fold {self.fold} of {FOLDS}, seed {self.seed}"
-            found = replace(found, items=items, notes=(*found.notes, note))
-        return found.first(self.limit)
+        in_fold = self.askable.in_fold(self.fold, lambda entry: self.folds.get(entry.id), seed=self.seed)
+        return in_fold.first(self.limit)
 
     @cached_property
     def askable(self) -> Subset[WeirdImage]:
