@@ -170,7 +170,7 @@ class Answerer(Part):
     """Who answers."""
 
     chosen_by: ClassVar[tuple[str, ...]] = ()
-    """Options of which any one chooses this answerer in place of the others."""
+    """Options of which any one chooses this answerer in place of the others, unless it is None or false."""
     noun: ClassVar[str] = ""
     """What it is, for messages, such as `a scorer`."""
     alone: ClassVar[tuple[str, str]] = ("", "")
@@ -180,7 +180,8 @@ class Answerer(Part):
     def is_chosen(self) -> bool:
         """Whether an option chooses it."""
         fields = {each.alias or name: name for name, each in type(self).model_fields.items()}
-        return any(getattr(self, fields[option], None) is not None for option in self.chosen_by)
+        values = (getattr(self, fields[option], None) for option in self.chosen_by)
+        return any(value is not None and value is not False for value in values)
 
     @property
     def looks(self) -> bool:

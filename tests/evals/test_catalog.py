@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 import py_compile
 from hashlib import sha256
+from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 
 import pytest
 
 from askance.errors import ConfigError, UsageError
-from askance.evals import Run, evaluate, find_task, task_of
+from askance.evals import Run, Task, evaluate, find_task, task_of
 from askance.evals.catalog import packaged
+from tests.house import SUITES
 
 ONE = '''\
 from askance.evals import Sample, Task, right_or_wrong
@@ -54,6 +57,21 @@ def test_the_packaged_tasks_say_what_they_are() -> None:
         name for name, definition in tasks.items() if not definition.summary() or "data" not in definition.takes()
     ] == []
     assert find_task("pittads/mac") is tasks["pittads/mac"]
+
+
+@pytest.mark.parametrize("suite", SUITES)
+def test_a_suite_shows_every_task_that_one_of_its_modules_defines(suite: str) -> None:
+    package = import_module(suite)
+    modules = [import_module(f"{suite}.{each.name}") for each in iter_modules(package.__path__)]
+
+    names = {
+        name
+        for module in modules
+        for name, value in vars(module).items()
+        if isinstance(value, type) and issubclass(value, Task) and value.name and value.__module__ == module.__name__
+    }
+    assert names
+    assert names <= {*package.__all__}, f"add them to {suite.replace('.', '/')}/__init__.pyi"
 
 
 def test_a_task_is_found_in_its_python_file() -> None:

@@ -1,6 +1,6 @@
 """Writes the golden files anew: all of them, or those that are named.
 
-    .venv/bin/python -m tests.golden [prompts.json …]
+    .venv/bin/python -m tests.golden [prompts.json tasks/whoops-vqa.json …]
 
 What is in `files/project` is written by hand. Commit what changes by itself, with a line in CHANGELOG.md that says what
 users lose.
@@ -13,6 +13,7 @@ import shutil
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import chdir
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -27,6 +28,11 @@ def grid_figures() -> str:
     return text_of(figures_of(asyncio.run(grid_runner(Path.cwd()).run())))
 
 
+def of_task(task: str) -> str:
+    """What a packaged task is with each set of its options."""
+    return tasks.outcomes(task, WORLDS[task.partition("/")[0]](Path.cwd()))
+
+
 TEXTS: Mapping[str, Callable[[], str]] = {
     "prompts.json": lambda: text_of(keys.of_prompts()),
     "settings.json": lambda: text_of(keys.of_settings()),
@@ -36,17 +42,10 @@ TEXTS: Mapping[str, Callable[[], str]] = {
     "printed.json": lambda: text_of(state.printed()),
     "grid.json": grid_figures,
 }
-"""By file, what writes it."""
+"""By file, what it holds."""
 
-
-def write_tasks() -> None:
-    """Writes what each packaged task is with each set of its options."""
-    for suite, make in WORLDS.items():
-        with TemporaryDirectory() as place:
-            world = make(Path(place))
-            for name in tasks.CASES:
-                if name.startswith(f"{suite}/"):
-                    (FILES / tasks.file_of(name)).write_text(tasks.outcomes(name, world), encoding="utf-8")
+TASKS: Mapping[str, Callable[[], str]] = {tasks.file_of(name): partial(of_task, name) for name in tasks.CASES}
+"""The same of the packaged tasks."""
 
 
 def write_state() -> None:
@@ -63,17 +62,17 @@ def write_state() -> None:
 
 def main(names: list[str]) -> None:
     """Writes the files of these names, `state` for what is on the disk, `tasks` for tasks, and the digests of all."""
-    several = {"state": write_state, "tasks": write_tasks}
-    unknown = {*names} - {*TEXTS, *several}
+    files = {**TEXTS, **TASKS}
+    unknown = {*names} - {"state", "tasks", *files}
     if unknown:
-        sys.exit(f"No golden file is called {min(unknown)!r}. There are {', '.join([*several, *TEXTS])}.")
-    for name, make in {**several, **TEXTS}.items():
-        if names and name not in names:
-            continue
+        sys.exit(f"No golden file is called {min(unknown)!r}. There are {', '.join(['state', 'tasks', *files])}.")
+    if not names or "state" in names:
         with TemporaryDirectory() as place, chdir(place):
-            text = make()
-        if text is not None:
-            (FILES / name).write_text(text, encoding="utf-8")
+            write_state()
+    for name, make in files.items():
+        if not names or name in names or ("tasks" in names and name in TASKS):
+            with TemporaryDirectory() as place, chdir(place):
+                (FILES / name).write_text(make(), encoding="utf-8")
     DIGESTS.write_text(digests(), encoding="utf-8")
 
 

@@ -42,9 +42,12 @@ def check(name: str, found: str) -> None:
     """Holds a text against the golden file of this name.
 
     Raises:
-        AssertionError: they differ; it names the file and shows the first lines that do.
+        AssertionError: they differ; it names the file and shows the first lines that do. Or there is no such file.
     """
-    _same(name, (FILES / name).read_text(encoding="utf-8"), found)
+    file = FILES / name
+    if not file.is_file():
+        raise AssertionError(f"There is no tests/golden/files/{name}. Write it with `python -m tests.golden {name}`.")
+    _same(name, file.read_text(encoding="utf-8"), found)
 
 
 def check_lines(name: str, found: Iterable[JsonObject]) -> None:

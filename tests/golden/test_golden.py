@@ -53,6 +53,14 @@ def test_the_golden_files_are_as_they_were_written() -> None:
 # --- what is asked, and what is said ---
 
 
+def test_a_golden_file_that_is_missing_is_told_with_the_command_that_writes_it() -> None:
+    with pytest.raises(AssertionError) as caught:
+        check("tasks/new.json", "{}")
+
+    way = "Write it with `python -m tests.golden tasks/new.json`."
+    assert str(caught.value) == f"There is no tests/golden/files/tasks/new.json. {way}"
+
+
 def test_every_prompt_is_asked_under_the_keys_of_before() -> None:
     check("prompts.json", text_of(keys.of_prompts()))
 

@@ -136,7 +136,7 @@ class WeirdTask(Task):
 
     @cached_property
     def categories(self) -> tuple[str, ...]:
-        """The commonsense categories of the images; a run keeps them with its options."""
+        """The commonsense categories of the images that are asked about; a run keeps them with its options."""
         return tuple(self.kept_or("categories", self._categories))
 
     def by_category(self, scorer: Scorer, *names: str) -> Scorer:
