@@ -62,7 +62,7 @@ class JokeExplanation(CartoonTask):
         return Question(
             name=self.about,
             agent=partial(explain_joke, step_by_step=self.step_by_step),
-            asks=partial(joke_question, sees=self.model.view.picture),
+            asks=partial(joke_question, sees=self.model.parsed_context.picture),
             needs=(CAPTION,),
             given=self.given,
             measured=self.perplexity.measured,

@@ -256,14 +256,14 @@ class CartoonTask(Task):
         rows: dict[Group, list[Item]] = {}
         for item in self.dataset.items(self.about, fold=fold, split="train"):
             described = item.annotation is not None or self.model.context not in {*FIELDS, SOCRATIC}
-            if described and (not self.model.view.picture or self.picture(item.contest) is not None):
+            if described and (not self.model.parsed_context.picture or self.picture(item.contest) is not None):
                 rows.setdefault(item.contest, []).append(item)
         tested = {item.contest for item in self.dataset.items(self.about, fold=fold)}
         return ShotPool(rows, fold=fold, tested=tested, noun="contest")
 
     def _example(self, item: Item) -> Example:
         """An item of the training part as an example."""
-        if self.model.view.picture:
+        if self.model.parsed_context.picture:
             return Example(values=self.asked(item), answer=item.label, image=self.picture(item.contest))
         return Example(values={**self.asked(item), "description": self._said(item) or NOTHING}, answer=item.label)
 
@@ -358,7 +358,7 @@ class CaptionTask(CartoonTask):
         return Question(
             name=self.about,
             agent=partial(self.agent, step_by_step=self.step_by_step),
-            asks=self.model.view.options_question,
+            asks=self.model.parsed_context.options_question,
             target=ANSWERS,
             given=self.given,
             count=1,

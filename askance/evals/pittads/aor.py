@@ -122,7 +122,7 @@ class Aor(AdsTask):
     @override
     def question(self) -> Question:
         return Question(
-            name=f"aor {self.view.name}",
+            name=f"aor {self.parsed_context.name}",
             agent=fill_statement,
             asks=self._asked_in,
             target=STATEMENT,
@@ -132,7 +132,7 @@ class Aor(AdsTask):
         )
 
     def _asked_in(self, reading: Reading) -> FillQuestion:
-        shown = self.view.visual_question(reading)
+        shown = self.parsed_context.visual_question(reading)
         return FillQuestion(
             relation=_relation_in(reading),
             image=shown.image,

@@ -41,7 +41,7 @@ from askance.evals.suite.choice import (
     multi_scorer,
     single_scorer,
 )
-from askance.evals.suite.context import TEXT_ONLY, TOOLS, View, view_of
+from askance.evals.suite.context import TEXT_ONLY, TOOLS, ParsedContext, parse_context
 from askance.evals.suite.option_orders import Orders
 from askance.evals.suite.ranker import WEIGHT, FusionContext, FusionSolver, Texts, parts_of
 from askance.evals.suite.shots import SHOTS_NOTE, Examples
@@ -175,9 +175,9 @@ class ArrTask(AdsTask):
     @override
     def question(self) -> Question:
         return Question(
-            name=self.view.name,
+            name=self.parsed_context.name,
             agent=partial(choose_action_reasons, mode=self.choice.mode, count=COUNT),
-            asks=self.view.options_question,
+            asks=self.parsed_context.options_question,
             target=ANSWERS,
             given=self.given,
             count=self.choice.count,
@@ -244,7 +244,7 @@ class Baseline(Answerer):
     baseline: BaselineName = "random"
     """Random options, the longest ones, or the numbers that are true most often (majority)."""
 
-    view: ClassVar[View] = View(name=TEXT_ONLY)
+    parsed_context: ClassVar[ParsedContext] = ParsedContext(name=TEXT_ONLY)
     """What it gets of an ad."""
 
     @property
@@ -324,8 +324,8 @@ class Fusion(AdModel):
 
     @cached_property
     @override
-    def view(self) -> View:
-        return view_of(DESCRIBED[self.context], task=self._task, among=self.contexts, beside=True)
+    def parsed_context(self) -> ParsedContext:
+        return parse_context(DESCRIBED[self.context], task=self._task, among=self.contexts, beside=True)
 
     @override
     def solver(self, question: Question) -> FusionSolver:

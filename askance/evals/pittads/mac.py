@@ -90,9 +90,9 @@ class Mac(AdsTask):
     @override
     def question(self) -> Question:
         return Question(
-            name=self.view.name,
+            name=self.parsed_context.name,
             agent=classify_atypicality,
-            asks=self.view.visual_question,
+            asks=self.parsed_context.visual_question,
             target=CATEGORIES,
             given=self.given,
             value=labels_of,

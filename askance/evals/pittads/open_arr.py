@@ -169,7 +169,7 @@ class OpenArr(AdsTask):
     @override
     def question(self) -> Question:
         count = COUNT if self.model.within == "options" else 0
-        return Question(name=self.view.name, given=self.given, count=count, seed=self.seed)
+        return Question(name=self.parsed_context.name, given=self.given, count=count, seed=self.seed)
 
     @override
     def scorer(self) -> Scorer:

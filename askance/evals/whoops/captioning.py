@@ -74,9 +74,9 @@ class Captioning(WhoopsTask):
 
     @override
     def question(self) -> Question:
-        view = self.model.view
-        asks_tool = view.picture and not self.examples.shots  # a tool takes no examples
-        agent, asks = (_captioner, picture) if asks_tool else (CaptionWriter, view.visual_question)
+        context = self.model.parsed_context
+        asks_tool = context.picture and not self.examples.shots  # a tool takes no examples
+        agent, asks = (_captioner, picture) if asks_tool else (CaptionWriter, context.visual_question)
         return Question(name="captioning", agent=agent, asks=asks, given=self.given)
 
     @override

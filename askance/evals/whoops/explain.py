@@ -65,7 +65,7 @@ class Explain(WhoopsTask):
 
     @override
     def question(self) -> Question:
-        asks = self.model.view.visual_question
+        asks = self.model.parsed_context.visual_question
         return Question(name="explain", agent=Explainer, asks=asks, given=self.given)
 
     @override

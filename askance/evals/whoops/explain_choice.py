@@ -114,7 +114,7 @@ class ExplainChoice(WhoopsTask):
 
     @override
     def question(self) -> Question:
-        agent, asks = partial(choose_explanation, mode="single"), self.model.view.options_question
+        agent, asks = partial(choose_explanation, mode="single"), self.model.parsed_context.options_question
         return Question(
             name="explain-choice", agent=agent, asks=asks, target=ANSWERS, given=self.given, count=1, seed=self.seed
         )

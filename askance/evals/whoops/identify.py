@@ -154,7 +154,7 @@ class Identify(WeirdTask):
 
     @override
     def question(self) -> Question:
-        asks = self.model.view.visual_question
+        asks = self.model.parsed_context.visual_question
         return Question(name="identify", agent=Identifier, asks=asks, given=self.given)
 
     @override

@@ -111,7 +111,7 @@ class CaptionMatching(WhoopsTask):
 
     @override
     def question(self) -> Question:
-        agent, asks = partial(choose_caption, mode="single"), self.model.view.options_question
+        agent, asks = partial(choose_caption, mode="single"), self.model.parsed_context.options_question
         return Question(
             name="matching", agent=agent, asks=asks, target=ANSWERS, given=self.given, count=1, seed=self.seed
         )

@@ -47,7 +47,7 @@ class WeirdModel(InContext):
 
     @override
     def solver(self, question: Question) -> Solver:
-        if self.view.looks and self.vlm is None:
+        if self.parsed_context.looks and self.vlm is None:
             raise UsageError(f"The context {self.context!r} looks at the picture.", hint="Give a `vlm`.")
         return super().solver(question)
 
@@ -105,8 +105,8 @@ class WeirdTask(Task):
 
         def example(sample: Sample) -> Example:
             values = {name: value for name, value in sample.inputs.items() if name in {"options", "question"}}
-            described = {} if self.model.view.picture else {"description": sample.inputs["description"]}
-            image = pictures[sample.id]() if self.model.view.picture else None
+            described = {} if self.model.parsed_context.picture else {"description": sample.inputs["description"]}
+            image = pictures[sample.id]() if self.model.parsed_context.picture else None
             return Example(values={**values, **described}, answer=self.answer_of(sample), image=image)
 
         def facts(sample: Sample) -> ShotFacts:
@@ -128,7 +128,7 @@ class WeirdTask(Task):
     @property
     def given(self) -> Collection[str]:
         """The links that every sample gives to the chain."""
-        return () if self.model.view.looks else ("description",)
+        return () if self.model.parsed_context.looks else ("description",)
 
     def _categories(self) -> Sequence[str]:
         """The commonsense categories of the images."""

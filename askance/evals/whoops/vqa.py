@@ -90,7 +90,7 @@ class Vqa(WhoopsTask):
 
     @override
     def question(self) -> Question:
-        asks = self.model.view.visual_question
+        asks = self.model.parsed_context.visual_question
         return Question(name="vqa", agent=OpenAnswerer, asks=asks, given=self.given)
 
     @property
