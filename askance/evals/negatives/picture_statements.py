@@ -97,10 +97,10 @@ class PictureStatements:
             folder: of the run.
             on_progress: called after every picture.
         """
-        kept = {line["image"]: line for line in _lines(folder / STATEMENTS) if line["image"] in self.images}
-        job = self.job().kept_in(kept, self._keep)
+        finished = {line["image"]: line for line in _lines(folder / STATEMENTS) if line["image"] in self.images}
+        job = self.job().kept_in(finished, self._keep)
         job.tell(on_progress, "images")
-        self.lines |= kept
+        self.lines |= finished
         try:
             await job.run()
         finally:
@@ -116,8 +116,8 @@ class PictureStatements:
         models = [*dict.fromkeys(node.model for node in self.chain.nodes)]
         for model in models if keys else ():
             await model.output_mode()
-        given = affordable(map(self._given, keys), models[0].engine if models else None)
-        async with aclosing(self.chain.read_all(given)) as readings:
+        inputs = affordable(map(self._given, keys), models[0].engine if models else None)
+        async with aclosing(self.chain.read_all(inputs)) as readings:
             async for reading in readings:
                 yield reading[self.chain.target.name]
 
@@ -168,11 +168,11 @@ def _lines(file: Path) -> Sequence[JsonObject]:
     Raises:
         BadData: it is not what `PictureStatements.read` writes.
     """
-    found: list[JsonObject] = []
+    lines: list[JsonObject] = []
     try:
         for text in file.read_text(encoding="utf-8").splitlines():
             line = parse_json(text)
-            found.append({name: line[name] for name in ("image", "statement", "by", "calls")})
+            lines.append({name: line[name] for name in ("image", "statement", "by", "calls")})
             if not line["statement"].strip() or not all(isinstance(key, str) for key in line["calls"]):
                 raise ValueError(text)
     except FileNotFoundError:
@@ -181,4 +181,4 @@ def _lines(file: Path) -> Sequence[JsonObject]:
         raise BadData(
             f"The statements {str(file)!r} cannot be read.", hint="Take the file away; the pictures are read again."
         ) from error
-    return found
+    return lines
