@@ -54,8 +54,8 @@ class VerdictBars(Plot):
     @property
     def verdicts(self) -> list[str]:
         """Those that have a column."""
-        told = self.table.values()
-        return [each for each in _LOOKS["true"] if each in {"true", "false"} or any(row[each] for row in told)]
+        rows = self.table.values()
+        return [each for each in _LOOKS["true"] if each in {"true", "false"} or any(row[each] for row in rows)]
 
     def stack(self, truth: str) -> Iterator[tuple[str, str, str]]:
         """The bar of a label: the look of each part, where it begins, how wide it is."""
@@ -93,10 +93,10 @@ class ReliabilityPlot(Plot):
     @property
     def words(self) -> str:
         """The same in words."""
-        told = "; ".join(
+        points = "; ".join(
             f"of {each.pairs:,} pairs at {100 * each.said:.0f} %, {100 * each.value:.0f} %" for each in self.points
         )
-        return f"Share of pairs that people call true, by share of {self.who} that say true: {told}."
+        return f"Share of pairs that people call true, by share of {self.who} that say true: {points}."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
