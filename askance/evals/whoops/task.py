@@ -83,8 +83,8 @@ class WeirdTask(Task):
 
     def text_of(self, sample: Sample) -> str:
         """What examples are compared by where no pictures are: what is said of an image."""
-        said: Any = sample.inputs.get("description", "")
-        return "" if said == NOTHING else str(said)
+        description: Any = sample.inputs.get("description", "")
+        return "" if description == NOTHING else str(description)
 
     def with_examples(
         self,
@@ -171,14 +171,14 @@ class WhoopsTask(WeirdTask):
             BadData: none is left, or as `Whoops`.
             UsageError: the fold has no image.
         """
-        found = self.askable
+        chosen = self.askable
         if self.fold is not None:
-            items = tuple(entry for entry in found.items if self.folds.get(entry.id) == self.fold)
+            items = tuple(entry for entry in chosen.items if self.folds.get(entry.id) == self.fold)
             if not items:
                 raise UsageError(f"There is no image in fold {self.fold}.", hint=f"Folds are 0 to {FOLDS - 1}.")
             note = f"the {len(items):,} test images of fold {self.fold} of {FOLDS}, seed {self.seed}"
-            found = replace(found, items=items, notes=(*found.notes, note))
-        return found.first(self.limit)
+            chosen = replace(chosen, items=items, notes=(*chosen.notes, note))
+        return chosen.first(self.limit)
 
     @cached_property
     def askable(self) -> Subset[WeirdImage]:
@@ -189,16 +189,16 @@ class WhoopsTask(WeirdTask):
         """
         data = self.dataset
         wanted: tuple[Need, ...] = (*self.wanted(), *(("image",) if self.answerer.looks else ()))
-        there = {entry.id for entry in data.with_all(*wanted)}
-        found = Subset(items=data.entries, notes=(data.origin,))
-        found = found.where(lambda entry: entry.id in there, left_out=f"no {'; '.join(wanted)}")
+        complete = {entry.id for entry in data.with_all(*wanted)}
+        subset = Subset(items=data.entries, notes=(data.origin,))
+        subset = subset.where(lambda entry: entry.id in complete, left_out=f"no {'; '.join(wanted)}")
         if self.model.context == GOLD:
-            found = found.where(lambda entry: bool(gold_caption(entry)), left_out="no caption")
-            if not found.items:
+            subset = subset.where(lambda entry: bool(gold_caption(entry)), left_out="no caption")
+            if not subset.items:
                 raise BadData(
                     f"The images of {str(self.data)!r} have no captions.", hint="They are in `crowd_captions`."
                 )
-        return found
+        return subset
 
     @cached_property
     def folds(self) -> Mapping[str, int]:
@@ -220,16 +220,16 @@ class WhoopsTask(WeirdTask):
 
     @override
     def samples(self) -> Sequence[Sample]:
-        asked = [sample for entry in self.subset.items for sample in self.samples_of(entry)]
+        of_entries = [sample for entry in self.subset.items for sample in self.samples_of(entry)]
         entries = {entry.id: entry for entry in self.askable.items}
-        every = asked
+        every = of_entries
         if self.examples.shots:
             every = [sample for entry in entries.values() for sample in self.samples_of(entry)]
         pictures = {sample.id: entries[sample.group].load for sample in every}
         names = [entry.id for entry in self.dataset.entries]
         folds = self.folds or (fold_of(names, seed=self.seed) if self.examples.shots else {})
         pool = (sample for sample in every if question_id(sample) == sample.id)
-        return self.with_examples(asked, pool, folds=folds, pictures=pictures)
+        return self.with_examples(of_entries, pool, folds=folds, pictures=pictures)
 
     def sample_of(
         self, entry: WeirdImage, *, name: str = "", inputs: Mapping[str, Any] | None = None, target: Any
