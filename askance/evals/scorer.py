@@ -25,13 +25,13 @@ ScoreFunction: TypeAlias = Callable[[Sample, Any], "Score | Awaitable[Score]"]
 """Takes a sample and its answer (see `Scorer.takes`), and gives the score."""
 
 
-def map_score(found: Score | Awaitable[Score], change: Callable[[Score], Score]) -> Score | Awaitable[Score]:
+def map_score(score: Score | Awaitable[Score], change: Callable[[Score], Score]) -> Score | Awaitable[Score]:
     """What a `ScoreFunction` gives, changed: at once, or when it is awaited."""
-    if isinstance(found, Score):
-        return change(found)
+    if isinstance(score, Score):
+        return change(score)
 
     async def later() -> Score:
-        return change(await found)
+        return change(await score)
 
     return later()
 
@@ -108,8 +108,8 @@ async def scored(answer: SampleResult, scorer: Scorer) -> SampleResult:
     try:
         with boundary(broken), collect_keys() as keys:
             prediction = answer.prediction
-            found = scorer.score(answer.sample, prediction if scorer.takes == "prediction" else prediction.value)
-            return replace(answer, score=found if isinstance(found, Score) else await found, unscored=None)
+            result = scorer.score(answer.sample, prediction if scorer.takes == "prediction" else prediction.value)
+            return replace(answer, score=result if isinstance(result, Score) else await result, unscored=None)
     except CallError as error:
         return replace(answer, score=None, unscored=str(error), tried=tuple(keys))
 

@@ -179,8 +179,8 @@ def _counts(run: Run) -> tuple[Cell, Cell]:
 
 
 def _cells(run: Run, metrics: Sequence[str]) -> Iterator[Cell]:
-    there = {figure.metric: figure for figure in run.figures}
-    yield from (there.get(name) for name in metrics)
+    by_metric = {figure.metric: figure for figure in run.figures}
+    yield from (by_metric.get(name) for name in metrics)
 
 
 # --- tables as text ---
@@ -307,8 +307,8 @@ _ADDRESS = re.compile(r"(?=://)|\bwww(?=\.)", re.IGNORECASE)
 """Where an address would become a link."""
 
 
-def _escaped(found: re.Match[str]) -> str:
-    return f"{found.group()}\\"
+def _escaped(match: re.Match[str]) -> str:
+    return f"{match.group()}\\"
 
 
 def _tex(text: str) -> str:
