@@ -347,8 +347,8 @@ class Fusion(AdModel):
             return None
         whole = verbalize(self.see, self.combine, context="T_V" if self.context == "I+T_V" else "V+T+IN+UH")
         wanted = {*missing, *(TOOLS if "description" in missing else ())} - {*given}
-        there = wanted if self.vlm is not None else wanted - {*TOOLS}
-        steps = [step for step in whole.steps if step.link.name in there]
+        links = wanted if self.vlm is not None else wanted - {*TOOLS}
+        steps = [step for step in whole.steps if step.link.name in links]
         return Chain(f"texts of {self.context}", target=DESCRIPTION, steps=steps, mode=whole.mode)
 
     @cached_property
@@ -432,9 +432,13 @@ def options_notes(data: PittAds, samples: Iterable[Sample]) -> tuple[str, ...]:
     kinds = Counter(kind for target in targets for kind in target["kinds"] if kind != TRUE)
     true = sorted({len(target["true"]) for target in targets})
     hard = sum(kinds[kind] for kind in NEGATIVE_KINDS if kind not in {OTHER, UNKNOWN})
-    found = {"hard negatives": hard, "statements of other images": kinds[OTHER], "of an unknown kind": kinds[UNKNOWN]}
-    several = sum(map(bool, found.values())) > 1
-    wrong = ", ".join(f"{count:,} {what}" if several else what for what, count in found.items() if count)
+    by_description = {
+        "hard negatives": hard,
+        "statements of other images": kinds[OTHER],
+        "of an unknown kind": kinds[UNKNOWN],
+    }
+    several = sum(map(bool, by_description.values())) > 1
+    wrong = ", ".join(f"{count:,} {what}" if several else what for what, count in by_description.items() if count)
     file = "" if data.contents.qa is None else f"; {data.contents.qa.path.name}"
     notes = [f"Options of an image: {_range(counts)}, {_range(true)} of them true; wrong ones: {wrong}{file}"]
     if kinds[UNKNOWN]:

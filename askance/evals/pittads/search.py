@@ -150,9 +150,9 @@ class Search(AdModel):
                 hint="Take the context `I`, or `I+T_V` and the like.",
             )
         if context.name == PICTURE and (self.query != "joined" or ways & {"dense", "bm25"}):
-            asked = f"how={self.how!r}" if self.query == "joined" else f"query={self.query!r}"
+            option = f"how={self.how!r}" if self.query == "joined" else f"query={self.query!r}"
             raise UsageError(
-                f"{asked} needs words, and the context {context.name!r} has none.",
+                f"{option} needs words, and the context {context.name!r} has none.",
                 hint="Take a context such as `T_V`, or `I+T_V` for picture and words.",
             )
         if (self.rerank or self.query == "guess") and context.description is None and not context.blind:
@@ -191,8 +191,8 @@ class Search(AdModel):
     def searcher(self) -> Searcher:
         """Searches the statements."""
         if self.retriever is not None:
-            given = load_object(self.retriever) if isinstance(self.retriever, str) else self.retriever
-            return retriever(given, k=DEPTH, engine=self.engine)
+            own_retriever = load_object(self.retriever) if isinstance(self.retriever, str) else self.retriever
+            return retriever(own_retriever, k=DEPTH, engine=self.engine)
         return retriever(
             self.opened_index,
             how=self.how,
@@ -273,15 +273,15 @@ class Search(AdModel):
     @override
     def kept(self) -> JsonObject:
         # An encoder that is named and one that the index names are the same configuration.
-        found = self.searcher.form()
-        spaces: Mapping[str, Any] = found.get("spaces", {})
+        form = self.searcher.form()
+        spaces: Mapping[str, Any] = form.get("spaces", {})
         forms = {option: spaces[way]["embedder"] for way, option in ENCODERS.items() if way in spaces}
-        forms |= {} if self.retriever is None else {"retriever": found}
-        kept = {**super().kept(), "index": self.opened_index.form(), **forms}
+        forms |= {} if self.retriever is None else {"retriever": form}
+        options = {**super().kept(), "index": self.opened_index.form(), **forms}
         if self.baseline is None:
-            return kept
+            return options
         searching = {"context", "query", "how"}  # nothing is searched for
-        return {**{name: kept[name] for name in kept.keys() - searching}, "frequent": [*self.frequent]}
+        return {**{name: options[name] for name in options.keys() - searching}, "frequent": [*self.frequent]}
 
 
 ENCODERS: Mapping[str, str] = {"dense": "embedder", "image": "encoder"}
@@ -326,8 +326,8 @@ def query_texts(reading: Reading, context: ParsedContext, query: Query) -> tuple
     if query == "guess":
         guessed = reading.value(GUESSES)
         return () if guessed is None else guessed.texts
-    there = [link.name for link in shown_links(context, query) if not is_missing(reading, link.name)]
-    texts = [text for name in there if (text := said_in(reading, name).strip())]
+    present = [link.name for link in shown_links(context, query) if not is_missing(reading, link.name)]
+    texts = [text for name in present if (text := said_in(reading, name).strip())]
     return tuple(texts) if query == "parts" else tuple(["\n".join(texts)] if texts else [])
 
 
@@ -438,12 +438,14 @@ class SearchSolver(Solver):
         links: JsonObject = {"search": {"outcome": "answered", "calls": keys}}
         if self.reranker is not None and hits:
             first, statement = hits[: self.rerank], text_of(reading.value(STATEMENT))
-            found = await self.reranker.rerank(description_in(reading, self.parsed_context), first, statement=statement)
+            reranked = await self.reranker.rerank(
+                description_in(reading, self.parsed_context), first, statement=statement
+            )
             known = {**reading.known, RERANKED.name: RERANKED}
-            reading = replace(reading, known=known, links={**reading.links, RERANKED.name: found})
-            if found.value is None:
-                return _prediction(reading, found.outcome, reason=found.reason, links=links, trace=trace)
-            hits = [*found.value, *hits[self.rerank :]]
+            reading = replace(reading, known=known, links={**reading.links, RERANKED.name: reranked})
+            if reranked.value is None:
+                return _prediction(reading, reranked.outcome, reason=reranked.reason, links=links, trace=trace)
+            hits = [*reranked.value, *hits[self.rerank :]]
         if names is None:
             value = [{"id": hit.id, "text": hit.text, "score": hit.score} for hit in hits[:SHOWN]]
             ranking = Ranking([hit.id for hit in hits], [hit.score for hit in hits])
@@ -513,11 +515,11 @@ def _prediction(
 ) -> Prediction:
     """A prediction with what the chain found out, and what was found by it."""
     line = line_of(reading)
-    said = {name: line[name] for name in ("verbalization", "statement")}
+    traced = {name: line[name] for name in ("verbalization", "statement")}
     return Prediction(
         outcome=outcome,
         links={**line["links"], **(links or {})},
-        trace={**said, **(trace or {})},
+        trace={**traced, **(trace or {})},
         meta=line["meta"],
         **more,
     )

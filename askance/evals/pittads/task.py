@@ -72,7 +72,7 @@ class AdSolver(AnySolver):
 
 
 class HasContext(Protocol):
-    """Who answers about ads."""
+    """An answerer that has a context, as all do that answer about ads."""
 
     @property
     def parsed_context(self) -> ParsedContext:
@@ -105,14 +105,14 @@ class AdsTask(Task):
 
     @cached_property
     def parsed_context(self) -> ParsedContext:
-        """What who answers gets of an ad."""
+        """The context in which the answerer sees an ad."""
         return cast("HasContext", self.answerer).parsed_context
 
     @cached_property
     def dataset(self) -> PittAds:
         """The data, as the options of the task and of its parts say."""
-        told = {name: value for name, value in self._options().items() if name in READ and value is not None}
-        return PittAds.open(self.data, **told)
+        options = {name: value for name, value in self._options().items() if name in READ and value is not None}
+        return PittAds.open(self.data, **options)
 
     def usable(self) -> Mapping[str, Callable[[Ad], bool]]:
         """Conditions on each ad, by the words for ads that do not meet them."""
@@ -126,14 +126,14 @@ class AdsTask(Task):
             BadData: none is left, or as `PittAds`.
             UsageError: the fold has no image.
         """
-        found = self.askable
+        chosen = self.askable
         if self.fold is not None:
-            items = tuple(ad for ad in found.items if self.folds[ad.id] == self.fold)
+            items = tuple(ad for ad in chosen.items if self.folds[ad.id] == self.fold)
             if not items:
                 raise UsageError(f"There is no image in fold {self.fold}.", hint=f"Folds are 0 to {FOLDS - 1}.")
             note = f"the {len(items):,} test images of fold {self.fold} of {FOLDS}, seed {self.seed}"
-            found = replace(found, items=items, notes=(*found.notes, note))
-        return found.first(self.limit)
+            chosen = replace(chosen, items=items, notes=(*chosen.notes, note))
+        return chosen.first(self.limit)
 
     @cached_property
     def folds(self) -> Mapping[str, int]:
@@ -159,18 +159,18 @@ class AdsTask(Task):
                 self.parsed_context.statement not in {"s_true", "s_wrong"} or "statement" in self.links[ad.id]
             ),
         }
-        found = Subset(items=data.ads, notes=(data.origin,), noun="ads")
+        subset = Subset(items=data.ads, notes=(data.origin,), noun="ads")
         for what, holds in conditions.items():
-            found = found.where(holds, left_out=f"those {what}")
-        if not found.items:
+            subset = subset.where(holds, left_out=f"those {what}")
+        if not subset.items:
             asks = not self.answerer.looks and any(map(self._lacks, data.ads))
             raise BadData(
-                f"No ad of {str(self.data)!r} can be used: {'; '.join(found.notes)}.",
+                f"No ad of {str(self.data)!r} can be used: {'; '.join(subset.notes)}.",
                 hint="Name a model that describes them, `--vlm`, or published `descriptions`."
                 if asks
                 else "Give data that has them, or ask for fewer conditions.",
             )
-        return found
+        return subset
 
     @abstractmethod
     def samples_of(self, ad: Ad) -> Iterable[Sample]:
@@ -197,7 +197,7 @@ class AdsTask(Task):
         examples = next((part for part in self.parts if isinstance(part, Examples) and part.shots), None)
         if examples is None:
             return self.asked
-        ads = [ad for ad in self.askable.items if self.parsed_context.picture or self._said_of(ad)]
+        ads = [ad for ad in self.askable.items if self.parsed_context.picture or self._description_of(ad)]
         every = [sample for ad in ads for sample in self.samples_of(ad) if question_id(sample) == sample.id]
         return examples.of_other_folds(
             self.asked,
@@ -243,8 +243,8 @@ class AdsTask(Task):
         if context.blind:
             return {"description": NOTHING}
         used = {*tools_of(context), *(("description",) if context.combined else ())}
-        said = {link: text for link, text in ad.given.items() if link in used}
-        links = {link: list(text) if isinstance(text, tuple) else text for link, text in said.items()}
+        texts = {link: text for link, text in ad.given.items() if link in used}
+        links = {link: list(text) if isinstance(text, tuple) else text for link, text in texts.items()}
         statement = self._statement_of(ad)
         return links if statement is None else {**links, "statement": statement_form(statement)}
 
@@ -263,10 +263,10 @@ class AdsTask(Task):
         return None if ad.image is None or self.parsed_context.blind else Image.load(ad.image)
 
     def _example(self, sample: Sample) -> Example:
-        said, statement = self._said_of(self._ads[sample.group]), sample.inputs.get("statement")
+        description, statement = self._description_of(self._ads[sample.group]), sample.inputs.get("statement")
         values = {
             **{name: value for name, value in sample.inputs.items() if name in self.asked_with},
-            **({"description": said} if said else {}),
+            **({"description": description} if description else {}),
             **({"statement": str(Statement(**statement))} if statement else {}),
         }
         answer = self.answer_of(sample) or {}
@@ -278,7 +278,7 @@ class AdsTask(Task):
         return ShotFacts(
             id=question_id(sample),
             group=ad.id,
-            text="" if self.parsed_context.blind else self._said_of(ad),
+            text="" if self.parsed_context.blind else self._description_of(ad),
             picture=lambda: self._pictures[ad.id],
             label=self.label_of(sample),
         )
@@ -292,7 +292,7 @@ class AdsTask(Task):
         """By ad its picture; each is made once, since it keeps its digest."""
         return {ad.id: None if ad.image is None else Image.load(ad.image) for ad in self.askable.items}
 
-    def _said_of(self, ad: Ad) -> str:
+    def _description_of(self, ad: Ad) -> str:
         """What was published of an ad in the context, as the answering model gets it; empty if that is not whole."""
         links = self.links[ad.id]
         description, tools = self.parsed_context.description, tools_of(self.parsed_context)

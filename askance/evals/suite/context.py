@@ -154,10 +154,10 @@ def parse_context(
     if suite and name in suite and name in among:
         return ParsedContext(name=name, suite=suite[name])
     statement = next((each for each in get_args(StatementSource) if beside and name.endswith(f"+{each}")), None)
-    rest = name if statement is None else name.removesuffix(f"+{statement}")
-    seen = rest == PICTURE or (beside and rest.startswith(f"{PICTURE}+"))
-    described = rest.removeprefix(PICTURE).removeprefix("+") if seen else rest
-    known = rest in among or (seen and described in VERBALIZED)
+    base = name if statement is None else name.removesuffix(f"+{statement}")
+    seen = base == PICTURE or (beside and base.startswith(f"{PICTURE}+"))
+    described = base.removeprefix(PICTURE).removeprefix("+") if seen else base
+    known = base in among or (seen and described in VERBALIZED)
     if not known or (statement is not None and not seen and described not in VERBALIZED):
         raise UsageError(f"The task {task!r} has no context {name!r}.", hint=_hint(among, beside=beside))
     shown = described if described in {*VERBALIZED, CAPTION} else None
@@ -355,13 +355,13 @@ def _in_t_v(reading: Reading) -> StatementQuestion:
 def _pruned(steps: Iterable[Step], wanted: Iterable[Link[Any]], given: Collection[str]) -> list[Step]:
     """The steps that the links `wanted` need if the links `given` are known."""
     by_link = {step.link: step for step in steps}
-    kept, waiting = set[Link[Any]](), [*wanted]
+    needed, waiting = set[Link[Any]](), [*wanted]
     while waiting:
         link = waiting.pop()
-        if link in by_link and link.name not in given and link not in kept:
-            kept.add(link)
+        if link in by_link and link.name not in given and link not in needed:
+            needed.add(link)
             waiting.extend(by_link[link].needs)
-    return [step for step in by_link.values() if step.link in kept]
+    return [step for step in by_link.values() if step.link in needed]
 
 
 def tools_of(context: ParsedContext, *, described: bool = False) -> tuple[str, ...]:
