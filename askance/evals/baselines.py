@@ -203,12 +203,12 @@ def expected_figures(
         name = sample.id if alike is None else alike(sample)
         if name not in known:
             known[name] = expected_score(sample, scoring, count=count)
-        rows.append(_row(sample, known[name], scoring))
+        rows.append(_scored_of(sample, known[name], scoring))
     metrics = [metric for metric in scoring.metrics if metric.statistic is None and metric.of_sums is None]
     return tuple(figure(metric, rows, seed=seed) for metric in metrics)
 
 
-def _row(sample: Sample, score: Score, scoring: Scorer) -> Scored:
+def _scored_of(sample: Sample, score: Score, scoring: Scorer) -> Scored:
     return Scored(
         cluster=sample.cluster,
         score=score,

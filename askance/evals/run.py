@@ -410,7 +410,7 @@ def picture_answer(line: Mapping[str, Any], options: Sequence[str] | None = None
         epoch=0,
         prediction=Prediction(
             outcome=line["outcome"],
-            value=_last_said(line) if line["outcome"] == "answered" else None,
+            value=_last_value(line) if line["outcome"] == "answered" else None,
             reason=line.get("reason"),
             links=line["links"],
             trace={**trace, "reply": line["reply"]} if line.get("reply") is not None else trace,
@@ -419,7 +419,7 @@ def picture_answer(line: Mapping[str, Any], options: Sequence[str] | None = None
     )
 
 
-def _last_said(line: Mapping[str, Any]) -> Json:
+def _last_value(line: Mapping[str, Any]) -> Json:
     """What the chain was after: the value of its last link that has one."""
     values = link_values(line)
     last = next(reversed(values), "")

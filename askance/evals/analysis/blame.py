@@ -194,11 +194,13 @@ class Blame:
                 now = None
                 if trial.worth is not None:
                     now = _score(trial.flips, link in self.guilty(trial.answer), trial.worth - was)
-                rows.append(_row(trial.answer, now, right - was))
+                rows.append(_scored_of(trial.answer, now, right - was))
         return self._figured(link, rows)
 
     def _unexplained(self, answers: Sequence[SampleResult]) -> LinkBlame:
-        rows = [_row(answer, _score(not self.flips(answer), not self.guilty(answer), 0.0), 0.0) for answer in answers]
+        rows = [
+            _scored_of(answer, _score(not self.flips(answer), not self.guilty(answer), 0.0), 0.0) for answer in answers
+        ]
         return self._figured(NONE, rows)
 
     def _figured(self, link: str, rows: Sequence[Scored]) -> LinkBlame:
@@ -239,7 +241,7 @@ def _score(flips: bool, guilty: bool, change: float) -> Score:  # noqa: FBT001  
     return Score(values={"flips": float(flips), "guilty": float(guilty), "change": change})
 
 
-def _row(answer: SampleResult, now: Score | None, most: float) -> Scored:
+def _scored_of(answer: SampleResult, now: Score | None, most: float) -> Scored:
     wrong, right = _score(False, False, 0.0), _score(True, True, most)  # noqa: FBT003
     return Scored(cluster=answer.sample.cluster, score=now, if_wrong=wrong, if_right=right)
 

@@ -80,7 +80,7 @@ def difference_rows(runs: Sequence[Run]) -> list[DifferenceRow]:
             if same in shown:
                 continue
             shown[same] = None
-        rows.append(_row(each, runs))
+        rows.append(_difference_row(each, runs))
     return [*rows, *_alone(missing, "solver.models.", "links"), *_alone(missing, _PROMPT, "prompts")]
 
 
@@ -100,7 +100,7 @@ def _alone(missing: Sequence[ConfigurationDifference], within: str, words: str) 
         yield DifferenceRow(place=f"{words} that not all have", values=tuple(", ".join(each) or NONE for each in names))
 
 
-def _row(each: ConfigurationDifference, runs: Sequence[Run]) -> DifferenceRow:
+def _difference_row(each: ConfigurationDifference, runs: Sequence[Run]) -> DifferenceRow:
     values = tuple(_shown(value) for value in each.values)
     if not each.place.startswith(_PROMPT):
         long = all(isinstance(value, (str, list)) for value in each.values) and max(map(len, values)) > _LINE

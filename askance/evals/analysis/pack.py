@@ -415,16 +415,16 @@ def check_signature(manifest: bytes, signature: bytes | None, *, signers: Path |
     with TemporaryDirectory(prefix="askance-signature-") as place:
         file = Path(place) / "signature"
         file.write_bytes(signature)
-        code, output = _asked([program, "-Y", "check-novalidate", "-n", NAMESPACE, "-s", str(file)], manifest)
+        code, output = _output_of([program, "-Y", "check-novalidate", "-n", NAMESPACE, "-s", str(file)], manifest)
         key = " ".join(match.groups()) if (match := _KEY.search(output)) else ""
         if code or not key:
             return Signature(state="broken")
         if signers is None:
             return Signature(state="unknown", key=key)
         allowed = ["-f", str(signers), "-s", str(file)]
-        code, output = _asked([program, "-Y", "find-principals", *allowed])
+        code, output = _output_of([program, "-Y", "find-principals", *allowed])
         for name in output.splitlines() if code == 0 else ():
-            code, _ = _asked([program, "-Y", "verify", "-n", NAMESPACE, "-I", name, *allowed], manifest)
+            code, _ = _output_of([program, "-Y", "verify", "-n", NAMESPACE, "-I", name, *allowed], manifest)
             if code == 0:
                 return Signature(state="known", signer=name, key=key)
     return Signature(state="unknown", key=key)
@@ -434,7 +434,7 @@ def _program() -> str | None:
     return shutil.which("ssh-keygen")
 
 
-def _asked(command: list[str], content: bytes = b"") -> tuple[int, str]:
+def _output_of(command: list[str], content: bytes = b"") -> tuple[int, str]:
     """The exit code of a command, and what it prints."""
     try:
         done = subprocess.run(command, input=content, capture_output=True, check=False, timeout=CHECK_SECONDS)

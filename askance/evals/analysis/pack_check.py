@@ -298,7 +298,7 @@ async def _run_again(
             async for _, each in again:
                 results[each.outcome] += 1
                 if each.outcome != "same" and len(changed) < SHOWN:
-                    changed.append(_said(each.was, each.outcome, each.now.reason))
+                    changed.append(_difference_text(each.was, each.outcome, each.now.reason))
     except AskanceError as error:
         changed.append(f"it is not run again: {_sentence(error)}")
     return changed
@@ -412,6 +412,6 @@ def _shown(value: float | None) -> str:
     return "none" if value is None else f"{value:.6g}"
 
 
-def _said(was: SampleResult, change: RerunOutcome, reason: str | None) -> str:
+def _difference_text(was: SampleResult, change: RerunOutcome, reason: str | None) -> str:
     first = (reason or "").partition("\n")[0]
     return f"{was.sample.id!r}: {change}{f' ({first})' if first else ''}"

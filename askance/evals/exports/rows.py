@@ -24,7 +24,7 @@ Cell: TypeAlias = "str | int | float | bool | None"
 def rows_of(run: Run) -> Iterator[JsonObject]:
     """Every answer as one flat object; lists and maps stay what they are."""
     for answer in run.answers:
-        yield dict(_picture_row(answer) if run.of_pictures else _row(answer))
+        yield dict(_picture_row(answer) if run.of_pictures else _cells_of(answer))
 
 
 def _parts(value: Any) -> Mapping[str, Any]:
@@ -61,7 +61,7 @@ def _chosen(numbers: Sequence[int] | None, options: Sequence[str] | None) -> Jso
     return [options[number - 1] for number in numbers if 1 <= number <= len(options)]
 
 
-def _row(answer: SampleResult) -> Iterator[tuple[str, Json]]:
+def _cells_of(answer: SampleResult) -> Iterator[tuple[str, Json]]:
     sample, prediction = answer.sample, answer.prediction
     yield "id", sample.id
     yield "epoch", answer.epoch

@@ -147,8 +147,8 @@ def _beside_run(
         AnswerPair(
             id=_name(row[0], several=several),
             group=row[0].sample.cluster,
-            a=_text(run, row[0]),
-            b=_text(against, row[1]),
+            a=_answer_text(run, row[0]),
+            b=_answer_text(against, row[1]),
             question=question_of(*row),
         )
         for row in common.rows
@@ -172,7 +172,7 @@ def _beside_references(run: Run, question_of: Callable[..., SampleQuestion]) -> 
             AnswerPair(
                 id=name if len(texts) == 1 else f"{name}#{place}",
                 group=result.sample.cluster,
-                a=_text(run, result),
+                a=_answer_text(run, result),
                 b=text,
                 question=question_of(result),
             )
@@ -190,7 +190,7 @@ def _name(result: SampleResult, *, several: bool) -> str:
     return f"{result.sample.id}~{result.epoch + 1}" if several else result.sample.id
 
 
-def _text(run: Run, result: SampleResult) -> str | None:
+def _answer_text(run: Run, result: SampleResult) -> str | None:
     """The text of an answer; None where there is none.
 
     Raises:

@@ -142,7 +142,10 @@ def _records(text: str, file: Path) -> Iterator[_PlacedRow]:
 
 
 def _label(row: Mapping[str, Any], where: str) -> Label:
-    texts = {name: _text(row.get(name), name, where) for name in ("reference", "candidate", "question", "group", "id")}
+    texts = {
+        name: _text_of_cell(row.get(name), name, where)
+        for name in ("reference", "candidate", "question", "group", "id")
+    }
     for name in ("reference", "candidate"):
         if not texts[name].strip():
             raise BadData(f"The {name} in {where} is empty.", hint="Leave out pairs that there is nothing to judge of.")
@@ -168,7 +171,7 @@ def group_of(reference: str) -> str:
     return f"reference {sha256(reference.encode('utf-8', 'surrogatepass')).hexdigest()[:12]}"
 
 
-def _text(value: object, name: str, where: str) -> str:
+def _text_of_cell(value: object, name: str, where: str) -> str:
     if isinstance(value, (str, int)) and not isinstance(value, bool):
         return str(value)
     if value is None:
@@ -285,7 +288,7 @@ def read_votes(path: str | Path) -> Votes:
     raters: set[tuple[str, str]] = set()
     whole: set[str] = set()
     for where, row in rows:
-        name, rater = (_text(row.get(column), column, where).strip() for column in ("id", "rater"))
+        name, rater = (_text_of_cell(row.get(column), column, where).strip() for column in ("id", "rater"))
         if not name:
             raise BadData(f"There is no id in {where}.", hint=_VOTE_HINT)
         listed = row.get("votes") not in (None, "")
@@ -299,7 +302,7 @@ def read_votes(path: str | Path) -> Votes:
         cells = _several(row["votes"], where, such_as="A;B;A") if listed else [row.get("vote")]
         by_pair.setdefault(name, []).extend(_choice(vote, where) for vote in cells)
         for side in ("a", "b"):
-            text, seen = _text(row.get(side), side, where), texts.setdefault(name, {})
+            text, seen = _text_of_cell(row.get(side), side, where), texts.setdefault(name, {})
             if text and seen.setdefault(side, text) != text:
                 raise BadData(
                     f"The pair {name!r} has another text {side.upper()} in {where} than in a row before.",

@@ -368,7 +368,7 @@ def votes_by_pair(
 # --- asking ---
 
 
-def _kept(verdict: PositionVerdict) -> PositionVerdict:
+def _without_calls(verdict: PositionVerdict) -> PositionVerdict:
     """The verdict with the beginning of its reason, and without its calls."""
     return verdict.model_copy(update={"reason": cut_reason(verdict.reason), "calls": ()})
 
@@ -467,7 +467,9 @@ async def _ask(judges: Sequence[PreferenceJudge], pair: AnswerPair) -> Preferred
     verdicts = await asyncio.gather(
         *(judge.judge(a, b, question=sample_question.text, about=sample_question.about) for judge in judges)
     )
-    shortened = (Preference(a_first=_kept(each.a_first), b_first=_kept(each.b_first)) for each in verdicts)
+    shortened = (
+        Preference(a_first=_without_calls(each.a_first), b_first=_without_calls(each.b_first)) for each in verdicts
+    )
     return replace(about, preferences=tuple(shortened))
 
 

@@ -128,7 +128,7 @@ class PictureStatements:
 
         async def count(key: str) -> None:
             result = (await walk.read(self._given(key)))[self.chain.target.name]
-            if _text(result) is not None:
+            if _statement_text(result) is not None:
                 self._keep(key, result)
             else:
                 self.waiting += result.error == Pending.__name__ or result.outcome == "skipped"
@@ -140,7 +140,7 @@ class PictureStatements:
         return {"image": self.images[key], "name": key}
 
     def _keep(self, key: str, result: Result[Any]) -> None:
-        if (text := _text(result)) is None:
+        if (text := _statement_text(result)) is None:
             self.unread[_OVER_BUDGET if result.error == OverBudget.__name__ else result.outcome] += 1
             return
         self.lines[key] = {
@@ -156,7 +156,7 @@ class PictureStatements:
             await model.aclose()
 
 
-def _text(result: Result[Any]) -> str | None:
+def _statement_text(result: Result[Any]) -> str | None:
     """The answer of a chain as a statement; None where there is none."""
     text = str(result.value).strip() if result.answered else ""
     return text or None

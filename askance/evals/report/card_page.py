@@ -240,12 +240,16 @@ def _disagreement(place: int, pair: JudgedPair, label: Label | None) -> list[Fie
         pair.id or str(place + 1),
         NONE if label is None else f"{question}{shortened(label.reference, _LONGEST)}",
         f"sha256 {pair.candidate[:12]}" if label is None else shortened(label.candidate, _LONGEST),
-        _told(str(pair.truth).lower(), [None if vote is None else str(vote).lower() for vote in pair.votes]),
-        _told(pair.verdict or f"unscored: {shortened(pair.reason, _LONGEST)}", pair.members or pair.verdicts),
+        _verdict_with_votes(
+            str(pair.truth).lower(), [None if vote is None else str(vote).lower() for vote in pair.votes]
+        ),
+        _verdict_with_votes(
+            pair.verdict or f"unscored: {shortened(pair.reason, _LONGEST)}", pair.members or pair.verdicts
+        ),
     ]
 
 
-def _told(verdict: str, votes: Sequence[str | None]) -> str:
+def _verdict_with_votes(verdict: str, votes: Sequence[str | None]) -> str:
     """A verdict, and how many of several votes it has."""
     agreed = sum(vote == verdict for vote in votes)
     return f"{verdict} ({agreed:,} of {len(votes):,})" if len(votes) > 1 else verdict

@@ -133,12 +133,12 @@ def _rows(comparison: RunsComparison, parts: Sequence[RunPart]) -> Iterator[Chan
             rows=rows,
             worths=tuple(row.worth for row in rows) if values is None else values.values[place],
             higher=values is None or values.higher,
-            answers=_numbered(map(_said, answers)),
+            answers=_numbered(map(_comparable, answers)),
             asked=_numbered(answer.sample.question() for answer in answers),
         )
 
 
-def _said(answer: SampleResult) -> Any:
+def _comparable(answer: SampleResult) -> Any:
     """What an answer says, of hits their order: scores of two ways to search differ where the order does not."""
     hits = texts_of_hits(answer.prediction.value)
     return [answer.prediction.outcome, answer.prediction.value if hits is None else [*hits]]
@@ -208,7 +208,7 @@ def comparison_page(
 
 def _index(report: ComparisonReport, browser: SampleBrowser) -> JsonObject:
     pictures = report.comparison.of_pictures
-    rows = [_row(row, browser) for row in report.rows]
+    rows = [_row_form(row, browser) for row in report.rows]
     for row, links in zip(rows, report.comparison.said, strict=True) if pictures else ():
         row["links"] = _link_numbers(links)
     return {
@@ -232,7 +232,7 @@ def _main_figure(part: RunPart) -> str:
     return "" if figure is None else f"{figure.metric} {shown_value(figure.value, percent=figure.percent)}"
 
 
-def _row(row: ChangeRow, browser: SampleBrowser) -> JsonObject:
+def _row_form(row: ChangeRow, browser: SampleBrowser) -> JsonObject:
     """What the script makes the rows of any two runs from."""
     first = row.rows[0]
     return {

@@ -247,27 +247,28 @@ def _listed(preferences: RunPreferences, texts: Mapping[str, AnswerPair]) -> Sor
 
 def _pair_row(preferences: RunPreferences, pair: PreferredPair, answer_pair: AnswerPair | None) -> list[Field]:
     verdicts = [
-        f"{place}: {_said(each.value, flipped=each.flipped)}" for place, each in enumerate(pair.preferences, start=1)
+        f"{place}: {_verdict_word(each.value, flipped=each.flipped)}"
+        for place, each in enumerate(pair.preferences, start=1)
     ]
     words = (None if each is None else f"{each.words:,} words" for each in (pair.a, pair.b))
     a, b = (answer_pair.a, answer_pair.b) if answer_pair is not None else words
-    votes = [", ".join("–" if vote is None else _said(vote) for vote in pair.votes) or NONE]
+    votes = [", ".join("–" if vote is None else _verdict_word(vote) for vote in pair.votes) or NONE]
     outcome = OUTCOMES.get(pair.outcome, pair.outcome)
     return [
         pair.id,
-        _text(a),
-        _text(b),
+        _answer_cell(a),
+        _answer_cell(b),
         outcome,
         " · ".join(verdicts) or NONE,
         *(votes if preferences.card is not None else []),
     ]
 
 
-def _said(value: PreferenceValue | None, *, flipped: bool = False) -> str:
+def _verdict_word(value: PreferenceValue | None, *, flipped: bool = False) -> str:
     if flipped:
         return "flip"
     return {"a": "A", "b": "B", "tie": "tie", None: "unscored"}[value]
 
 
-def _text(text: str | None) -> str:
+def _answer_cell(text: str | None) -> str:
     return "no answer" if text is None else shortened(text, MOST_CHARACTERS)

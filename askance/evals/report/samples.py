@@ -344,12 +344,12 @@ def _trial(line: Mapping[str, Any], answer: SampleResult, *, link: str, options:
     value = line.get("value")
     chosen = places_in(value, options) if value is not None else None
     was = answer.prediction
-    now, before = _said(line.get("trace"), line.get("links")), _said(was.trace, was.links)
+    now, before = _texts_by_link(line.get("trace"), line.get("links")), _texts_by_link(was.trace, was.links)
     became = {name: text for name, text in now.items() if name != link and text != before.get(name)}
     form: JsonObject = {
         "outcome": str(line.get("outcome")),
         "reason": line.get("reason"),
-        "put": _text(link, line.get("put")),
+        "put": _link_text(link, line.get("put")),
         "chosen": chosen,
         "value": value if chosen is None else None,
         "became": became,
@@ -358,16 +358,16 @@ def _trial(line: Mapping[str, Any], answer: SampleResult, *, link: str, options:
     return {name: each for name, each in form.items() if each not in (None, {}, [])}
 
 
-def _said(trace: Any, links: Any) -> dict[str, str]:
+def _texts_by_link(trace: Any, links: Any) -> dict[str, str]:
     """What each link of a prediction says, as text."""
     traced = _map(trace)
     form = {"verbalization": _map(traced.get("verbalization")), "statement": traced.get("statement")}
     forms = {name: _map(each) for name, each in _map(links).items()}
-    texts = {name: _text(name, value) for name, value in link_values({**form, "links": forms}).items()}
+    texts = {name: _link_text(name, value) for name, value in link_values({**form, "links": forms}).items()}
     return {name: text for name, text in texts.items() if text is not None}
 
 
-def _text(link: str, value: Any) -> str | None:
+def _link_text(link: str, value: Any) -> str | None:
     if value is None:
         return None
     if link == "statement" and isinstance(value, dict):

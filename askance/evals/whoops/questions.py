@@ -370,7 +370,7 @@ async def amake(
         )
         job.on_progress = on_progress
         await job.run()
-        question_set = _made(out, captions, [*folder.lines()])
+        question_set = _question_set(out, captions, [*folder.lines()])
         write_questions(out, question_set.pairs)
         question_set.left = len(job.left)
         more = {"passed": dict(question_set.passed), "candidates": question_set.candidates, "left": question_set.left}
@@ -421,7 +421,7 @@ def _line(name: str, caption: str, caption_pairs: CaptionPairs) -> JsonObject:
     }
 
 
-def _made(out: Path, captions: Mapping[str, str], lines: Sequence[Mapping[str, Any]]) -> QuestionSet:
+def _question_set(out: Path, captions: Mapping[str, str], lines: Sequence[Mapping[str, Any]]) -> QuestionSet:
     """The result from the lines; of pairs of an image with the same question, the first is kept."""
     by_name = {str(line["id"]): line for line in lines}
     pairs: dict[str, list[QuestionPair]] = {}
