@@ -72,11 +72,11 @@ class Attachment(ABC):
         """
         if (wrong := fault(form, cls.line_form)) is not None:
             raise UsageError(f"This is no {cls.kind} of a line: {shortened(str(form), 80)!r} ({wrong}).", hint=AGAIN)
-        found = cls.__new__(cls)
-        found._content, found._sample = None, sample
-        found._form = {name: form[name] for name in cls.line_form.__annotations__}
-        found._file = folder / found.place
-        return found
+        attachment = cls.__new__(cls)
+        attachment._content, attachment._sample = None, sample
+        attachment._form = {name: form[name] for name in cls.line_form.__annotations__}
+        attachment._file = folder / attachment.place
+        return attachment
 
     @property
     def digest(self) -> str:

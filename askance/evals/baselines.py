@@ -99,8 +99,8 @@ class MajoritySolver(Solver):
     @override
     async def answer(self, sample: Sample) -> list[int]:
         """The same numbers, as far as the sample has them."""
-        given = sample.inputs.get("options")
-        most = len(given) if given is not None else max(self.numbers)
+        options = sample.inputs.get("options")
+        most = len(options) if options is not None else max(self.numbers)
         return [number for number in self.numbers if number <= most] or [1]
 
     @override
@@ -168,11 +168,11 @@ def expected_score(sample: Sample, scoring: Scorer, *, count: int = COUNT) -> Sc
 
 
 def _scored(score: Callable[[Sample, Any], Any], sample: Sample, value: list[int]) -> Score:
-    found = score(sample, value)
-    if not isinstance(found, Score):
-        found.close()
+    scored = score(sample, value)
+    if not isinstance(scored, Score):
+        scored.close()
         raise UsageError("An answer whose score asks somebody has no exact expectation.", hint="Use `RandomSolver`.")
-    return found
+    return scored
 
 
 def expected_figures(
@@ -203,12 +203,12 @@ def expected_figures(
         name = sample.id if alike is None else alike(sample)
         if name not in known:
             known[name] = expected_score(sample, scoring, count=count)
-        rows.append(_row(sample, known[name], scoring))
+        rows.append(_scored_of(sample, known[name], scoring))
     metrics = [metric for metric in scoring.metrics if metric.statistic is None and metric.of_sums is None]
     return tuple(figure(metric, rows, seed=seed) for metric in metrics)
 
 
-def _row(sample: Sample, score: Score, scoring: Scorer) -> Scored:
+def _scored_of(sample: Sample, score: Score, scoring: Scorer) -> Scored:
     return Scored(
         cluster=sample.cluster,
         score=score,

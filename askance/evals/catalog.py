@@ -29,13 +29,13 @@ def packaged() -> dict[str, type[Task]]:
 
     A suite that cannot be loaded is left out, and a warning says why.
     """
-    found: dict[str, type[Task]] = {}
+    tasks: dict[str, type[Task]] = {}
     for suite in SUITES.names():
         try:
-            found |= tasks_of_suite(suite)
+            tasks |= tasks_of_suite(suite)
         except UsageError as error:
             _log.warning("%s", error)
-    return found
+    return tasks
 
 
 @cache
@@ -77,10 +77,10 @@ def find_task(name: str, *, named_by: str = "") -> type[Task]:
     if suffix in YAML and not which:
         return read_task(Path(file))
     suite = name.partition("/")[0]
-    found = tasks_of_suite(suite).get(name) if suite in SUITES else defined().get(name)
-    if found is None:
+    task = tasks_of_suite(suite).get(name) if suite in SUITES else defined().get(name)
+    if task is None:
         raise _unknown(name)
-    return found
+    return task
 
 
 def task_of(run: Run, task: str | None = None) -> type[Task]:
@@ -120,24 +120,24 @@ def task_of(run: Run, task: str | None = None) -> type[Task]:
 def _in_python(path: Path, which: str, named_by: str) -> type[Task]:
     """The task in a Python file; the file is executed."""
     module = load_file(path, named_by=named_by)
-    there = {name: task for name, task in _tasks_among(vars(module)).items() if task.__module__ == module.__name__}
-    if not there:
+    tasks = {name: task for name, task in _tasks_among(vars(module)).items() if task.__module__ == module.__name__}
+    if not tasks:
         raise UsageError(
             f"The file {str(path)!r} has no task.", hint="Write a class of `askance.evals.Task` that has a `name`."
         )
-    taken = next((name for name in there if name.partition("/")[0] in SUITES), None)
+    taken = next((name for name in tasks if name.partition("/")[0] in SUITES), None)
     if taken is not None:
         raise UsageError(
             f"The task {taken!r} of the file {str(path)!r} has a name of a suite's.", hint="Give it another name."
         )
-    if not which and len(there) == 1:
-        return next(iter(there.values()))
-    names = ", ".join(repr(f"{path}@{name}") for name in there)
+    if not which and len(tasks) == 1:
+        return next(iter(tasks.values()))
+    names = ", ".join(repr(f"{path}@{name}") for name in tasks)
     if not which:
-        raise UsageError(f"The file {str(path)!r} has {len(there)} tasks.", hint=f"Name one: {names}.")
-    if which not in there:
+        raise UsageError(f"The file {str(path)!r} has {len(tasks)} tasks.", hint=f"Name one: {names}.")
+    if which not in tasks:
         raise UsageError(f"The file {str(path)!r} has no task {which!r}.", hint=f"It has {names}.")
-    return there[which]
+    return tasks[which]
 
 
 def _tasks_among(contents: Mapping[str, object]) -> dict[str, type[Task]]:

@@ -41,16 +41,16 @@ def completeness(run: Run) -> Completeness:
     """
     if run.of_pictures:  # they have no task, and so nothing that could be left out
         return Completeness()
-    told, epochs = run.configuration["samples"], run.configuration["epochs"]
+    stated, epochs = run.configuration["samples"], run.configuration["epochs"]
     texts, faults = _read(run.path, epochs)
-    wanted = told["count"] * epochs
+    wanted = stated["count"] * epochs
     whole = run.finished is not None and not run.left
     faults += _number(len(texts), wanted, whole=whole, left=run.left if run.finished else None)
     lacks: list[str] = []
     if len(texts) < wanted and not whole:
         so_far = f"{SAMPLES} has {len(texts):,} of {wanted:,} lines so far"
         lacks.append(f"{so_far}: they cannot be held against the digest in run.json")
-    elif not faults and not _fits(texts, told["digest"]):
+    elif not faults and not _fits(texts, stated["digest"]):
         faults.append(f"{SAMPLES}: the samples are not those that the run began with: their digest is another one")
     return Completeness(faults=tuple(faults), lacks=tuple(lacks))
 
@@ -91,11 +91,11 @@ def _read(folder: Path, epochs: int) -> tuple[dict[tuple[str, int], str], list[s
     ]
 
 
-def _number(there: int, wanted: int, *, whole: bool, left: int | None) -> Iterator[str]:
+def _number(count: int, wanted: int, *, whole: bool, left: int | None) -> Iterator[str]:
     """What is wrong with the number of lines."""
-    lacking = wanted - there
+    lacking = wanted - count
     if lacking < 0:
-        yield f"{SAMPLES} has {there:,} lines, and run.json says {wanted:,}"
+        yield f"{SAMPLES} has {count:,} lines, and run.json says {wanted:,}"
     elif lacking and (whole or (left is not None and lacking > left)):
         yield f"{SAMPLES}: {lacking:,} of {wanted:,} lines {'is' if lacking == 1 else 'are'} missing"
 
@@ -113,14 +113,14 @@ def check_whole(run: Run) -> Completeness:
     Raises:
         UsageError: a line is missing, repeated, malformed, or of another sample.
     """
-    found = completeness(run)
-    if found.faults:
+    state = completeness(run)
+    if state.faults:
         raise UsageError(
-            f"The run {str(run.path)!r} is not whole: {'; '.join(found.faults)}.",
+            f"The run {str(run.path)!r} is not whole: {'; '.join(state.faults)}.",
             hint="Take the folder from a copy. Where lines, or files beside them, are missing or changed, run the same "
             "`askance eval run` again: it asks nothing that is on record.",
         )
-    return found
+    return state
 
 
 def unused_records(run: Run, answers: Iterable[SampleResult] | None = None) -> Sequence[str]:

@@ -102,10 +102,10 @@ def _check_links(task: Evaluation) -> None:
     chain = as_solver(task.solver).answers_from
     if chain is None:
         return
-    asked = {STATEMENT.name, *(step.link.name for step in chain.steps)}
+    links = {STATEMENT.name, *(step.link.name for step in chain.steps)}
     dropped = {name for sample in task.samples for name in sample.inputs}
     for link in chain.links:
-        if link in dropped - asked:
+        if link in dropped - links:
             raise UsageError(
                 f"The pictures of {task.name!r} cannot be swapped: {link!r} is given with every sample.",
                 hint="Make the task without published descriptions, in a context that looks at the picture.",

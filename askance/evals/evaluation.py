@@ -70,15 +70,15 @@ class Evaluation:
         """
         if isinstance(task, Evaluation):
             return task
-        given: Any = task
-        if isinstance(given, str):
+        source: Any = task
+        if isinstance(source, str):
             raise UsageError(
-                f"{given!r} is a text, not a task.", hint=f'Make one: `find_task("{given}")(data=…, vlm=…)`.'
+                f"{source!r} is a text, not a task.", hint=f'Make one: `find_task("{source}")(data=…, vlm=…)`.'
             )
-        if isinstance(given, type):
-            name = given.__name__
+        if isinstance(source, type):
+            name = source.__name__
             raise UsageError(f"{name!r} is a class, not a task.", hint=f"Make one: `{name}(data=…, vlm=…)`.")
-        if not hasattr(given, "evaluation"):
+        if not hasattr(source, "evaluation"):
             raise UsageError(f"A {type(task).__name__} is no task.", hint="Give a `Task`, or an `Evaluation`.")
         return task.evaluation()
 
@@ -123,13 +123,13 @@ class Evaluation:
             UsageError: no sample has one of the ids.
         """
         wanted = dict.fromkeys(ids)
-        there = {sample.id for sample in self.samples}
-        unknown = [name for name in wanted if name not in there]
+        known = {sample.id for sample in self.samples}
+        unknown = [name for name in wanted if name not in known]
         if unknown:
             raise UsageError(
                 f"{len(unknown):,} of {len(wanted):,} ids are those of no sample, such as {unknown[0]!r}.",
                 hint=f"The samples of {self.name!r} have ids like {self.samples[0].id!r}." if self.samples else None,
             )
-        note = f"{len(wanted):,} of {len(there):,} samples, by a list of ids."
+        note = f"{len(wanted):,} of {len(known):,} samples, by a list of ids."
         samples = [sample for sample in self.samples if sample.id in wanted]
         return replace(self, samples=samples, notes=(*self.notes, note))

@@ -47,22 +47,22 @@ class Matrix(Attachment):
     def __init__(self, array: npt.ArrayLike) -> None:
         import numpy as np
 
-        found = np.asarray(array)
-        dtype = found.dtype.name
-        if found.ndim != 2 or not found.size or dtype not in _CODES:
+        values = np.asarray(array)
+        dtype = values.dtype.name
+        if values.ndim != 2 or not values.size or dtype not in _CODES:
             raise UsageError(
-                f"A matrix cannot have the shape {found.shape} and numbers of the type {dtype}.",
+                f"A matrix cannot have the shape {values.shape} and numbers of the type {dtype}.",
                 hint="Give rows and columns, at least one of each, of float32 or float64: `array.astype('float64')`.",
             )
-        if found.size > MOST_NUMBERS:
+        if values.size > MOST_NUMBERS:
             raise UsageError(
-                f"This matrix has {found.size:,} numbers, more than {MOST_NUMBERS:,}.",
+                f"This matrix has {values.size:,} numbers, more than {MOST_NUMBERS:,}.",
                 hint="Make a sample of each part of it.",
             )
-        if not _is_finite(found):
+        if not _is_finite(values):
             raise UsageError("This matrix has a number that is not finite.", hint="Leave out what has no score.")
-        rows, columns = found.shape
-        numbers = np.ascontiguousarray(found, dtype=_CODES[dtype])
+        rows, columns = values.shape
+        numbers = np.ascontiguousarray(values, dtype=_CODES[dtype])
         content = b"".join((_header((rows, columns), dtype), numbers.data.cast("B")))
         super().__init__(content, {"shape": [rows, columns], "dtype": dtype})
 
@@ -91,10 +91,10 @@ class Matrix(Attachment):
             raise UsageError(
                 f"{self._where} is no file of {self.dtype} with the shape {self.shape}, as its line says.", hint=AGAIN
             )
-        found: _Array = np.frombuffer(content, dtype=_CODES[self.dtype], offset=_HEADER_BYTES).reshape(self.shape)
-        if not _is_finite(found):
+        values: _Array = np.frombuffer(content, dtype=_CODES[self.dtype], offset=_HEADER_BYTES).reshape(self.shape)
+        if not _is_finite(values):
             raise UsageError(f"{self._where} has a number that is not finite.", hint=AGAIN)
-        return found
+        return values
 
     @override
     def check(self) -> None:

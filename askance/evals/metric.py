@@ -85,18 +85,18 @@ class Metric:
     def figured(self, matrix: Matrix) -> float | None:
         """The number for a matrix of samples × columns, all of one stratum; None if it is NaN."""
         if self.of_sums is not None:
-            found = float(self.of_sums(matrix.sum(axis=0).tolist()))
+            value = float(self.of_sums(matrix.sum(axis=0).tolist()))
         else:
-            found = float(matrix.mean()) if self.statistic is None else float(self.statistic(matrix))
-        return None if math.isnan(found) else found
+            value = float(matrix.mean()) if self.statistic is None else float(self.statistic(matrix))
+        return None if math.isnan(value) else value
 
     def totalled(self, sums: Matrix) -> Matrix:
         """`of_sums` for many sums at once, from shape (…, columns) to (…); NaN stands for no value."""
         import numpy as np
 
         rows: list[list[float]] = sums.reshape(-1, sums.shape[-1]).tolist()
-        found = [math.nan if self.of_sums is None else self.of_sums(row) for row in rows]
-        return np.array(found, dtype=np.float64).reshape(sums.shape[:-1])
+        values = [math.nan if self.of_sums is None else self.of_sums(row) for row in rows]
+        return np.array(values, dtype=np.float64).reshape(sums.shape[:-1])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,9 +112,9 @@ class StratifiedMetric(Metric):
     @classmethod
     def over(cls, metric: Metric, strata: Sequence[Metric], *, summary: str) -> StratifiedMetric:
         """The mean of `metric` over sets, under its name."""
-        told: dict[str, Any] = {each.name: getattr(metric, each.name) for each in fields(Metric)}
-        told["summary"] = summary
-        return cls(**told, strata=tuple(strata))
+        settings: dict[str, Any] = {each.name: getattr(metric, each.name) for each in fields(Metric)}
+        settings["summary"] = summary
+        return cls(**settings, strata=tuple(strata))
 
     @override
     def of(self, scores: Sequence[Score]) -> float | None:
@@ -139,8 +139,8 @@ class StratifiedMetric(Metric):
 
     @override
     def strata_of(self, scores: Sequence[Score]) -> Sequence[int]:
-        found = (next((n for n, each in enumerate(self.strata) if each.covers(score)), None) for score in scores)
-        return [stratum for stratum in found if stratum is not None]
+        numbers = (next((n for n, each in enumerate(self.strata) if each.covers(score)), None) for score in scores)
+        return [stratum for stratum in numbers if stratum is not None]
 
     def without_value(self, rows: Sequence[Scored], *, convention: MissingAnswerPolicy) -> tuple[str, ...]:
         """The labels of the sets that the mean leaves out, such as `fold 2`."""
@@ -205,9 +205,9 @@ class Figure:
     @classmethod
     def from_form(cls, form: dict[str, Any]) -> Figure:
         """The figure in `form`; entries of other names are left out, since a run folder may have some."""
-        found, interval = _fields_of(cls, form), form["interval"]
-        found["interval"] = None if interval is None else Interval(**_fields_of(Interval, interval))
-        return cls(**found)
+        entries, interval = _fields_of(cls, form), form["interval"]
+        entries["interval"] = None if interval is None else Interval(**_fields_of(Interval, interval))
+        return cls(**entries)
 
 
 def _fields_of(kind: type[Figure | Interval], form: Mapping[str, Any]) -> dict[str, Any]:

@@ -75,14 +75,14 @@ class Options(BaseModel):
 
         Models and paths are left out: models are kept by role, and of files their content tells runs apart.
         """
-        told = {name for name, each in self.option_fields().items() if not is_named(each)}
-        return self.model_dump(mode="json", by_alias=True, include=told, exclude_none=True)
+        named = {name for name, each in self.option_fields().items() if not is_named(each)}
+        return self.model_dump(mode="json", by_alias=True, include=named, exclude_none=True)
 
     @property
     def models(self) -> Mapping[str, Model]:
         """The models among the options, by role."""
-        given = {role: getattr(self, role) for role in ROLES if role in self.option_fields()}
-        return {role: get_model(model) for role, model in given.items() if model is not None}
+        by_role = {role: getattr(self, role) for role in ROLES if role in self.option_fields()}
+        return {role: get_model(model) for role, model in by_role.items() if model is not None}
 
     def kept_or(self, name: str, make: Callable[[], Value]) -> Value:
         """A value that comes from the data or from files, and that a run keeps with its options.
@@ -94,11 +94,11 @@ class Options(BaseModel):
         return make() if self._run is None else self._run.get(name, ())
 
     @classmethod
-    def of_kept(cls, kept: Mapping[str, Any], *, task: str, **fields: Any) -> Self:
+    def of_kept(cls, options: Mapping[str, Any], *, task: str, **fields: Any) -> Self:
         """The object with the options that a run has kept; those that it does not have any more are left out.
 
         Args:
-            kept: values by name of the option; models are those of the run, made anew.
+            options: values by name of the option; models are those of the run, made anew.
             task: name of the task, for messages.
             fields: further fields, which are not checked.
 
@@ -106,13 +106,13 @@ class Options(BaseModel):
             UsageError: a value is not allowed, or names a file or a spec: a run may be a stranger's.
         """
         known = {each.alias or name: (name, each) for name, each in cls.option_fields().items()}
-        for name, value in kept.items():
+        for name, value in options.items():
             if name in known and is_made(known[name][1]) and not isinstance(value, (Mapping, NoneType, Model)):
                 raise UsageError(
                     f"The run names {str(value)[:80]!r} as its {name!r}, and what only a run names is not loaded.",
                     hint="A run describes what it was made with, and names none of it; run the task anew.",
                 )
-        own = {known[name][0]: value for name, value in kept.items() if name in known}
+        own = {known[name][0]: value for name, value in options.items() if name in known}
         return cls.model_construct(
             **{**fields, **{name: cls._checked(name, value, task) for name, value in own.items()}}
         )

@@ -53,11 +53,11 @@ class Part(Options):
             for name, each in self.takes().items()
         }
 
-    def set(self, given: Mapping[str, Any], *, task: str, engine: Engine | None) -> Self:
+    def set(self, options: Mapping[str, Any], *, task: str, engine: Engine | None) -> Self:
         """The part with options set; others stay as they are.
 
         Args:
-            given: values by name of the option.
+            options: values by name of the option.
             task: name of the task, for messages.
             engine: of the task.
 
@@ -66,16 +66,16 @@ class Part(Options):
         """
         known = {name: each.alias or name for name, each in type(self).model_fields.items()}
         own = {known[name]: getattr(self, name) for name in self.model_fields_set}
-        made = type(self)(**{**own, **given, "engine": engine})
-        made._task = task
-        return made
+        part = type(self)(**{**own, **options, "engine": engine})
+        part._task = task
+        return part
 
     def with_engine(self, engine: Engine) -> Self:
         """The part with another engine."""
         fields: dict[str, Any] = {**dict(self), "engine": engine}
-        made = type(self).model_construct(**fields)
-        made._task, made._run = self._task, self._run
-        return made
+        part = type(self).model_construct(**fields)
+        part._task, part._run = self._task, self._run
+        return part
 
     def from_kept(self, kept: Mapping[str, Any], *, task: str, engine: Engine | None) -> Self:
         """The part as a run has kept it, made without the data.
@@ -89,9 +89,9 @@ class Part(Options):
             UsageError: the value of an option is not allowed, or names a file or a spec.
         """
         fixed = {name: getattr(self, name) for name in self.model_fields_set}
-        made = type(self).of_kept(kept, task=task, **{**fixed, "engine": engine})
-        made._task, made._run = task, kept
-        return made
+        part = type(self).of_kept(kept, task=task, **{**fixed, "engine": engine})
+        part._task, part._run = task, kept
+        return part
 
     def check(self, options: Mapping[str, Any]) -> None:
         """Checks options that depend on each other; not called for a task that is made from a run.
@@ -125,9 +125,9 @@ class Part(Options):
 
 
 def _with_default(option: FieldInfo, value: Any) -> FieldInfo:
-    found = copy(option)
-    found.default = value
-    return found
+    field = copy(option)
+    field.default = value
+    return field
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

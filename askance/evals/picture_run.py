@@ -145,10 +145,10 @@ def picture_job(
     async def read(some: Sequence[PictureKey]) -> AsyncGenerator[JsonObject, None]:
         inputs = [_input_of(picture, by_key[picture]) for picture in some]
         if batches is None:
-            made = chain.read_all(affordable(inputs, engine))
+            batch = chain.read_all(affordable(inputs, engine))
         else:
-            made = chains.read_in_batches(chain, inputs, folder=batches.folder, on_progress=batches.on_progress)
-        async with aclosing(made) as readings:
+            batch = chains.read_in_batches(chain, inputs, folder=batches.folder, on_progress=batches.on_progress)
+        async with aclosing(batch) as readings:
             async for reading in readings:
                 yield line_of(reading)
 

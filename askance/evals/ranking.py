@@ -84,10 +84,12 @@ class Ranking(Attachment):
         ids, scores = lists.get("ids"), lists.get("scores")
         if not (isinstance(ids, list) and isinstance(scores, list)):
             raise UsageError(f"{self._where} is not an object with the lists `ids` and `scores`.", hint=AGAIN)
-        found = _checked(cast("list[Any]", ids), cast("list[Any]", scores), where=self._where)
-        if len(found[0]) != self.count:
-            raise UsageError(f"{self._where} has {len(found[0]):,} ids, and its line says {self.count:,}.", hint=AGAIN)
-        return found
+        checked = _checked(cast("list[Any]", ids), cast("list[Any]", scores), where=self._where)
+        if len(checked[0]) != self.count:
+            raise UsageError(
+                f"{self._where} has {len(checked[0]):,} ids, and its line says {self.count:,}.", hint=AGAIN
+            )
+        return checked
 
     @override
     def __repr__(self) -> str:
@@ -144,5 +146,5 @@ def texts_of_hits(value: Any) -> dict[str, str] | None:
     hits = cast("list[Any]", value) if isinstance(value, list) else []
     forms = [cast("Mapping[str, Any]", each) for each in hits if isinstance(each, Mapping)]
     pairs = [(form.get("id"), form.get("text")) for form in forms]
-    found = {name: text for name, text in pairs if isinstance(name, str) and isinstance(text, str)}
-    return found if found and len(found) == len(hits) else None
+    texts = {name: text for name, text in pairs if isinstance(name, str) and isinstance(text, str)}
+    return texts if texts and len(texts) == len(hits) else None

@@ -70,8 +70,8 @@ class SampleResult:
     def keys(self) -> tuple[str, ...]:
         """Keys of the records that the answer and its score are made from."""
         links = self.prediction.links.values()
-        asked = tuple(str(key) for link in links for key in link["calls"])
-        return asked if self.score is None else (*asked, *self.score.calls)
+        call_keys = tuple(str(key) for link in links for key in link["calls"])
+        return call_keys if self.score is None else (*call_keys, *self.score.calls)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -225,11 +225,11 @@ class Run:
         if self.of_pictures:
             return sorted(self._unscored(), key=_place)
         scores = {(form["id"], form["epoch"]): form for form in lines_of(self.path / SCORES, ScoreLine)}
-        found: list[SampleResult] = []
+        results: list[SampleResult] = []
         for answer in self._unscored():
             form = scores.get((answer.sample.id, answer.epoch))
-            found.append(answer if form is None else _with_score(answer, form))
-        return sorted(found, key=_place)
+            results.append(answer if form is None else _with_score(answer, form))
+        return sorted(results, key=_place)
 
     def _unscored(self) -> Iterator[SampleResult]:
         """The answers without their scores, in the order of the lines."""
@@ -261,10 +261,10 @@ class Run:
 
     def with_images(self, images: Iterable[Image]) -> Run:
         """This run with pictures in place of their digests; the folder does not change."""
-        found = {image.sha256: image for image in images}
+        by_digest = {image.sha256: image for image in images}
         digests = [None if answer.sample.image is None else answer.sample.image.sha256 for answer in self.answers]
         answers = [
-            replace(answer, sample=replace(answer.sample, image=found[digest])) if digest in found else answer
+            replace(answer, sample=replace(answer.sample, image=by_digest[digest])) if digest in by_digest else answer
             for answer, digest in zip(self.answers, digests, strict=True)
         ]
         return self.scored(answers, self.figures)
@@ -410,7 +410,7 @@ def picture_answer(line: Mapping[str, Any], options: Sequence[str] | None = None
         epoch=0,
         prediction=Prediction(
             outcome=line["outcome"],
-            value=_last_said(line) if line["outcome"] == "answered" else None,
+            value=_last_value(line) if line["outcome"] == "answered" else None,
             reason=line.get("reason"),
             links=line["links"],
             trace={**trace, "reply": line["reply"]} if line.get("reply") is not None else trace,
@@ -419,11 +419,11 @@ def picture_answer(line: Mapping[str, Any], options: Sequence[str] | None = None
     )
 
 
-def _last_said(line: Mapping[str, Any]) -> Json:
+def _last_value(line: Mapping[str, Any]) -> Json:
     """What the chain was after: the value of its last link that has one."""
-    said = link_values(line)
-    last = next(reversed(said), "")
-    return line["statement"].get("text") if last == "statement" else said.get(last)
+    values = link_values(line)
+    last = next(reversed(values), "")
+    return line["statement"].get("text") if last == "statement" else values.get(last)
 
 
 def _roles(form: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:

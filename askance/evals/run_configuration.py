@@ -42,20 +42,20 @@ def configuration_differences(forms: Sequence[Any], place: str = "") -> Iterator
         yield ConfigurationDifference(place=place, values=tuple(forms))
 
 
-def difference_in_words(there: JsonObject, here: JsonObject) -> str:
+def difference_in_words(stored: JsonObject, here: JsonObject) -> str:
     """Where the configuration of a folder and the one that is asked for differ, options foremost.
 
     Such as `'options.limit' (5, now 9) and 2 more`; empty where nothing is seen to differ.
     """
-    forms = [{**form, "pictures": [*(form.get("samples") or ())]} for form in (there, here)]
-    found = sorted(configuration_differences(forms), key=lambda each: not each.place.startswith("options."))
-    shown = [f"{each.place[:MAX_SHOWN]!r}{_values(*each.values)}" for each in found[:_TOLD]]
-    more = [f"{len(found) - _TOLD:,} more"] if len(found) > _TOLD else []
+    forms = [{**form, "pictures": [*(form.get("samples") or ())]} for form in (stored, here)]
+    differing = sorted(configuration_differences(forms), key=lambda each: not each.place.startswith("options."))
+    shown = [f"{each.place[:MAX_SHOWN]!r}{_values(*each.values)}" for each in differing[:_TOLD]]
+    more = [f"{len(differing) - _TOLD:,} more"] if len(differing) > _TOLD else []
     return " and ".join((", ".join(shown), *more))
 
 
-def _values(there: Any, here: Any) -> str:
+def _values(stored: Any, here: Any) -> str:
     """The values of an entry, where both are short."""
-    plain = all(value is None or isinstance(value, (str, int, float)) for value in (there, here))
-    shown = ["none" if value is None else repr(value) for value in (there, here)] if plain else []
+    plain = all(value is None or isinstance(value, (str, int, float)) for value in (stored, here))
+    shown = ["none" if value is None else repr(value) for value in (stored, here)] if plain else []
     return f" ({shown[0]}, now {shown[1]})" if shown and max(map(len, shown)) <= _SHORT else ""

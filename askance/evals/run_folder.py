@@ -91,8 +91,8 @@ class RunFolder:
             count, whole = 0, cache(attrgetter("whole"))  # samples may share an attachment
             for count, (place, line) in enumerate(self._lines(), start=1):  # noqa: B007  # the last is how many there are
                 with suppress(KeyError):  # a line that lacks its name is none of this run
-                    kept = line["outcome"] == "answered" and (keeps is None or keeps(line))
-                    if kept and _has_attachments(line, path, whole):
+                    keep = line["outcome"] == "answered" and (keeps is None or keeps(line))
+                    if keep and _has_attachments(line, path, whole):
                         places[name(line)] = place
             if len(places) < count:
                 self._begin_again()
@@ -130,12 +130,12 @@ class RunFolder:
             keys.update(key for link in line["links"].values() for key in link["calls"])
             outcomes[str(line["outcome"])] += 1
             ended.append((line["outcome"], line.get("rung")))
-        kept = self._keep_records(keys, records)
+        recorded = self._keep_records(keys, records)
         totals: JsonObject = {
             "samples": outcomes.total(),
             "outcomes": dict(sorted(outcomes.items())),
             **({"read": reads} if (reads := reads_of(ended)) else {}),
-            "records": kept,
+            "records": recorded,
         }
         before = None if self._added else self._there().get("finished")
         self._save({"finished": before or _now(), "totals": totals, **(more or {})})
@@ -146,8 +146,8 @@ class RunFolder:
         """Adds what models computed in this process to the counts in `run.json`."""
         if not counts:
             return
-        there = self._there()
-        _describe(self.path, {**there, COUNTERS: counts_form(counts, there.get(COUNTERS))})
+        description = self._there()
+        _describe(self.path, {**description, COUNTERS: counts_form(counts, description.get(COUNTERS))})
 
     def _there(self) -> JsonObject:
         """What `run.json` holds now."""
@@ -164,13 +164,13 @@ class RunFolder:
         """Writes the records of `keys` and the seal of their file; returns the number of records."""
         own = records_of(self.path)
         holders = [own] if records is None else [records, own]
-        found = ((holder.get(key) for holder in holders) for key in sorted(keys))
-        first = (next((record for record in each if record is not None), None) for each in found)
-        kept = replay.export_cassette(filter(None, first), self.path / CALLS, ordered=True)
+        records_of_key = ((holder.get(key) for holder in holders) for key in sorted(keys))
+        first = (next((record for record in each if record is not None), None) for each in records_of_key)
+        exported = replay.export_cassette(filter(None, first), self.path / CALLS, ordered=True)
         if (seal := seal_of(self.path / CALLS)) is not None:
             with writing_to(self.path / SEAL):
                 (self.path / SEAL).write_text(seal, encoding="ascii")
-        return kept
+        return exported
 
     def close(self) -> None:
         """Releases the folder."""
@@ -188,14 +188,14 @@ class RunFolder:
             self._save({"started": _now()})
             return
         try:
-            there: Any = json.loads(file.read_text(encoding="utf-8"))
-            same = self.hash == there["hash"] and there["format"] == FORMAT
+            description: Any = json.loads(file.read_text(encoding="utf-8"))
+            same = self.hash == description["hash"] and description["format"] == FORMAT
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise UsageError(f"{str(file)!r} describes no run.", hint="Give another `--out`.") from error
         if not same and not any(self.lines()):  # it has no sample yet
             self._save({"started": _now()})
         elif not same:
-            words = difference_in_words(there["configuration"], self.configuration)
+            words = difference_in_words(description["configuration"], self.configuration)
             different = f", different in {words}" if words else ""
             raise UsageError(
                 f"The folder {str(self.path)!r} holds a run of another configuration{different}.",
@@ -204,8 +204,8 @@ class RunFolder:
 
     def _begin_again(self) -> None:
         """Says that the run is not finished, since samples without an answer are asked again."""
-        if (there := self._there()).pop("finished", None) is not None:
-            _describe(self.path, there)
+        if (description := self._there()).pop("finished", None) is not None:
+            _describe(self.path, description)
 
     def lines(self) -> Iterator[JsonObject]:
         """The samples so far; a line that was cut off is left out."""
@@ -245,17 +245,17 @@ class RunFolder:
 
     def _save(self, more: JsonObject) -> None:
         file = self.path / DESCRIPTION
-        there: JsonObject = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+        description: JsonObject = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
         # Lines that stay were read by the reply readers of the version that stands there.
-        kept = ("started", COUNTERS, READ_BY) if self.finished else ("started", COUNTERS)
+        unchanged = ("started", COUNTERS, READ_BY) if self.finished else ("started", COUNTERS)
         content = {
             "format": FORMAT,
             "askance": __version__,
             "hash": self.hash,
             "configuration": self.configuration,
             **({} if self.finished else {READ_BY: READERS}),
-            **{name: there[name] for name in kept if name in there},
-            **({"prices": prices} if (prices := list_version() or there.get("prices")) else {}),
+            **{name: description[name] for name in unchanged if name in description},
+            **({"prices": prices} if (prices := list_version() or description.get("prices")) else {}),
             **self._facts,
             **more,
         }
@@ -326,8 +326,8 @@ def amending(path: Path) -> Generator[Callable[[Mapping[str, Any]], None]]:
     """
     lock = _locked(path)
     try:
-        there: JsonObject = json.loads((path / DESCRIPTION).read_text(encoding="utf-8"))
-        yield lambda changes: _describe(path, {**there, **changes})
+        description: JsonObject = json.loads((path / DESCRIPTION).read_text(encoding="utf-8"))
+        yield lambda changes: _describe(path, {**description, **changes})
     finally:
         lock.release()
 

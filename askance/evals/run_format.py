@@ -368,26 +368,26 @@ def read_description(folder: Path) -> JsonObject:
         raise UsageError(f"{str(file)!r} describes no run: it {error}.", hint=_MEND) from error
     if not isinstance(form, dict):
         raise UsageError(f"{str(file)!r} describes no run: it is not a JSON object.", hint=_MEND)
-    there = cast("JsonObject", form)
-    _check_version(folder, there)
-    configuration = there.get("configuration")
+    description = cast("JsonObject", form)
+    _check_version(folder, description)
+    configuration = description.get("configuration")
     of_pictures = isinstance(configuration, dict) and "task" not in configuration
     shape = PictureRunForm if of_pictures else RunForm
-    if (wrong := fault(there, shape)) is not None:
+    if (wrong := fault(description, shape)) is not None:
         raise UsageError(f"{str(file)!r} describes no run: {wrong}.", hint=_MEND)
-    return there
+    return description
 
 
 def _check_version(folder: Path, form: JsonObject) -> None:
-    found = form.get("format")
-    if type(found) is not int:
+    stated = form.get("format")
+    if type(stated) is not int:
         raise UsageError(f"{str(folder / DESCRIPTION)!r} describes no run: it has no format.", hint=_MEND)
-    if found != FORMAT:
+    if stated != FORMAT:
         made_by = form.get("askance")
         version = f"askance {made_by}" if isinstance(made_by, str) else "the version of askance that made it"
-        age = "an older" if found < FORMAT else "a newer"
+        age = "an older" if stated < FORMAT else "a newer"
         raise UsageError(
-            f"The run {str(folder)!r} has the format {found}, of {age} version, and this is askance for format "
+            f"The run {str(folder)!r} has the format {stated}, of {age} version, and this is askance for format "
             f"{FORMAT}.",
             hint=f"Open it with {version}, or run the evaluation again.",
         )

@@ -25,13 +25,13 @@ ScoreFunction: TypeAlias = Callable[[Sample, Any], "Score | Awaitable[Score]"]
 """Takes a sample and its answer (see `Scorer.takes`), and gives the score."""
 
 
-def map_score(found: Score | Awaitable[Score], change: Callable[[Score], Score]) -> Score | Awaitable[Score]:
+def map_score(score: Score | Awaitable[Score], change: Callable[[Score], Score]) -> Score | Awaitable[Score]:
     """What a `ScoreFunction` gives, changed: at once, or when it is awaited."""
-    if isinstance(found, Score):
-        return change(found)
+    if isinstance(score, Score):
+        return change(score)
 
     async def later() -> Score:
-        return change(await found)
+        return change(await score)
 
     return later()
 
@@ -108,8 +108,8 @@ async def scored(answer: SampleResult, scorer: Scorer) -> SampleResult:
     try:
         with boundary(broken), collect_keys() as keys:
             prediction = answer.prediction
-            found = scorer.score(answer.sample, prediction if scorer.takes == "prediction" else prediction.value)
-            return replace(answer, score=found if isinstance(found, Score) else await found, unscored=None)
+            result = scorer.score(answer.sample, prediction if scorer.takes == "prediction" else prediction.value)
+            return replace(answer, score=result if isinstance(result, Score) else await result, unscored=None)
     except CallError as error:
         return replace(answer, score=None, unscored=str(error), tried=tuple(keys))
 
@@ -124,7 +124,7 @@ def notes_on(
 def _mean_notes(answers: Sequence[SampleResult], scorer: Scorer, *, convention: MissingAnswerPolicy) -> Iterator[str]:
     """Of means that leave out folds, of how many folds they are; a note for all figures that lack the same ones."""
     means = [metric for metric in scorer.metrics if isinstance(metric, StratifiedMetric)]
-    rows = [_row(answer, scorer) for answer in answers] if means else []
+    rows = [_scored_of(answer, scorer) for answer in answers] if means else []
     lacking: dict[tuple[str, ...], list[StratifiedMetric]] = {}
     for metric in means:
         lacking.setdefault(metric.without_value(rows, convention=convention), []).append(metric)
@@ -151,11 +151,11 @@ def figures_of(
 ) -> tuple[Figure, ...]:
     """The figures of all metrics over `answers`, whatever their order."""
     ordered = sorted(answers, key=lambda answer: (answer.sample.id, answer.epoch))
-    rows = [_row(answer, scorer) for answer in ordered]
+    rows = [_scored_of(answer, scorer) for answer in ordered]
     return tuple(figure(metric, rows, convention=convention, seed=seed) for metric in scorer.metrics)
 
 
-def _row(answer: SampleResult, scorer: Scorer) -> Scored:
+def _scored_of(answer: SampleResult, scorer: Scorer) -> Scored:
     if answer.score is None:
         wrong, right = bounds_of(answer.sample, scorer)
         return Scored(cluster=answer.sample.cluster, score=None, if_wrong=wrong, if_right=right)

@@ -41,9 +41,9 @@ def has_seal(file: Path, seal: Path) -> bool:
     """
     try:
         with seal.open("rb") as text:
-            found = text.read(2 * _LENGTH)
+            content = text.read(2 * _LENGTH)
         key = _key()
-        return key is not None and hmac.compare_digest(found, _seal(file, key).encode())
+        return key is not None and hmac.compare_digest(content, _seal(file, key).encode())
     except OSError:
         return False
 

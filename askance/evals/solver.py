@@ -225,8 +225,8 @@ def given_of(sample: Sample) -> Mapping[str, Any]:
 
 def target_value(reading: Reading, sample: Sample) -> Json:  # noqa: ARG001  # the signature of every such function
     """The value of the chain's target as JSON: numbers of chosen options (best first, from 1), a text, or a form."""
-    link, found = reading.target, reading.get(reading.target)
-    return None if found is None or found.value is None else (link.answer or link.write)(found.value)
+    link, result = reading.target, reading.get(reading.target)
+    return None if result is None or result.value is None else (link.answer or link.write)(result.value)
 
 
 def _of_reading(reading: Reading, value: Callable[[], Json]) -> Prediction:
@@ -244,8 +244,8 @@ def _of_reading(reading: Reading, value: Callable[[], Json]) -> Prediction:
 
 def _rung(reading: Reading) -> Rung | None:
     """The rung of the ladder that read the answer; None where there is none, and for that of a schema."""
-    found = reading.get(reading.target)
-    return None if found is None or found.rung == "schema" or reading.outcome != "answered" else found.rung
+    result = reading.get(reading.target)
+    return None if result is None or result.rung == "schema" or reading.outcome != "answered" else result.rung
 
 
 _LINK = "solver"
@@ -269,14 +269,14 @@ async def solved(solver: Solver, sample: Sample) -> Prediction:
 async def _ended(solver: Solver, sample: Sample) -> Prediction:
     try:
         with boundary(lambda words: UserCodeError(f"the solver raised {words}")):
-            found: Any = await solver.answer(sample)
+            answer: Any = await solver.answer(sample)
     except StoreError:
         raise
     except AskanceError as error:
         return _unanswered(no_answer(error))
-    if isinstance(found, Reading):
-        return _of_reading(found, lambda: target_value(found, sample))
-    return found if isinstance(found, Prediction) else Prediction(outcome="answered", value=found)
+    if isinstance(answer, Reading):
+        return _of_reading(answer, lambda: target_value(answer, sample))
+    return answer if isinstance(answer, Prediction) else Prediction(outcome="answered", value=answer)
 
 
 def _unanswered(result: Result[Any]) -> Prediction:
@@ -318,8 +318,8 @@ class _FunctionSolver(Solver):
     @override
     async def answer(self, sample: Sample) -> Any:
         function = self._function
-        found = function(sample) if inspect.iscoroutinefunction(function) else await asyncio.to_thread(function, sample)
-        return await cast("Awaitable[object]", found) if inspect.isawaitable(found) else found
+        value = function(sample) if inspect.iscoroutinefunction(function) else await asyncio.to_thread(function, sample)
+        return await cast("Awaitable[object]", value) if inspect.isawaitable(value) else value
 
     @override
     def form(self) -> JsonObject:
@@ -328,22 +328,22 @@ class _FunctionSolver(Solver):
         return {"solver": str(name), **({} if source is None else {"source": source})}
 
 
-def as_solver(given: SolverLike) -> Solver:
-    """`given` itself if it is a solver, else the solver that a chain, a Runnable or a function makes.
+def as_solver(solver: SolverLike) -> Solver:
+    """`solver` itself if it is a solver, else the solver that a chain, a Runnable or a function makes.
 
     Raises:
         UsageError: it is none of these.
     """
-    if isinstance(given, Solver):
-        return given
-    if isinstance(given, Chain):
-        return ChainSolver(given)
-    if hasattr(given, "ainvoke"):
-        return _RunnableSolver(cast("RunnableLike", given))
-    if callable(given):
-        return _FunctionSolver(given)
+    if isinstance(solver, Solver):
+        return solver
+    if isinstance(solver, Chain):
+        return ChainSolver(solver)
+    if hasattr(solver, "ainvoke"):
+        return _RunnableSolver(cast("RunnableLike", solver))
+    if callable(solver):
+        return _FunctionSolver(solver)
     raise UsageError(
-        f"A {type(given).__name__} answers no samples.", hint="Give a `Solver`, a chain, a Runnable or a function."
+        f"A {type(solver).__name__} answers no samples.", hint="Give a `Solver`, a chain, a Runnable or a function."
     )
 
 

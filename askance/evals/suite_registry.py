@@ -21,5 +21,5 @@ def is_own_code(task: str | None) -> bool:
     """
     if task is not None and task.partition("@")[0].lower().endswith(".py"):
         return True
-    asked = SUITES.names() if task is None else [task.partition("/")[0]]
-    return any(package_of(module) != package_of(__name__) for name in asked for module in SUITES.modules(name))
+    suites = SUITES.names() if task is None else [task.partition("/")[0]]
+    return any(package_of(module) != package_of(__name__) for name in suites for module in SUITES.modules(name))

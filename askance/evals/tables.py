@@ -179,8 +179,8 @@ def _counts(run: Run) -> tuple[Cell, Cell]:
 
 
 def _cells(run: Run, metrics: Sequence[str]) -> Iterator[Cell]:
-    there = {figure.metric: figure for figure in run.figures}
-    yield from (there.get(name) for name in metrics)
+    by_metric = {figure.metric: figure for figure in run.figures}
+    yield from (by_metric.get(name) for name in metrics)
 
 
 # --- tables as text ---
@@ -202,7 +202,9 @@ def markdown(table: Table) -> str:
     lines = [f"**{_markdown(table.title)}**", ""] if table.title else []
     lines.append(_piped(_markdown(column) for column in table.columns))
     lines.append(_piped("---:" if right else "---" for right in _numeric(table)))
-    lines += [_piped(_markdown(cell) if isinstance(cell, str) else _text(cell) for cell in row) for row in table.rows]
+    lines += [
+        _piped(_markdown(cell) if isinstance(cell, str) else _cell_text(cell) for cell in row) for row in table.rows
+    ]
     if table.notes:
         lines += ["", *(f"- {_BLOCK.sub(_escaped, _markdown(note))}" for note in table.notes)]
     return "\n".join(lines) + "\n"
@@ -211,7 +213,7 @@ def markdown(table: Table) -> str:
 def plain_cells(table: Table) -> tuple[list[list[str]], list[int]]:
     """The head and the rows as texts that are safe to show, and the places of the columns of text."""
     rows = [[_one_line(column) for column in table.columns]]
-    rows += [[_one_line(_text(cell)) for cell in row] for row in table.rows]
+    rows += [[_one_line(_cell_text(cell)) for cell in row] for row in table.rows]
     return rows, [place for place, right in enumerate(_numeric(table)) if not right]
 
 
@@ -222,7 +224,7 @@ def latex(table: Table) -> str:
     lines += [rf"\begin{{tabular}}{{{columns}}}", r"\toprule"]
     lines.append(" & ".join(_tex(column) for column in table.columns) + r" \\")
     lines.append(r"\midrule")
-    lines += [" & ".join(_tex(_text(cell)) for cell in row) + r" \\" for row in table.rows]
+    lines += [" & ".join(_tex(_cell_text(cell)) for cell in row) + r" \\" for row in table.rows]
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"]) + "\n"
 
 
@@ -263,7 +265,7 @@ def _numeric(table: Table) -> list[bool]:
     return [any(isinstance(row[place], (Figure, int, float)) for row in table.rows) for place in places]
 
 
-def _text(cell: Cell) -> str:
+def _cell_text(cell: Cell) -> str:
     if isinstance(cell, Figure):
         return shown_figure(cell)
     if isinstance(cell, float):
@@ -307,8 +309,8 @@ _ADDRESS = re.compile(r"(?=://)|\bwww(?=\.)", re.IGNORECASE)
 """Where an address would become a link."""
 
 
-def _escaped(found: re.Match[str]) -> str:
-    return f"{found.group()}\\"
+def _escaped(match: re.Match[str]) -> str:
+    return f"{match.group()}\\"
 
 
 def _tex(text: str) -> str:

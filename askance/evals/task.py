@@ -85,14 +85,14 @@ class Task(Options, metaclass=TaskType):
         Raises:
             UsageError: the task has no such option, a required one is missing, or a value is not allowed.
         """
-        given = {name: value for name, value in options.items() if value is not None}
-        given |= {role: get_model(given[role]) for role in ROLES if role in given and role in type(self).takes()}
-        engine = given.get("engine") or next((given[role].engine for role in ROLES if role in given), None)
+        stated = {name: value for name, value in options.items() if value is not None}
+        stated |= {role: get_model(stated[role]) for role in ROLES if role in stated and role in type(self).takes()}
+        engine = stated.get("engine") or next((stated[role].engine for role in ROLES if role in stated), None)
         try:
             for field, part in type(self).prototypes().items():
-                own = {name: given.pop(name) for name in part.takes() if name in given}
-                given[field] = part.set(own, task=self.name, engine=engine)
-            super().__init__(**given)
+                own = {name: stated.pop(name) for name in part.takes() if name in stated}
+                stated[field] = part.set(own, task=self.name, engine=engine)
+            super().__init__(**stated)
         except ValidationError as error:
             raise self._refused(error) from error
         self.check()
@@ -160,13 +160,13 @@ class Task(Options, metaclass=TaskType):
     @override
     def takes(cls) -> Mapping[str, FieldInfo]:
         """The options that users can give, by name: its own and those of its parts, in the order of the fields."""
-        parts, own, found = cls.prototypes(), cls.option_fields(), dict[str, FieldInfo]()
+        parts, own, options = cls.prototypes(), cls.option_fields(), dict[str, FieldInfo]()
         for name in cls.model_fields:
             if name in parts:
-                found |= parts[name].preset()
+                options |= parts[name].preset()
             elif name in own:
-                found[own[name].alias or name] = own[name]
-        return found
+                options[own[name].alias or name] = own[name]
+        return options
 
     def check(self) -> None:
         """Checks options that depend on each other; not called for a task that is made from a run.
@@ -260,7 +260,7 @@ class Task(Options, metaclass=TaskType):
     def evaluation(self) -> Evaluation:
         """The task with its samples read and its solver made."""
         samples = self.samples()
-        made = Evaluation(
+        prepared = Evaluation(
             samples=samples,
             solver=self.solver(),
             scorer=lambda engine: self.with_engine(engine).scorer(),
@@ -273,8 +273,8 @@ class Task(Options, metaclass=TaskType):
         )
         left_out = self.ids_left_out()
         for part in self.parts:
-            made = part.prepared(made, left_out=left_out)
-        return made
+            prepared = part.prepared(prepared, left_out=left_out)
+        return prepared
 
     def evaluation_of_first(self, count: int) -> Evaluation:
         """The evaluation of the first `count` samples; a task that can read them alone reads no others.
@@ -313,11 +313,13 @@ class Task(Options, metaclass=TaskType):
         Raises:
             UsageError: the value of an option is not allowed, or names a file or a spec: a run may be a stranger's.
         """
-        kept = {**options, **(models or {})}
-        parts = {field: part.from_kept(kept, task=cls.name, engine=engine) for field, part in cls.prototypes().items()}
-        made = cls.of_kept(kept, task=cls.name, **parts, engine=engine)
-        made._run = {**options, "samples": samples}
-        return made
+        fields = {**options, **(models or {})}
+        parts = {
+            field: part.from_kept(fields, task=cls.name, engine=engine) for field, part in cls.prototypes().items()
+        }
+        own = cls.of_kept(fields, task=cls.name, **parts, engine=engine)
+        own._run = {**options, "samples": samples}
+        return own
 
     # --- its class ---
 
@@ -357,11 +359,11 @@ class Task(Options, metaclass=TaskType):
 
 def defined() -> dict[str, type[Task]]:
     """The tasks that this process has loaded, by name; of several with one name, the last one."""
-    found: dict[str, type[Task]] = {}
+    tasks: dict[str, type[Task]] = {}
     waiting: list[type[Task]] = [Task]
     while waiting:
         task = waiting.pop(0)
         waiting.extend(task.__subclasses__())
         if "name" in vars(task) and task.name:
-            found[task.name] = task
-    return found
+            tasks[task.name] = task
+    return tasks

@@ -162,8 +162,8 @@ class Rows:
             if name in row and not isinstance(row[name], kind):
                 raise BadData(f"{where}: `{name}` is {row[name]!r}.", hint=f"It is {_WORDS.get(kind, 'a text')}.")
         options = self._options(row, where)
-        given = {link.name: _given(link, row[link.name], where) for link in self._links if link.name in row}
-        if "image" not in row and not given:
+        links = {link.name: _given(link, row[link.name], where) for link in self._links if link.name in row}
+        if "image" not in row and not links:
             raise BadData(f"{where} names no `image`, and nothing that stands for it.", hint="Give `image`, or a link.")
         if not row.keys() & {"id", "image"}:
             raise BadData(f"{where} has no `id`.", hint="A row without an `image` needs one.")
@@ -175,7 +175,7 @@ class Rows:
             image=image,
             inputs={
                 **({} if options is None else {"options": list(options)}),
-                **given,
+                **links,
                 **({EXAMPLES: list(shown)} if shown else {}),
             },
             target=self._target(row.get("target"), options or (), where),
@@ -183,17 +183,17 @@ class Rows:
             tags=row.get("tags", {}),
         )
 
-    def _image(self, found: str | _Picture, home: Path | None, where: str) -> Image:
+    def _image(self, picture: str | _Picture, home: Path | None, where: str) -> Image:
         """The picture that stands in a row, or lies beside the file; a name that leads out of its folder is refused."""
-        if isinstance(found, str):
-            return _image(found, home, where, allowed=self._allowed)
-        self._held += len(found.data)
+        if isinstance(picture, str):
+            return _image(picture, home, where, allowed=self._allowed)
+        self._held += len(picture.data)
         if self._held > MOST_HELD:
             raise BadData(
                 f"{where}: with this one there are more than {MOST_HELD:,} bytes of pictures in the table.",
                 hint="Save the pictures as files and name those, or give the data in several tables.",
             )
-        return Image.from_bytes(found.data, name=found.name or None)
+        return Image.from_bytes(picture.data, name=picture.name or None)
 
     def _examples(self, listed: Any, home: Path | None, where: str) -> tuple[Example, ...]:
         """The examples of a row; their pictures lie beside the file, as its own does."""
@@ -277,14 +277,14 @@ def _joined(row: DataRow, columns: Mapping[str, str | tuple[str, ...]], places: 
         columns: by key, which.
         places: by column, its name in the row.
     """
-    found: dict[str, Any] = {}
+    joined: dict[str, Any] = {}
     for key, named in columns.items():
         several = (named,) if isinstance(named, str) else named
         cells = {column: row[places[column]] for column in several if places.get(column) in row}
         if cells:
             values = [*cells.values()]
-            found[key] = values[0] if isinstance(named, str) else cells if key == "tags" else values
-    return found
+            joined[key] = values[0] if isinstance(named, str) else cells if key == "tags" else values
+    return joined
 
 
 def _typed(row: Mapping[str, Any], number: int) -> Mapping[str, Any]:
@@ -292,18 +292,18 @@ def _typed(row: Mapping[str, Any], number: int) -> Mapping[str, Any]:
 
     What has neither a name nor the name of a picture goes by its number.
     """
-    found = {key: _of_text(cell) if key in _LISTS else cell for key, cell in row.items()}
+    typed = {key: _of_text(cell) if key in _LISTS else cell for key, cell in row.items()}
     for key in ("id", "group"):
-        if isinstance(found.get(key), int):
-            found[key] = str(found[key])
-    if "image" in found:
-        image, data = found["image"], picture_in(found["image"])
+        if isinstance(typed.get(key), int):
+            typed[key] = str(typed[key])
+    if "image" in typed:
+        image, data = typed["image"], picture_in(typed["image"])
         path = cast("Mapping[str, Any]", image).get("path") if isinstance(image, Mapping) else None
         name = PurePosixPath(path).name if isinstance(path, str) else ""
-        found["image"] = _Picture(data, name) if isinstance(data, bytes) else image if data is None else data
-    if "id" not in found and not isinstance(found.get("image"), str):
-        found["id"] = str(number)
-    return found
+        typed["image"] = _Picture(data, name) if isinstance(data, bytes) else image if data is None else data
+    if "id" not in typed and not isinstance(typed.get("image"), str):
+        typed["id"] = str(number)
+    return typed
 
 
 def _of_text(cell: Any) -> Any:
@@ -354,15 +354,15 @@ def _numbers(target: Sequence[Any], options: Sequence[str], where: str, *, first
     """
     known: Mapping[Any, Any] = {option: number for number, option in enumerate(options, start=first)}
     named = [known.get(each, each) for each in target if not isinstance(each, (list, dict))]
-    found = [_number(each) for each in named]
-    wrong = [each for each, number in zip(named, found, strict=True) if not first <= number < first + len(options)]
-    if wrong or len(found) < len(target):
+    numbers = [_number(each) for each in named]
+    wrong = [each for each, number in zip(named, numbers, strict=True) if not first <= number < first + len(options)]
+    if wrong or len(numbers) < len(target):
         raise BadData(
             f"{where}: `target` {(wrong or target)[0]!r} is none of the {len(options)} options.",
             hint=f"Give numbers, counted from {first}, or the texts of options. "
             f"`first_option: {1 - first}` in the task's file says that they are counted from {1 - first}.",
         )
-    return sorted({number + 1 - first for number in found})
+    return sorted({number + 1 - first for number in numbers})
 
 
 def _number(target: Any) -> int:
@@ -374,7 +374,7 @@ def _number(target: Any) -> int:
 
 def _several(target: Any, where: str, *, empty: bool = False) -> list[Any]:
     """The right answers, one or several, as a list."""
-    found: list[Any] = list(cast("list[Any]", target)) if isinstance(target, list) else [target]
-    if target is None or (not found and not empty):
+    values: list[Any] = list(cast("list[Any]", target)) if isinstance(target, list) else [target]
+    if target is None or (not values and not empty):
         raise BadData(f"{where} names no `target`, what is right.", hint="Give one, or set `score: none`.")
-    return found
+    return values

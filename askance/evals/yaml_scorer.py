@@ -28,24 +28,24 @@ def scorer_of(name: ScoreName, *, labels: Sequence[str], count: int, metrics: Se
     Raises:
         UsageError: the scorer has no such metric.
     """
-    made = {
+    scorer = {
         "choice": partial(_choice, count),
         "exact": _exact,
         "labels": partial(_labels, tuple(labels)),
         "none": _none,
     }[name]()
     if not metrics:
-        return made
-    known = {metric.name: metric for metric in made.metrics}
+        return scorer
+    known = {metric.name: metric for metric in scorer.metrics}
     unknown = [metric for metric in metrics if metric not in known]
     if unknown:
         raise UsageError(f"`{name}` has no metric `{unknown[0]}`.", hint=f"It has {', '.join(known)}.")
     return Scorer(
-        score=made.score,
+        score=scorer.score,
         metrics=tuple(known[metric] for metric in metrics),
-        if_wrong=made.if_wrong,
-        if_right=made.if_right,
-        notes=made.notes,
+        if_wrong=scorer.if_wrong,
+        if_right=scorer.if_right,
+        notes=scorer.notes,
     )
 
 
@@ -105,17 +105,21 @@ def _none() -> Scorer:
 def _labels(labels: tuple[str, ...]) -> Scorer:
     """Sets of labels: equal as a whole, and precision, recall and F1 of the labels."""
 
-    def worth(truth: Sequence[str], given: Sequence[str]) -> Score:
-        values = {"exact": float(set(truth) == set(given))}
+    def worth(truth: Sequence[str], predicted: Sequence[str]) -> Score:
+        values = {"exact": float(set(truth) == set(predicted))}
         for label in labels:
-            there, said = label in truth, label in given
-            values |= {f"is {label}": float(there), f"said {label}": float(said), f"hit {label}": float(there and said)}
+            is_true, is_predicted = label in truth, label in predicted
+            values |= {
+                f"is {label}": float(is_true),
+                f"said {label}": float(is_predicted),
+                f"hit {label}": float(is_true and is_predicted),
+            }
         return Score(values=values)
 
     def score(sample: Sample, value: Any) -> Score:
         known = {folded(label): label for label in labels}
-        said = [known[key] for part in str(value).split(",") if (key := folded(part)) in known]
-        return worth(sample.target, said)
+        predicted = [known[key] for part in str(value).split(",") if (key := folded(part)) in known]
+        return worth(sample.target, predicted)
 
     columns = tuple(f"{kind} {label}" for label in labels for kind in ("is", "said", "hit"))
     figures = tuple(
@@ -135,7 +139,7 @@ def _averaged(
     average: Callable[[LabelFigure, Sequence[LabelCounts]], float], figure: LabelFigure, sums: Sequence[float]
 ) -> float:
     counts = zip(sums[::3], sums[1::3], sums[2::3], strict=True)
-    return average(figure, [LabelCounts(both=hits, true=true, given=said) for true, said, hits in counts])
+    return average(figure, [LabelCounts(both=hits, true=true, given=predicted) for true, predicted, hits in counts])
 
 
 _OF_LABELS: Mapping[str, tuple[Callable[[Sequence[float]], float], str]] = {

@@ -136,11 +136,11 @@ class Declaration(BaseModel):
             takers = ", ".join(f"`{each}`" for each in TASK_CHAINS if alien[0] in takes(each))
             raise UsageError(f"{where}: the chain `{chain}` takes no `{alien[0]}`.", hint=f"It goes with {takers}.")
         try:
-            made = cls(**{name: value for name, value in content.items() if value is not None})
+            declaration = cls(**{name: value for name, value in content.items() if value is not None})
         except ValidationError as error:
             raise cls._refused(error, where) from error
-        made._check(where)
-        return made
+        declaration._check(where)
+        return declaration
 
     @classmethod
     def _refused(cls, error: ValidationError, where: str) -> UsageError:
@@ -230,11 +230,11 @@ class YamlTask(Task):
     def evaluation_of_first(self, count: int) -> Evaluation:
         if not str(self._place()).startswith(HUB):
             return super().evaluation_of_first(count)
-        made = self.model_copy()
-        made._first = count
-        found = made.evaluation()
-        more = (f"The first {count:,} samples.",) if len(found.samples) == count else ()
-        return replace(found, notes=(*found.notes, *more)).limited(count)
+        task = self.model_copy()
+        task._first = count
+        evaluation = task.evaluation()
+        more = (f"The first {count:,} samples.",) if len(evaluation.samples) == count else ()
+        return replace(evaluation, notes=(*evaluation.notes, *more)).limited(count)
 
     @override
     def scorer(self) -> Scorer:
@@ -242,19 +242,20 @@ class YamlTask(Task):
 
     @override
     def solver(self) -> ChainSolver:
-        told = self.declaration
-        if self.context is not None and "context" not in takes(told.chain):
+        declaration = self.declaration
+        if self.context is not None and "context" not in takes(declaration.chain):
             raise UsageError(
-                f"The chain {told.chain!r} of the task {told.name!r} takes no context.", hint="Leave `--context` out."
+                f"The chain {declaration.chain!r} of the task {declaration.name!r} takes no context.",
+                hint="Leave `--context` out.",
             )
         chain = self._chain()
-        told.check_score(chooses=chain.target.chooses, where=f"The task {told.name!r}")
+        declaration.check_score(chooses=chain.target.chooses, where=f"The task {declaration.name!r}")
         return ChainSolver(chain)
 
     @override
     def question_of(self, sample: Sample) -> SampleQuestion:
-        told = self.declaration.question
-        return super().question_of(sample) if told is None else SampleQuestion(told)
+        question = self.declaration.question
+        return super().question_of(sample) if question is None else SampleQuestion(question)
 
     @classmethod
     @override
@@ -268,45 +269,52 @@ class YamlTask(Task):
         return {"declaration": cls.declaration.form(), **place}
 
     def _place(self) -> Path | str:
-        told, file = self.declaration, self.file
+        declaration, file = self.declaration, self.file
         if self.data is not None:
             return self.data
-        if told.data is None or file is None:
+        if declaration.data is None or file is None:
             raise UsageError(
-                f"The task {told.name!r} names no data.",
+                f"The task {declaration.name!r} names no data.",
                 hint="Give `--data`: a JSONL or CSV file, or a folder of pictures; or write `data: FILE` into it.",
             )
-        home, of_hub = file.resolve().parent, told.data.startswith(HUB)
+        home, of_hub = file.resolve().parent, declaration.data.startswith(HUB)
         # What `datasets` loads may be a folder, too.
-        named = told.data.removeprefix(HUB).partition("?")[0]
-        place = Path(named).resolve() if of_hub else (home / told.data).resolve()
+        named = declaration.data.removeprefix(HUB).partition("?")[0]
+        place = Path(named).resolve() if of_hub else (home / declaration.data).resolve()
         if of_hub and not place.exists():
-            return told.data
+            return declaration.data
         if not place.is_relative_to(home):
             raise UsageError(
-                f"{str(file)!r}: `data` leads out of the folder of its file: {told.data!r}.",
+                f"{str(file)!r}: `data` leads out of the folder of its file: {declaration.data!r}.",
                 hint="Put the data beside it, or name them with `--data`.",
             )
-        return told.data if of_hub else file.parent / told.data
+        return declaration.data if of_hub else file.parent / declaration.data
 
     def _chain(self) -> Chain:
         """The chain that the file declares."""
-        told = self.declaration
-        if told.chain == "ask":
+        declaration = self.declaration
+        if declaration.chain == "ask":
             return self._asking()
-        named = _find(told.chain)
+        named = _find(declaration.chain)
         if named is None:
-            raise UsageError(f"There is no chain {told.chain!r}.", hint="Install the package that brings it.")
-        given = {name: getattr(told, name) for name in named.option_names if name in told.model_fields_set}
+            raise UsageError(f"There is no chain {declaration.chain!r}.", hint="Install the package that brings it.")
+        options = {
+            name: getattr(declaration, name) for name in named.option_names if name in declaration.model_fields_set
+        }
         if self.context is not None:
-            given["context"] = self.context
-        return named.with_options(given).make(self.vlm, self.llm, prompts=self.prompts)
+            options["context"] = self.context
+        return named.with_options(options).make(self.vlm, self.llm, prompts=self.prompts)
 
     def _asking(self) -> Chain:
-        told = self.declaration
-        several = told.several or told.score == "labels"
+        declaration = self.declaration
+        several = declaration.several or declaration.score == "labels"
         return ask(
-            self.vlm, told.question, labels=told.labels, several=several, prompt=told.prompt, prompts=self.prompts
+            self.vlm,
+            declaration.question,
+            labels=declaration.labels,
+            several=several,
+            prompt=declaration.prompt,
+            prompts=self.prompts,
         )
 
 
@@ -332,10 +340,10 @@ def task_from_form(form: Any, *, name: str) -> type[YamlTask]:
     return _task(Declaration.of(cast("dict[str, Any]", form), f"the task {name!r} of the run"), None)
 
 
-def _task(told: Declaration, path: Path | None) -> type[YamlTask]:
+def _task(declared: Declaration, path: Path | None) -> type[YamlTask]:
     class Declared(YamlTask):
-        name = told.name
-        declaration = told
+        name = declared.name
+        declaration = declared
         file = path
 
     return Declared

@@ -124,11 +124,11 @@ class Blame:
     """By model, what it computed for the trials in all processes, as `run.json` has it."""
 
     @classmethod
-    def of(cls, trials: Trials, made: Sequence[Trial], *, left: int, seed: int) -> Blame:
+    def of(cls, trials: Trials, finished: Sequence[Trial], *, left: int, seed: int) -> Blame:
         """The blame of a run from the trials that were made."""
         answers, worth = trials.run.answers, trials.worth
         places = {link: place for place, link in enumerate(trials.chain.links)}
-        known = (each for each in made if place_of(each.answer) in worth)
+        known = (each for each in finished if place_of(each.answer) in worth)
         return cls(
             how=trials.replacement.name,
             words=trials.replacement.words,
@@ -149,10 +149,10 @@ class Blame:
     @cached_property
     def by_answer(self) -> Mapping[Place, Mapping[str, Trial]]:
         """The trials of each wrong answer, by sample and epoch."""
-        found: dict[Place, dict[str, Trial]] = {place_of(answer): {} for answer in self.wrong}
+        by_place: dict[Place, dict[str, Trial]] = {place_of(answer): {} for answer in self.wrong}
         for trial in self.trials:
-            found[place_of(trial.answer)][trial.link] = trial
-        return found
+            by_place[place_of(trial.answer)][trial.link] = trial
+        return by_place
 
     def flips(self, answer: SampleResult) -> tuple[str, ...]:
         """The links that flip an answer."""
@@ -194,11 +194,13 @@ class Blame:
                 now = None
                 if trial.worth is not None:
                     now = _score(trial.flips, link in self.guilty(trial.answer), trial.worth - was)
-                rows.append(_row(trial.answer, now, right - was))
+                rows.append(_scored_of(trial.answer, now, right - was))
         return self._figured(link, rows)
 
     def _unexplained(self, answers: Sequence[SampleResult]) -> LinkBlame:
-        rows = [_row(answer, _score(not self.flips(answer), not self.guilty(answer), 0.0), 0.0) for answer in answers]
+        rows = [
+            _scored_of(answer, _score(not self.flips(answer), not self.guilty(answer), 0.0), 0.0) for answer in answers
+        ]
         return self._figured(NONE, rows)
 
     def _figured(self, link: str, rows: Sequence[Scored]) -> LinkBlame:
@@ -239,7 +241,7 @@ def _score(flips: bool, guilty: bool, change: float) -> Score:  # noqa: FBT001  
     return Score(values={"flips": float(flips), "guilty": float(guilty), "change": change})
 
 
-def _row(answer: SampleResult, now: Score | None, most: float) -> Scored:
+def _scored_of(answer: SampleResult, now: Score | None, most: float) -> Scored:
     wrong, right = _score(False, False, 0.0), _score(True, True, most)  # noqa: FBT003
     return Scored(cluster=answer.sample.cluster, score=now, if_wrong=wrong, if_right=right)
 
@@ -267,22 +269,22 @@ async def make_blame(
         return Blame.of(trials, [], left=0, seed=seed)
     folder = out or trials.run.path
     with _held(folder, own=out is None):
-        made = {line["key"]: line for line in trials.still_true(read_trials(folder))}
+        finished = {line["key"]: line for line in trials.still_true(read_trials(folder))}
         others = [line for line in read_trials(folder) if line["how"] != trials.replacement.name]
-        write_lines(folder / TRIALS, [*others, *made.values()])
+        write_lines(folder / TRIALS, [*others, *finished.values()])
         judges, counters = dict.fromkeys(judge.model for judge in trials.scoring.judges), dict[str, Any]()
         try:
             with (folder / TRIALS).open("a", encoding="utf-8", errors="backslashreplace", newline="\n") as lines:
-                job = _kept_job(trials, made, lines=lines)
+                job = _kept_job(trials, finished, lines=lines)
                 if on_trial is not None:
-                    on_trial(len(made), len(made) + len(job.todo))
-                    job.on_progress = lambda done, total: on_trial(len(made), len(made) + total - done)
+                    on_trial(len(finished), len(finished) + len(job.todo))
+                    job.on_progress = lambda done, total: on_trial(len(finished), len(finished) + total - done)
                 job.counting = [*job.models, *judges]
                 job.counted = lambda counts: counters.update(_add_counts(folder, trials, counts=counts))
                 async with job.answered() as answered:
                     async for _ in answered:
                         pass
-                    done = [await trials.made(line) for line in made.values()]
+                    done = [await trials.made(line) for line in finished.values()]
         finally:
             for each in (*judges, *trials.scoring.closing):
                 await each.aclose()
@@ -328,9 +330,9 @@ def _counting(trials: Trials, planner: Planner) -> Generator[CountItem[PlannedTr
 
 
 def _kept_job(
-    trials: Trials, made: dict[str, JsonObject], *, lines: IO[str]
+    trials: Trials, finished: dict[str, JsonObject], *, lines: IO[str]
 ) -> Job[PlannedTrial, Prediction, JsonObject]:
-    """The trials that are not in `made` yet; each is written to `lines`, and put into `made`."""
+    """The trials that are not in `finished` yet; each is written to `lines`, and put into `finished`."""
     run, first = trials.run, FirstFailure()
 
     def accepts(now: Prediction) -> bool:
@@ -338,12 +340,12 @@ def _kept_job(
         return first.accepts(now.links, answered=now.answered, calls=now.meta.get("calls", 0), reason=now.reason)
 
     def keep(trial: PlannedTrial, now: Prediction) -> JsonObject:
-        made[trial.key] = trials.line(trial, now)
+        finished[trial.key] = trials.line(trial, now)
         keep_attachments(run.path, now.attachments)
-        _write_line(lines, made[trial.key])
-        return made[trial.key]
+        _write_line(lines, finished[trial.key])
+        return finished[trial.key]
 
-    job = blame_job(trials).kept_in({**made}, keep)
+    job = blame_job(trials).kept_in({**finished}, keep)
     job.accepts = accepts
     for model in job.models if job.todo else ():
         _ask_as_before(model, run)
@@ -481,8 +483,8 @@ class StoredBlames:
 
     def counted(self, how: str, run: Run) -> Mapping[str, Any]:
         """By model, what was computed for the blame of this run in all processes."""
-        there = self.counters.get(how, {})
-        return there["models"] if there.get("run") == _configured(run) else {}
+        totals = self.counters.get(how, {})
+        return totals["models"] if totals.get("run") == _configured(run) else {}
 
     def with_counts(self, how: str, run: Run, *, models: Mapping[str, Any]) -> StoredBlames:
         """These blames, with what was computed for the blame of a run."""
@@ -499,9 +501,9 @@ def mark_of(run: Run) -> str:
 def _mark(answer: SampleResult) -> list[Any]:
     sample, prediction = answer.sample, answer.prediction.form()
     del prediction["meta"]
-    asked = [sample.id, answer.epoch, sample.image and sample.image.sha256, sample.inputs_form(), sample.target]
+    question = [sample.id, answer.epoch, sample.image and sample.image.sha256, sample.inputs_form(), sample.target]
     values = None if answer.score is None else {name: repr(float(each)) for name, each in answer.score.values.items()}
-    return [*asked, prediction, values]
+    return [*question, prediction, values]
 
 
 def _configured(run: Run) -> str:
@@ -511,15 +513,15 @@ def _configured(run: Run) -> str:
 
 def _save(folder: Path, blame: Blame, run: Run) -> None:
     """Writes the blame of a run beside those with other replacements."""
-    there = StoredBlames.read(folder)
-    forms, runs = {**there.forms, blame.how: blame.form()}, {**there.runs, blame.how: mark_of(run)}
-    replace(there, forms=forms, runs=runs).with_counts(blame.how, run, models=blame.counters).write(folder)
+    stored = StoredBlames.read(folder)
+    forms, runs = {**stored.forms, blame.how: blame.form()}, {**stored.runs, blame.how: mark_of(run)}
+    replace(stored, forms=forms, runs=runs).with_counts(blame.how, run, models=blame.counters).write(folder)
 
 
 def _add_counts(folder: Path, trials: Trials, *, counts: Mapping[str, Counters]) -> JsonObject:
     """Adds what models computed in this process to earlier counts; returns the sums, by model."""
-    how, there = trials.replacement.name, StoredBlames.read(folder)
-    total = counts_form(counts, there.counted(how, trials.run))
+    how, stored = trials.replacement.name, StoredBlames.read(folder)
+    total = counts_form(counts, stored.counted(how, trials.run))
     if counts:
-        there.with_counts(how, trials.run, models=total).write(folder)
+        stored.with_counts(how, trials.run, models=total).write(folder)
     return total

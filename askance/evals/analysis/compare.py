@@ -119,7 +119,7 @@ def _check(runs: Sequence[Run]) -> None:
 
 
 def _nothing_common(runs: Sequence[Run], keys: Sequence[set[tuple[str, int]]]) -> UsageError:
-    empty = next((run for run, there in zip(runs, keys, strict=True) if not there), None)
+    empty = next((run for run, own_keys in zip(runs, keys, strict=True) if not own_keys), None)
     if empty is not None:
         return UsageError(
             f"The run {str(empty.path)!r} has no {empty.noun}s yet.", hint="Finish it by the command that began it."
@@ -182,11 +182,11 @@ class MetricComparison:
         """The verdict in plain words."""
         unit = "%" if self.percent else ""
         if self.verdict == "undecided":
-            said = self._undecided()
+            text = self._undecided()
         else:
-            said = self.comparison.sentence(*self.names, self.metric, unit=unit, cluster=self.cluster)
-            said += self._either_way()
-        return f"Exploratory: {said}" if self.exploratory else said
+            text = self.comparison.sentence(*self.names, self.metric, unit=unit, cluster=self.cluster)
+            text += self._either_way()
+        return f"Exploratory: {text}" if self.exploratory else text
 
     def _reasons(self, *, lacking: bool) -> list[str]:
         """Why samples have no answer of the model, or why a reply is none."""
@@ -229,8 +229,8 @@ class MetricComparison:
         """The comparison as JSON."""
         counts = None if self.by_sample is None else dict(zip(("better", "worse", "tied"), self.by_sample, strict=True))
         one, other = self.names
-        said = {"metric": self.metric, "a": one, "b": other, "exploratory": self.exploratory, "by_sample": counts}
-        return {**said, **asdict(self.comparison), **self._no_answer_form()}
+        entry = {"metric": self.metric, "a": one, "b": other, "exploratory": self.exploratory, "by_sample": counts}
+        return {**entry, **asdict(self.comparison), **self._no_answer_form()}
 
     def _no_answer_form(self) -> JsonObject:
         lacking, unread = (
@@ -309,8 +309,8 @@ class RunsComparison:
     @cached_property
     def differing(self) -> tuple[tuple[Sequence[SampleResult], SaidByLink], ...]:
         """The samples of which not all runs say the same, each with those links that differ and that all runs have."""
-        each = ((row, differing_links(row, said)) for row, said in zip(self.common.rows, self.said, strict=True))
-        return tuple((row, said) for row, said in each if said)
+        each = ((row, differing_links(row, links)) for row, links in zip(self.common.rows, self.said, strict=True))
+        return tuple((row, links) for row, links in each if links)
 
     @cached_property
     def links(self) -> tuple[LinkComparison, ...]:
@@ -361,9 +361,9 @@ class RunsComparison:
 
     def _pictures(self) -> Iterator[JsonObject]:
         """The pictures of which not all runs say the same: by link that differs, what each run says."""
-        for row, said in self.differing:
+        for row, row_values in self.differing:
             outcomes = [answer.prediction.outcome for answer in row]
-            links = {name: list(values) for name, values in said.items()}
+            links = {name: list(values) for name, values in row_values.items()}
             yield {"image": row[0].sample.id, "outcomes": outcomes, "links": links}
 
 
@@ -415,7 +415,7 @@ def compare(
     counted = [row for row in rows if row.counted]
     chosen, names = _chosen(scoring.metrics, metric, rows), _names(runs)
     main = {each.name for each in (chosen if metric is not None else chosen[:1])}
-    found = [
+    compared = [
         _compared(
             each,
             rows,
@@ -432,15 +432,15 @@ def compare(
         for each in chosen
     ]
     values = next((_values(each, counted, common) for each in chosen if _by_itself(each)), None)
-    metrics = tuple(_settled(_adjusted(found)))
+    metrics = tuple(_settled(_adjusted(compared)))
     return RunsComparison(runs=runs, names=names, common=common, metrics=metrics, pairs=pairs, values=values)
 
 
-def _adjusted(found: Sequence[MetricComparison]) -> Iterator[MetricComparison]:
+def _adjusted(comparisons: Sequence[MetricComparison]) -> Iterator[MetricComparison]:
     """The comparisons with p adjusted for the family of those that are not exploratory, in each case."""
-    family = [each for each in found if not each.exploratory]
+    family = [each for each in comparisons if not each.exploratory]
     if len(family) < 2:
-        yield from found
+        yield from comparisons
         return
     plain = holm_adjusted([each.comparison for each in family])
     cases = [*zip(*(_adjusted_case(family, place, "worst_and_best") for place in (0, 1)), strict=True)]
@@ -454,7 +454,7 @@ def _adjusted(found: Sequence[MetricComparison]) -> Iterator[MetricComparison]:
         )
         for each, comparison, of_lacking, of_unread in zip(family, plain, cases, unread, strict=True)
     )
-    yield from (each if each.exploratory else next(adjusted) for each in found)
+    yield from (each if each.exploratory else next(adjusted) for each in comparisons)
 
 
 def _adjusted_case(
@@ -465,9 +465,9 @@ def _adjusted_case(
     return holm_adjusted([case[place] if case else each.comparison for each, case in zip(family, cases, strict=True)])
 
 
-def _settled(found: Iterator[MetricComparison]) -> Iterator[MetricComparison]:
+def _settled(comparisons: Iterator[MetricComparison]) -> Iterator[MetricComparison]:
     """The comparisons, undecided where the verdict is another one in the worst or the best case."""
-    return (replace(each, comparison=settled(each.comparison, each.worst_and_best)) for each in found)
+    return (replace(each, comparison=settled(each.comparison, each.worst_and_best)) for each in comparisons)
 
 
 def _names(runs: Sequence[Run]) -> tuple[str, ...]:
@@ -517,9 +517,9 @@ def _missing(runs: tuple[Run, Run], scoring: Scorer) -> Iterator[_Row]:
     for lacks, has in (runs, runs[::-1]):
         if not lacks_samples(lacks):
             continue
-        there = {(answer.sample.id, answer.epoch) for answer in lacks.answers}
+        places = {(answer.sample.id, answer.epoch) for answer in lacks.answers}
         for answer in has.answers:
-            if (answer.sample.id, answer.epoch) not in there:
+            if (answer.sample.id, answer.epoch) not in places:
                 wrong = scoring.if_wrong(answer.sample)
                 scores = (wrong, answer.score or wrong)
                 row = _Row(-1, answer.sample, scores, ("missing", no_answer_of(answer)))
@@ -547,12 +547,12 @@ def _by_itself(metric: Metric) -> bool:
 
 
 def _values(metric: Metric, rows: Sequence[_Row], common: CommonSamples) -> SampleValues:
-    found: list[tuple[float | None, ...]] = [(None,) * len(row) for row in common.rows]
+    by_place: list[tuple[float | None, ...]] = [(None,) * len(row) for row in common.rows]
     for row in rows:
         if all(metric.covers(score) for score in row.scores):
-            found[row.place] = tuple(metric.matrix(row.scores)[:, 0].tolist())
+            by_place[row.place] = tuple(metric.matrix(row.scores)[:, 0].tolist())
     return SampleValues(
-        metric=metric.name, percent=metric.percent, higher=metric.better == "higher", values=tuple(found)
+        metric=metric.name, percent=metric.percent, higher=metric.better == "higher", values=tuple(by_place)
     )
 
 
@@ -633,8 +633,8 @@ def _counted_so(row: _Row, scoring: Scorer, *, counted: Collection[NoAnswer], ag
 
 def _tested(metric: Metric, rows: Sequence[_Row], scoring: Scorer, *, seed: int) -> Comparison:
     """Two runs compared by the scores of rows, which all have the metric."""
-    found = _compared_by(metric, rows, scoring, seed=seed) if rows else compare_paired([], [], seed=seed)
-    return found if metric.better == "higher" else found.with_lower_better()
+    comparison = _compared_by(metric, rows, scoring, seed=seed) if rows else compare_paired([], [], seed=seed)
+    return comparison if metric.better == "higher" else comparison.with_lower_better()
 
 
 def _compared_by(metric: Metric, rows: Sequence[_Row], scoring: Scorer, *, seed: int) -> Comparison:
@@ -723,15 +723,15 @@ def pair_of(a: int, b: int) -> str:
 
 def line_of(each: MetricComparison) -> tuple[str, ...]:
     """One comparison as a line of the table, under `HEAD`."""
-    found = each.comparison
+    comparison = each.comparison
     return (
         each.metric,
         pair_of(each.a, each.b),
-        shown_value(found.figure_a, percent=each.percent),
-        shown_value(found.figure_b, percent=each.percent),
-        _change(found.difference, percent=each.percent),
-        _interval(found, percent=each.percent),
-        shown_p(found.p),
+        shown_value(comparison.figure_a, percent=each.percent),
+        shown_value(comparison.figure_b, percent=each.percent),
+        _change(comparison.difference, percent=each.percent),
+        _interval(comparison, percent=each.percent),
+        shown_p(comparison.p),
         verdict_of(each),
         *((NONE,) * 3 if each.by_sample is None else (f"{count:,}" for count in each.by_sample)),
     )
@@ -807,9 +807,9 @@ def _reach(comparison: RunsComparison) -> Iterator[str]:
 
 def _least(tied: Sequence[MetricComparison]) -> str:
     """The smallest difference that all of the pairs would show; empty if one of them would show none."""
-    found = [each.comparison.detectable for each in tied]
-    known = [value for value in found if value is not None]
-    if len(known) < len(found):
+    detectable = [each.comparison.detectable for each in tied]
+    known = [value for value in detectable if value is not None]
+    if len(known) < len(detectable):
         return ""
     percent = tied[0].percent
     return f"{_change(max(known), percent=percent).removeprefix('+')}{' points' if percent else ''}"
@@ -821,8 +821,8 @@ def _change(value: float | None, *, percent: bool) -> str:
     return f"{100 * value:+.2f}" if percent else f"{value:+.3f}"
 
 
-def _interval(found: Comparison, *, percent: bool) -> str:
-    if found.interval is None:
+def _interval(comparison: Comparison, *, percent: bool) -> str:
+    if comparison.interval is None:
         return NONE
-    low, high = (_change(end, percent=percent) for end in (found.interval.low, found.interval.high))
+    low, high = (_change(end, percent=percent) for end in (comparison.interval.low, comparison.interval.high))
     return f"{low} – {high}"

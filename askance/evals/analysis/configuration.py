@@ -68,19 +68,19 @@ def difference_rows(runs: Sequence[Run]) -> list[DifferenceRow]:
     A role's model is named again with every link that asks it; where these differ as the role does, the role alone is
     told. Links that not all runs have are told together, and so are their prompts.
     """
-    found = [*differences(runs)]
-    missing = [each for each in found if _of_link(each) and None in each.values]
-    told: dict[tuple[str, str], None] = {}
+    all_differences = [*differences(runs)]
+    missing = [each for each in all_differences if _of_link(each) and None in each.values]
+    shown: dict[tuple[str, str], None] = {}
     rows: list[DifferenceRow] = []
-    for each in found:
+    for each in all_differences:
         if each in missing:
             continue
         if (match := _MODEL.match(each.place)) is not None:
             same = (each.place[match.end() :], json.dumps(each.values, sort_keys=True))
-            if same in told:
+            if same in shown:
                 continue
-            told[same] = None
-        rows.append(_row(each, runs))
+            shown[same] = None
+        rows.append(_difference_row(each, runs))
     return [*rows, *_alone(missing, "solver.models.", "links"), *_alone(missing, _PROMPT, "prompts")]
 
 
@@ -100,7 +100,7 @@ def _alone(missing: Sequence[ConfigurationDifference], within: str, words: str) 
         yield DifferenceRow(place=f"{words} that not all have", values=tuple(", ".join(each) or NONE for each in names))
 
 
-def _row(each: ConfigurationDifference, runs: Sequence[Run]) -> DifferenceRow:
+def _difference_row(each: ConfigurationDifference, runs: Sequence[Run]) -> DifferenceRow:
     values = tuple(_shown(value) for value in each.values)
     if not each.place.startswith(_PROMPT):
         long = all(isinstance(value, (str, list)) for value in each.values) and max(map(len, values)) > _LINE
@@ -114,10 +114,10 @@ def _row(each: ConfigurationDifference, runs: Sequence[Run]) -> DifferenceRow:
 def _changes(texts: Sequence[str | None]) -> tuple[Change, ...]:
     """What each text changed of the first; empty where nothing can be told."""
     first = texts[0]
-    found = tuple(
+    changes = tuple(
         () if first is None or text in (None, first) else tuple(excerpt(word_diff(first, text))) for text in texts
     )
-    return found if any(found) else ()
+    return changes if any(changes) else ()
 
 
 def _shown(value: Any) -> str:

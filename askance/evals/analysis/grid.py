@@ -317,17 +317,17 @@ class GridRun:
     @property
     def runs(self) -> list[Run]:
         """The runs, each once."""
-        return [found.run for found in self.found.values() if found.run is not None]
+        return [cell_run.run for cell_run in self.found.values() if cell_run.run is not None]
 
     def runs_of(self, table: str) -> list[Run]:
         """The runs behind one table, each once."""
-        found = (self.found[cell.asked].run for cell in self.grid.cells if cell.table == table)
-        return [*{run.path: run for run in found if run is not None}.values()]
+        runs = (self.found[cell.asked].run for cell in self.grid.cells if cell.table == table)
+        return [*{run.path: run for run in runs if run is not None}.values()]
 
     @property
     def whole(self) -> bool:
         """Whether there is a finished run behind every cell."""
-        return all(found.run and found.run.finished and not found.run.left for found in self.found.values())
+        return all(cell_run.run and cell_run.run.finished and not cell_run.run.left for cell_run in self.found.values())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -402,8 +402,8 @@ class GridRunner:
         Raises:
             StoreError: records or folders cannot be read or written.
         """
-        found: dict[str, CellRun] = {}
-        for number, (asked, cell) in enumerate(self.wanted.items(), start=1):
+        cell_runs: dict[str, CellRun] = {}
+        for number, (key, cell) in enumerate(self.wanted.items(), start=1):
             position = GridPosition(cell=cell, number=number, runs=len(self.wanted))
             try:
                 task = self.task(cell)
@@ -415,10 +415,10 @@ class GridRunner:
                     seed=seed,
                     on_progress=None if on_progress is None else partial(on_progress, position),
                 )
-                found[asked] = CellRun(run=run)
+                cell_runs[key] = CellRun(run=run)
             except (UsageError, CallError) as error:
-                found[asked] = CellRun(reason=str(error))
-        return GridRun(grid=self._grid, found=found)
+                cell_runs[key] = CellRun(reason=str(error))
+        return GridRun(grid=self._grid, found=cell_runs)
 
     async def plan(self) -> GridPlan:
         """What all runs would ask and cost, without asking anybody; a call that several make counts once.
@@ -428,21 +428,21 @@ class GridRunner:
         """
         reasons: dict[str, str] = {}
         jobs: list[Job[Any, Any, Any]] = []
-        for asked, cell in self.wanted.items():
+        for key, cell in self.wanted.items():
             try:
                 with planning():
                     task = self.task(cell)
             except UsageError as error:
-                reasons[asked] = str(error)
+                reasons[key] = str(error)
                 continue
             if as_solver(task.solver).plannable:
                 every = [SampleEpoch(sample=sample, epoch=0) for sample in task.samples]
                 jobs.append(run_job(task, every, self._engine))
             else:
-                reasons[asked] = "nobody can tell what a solver will ask that is no chain"
-        found = await plan_of(jobs)
-        left_out = _by_reason((self.wanted[asked].label, reason) for asked, reason in reasons.items())
-        return GridPlan(plan=found, runs=len(self.wanted) - len(reasons), left_out=left_out)
+                reasons[key] = "nobody can tell what a solver will ask that is no chain"
+        counted = await plan_of(jobs)
+        left_out = _by_reason((self.wanted[key].label, reason) for key, reason in reasons.items())
+        return GridPlan(plan=counted, runs=len(self.wanted) - len(reasons), left_out=left_out)
 
     def task(self, cell: CellSpec) -> Evaluation:
         """The task behind a cell.
@@ -476,8 +476,8 @@ def published_figure(table: str, row: tuple[str, ...], column: str) -> float | N
     name, _, number = table.partition("/")
     if name not in published_files() or not number.isdecimal():
         raise UsageError(f"No published table is called {table!r}.", hint="Write suite and number, such as pittads/3.")
-    found = find_published_table(name, int(number))
-    return found.value(*row, column=column) if column in found.columns else None
+    published = find_published_table(name, int(number))
+    return published.value(*row, column=column) if column in published.columns else None
 
 
 def grid_tables(result: GridRun, *, published: Published = published_figure) -> dict[str, Table]:
@@ -511,14 +511,14 @@ SUFFIXES: Mapping[Format, str] = {"markdown": "md", "csv": "csv", "latex": "tex"
 
 def _table(name: str, spec: TableSpec, result: GridRun, *, published: Published) -> Table:
     cells = [cell for cell in result.grid.cells if cell.table == name]
-    found = [result.found[cell.asked] for cell in cells]
+    cell_runs = [result.found[cell.asked] for cell in cells]
     beside = [f"{head} †" for head in spec.columns] if spec.published is not None else []
     rows: list[tuple[Cell, ...]] = []
     for number, row in enumerate(spec.rows):
         own = [cell for cell in cells if cell.row == number]
         theirs = _published(row, spec, published) if beside else ()
         rows.append((row.label, *_counts(own, result), *(_figure(cell, result) for cell in own), *theirs))
-    reasons = _by_reason((cell.label, each.reason) for cell, each in zip(cells, found, strict=True) if not each.run)
+    reasons = _by_reason((cell.label, each.reason) for cell, each in zip(cells, cell_runs, strict=True) if not each.run)
     marked = ("Columns marked † are published figures, not ours.",) if beside else ()
     return Table(
         title=spec.title,
@@ -543,7 +543,7 @@ def _figure(cell: CellSpec, result: GridRun) -> Cell:
 
 def _counts(cells: list[CellSpec], result: GridRun) -> tuple[Cell, Cell]:
     """Samples and answers of a row: one number, or those of each of its runs."""
-    runs = {found.run.path: found.run for cell in cells if (found := result.found[cell.asked]).run is not None}
+    runs = {cell_run.run.path: cell_run.run for cell in cells if (cell_run := result.found[cell.asked]).run is not None}
     outcomes: list[Mapping[str, int]] = [run.totals.get("outcomes", {}) for run in runs.values()]
     return _once([sum(each.values()) for each in outcomes]), _once([each.get("answered", 0) for each in outcomes])
 

@@ -48,20 +48,20 @@ def said_by_links(row: Sequence[SampleResult]) -> SaidByLink:
     Args:
         row: the answers of all runs to it.
     """
-    said = [link_values({**answer.prediction.trace, "links": answer.prediction.links}) for answer in row]
+    values = [link_values({**answer.prediction.trace, "links": answer.prediction.links}) for answer in row]
     names = dict.fromkeys(name for answer in row for name in answer.prediction.links)
-    return {name: tuple(each.get(name) for each in said) for name in names}
+    return {name: tuple(each.get(name) for each in values) for name in names}
 
 
-def differing_links(row: Sequence[SampleResult], said: SaidByLink) -> SaidByLink:
+def differing_links(row: Sequence[SampleResult], values: SaidByLink) -> SaidByLink:
     """The links that all runs have, and at which not all say the same of a picture.
 
     Args:
         row: the answers of all runs to it.
-        said: what their links say.
+        values: what their links say.
     """
-    shared = (name for name in said if all(name in answer.prediction.links for answer in row))
-    return {name: said[name] for name in shared if any(value != said[name][0] for value in said[name])}
+    shared = (name for name in values if all(name in answer.prediction.links for answer in row))
+    return {name: values[name] for name in shared if any(value != values[name][0] for value in values[name])}
 
 
 def compare_links(rows: Sequence[SaidByLink], pairs: Iterable[tuple[int, int]]) -> Iterator[LinkComparison]:
@@ -69,10 +69,10 @@ def compare_links(rows: Sequence[SaidByLink], pairs: Iterable[tuple[int, int]]) 
     names = [*dict.fromkeys(name for row in rows for name in row)]
     for a, b in pairs:
         for name in names:
-            there = [(row[name][a], row[name][b]) for row in rows if name in row]
-            both = [one == two for one, two in there if one is not None and two is not None]
-            first = sum(one is not None and two is None for one, two in there)
-            second = sum(one is None and two is not None for one, two in there)
+            value_pairs = [(row[name][a], row[name][b]) for row in rows if name in row]
+            both = [one == two for one, two in value_pairs if one is not None and two is not None]
+            first = sum(one is not None and two is None for one, two in value_pairs)
+            second = sum(one is None and two is not None for one, two in value_pairs)
             if both or first or second:
                 yield LinkComparison(
                     a=a, b=b, link=name, same=sum(both), other=len(both) - sum(both), first=first, second=second

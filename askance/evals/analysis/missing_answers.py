@@ -57,8 +57,8 @@ def lacks_samples(run: Run) -> bool:
 
 def counts_by_reason(reasons: Sequence[NoAnswer | None]) -> NoAnswerCounts:
     """How many samples have no score, by reason."""
-    found = Counter(reason for reason in reasons if reason is not None)
-    return {reason: found[reason] for reason in _WORDS if found[reason]}
+    counts = Counter(reason for reason in reasons if reason is not None)
+    return {reason: counts[reason] for reason in _WORDS if counts[reason]}
 
 
 def in_words(name: str, counts: NoAnswerCounts) -> Iterator[str]:
@@ -79,9 +79,9 @@ _ASKED: Mapping[NoAnswer, str] = {
 
 def way_out(name: str, run: Run, reasons: Collection[NoAnswer]) -> str:
     """Which command asks for what a run lacks; empty if it lacks nothing."""
-    asked = [words for reason, words in _ASKED.items() if reason in reasons]
-    if not asked:
+    ways = [words for reason, words in _ASKED.items() if reason in reasons]
+    if not ways:
         return ""
     task = str(run.origin.get("task") or run.task)
     command = f"askance eval run {shlex.quote(task)} … --out {shlex.quote(run.path.as_posix())}"
-    return f"{name}: the command that began it (`{command}`) asks {', '.join((*asked, 'and for nothing else'))}."
+    return f"{name}: the command that began it (`{command}`) asks {', '.join((*ways, 'and for nothing else'))}."

@@ -284,9 +284,9 @@ def _manifest(content: bytes, path: Path) -> Mapping[str, Any]:
 
 
 def _unpack(file: Archive, digests: Mapping[str, str], *, folder: Path, path: Path) -> None:
-    there = file.sizes.keys() - {MANIFEST, SIGNATURE}
-    if there != set(digests):
-        odd = min(there.symmetric_difference(digests))
+    members = file.sizes.keys() - {MANIFEST, SIGNATURE}
+    if members != set(digests):
+        odd = min(members.symmetric_difference(digests))
         raise UsageError(
             f"The pack {str(path)!r} was changed: its manifest and its files differ in {shortened(odd, 80)!r}.",
             hint="Get it anew from whoever made it.",
@@ -376,9 +376,9 @@ def sign(manifest: bytes, key: Path) -> bytes:
         [program, "-Y", "sign", "-n", NAMESPACE, "-f", str(key)], input=manifest, capture_output=True, check=False
     )
     if done.returncode or not done.stdout:
-        said = " ".join(done.stderr.decode("utf-8", "replace").split())
+        message = " ".join(done.stderr.decode("utf-8", "replace").split())
         raise UsageError(
-            f"`ssh-keygen` cannot sign with the key {str(key)!r}: {said[:300] or 'it does not say why'}.",
+            f"`ssh-keygen` cannot sign with the key {str(key)!r}: {message[:300] or 'it does not say why'}.",
             hint="Name the private key, or the public one where an SSH agent has the private one.",
         )
     return done.stdout
@@ -415,16 +415,16 @@ def check_signature(manifest: bytes, signature: bytes | None, *, signers: Path |
     with TemporaryDirectory(prefix="askance-signature-") as place:
         file = Path(place) / "signature"
         file.write_bytes(signature)
-        code, said = _asked([program, "-Y", "check-novalidate", "-n", NAMESPACE, "-s", str(file)], manifest)
-        key = " ".join(found.groups()) if (found := _KEY.search(said)) else ""
+        code, output = _output_of([program, "-Y", "check-novalidate", "-n", NAMESPACE, "-s", str(file)], manifest)
+        key = " ".join(match.groups()) if (match := _KEY.search(output)) else ""
         if code or not key:
             return Signature(state="broken")
         if signers is None:
             return Signature(state="unknown", key=key)
         allowed = ["-f", str(signers), "-s", str(file)]
-        code, said = _asked([program, "-Y", "find-principals", *allowed])
-        for name in said.splitlines() if code == 0 else ():
-            code, _ = _asked([program, "-Y", "verify", "-n", NAMESPACE, "-I", name, *allowed], manifest)
+        code, output = _output_of([program, "-Y", "find-principals", *allowed])
+        for name in output.splitlines() if code == 0 else ():
+            code, _ = _output_of([program, "-Y", "verify", "-n", NAMESPACE, "-I", name, *allowed], manifest)
             if code == 0:
                 return Signature(state="known", signer=name, key=key)
     return Signature(state="unknown", key=key)
@@ -434,7 +434,7 @@ def _program() -> str | None:
     return shutil.which("ssh-keygen")
 
 
-def _asked(command: list[str], content: bytes = b"") -> tuple[int, str]:
+def _output_of(command: list[str], content: bytes = b"") -> tuple[int, str]:
     """The exit code of a command, and what it prints."""
     try:
         done = subprocess.run(command, input=content, capture_output=True, check=False, timeout=CHECK_SECONDS)

@@ -164,12 +164,12 @@ async def check_pack(
         on_progress: called after every sample of a run that is read again, scored, or run again.
     """
     runs = [await _checked(run, tasks or {}, again=again, on_progress=on_progress) for run in pack.runs]
-    claimed, made = task_tables([own for own, _, _ in runs]), task_tables([read for _, read, _ in runs])
+    claimed, derived = task_tables([own for own, _, _ in runs]), task_tables([read for _, read, _ in runs])
     names = sorted({*claimed, *pack.tables})
     return PackCheck(
         digest=pack.digest,
         runs=tuple(checked for _, _, checked in runs),
-        tables=made,
+        tables=derived,
         differing=tuple(name for name in names if claimed.get(name) != pack.tables.get(name)),
     )
 
@@ -199,39 +199,39 @@ async def _checked(
     changed: list[str] = []
     own = read = run
     unused = len(unused_records(run))
-    found = _RereadRun(run.answers)
+    reread = _RereadRun(run.answers)
     try:
         task = _task(run, tasks)
     except AskanceError as error:
-        found.unchecked, found.why = len(run.answers), _sentence(error)
+        reread.unchecked, reread.why = len(run.answers), _sentence(error)
     else:
-        found = await _read(run, task, on_progress)
+        reread = await _read(run, task, on_progress)
         try:
             answers, figures = await rescored(run, task, on_progress=on_progress)
             differences += [*_scores(run.answers, answers), *_figures(run.figures, figures)]
             own = read = run.scored(answers, figures)
             unused = len(unused_records(run, answers))
-            if found.different:
-                now = run.scored(found.answers, figures)
+            if reread.different:
+                now = run.scored(reread.answers, figures)
                 answers, figures = await rescored(now, task, on_progress=on_progress)
-                found.figures = list(_figures(own.figures, figures))
+                reread.figures = list(_figures(own.figures, figures))
                 read = run.scored(answers, figures)
         except AskanceError as error:
             differences.append(f"it cannot be scored again: {error.message}")
         if again:
             changed = await _run_again(run, task, results, on_progress=on_progress)
-    otherwise = tuple(found.words) if run.readers != READERS else ()
+    otherwise = tuple(reread.words) if run.readers != READERS else ()
     checked = RunCheck(
         name=run.path.name,
         task=run.task,
         samples=len(run.answers),
         records=len(run.records),
         readers=run.readers,
-        differences=(*differences, *(() if otherwise else found.words)),
+        differences=(*differences, *(() if otherwise else reread.words)),
         read_otherwise=otherwise,
-        unchecked=found.unchecked,
-        why_unchecked=found.why,
-        unrecorded=found.unrecorded,
+        unchecked=reread.unchecked,
+        why_unchecked=reread.why,
+        unrecorded=reread.unrecorded,
         lacks=whole.lacks,
         unused_records=unused,
         unused_prompts=tuple(_unused_prompts(run)),
@@ -274,16 +274,16 @@ async def _read(run: Run, task: type[Task], on_progress: OnProgress | None) -> _
     except AskanceError as error:
         return _RereadRun(run.answers, unchecked=count, why=_sentence(error))
     different, asked_anew = again.ids.get("different", ()), again.ids.get("asked anew", ())
-    found = _RereadRun(again.answers, different, unrecorded=len(again.ids.get("unrecorded", ())))
+    reread = _RereadRun(again.answers, different, unrecorded=len(again.ids.get("unrecorded", ())))
     if asked_anew and run.made_by == __version__ and run.readers == READERS:
-        found.different = [*different, *asked_anew]
+        reread.different = [*different, *asked_anew]
     elif asked_anew:
-        found.unchecked = len(asked_anew)
-        found.why = (
+        reread.unchecked = len(asked_anew)
+        reread.why = (
             f"askance {__version__} asks otherwise than askance {run.made_by or '(of no version)'} did, such as about "
             f"{_such_as(asked_anew)}"
         )
-    return found
+    return reread
 
 
 async def _run_again(
@@ -298,7 +298,7 @@ async def _run_again(
             async for _, each in again:
                 results[each.outcome] += 1
                 if each.outcome != "same" and len(changed) < SHOWN:
-                    changed.append(_said(each.was, each.outcome, each.now.reason))
+                    changed.append(_difference_text(each.was, each.outcome, each.now.reason))
     except AskanceError as error:
         changed.append(f"it is not run again: {_sentence(error)}")
     return changed
@@ -355,8 +355,8 @@ def _description(run: Run) -> Iterator[str]:
     if run.facts.get("hash", key := key_of("run", dict(run.configuration))) != key:
         yield "its hash is not that of its configuration"
     counted = Counter(answer.prediction.outcome for answer in run.answers)
-    made = {"samples": len(run.answers), "outcomes": dict(counted)}
-    if any(name in run.totals and run.totals[name] != value for name, value in made.items()):
+    derived = {"samples": len(run.answers), "outcomes": dict(counted)}
+    if any(name in run.totals and run.totals[name] != value for name, value in derived.items()):
         yield "its totals are not those of its samples"
     if run.totals.get("records", len(run.records)) != len(run.records):
         yield "its totals are not those of its records"
@@ -412,6 +412,6 @@ def _shown(value: float | None) -> str:
     return "none" if value is None else f"{value:.6g}"
 
 
-def _said(was: SampleResult, change: RerunOutcome, reason: str | None) -> str:
+def _difference_text(was: SampleResult, change: RerunOutcome, reason: str | None) -> str:
     first = (reason or "").partition("\n")[0]
     return f"{was.sample.id!r}: {change}{f' ({first})' if first else ''}"

@@ -96,8 +96,8 @@ def _solver(run: Run, task: type[Task]) -> Solver:
     engine = Engine(mode="replay", records=run.records)
     models = {role: model_from_form(form, engine) for role, form in run.configuration["models"].items()}
     samples = list({answer.sample.id: answer.sample for answer in run.answers}.values())
-    made = task.of_run(run.configuration["options"], models=models, engine=engine, samples=samples)
-    solver = as_solver(made.solver())
+    own_task = task.of_run(run.configuration["options"], models=models, engine=engine, samples=samples)
+    solver = as_solver(own_task.solver())
     return solver.with_extractor(models[EXTRACTOR]) if EXTRACTOR in models else solver
 
 
@@ -114,8 +114,8 @@ def rerun_job(run: Run, task: type[Task], *, own_prompts: bool = False) -> Job[S
     Raises:
         UsageError: the run cannot be run again without its data.
     """
-    kept = run.path / PROMPTS
-    with overlay_prompts(kept) if own_prompts and kept.is_dir() else nullcontext():
+    folder = run.path / PROMPTS
+    with overlay_prompts(folder) if own_prompts and folder.is_dir() else nullcontext():
         solver = _solver(run, task)
 
     async def again(answer: SampleResult) -> Rerun:
@@ -208,17 +208,17 @@ async def rescore(
         raise UsageError(f"The run {str(run.path)!r} has no samples yet.", hint="Go on with it: `askance eval run`.")
     whole = check_whole(run)
     with amending(run.path) as change:
-        found = await read_again(run, task, on_progress=on_progress) if reread else Reread(answers=run.answers)
-        changed, kept = found.of("different"), found.of("asked anew", "unrecorded")
+        again = await read_again(run, task, on_progress=on_progress) if reread else Reread(answers=run.answers)
+        changed, unchanged = again.of("different"), again.of("asked anew", "unrecorded")
         if changed:
-            for answer in found.answers:
+            for answer in again.answers:
                 if answer.sample.id in changed:
                     keep_attachments(run.path, answer.prediction.attachments)
-            write_lines(run.path / SAMPLES, (line_of_answer(answer) for answer in found.answers))
-        now = run.scored(found.answers, run.figures)
+            write_lines(run.path / SAMPLES, (line_of_answer(answer) for answer in again.answers))
+        now = run.scored(again.answers, run.figures)
         answers, figures = await rescored(now, task, convention=convention, on_progress=on_progress)
         write_scores(run.path / SCORES, answers)
-        read_by = {READ_BY: READERS} if reread and not kept else {}
+        read_by = {READ_BY: READERS} if reread and not unchanged else {}
         change(
             {
                 **_described(now.scored(answers, figures), task),
@@ -226,8 +226,8 @@ async def rescore(
                 "figures": [figure.form() for figure in figures],
             }
         )
-    count = len(found.answers) if reread else 0
-    return RescoreResult(run=Run.open(run.path), reread=count, changed=changed, kept=kept, lacks=whole.lacks)
+    count = len(again.answers) if reread else 0
+    return RescoreResult(run=Run.open(run.path), reread=count, changed=changed, kept=unchanged, lacks=whole.lacks)
 
 
 def _described(run: Run, task: type[Task]) -> Mapping[str, Any]:

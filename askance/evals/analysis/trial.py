@@ -67,8 +67,8 @@ def links_of(answer: SampleResult, links: Iterable[Link[Any]]) -> LinkResults:
     with _reading(answer.sample):
         prediction = answer.prediction
         values = {**answer.sample.inputs, **link_values({**prediction.trace, "links": prediction.links})}
-        found = ((link, _result(link, prediction.links.get(link.name), values.get(link.name))) for link in links)
-        return {link.name: result for link, result in found if result is not None}
+        results = ((link, _result(link, prediction.links.get(link.name), values.get(link.name))) for link in links)
+        return {link.name: result for link, result in results if result is not None}
 
 
 @contextmanager
@@ -111,12 +111,12 @@ def dropping(chain: Chain) -> Replacement:
     needs = next((step.needs for step in chain.steps if step.link.name == DESCRIPTION.name), tools)
 
     def put(answer: SampleResult, link: Link[Any]) -> Result[Any] | None:
-        there = links_of(answer, [link, *needs])
-        if link.name not in there or not there[link.name].answered:
+        results = links_of(answer, [link, *needs])
+        if link.name not in results or not results[link.name].answered:
             return None
         if link.name != DESCRIPTION.name:
             return skipped("it was dropped", absent=True)
-        values: dict[str, Any] = {each.name: there[each.name].value for each in needs if each.name in there}
+        values: dict[str, Any] = {each.name: results[each.name].value for each in needs if each.name in results}
         if all(value is None for value in values.values()):
             return None
         texts = {name: None if values.get(name) is None else str(values[name]) for name in ("narration", "unusual")}
@@ -132,12 +132,12 @@ def from_run(other: Run) -> Replacement:
 
     def put(answer: SampleResult, link: Link[Any]) -> Result[Any] | None:
         sample = answer.sample
-        there = answers.get((sample.id, answer.epoch)) or answers.get((sample.id, 0))
-        if there is None:
+        counterpart = answers.get((sample.id, answer.epoch)) or answers.get((sample.id, 0))
+        if counterpart is None:
             return None
-        digest, found = _digest(there.sample), links_of(there, [link]).get(link.name)
+        digest, result = _digest(counterpart.sample), links_of(counterpart, [link]).get(link.name)
         same = digest is None or _digest(sample) in {None, digest}
-        return found if same and found is not None and found.answered else None
+        return result if same and result is not None and result.answered else None
 
     name = f"run {key_of('run', dict(other.configuration))[:12]}"
     return Replacement(name=name, words=f"taken from {other.path.name}", put=put)
@@ -175,19 +175,19 @@ def _read_truth(file: Path) -> Truth:
         raise UsageError(
             f"The file {str(file)!r} cannot be read: {error}.", hint="Give a readable file of UTF-8 text."
         ) from error
-    found: dict[str, Mapping[str, Any]] = {}
+    truths: dict[str, Mapping[str, Any]] = {}
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
         try:
             form: Any = json.loads(line)
-            found[str(form["id"])] = {link: value for link, value in form.items() if link != "id"}
+            truths[str(form["id"])] = {link: value for link, value in form.items() if link != "id"}
         except (ValueError, KeyError, TypeError) as error:
             raise UsageError(
                 f"Line {number} of {str(file)!r} is not about a sample.",
                 hint='Write one object a line: {"id": "…", "statement": "…"}.',
             ) from error
-    return lambda sample: found.get(sample.id) or found.get(sample.cluster) or {}
+    return lambda sample: truths.get(sample.id) or truths.get(sample.cluster) or {}
 
 
 def _digest(sample: Sample) -> str | None:
@@ -314,8 +314,8 @@ class Trials:
 
     def __iter__(self) -> Iterator[PlannedTrial]:
         """The trials that can be made."""
-        found = (self._planned(answer, link) for answer in self.wrong for link in self._links)
-        return (trial for trial in found if trial is not None)
+        trials = (self._planned(answer, link) for answer in self.wrong for link in self._links)
+        return (trial for trial in trials if trial is not None)
 
     @property
     def unmoved(self) -> Iterator[Place]:
@@ -327,17 +327,17 @@ class Trials:
 
     def _planned(self, answer: SampleResult, link: Link[Any]) -> PlannedTrial | None:
         """The trial of one link; None if there is no replacement, or if it equals the link."""
-        put, there = self.replacement.put(answer, link), links_of(answer, self.chain.links.values())
-        was = there.get(link.name)
+        put, results = self.replacement.put(answer, link), links_of(answer, self.chain.links.values())
+        was = results.get(link.name)
         if put is None or (was is not None and (put.outcome, put.value) == (was.outcome, was.value)):
             return None
-        kept = {each: result for each, result in there.items() if link.name not in self.above.get(each, ())}
-        kept.pop(self.chain.target.name, None)
+        independent = {each: result for each, result in results.items() if link.name not in self.above.get(each, ())}
+        independent.pop(self.chain.target.name, None)
         return PlannedTrial(
             answer=answer,
             link=link,
             put=put,
-            given={**self.solver.given(answer.sample), **kept, link.name: put},
+            given={**self.solver.given(answer.sample), **independent, link.name: put},
             key=self._key(answer, link, put),
         )
 
@@ -405,11 +405,11 @@ def _solver(run: Run, task: type[Task], *, engine: Engine, models: Mapping[str, 
     unknown = [role for role in models if role not in known]
     if unknown:
         raise UsageError(f"The run {str(run.path)!r} has no {unknown[0]!r}.", hint=f"It has {', '.join(known)}.")
-    made = {role: models.get(role) or model_from_form(form, engine) for role, form in roles.items()}
-    kept = run.path / PROMPTS
-    with overlay_prompts(kept) if kept.is_dir() else nullcontext():
-        solver = as_solver(task.of_run(run.configuration["options"], models=made, engine=engine).solver())
-        solver = solver.with_extractor(made[EXTRACTOR]) if EXTRACTOR in made else solver
+    own_models = {role: models.get(role) or model_from_form(form, engine) for role, form in roles.items()}
+    prompts = run.path / PROMPTS
+    with overlay_prompts(prompts) if prompts.is_dir() else nullcontext():
+        solver = as_solver(task.of_run(run.configuration["options"], models=own_models, engine=engine).solver())
+        solver = solver.with_extractor(own_models[EXTRACTOR]) if EXTRACTOR in own_models else solver
     if solver.by_chain is None:
         raise UsageError(
             f"The task {run.task!r} is answered by no chain, so that there are no links to blame.",
@@ -420,28 +420,28 @@ def _solver(run: Run, task: type[Task], *, engine: Engine, models: Mapping[str, 
 
 def _metric(scoring: Scorer, name: str | None) -> Metric:
     known = {metric.name: metric for metric in scoring.metrics if metric.better != "neither"}
-    found = known.get(name or scoring.metrics[0].name)
-    if found is None:
+    chosen = known.get(name or scoring.metrics[0].name)
+    if chosen is None:
         raise UsageError(
             f"No metric {name or scoring.metrics[0].name!r} tells right from wrong.", hint=f"Use {', '.join(known)}."
         )
-    return found
+    return chosen
 
 
 def _links(chain: Chain, wanted: Collection[str] | None) -> tuple[Link[Any], ...]:
     """The links before the answer that are tried."""
     upstream, name = chain.upstream.get(chain.target.name, ()), chain.get_name()
-    there = [link for link in chain.links.values() if link.name in upstream]
-    unknown = {*(wanted or ())} - {name for link in there for name in (link.name, link.short)}
+    links = [link for link in chain.links.values() if link.name in upstream]
+    unknown = {*(wanted or ())} - {name for link in links for name in (link.name, link.short)}
     if unknown:
-        known = f"It has {', '.join(link.name for link in there)}." if there else "It has none."
+        known = f"It has {', '.join(link.name for link in links)}." if links else "It has none."
         raise UsageError(f"The chain {name!r} has no link {min(unknown)!r} before its answer.", hint=known)
-    if not there:
+    if not links:
         raise UsageError(
             f"The chain {name!r} answers in one step, so that there are no links to blame.",
             hint="Blame a run whose chain verbalizes first.",
         )
-    return tuple(link for link in there if wanted is None or {link.name, link.short} & {*wanted})
+    return tuple(link for link in links if wanted is None or {link.name, link.short} & {*wanted})
 
 
 def _check_scored(run: Run) -> None:

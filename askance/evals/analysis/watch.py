@@ -284,12 +284,14 @@ class Watcher:
 
     def _add_tries(self, name: str, link_of: Mapping[str, str], tries: Mapping[str, list[Mapping[str, Any]]]) -> None:
         sums = self._sums
-        found = [(link_of.get(key, ""), one) for key, several in tries.items() for one in several]
-        sums.spent["failed"] += sum(one.get("error") is not None for _, one in found)
-        slow = [SlowCall(sample=name, seconds=one["seconds"], error=one.get("error"), link=link) for link, one in found]
+        attempts = [(link_of.get(key, ""), one) for key, several in tries.items() for one in several]
+        sums.spent["failed"] += sum(one.get("error") is not None for _, one in attempts)
+        slow = [
+            SlowCall(sample=name, seconds=one["seconds"], error=one.get("error"), link=link) for link, one in attempts
+        ]
         sums.slow = nlargest(SHOWN, [*sums.slow, *slow], key=lambda one: one.seconds)
-        if found:
-            sums.ends.append(max(float(one["at"]) + float(one["seconds"]) for _, one in found))
+        if attempts:
+            sums.ends.append(max(float(one["at"]) + float(one["seconds"]) for _, one in attempts))
         newest = max(sums.ends, default=0.0)
         while sums.ends and sums.ends[0] < newest - WINDOW:
             sums.ends.popleft()
@@ -330,8 +332,8 @@ class Watcher:
 
 
 def _which(descriptor: int) -> tuple[int, int]:
-    found = os.fstat(descriptor)
-    return found.st_ino, found.st_size
+    status = os.fstat(descriptor)
+    return status.st_ino, status.st_size
 
 
 def _changed(file: Path) -> int:

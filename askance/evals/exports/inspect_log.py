@@ -168,17 +168,17 @@ def _sample(run: Run, answer: SampleResult) -> JsonObject:
 def _input(answer: SampleResult) -> str:
     sample = answer.sample
     lines = [] if sample.image is None else [f"[image {sample.image.name}, sha256 {sample.image.sha256}]"]
-    texts = [f"{name}: {_text(value)}" for name, value in sample.inputs_form().items() if name != "options"]
+    texts = [f"{name}: {_text_of_json(value)}" for name, value in sample.inputs_form().items() if name != "options"]
     return "\n".join([*lines, *texts]) or sample.id
 
 
 def _target(target: Json) -> str | list[str]:
     if isinstance(target, list):
-        return [_text(each) for each in target]
-    return "" if target is None else _text(target)
+        return [_text_of_json(each) for each in target]
+    return "" if target is None else _text_of_json(target)
 
 
-def _text(value: Json) -> str:
+def _text_of_json(value: Json) -> str:
     return value if isinstance(value, str) else text_of(finite(value))
 
 
@@ -207,7 +207,7 @@ def _content(parts: Sequence[Mapping[str, Any]]) -> str:
 def _output(run: Run, answer: SampleResult) -> JsonObject:
     prediction = answer.prediction
     choice = {
-        "message": {"role": "assistant", "content": _text(prediction.value) if prediction.answered else ""},
+        "message": {"role": "assistant", "content": _text_of_json(prediction.value) if prediction.answered else ""},
         "stop_reason": _STOPS.get(prediction.outcome, "unknown"),
     }
     return {"model": _model(run), "choices": [choice], "usage": _usage(prediction.meta)}
@@ -222,7 +222,7 @@ def _score(answer: SampleResult) -> JsonObject:
     notes: Mapping[str, Any] = {} if score is None else score.notes
     return {
         "value": {name: None if math.isnan(value) else value for name, value in values.items()},
-        "answer": _text(answer.prediction.value),
+        "answer": _text_of_json(answer.prediction.value),
         "explanation": text_of(finite(dict(notes))) if notes else None,
         "metadata": finite(dict(notes)),
     }

@@ -27,8 +27,8 @@ def write_mlflow(run: Run, path: Path) -> None:
     client: Any = library("mlflow.tracking", "mlflow").MlflowClient(tracking_uri=path.resolve().as_uri())
     known = client.get_experiment_by_name(run.task)
     experiment = known.experiment_id if known is not None else client.create_experiment(run.task)
-    made = client.create_run(experiment, run_name=run.name, tags={"askance.run": run.path.name})
-    number: str = made.info.run_id
+    mlflow_run = client.create_run(experiment, run_name=run.name, tags={"askance.run": run.path.name})
+    number: str = mlflow_run.info.run_id
     for name, value in parameters_of(run):
         client.log_param(number, name, value[:_LONGEST])
     for name, value in metrics_of(run):

@@ -24,7 +24,7 @@ Cell: TypeAlias = "str | int | float | bool | None"
 def rows_of(run: Run) -> Iterator[JsonObject]:
     """Every answer as one flat object; lists and maps stay what they are."""
     for answer in run.answers:
-        yield dict(_picture_row(answer) if run.of_pictures else _row(answer))
+        yield dict(_picture_row(answer) if run.of_pictures else _cells_of(answer))
 
 
 def _parts(value: Any) -> Mapping[str, Any]:
@@ -38,9 +38,9 @@ def _picture_row(answer: SampleResult) -> Iterator[tuple[str, Json]]:
     yield "image", sample.id
     yield "outcome", prediction.outcome
     yield "reason", prediction.reason
-    said = cast("dict[str, Any]", link_values({**prediction.trace, "links": prediction.links}))
+    values = cast("dict[str, Any]", link_values({**prediction.trace, "links": prediction.links}))
     for name in prediction.links:
-        value = said.get(name)
+        value = values.get(name)
         if name == STATEMENT.name:
             parts = _parts(value)
             yield "relation", parts.get("relation")
@@ -61,7 +61,7 @@ def _chosen(numbers: Sequence[int] | None, options: Sequence[str] | None) -> Jso
     return [options[number - 1] for number in numbers if 1 <= number <= len(options)]
 
 
-def _row(answer: SampleResult) -> Iterator[tuple[str, Json]]:
+def _cells_of(answer: SampleResult) -> Iterator[tuple[str, Json]]:
     sample, prediction = answer.sample, answer.prediction
     yield "id", sample.id
     yield "epoch", answer.epoch
@@ -80,8 +80,8 @@ def _row(answer: SampleResult) -> Iterator[tuple[str, Json]]:
         yield from ((f"score.{name}", value) for name, value in score.values.items())
         yield from ((f"note.{name}", value) for name, value in score.notes.items())
     yield from ((f"tag.{name}", value) for name, value in sample.tags.items())
-    said: Mapping[str, Any] = prediction.trace.get("verbalization") or {}
-    yield from ((name, said.get(name)) for name in VERBALIZED if said)
+    verbalization: Mapping[str, Any] = prediction.trace.get("verbalization") or {}
+    yield from ((name, verbalization.get(name)) for name in VERBALIZED if verbalization)
     statement: Mapping[str, Any] | None = prediction.trace.get("statement")
     if "statement" in prediction.trace:
         yield "statement", None if statement is None else statement.get("text")
@@ -106,10 +106,10 @@ def columns_of(run: Run) -> dict[str, list[Cell]]:
 
 
 def _of_one_type(values: Sequence[Json]) -> list[Cell]:
-    there = [value for value in values if value is not None]
-    if all(isinstance(value, bool) for value in there) or all(type(value) is int for value in there):
+    present = [value for value in values if value is not None]
+    if all(isinstance(value, bool) for value in present) or all(type(value) is int for value in present):
         return cast("list[Cell]", [*values])
-    if all(type(value) in {int, float} for value in there):
+    if all(type(value) in {int, float} for value in present):
         return [None if value is None else float(cast("float", value)) for value in values]
     return [None if value is None else whole(value if isinstance(value, str) else text_of(value)) for value in values]
 

@@ -105,21 +105,21 @@ def answer_pairs(
     """
     runs, notes = (run,) if against is None else (run, against), list[str]()
     try:
-        made = task_of(run, task).of_run(run.options)
+        own_task = task_of(run, task).of_run(run.options)
     except UsageError:
         if question is None:
             raise
-        made, notes = None, ["The task is not found: judges are told the question, and not what it is about."]
+        own_task, notes = None, ["The task is not found: judges are told the question, and not what it is about."]
 
-    def asked(*results: SampleResult) -> SampleQuestion:
-        found = [SampleQuestion() if made is None else made.question_of(each.sample) for each in results]
-        about = max((each.about for each in found), key=len)  # one of two contexts may hold a description
-        return SampleQuestion(question or found[0].text, about)
+    def question_of(*results: SampleResult) -> SampleQuestion:
+        questions = [SampleQuestion() if own_task is None else own_task.question_of(each.sample) for each in results]
+        about = max((each.about for each in questions), key=len)  # one of two contexts may hold a description
+        return SampleQuestion(question or questions[0].text, about)
 
     if against is None:
-        pairs, more = _beside_references(run, asked)
+        pairs, more = _beside_references(run, question_of)
     else:
-        pairs, more = _beside_run(run, against, asked)
+        pairs, more = _beside_run(run, against, question_of)
     shown = pairs[:limit]
     notes += more
     notes += [f"The first {len(shown):,} of {many(len(pairs), 'pair')} are judged."] if len(shown) < len(pairs) else []
@@ -133,7 +133,9 @@ def answer_pairs(
     )
 
 
-def _beside_run(run: Run, against: Run, asked: Callable[..., SampleQuestion]) -> tuple[list[AnswerPair], list[str]]:
+def _beside_run(
+    run: Run, against: Run, question_of: Callable[..., SampleQuestion]
+) -> tuple[list[AnswerPair], list[str]]:
     common = common_samples((run, against))
     alone = [
         f"{many(number, 'answer')} of {which} {'is' if number == 1 else 'are'} to samples that the other has not."
@@ -145,16 +147,16 @@ def _beside_run(run: Run, against: Run, asked: Callable[..., SampleQuestion]) ->
         AnswerPair(
             id=_name(row[0], several=several),
             group=row[0].sample.cluster,
-            a=_text(run, row[0]),
-            b=_text(against, row[1]),
-            question=asked(*row),
+            a=_answer_text(run, row[0]),
+            b=_answer_text(against, row[1]),
+            question=question_of(*row),
         )
         for row in common.rows
     ]
     return pairs, alone
 
 
-def _beside_references(run: Run, asked: Callable[..., SampleQuestion]) -> tuple[list[AnswerPair], list[str]]:
+def _beside_references(run: Run, question_of: Callable[..., SampleQuestion]) -> tuple[list[AnswerPair], list[str]]:
     if not run.answers:
         raise UsageError(
             f"The run {str(run.path)!r} has no samples yet.", hint="Finish it by the command that began it."
@@ -170,9 +172,9 @@ def _beside_references(run: Run, asked: Callable[..., SampleQuestion]) -> tuple[
             AnswerPair(
                 id=name if len(texts) == 1 else f"{name}#{place}",
                 group=result.sample.cluster,
-                a=_text(run, result),
+                a=_answer_text(run, result),
                 b=text,
-                question=asked(result),
+                question=question_of(result),
             )
             for place, text in enumerate(texts, start=1)
         ]
@@ -188,7 +190,7 @@ def _name(result: SampleResult, *, several: bool) -> str:
     return f"{result.sample.id}~{result.epoch + 1}" if several else result.sample.id
 
 
-def _text(run: Run, result: SampleResult) -> str | None:
+def _answer_text(run: Run, result: SampleResult) -> str | None:
     """The text of an answer; None where there is none.
 
     Raises:
@@ -297,5 +299,5 @@ class PreferredPair:
         )
 
 
-def _order_form(said: PositionVerdict) -> JsonObject:
-    return {"value": said.value, "outcome": said.outcome, "reason": said.reason}
+def _order_form(verdict: PositionVerdict) -> JsonObject:
+    return {"value": verdict.value, "outcome": verdict.outcome, "reason": verdict.reason}

@@ -285,10 +285,10 @@ async def judge_card(
         StoreError: what was counted cannot be kept.
     """
     known, nodes = labels if isinstance(labels, Labels) else read_labels(labels), [*calls_of(judge)]
-    asked = {"judge": canonical_judge(judge), "labels": known.digest, "draws": draws, "swaps": swaps, "as": question}
+    form = {"judge": canonical_judge(judge), "labels": known.digest, "draws": draws, "swaps": swaps, "as": question}
     job = verdict_job(judge, known.rows, draws=draws, swaps=swaps, question=question)
     job.room, job.on_progress = room, on_progress
-    counts = keep_counts(job, nodes, key_of("card", asked))
+    counts = keep_counts(job, nodes, key_of("card", form))
     return JudgeCard.of(judge, known, await job.run(), seed=seed, counters=counts)
 
 
@@ -405,5 +405,5 @@ async def _first(judge: Judge, label: Label, question: str) -> tuple[Verdict, tu
     """The verdict that counts, and the verdict of each member of a panel."""
     if not isinstance(judge, Panel):
         return await judge.judge(label.reference, label.candidate, question=question), ()
-    said = await judge.vote(label.reference, label.candidate, question=question)
-    return said.verdict, tuple(vote.value for vote in said.votes)
+    first = await judge.vote(label.reference, label.candidate, question=question)
+    return first.verdict, tuple(vote.value for vote in first.votes)

@@ -71,8 +71,8 @@ def read_labels(path: str | Path) -> Labels:
     if not {"verdict", "votes"} & {*names}:
         lacking.append("verdict or votes")
     if lacking:
-        found = ", ".join(map(repr, names))
-        raise BadData(f"The label file {str(file)!r} lacks {' and '.join(lacking)}; it has {found}.", hint=_HINT)
+        columns = ", ".join(map(repr, names))
+        raise BadData(f"The label file {str(file)!r} lacks {' and '.join(lacking)}; it has {columns}.", hint=_HINT)
     labels = tuple(_label(row, where) for where, row in rows)
     return Labels(name=file.name, digest=digest, rows=labels, notes=_notes([*names], labels))
 
@@ -109,19 +109,19 @@ def _objects(text: str, file: Path, hint: str) -> Iterator[_PlacedRow]:
         if not line.strip():
             continue
         try:
-            found: Any = json.loads(line)
+            value: Any = json.loads(line)
         except (ValueError, RecursionError) as error:
             raise BadData(f"Line {number} of {str(file)!r} is no JSON.", hint="Give one object a line.") from error
-        if not isinstance(found, dict):
+        if not isinstance(value, dict):
             raise BadData(f"Line {number} of {str(file)!r} is no JSON object.", hint=hint)
-        yield f"line {number} of {str(file)!r}", cast("Mapping[str, Any]", found)
+        yield f"line {number} of {str(file)!r}", cast("Mapping[str, Any]", value)
 
 
 def _listed_objects(file: Path, hint: str) -> Iterator[_PlacedRow]:
-    found: Any = read_json(file)
-    if not isinstance(found, list):
+    value: Any = read_json(file)
+    if not isinstance(value, list):
         raise BadData(f"{str(file)!r} holds no list.", hint="A `.json` file is a list of objects, one a row.")
-    for number, row in enumerate(cast("list[Any]", found), start=1):
+    for number, row in enumerate(cast("list[Any]", value), start=1):
         if not isinstance(row, dict):
             raise BadData(f"Entry {number} of {str(file)!r} is no JSON object.", hint=hint)
         yield f"entry {number} of {str(file)!r}", cast("Mapping[str, Any]", row)
@@ -142,7 +142,10 @@ def _records(text: str, file: Path) -> Iterator[_PlacedRow]:
 
 
 def _label(row: Mapping[str, Any], where: str) -> Label:
-    texts = {name: _text(row.get(name), name, where) for name in ("reference", "candidate", "question", "group", "id")}
+    texts = {
+        name: _text_of_cell(row.get(name), name, where)
+        for name in ("reference", "candidate", "question", "group", "id")
+    }
     for name in ("reference", "candidate"):
         if not texts[name].strip():
             raise BadData(f"The {name} in {where} is empty.", hint="Leave out pairs that there is nothing to judge of.")
@@ -168,7 +171,7 @@ def group_of(reference: str) -> str:
     return f"reference {sha256(reference.encode('utf-8', 'surrogatepass')).hexdigest()[:12]}"
 
 
-def _text(value: object, name: str, where: str) -> str:
+def _text_of_cell(value: object, name: str, where: str) -> str:
     if isinstance(value, (str, int)) and not isinstance(value, bool):
         return str(value)
     if value is None:
@@ -276,41 +279,41 @@ def read_votes(path: str | Path) -> Votes:
     names = [*dict.fromkeys(name for _, row in rows for name in row)]
     lacking = [*(["id"] if "id" not in names else []), *([] if {"vote", "votes"} & {*names} else ["vote or votes"])]
     if lacking:
-        found = ", ".join(map(repr, names))
+        columns = ", ".join(map(repr, names))
         raise BadData(
-            f"The file of votes {str(file)!r} lacks {' and '.join(lacking)}; it has {found}.", hint=_VOTE_HINT
+            f"The file of votes {str(file)!r} lacks {' and '.join(lacking)}; it has {columns}.", hint=_VOTE_HINT
         )
-    said: dict[str, list[PreferenceValue | None]] = {}
+    by_pair: dict[str, list[PreferenceValue | None]] = {}
     texts: dict[str, dict[str, str]] = {}
     raters: set[tuple[str, str]] = set()
     whole: set[str] = set()
     for where, row in rows:
-        name, rater = (_text(row.get(column), column, where).strip() for column in ("id", "rater"))
+        name, rater = (_text_of_cell(row.get(column), column, where).strip() for column in ("id", "rater"))
         if not name:
             raise BadData(f"There is no id in {where}.", hint=_VOTE_HINT)
         listed = row.get("votes") not in (None, "")
-        if name in whole or (listed and name in said):
+        if name in whole or (listed and name in by_pair):
             raise BadData(f"The pair {name!r} stands twice, also in {where}.", hint="Give each pair its votes once.")
         if rater and (name, rater) in raters:
             raise BadData(f"The rater {rater!r} votes twice on {name!r}, also in {where}.", hint="Keep one of the two.")
         if listed:
             whole.add(name)
         raters.add((name, rater))
-        given = _several(row["votes"], where, such_as="A;B;A") if listed else [row.get("vote")]
-        said.setdefault(name, []).extend(_choice(vote, where) for vote in given)
+        cells = _several(row["votes"], where, such_as="A;B;A") if listed else [row.get("vote")]
+        by_pair.setdefault(name, []).extend(_choice(vote, where) for vote in cells)
         for side in ("a", "b"):
-            text, seen = _text(row.get(side), side, where), texts.setdefault(name, {})
+            text, seen = _text_of_cell(row.get(side), side, where), texts.setdefault(name, {})
             if text and seen.setdefault(side, text) != text:
                 raise BadData(
                     f"The pair {name!r} has another text {side.upper()} in {where} than in a row before.",
                     hint="Collect all votes on a pair on the same two texts.",
                 )
-    empty = next((name for name, votes in said.items() if not any(votes)), None)
+    empty = next((name for name, votes in by_pair.items() if not any(votes)), None)
     if empty is not None:
         raise BadData(f"There is no vote on {empty!r} in {str(file)!r}.", hint="Leave out pairs that nobody voted on.")
     unread = [name for name in names if name not in _VOTE_COLUMNS]
     notes = (f"Columns of the votes that are not read: {', '.join(unread)}.",) if unread else ()
-    pairs = {name: VotedPair(votes=tuple(votes), texts=texts[name]) for name, votes in said.items()}
+    pairs = {name: VotedPair(votes=tuple(votes), texts=texts[name]) for name, votes in by_pair.items()}
     return Votes(name=file.name, digest=digest, rows=pairs, notes=notes)
 
 

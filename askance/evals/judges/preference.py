@@ -96,11 +96,11 @@ class RunPreferences:
             return self.by_judge[0]
         return self._figures([pair.majority for pair in self.judged])
 
-    def _figures(self, said: Sequence[Preference | PreferenceValue | None]) -> PreferenceFigures:
+    def _figures(self, preferences: Sequence[Preference | PreferenceValue | None]) -> PreferenceFigures:
         """The figures of what somebody says of each judged pair."""
         pairs = self.judged
         return preference_figures(
-            said,
+            preferences,
             [pair.group for pair in pairs],
             words=[pair.words for pair in pairs],
             unanswered=len(self.pairs) - len(pairs),
@@ -112,8 +112,10 @@ class RunPreferences:
         """How far the judges agree on the pairs that they were asked about; None with one judge."""
         if len(self.judges) == 1:
             return None
-        asked = [pair for pair in self.judged if pair.a != pair.b]
-        return PreferenceAgreement.of([pair.values for pair in asked], [pair.group for pair in asked], seed=self.seed)
+        distinct = [pair for pair in self.judged if pair.a != pair.b]
+        return PreferenceAgreement.of(
+            [pair.values for pair in distinct], [pair.group for pair in distinct], seed=self.seed
+        )
 
     @property
     def unanimous(self) -> Mapping[str, tuple[str, ...]]:
@@ -128,15 +130,15 @@ class RunPreferences:
     @property
     def sentence(self) -> str:
         """The verdict in plain words."""
-        found, (a, b) = self.majority, self.names
-        wins = found.wins
-        if wins.value is None or found.p is None:
+        figures, (a, b) = self.majority, self.names
+        wins = figures.wins
+        if wins.value is None or figures.p is None:
             return f"{a} and {b} cannot be told apart: no pair is decided."
         low_high = wins.interval and f"95 % interval {100 * wins.interval.low:.2f} to {100 * wins.interval.high:.2f}; "
-        p = "p < 0.001" if found.p < 0.001 else f"p = {found.p:.3f}"
+        p = "p < 0.001" if figures.p < 0.001 else f"p = {figures.p:.3f}"
         share = f"A wins {100 * wins.value:.2f} % of {many(wins.n, 'decided pair')}"
         evidence = f"{share} ({low_high or ''}sign-flip test over {many(wins.n_clusters, 'group')}, {p})"
-        if found.p >= 0.05 or wins.interval is None or 0.5 in wins.interval:
+        if figures.p >= 0.05 or wins.interval is None or 0.5 in wins.interval:
             return f"{a} and {b} are tied at this size: {evidence}."
         return f"{a if wins.value > 0.5 else b} is preferred to {b if wins.value > 0.5 else a}: {evidence}."
 
@@ -198,9 +200,9 @@ def _contradiction(form: Mapping[str, Any]) -> str | None:
         if pair["id"] in seen:
             return f"pairs[{place}].id: {pair['id']!r} stands twice"
         seen.add(pair["id"])
-        for said in (order for each in pair["judges"] for order in (each["a_first"], each["b_first"])):
-            if (said["value"] is None) == (said["outcome"] == "answered"):
-                return f"pairs[{place}].judges: {said['value']!r} with the outcome {said['outcome']!r}"
+        for verdict in (order for each in pair["judges"] for order in (each["a_first"], each["b_first"])):
+            if (verdict["value"] is None) == (verdict["outcome"] == "answered"):
+                return f"pairs[{place}].judges: {verdict['value']!r} with the outcome {verdict['outcome']!r}"
     return None
 
 
@@ -253,8 +255,8 @@ class PreferenceCard:
         """
         return tuple(tuple(self._figures(self.said(place))) for place in range(len(self.names)))
 
-    def _figures(self, said: Sequence[PreferenceValue | None]) -> Iterator[CardFigure]:
-        rows = [(value, pair.people, pair.group) for value, pair in zip(said, self.labelled, strict=True)]
+    def _figures(self, preferences: Sequence[PreferenceValue | None]) -> Iterator[CardFigure]:
+        rows = [(value, pair.people, pair.group) for value, pair in zip(preferences, self.labelled, strict=True)]
         scored = [row for row in rows if row[0] is not None]
         decided = [row for row in scored if row[0] != "tie"]
         side = "a" if 2 * sum(people == "a" for _, people, _ in scored) >= len(scored) else "b"
@@ -272,7 +274,7 @@ class PreferenceCard:
         counts = Counter(
             (pair.people, value or "unscored") for pair, value in zip(self.labelled, self.said(place), strict=True)
         )
-        return {side: {said: counts[side, said] for said in ("a", "b", "tie", "unscored")} for side in SIDES}
+        return {side: {verdict: counts[side, verdict] for verdict in ("a", "b", "tie", "unscored")} for side in SIDES}
 
     @cached_property
     def people(self) -> PreferenceFigures:
@@ -344,14 +346,16 @@ def votes_by_pair(
                     f"The votes in {votes.name!r} on {name!r} are on another text {side.upper()} than the pair has.",
                     hint="Collect votes on these very answers; A is the run, B what it is held against.",
                 )
-    found = {name: row.votes for name, row in votes.rows.items() if name in known}
-    usable = {name: said for name, said in found.items() if known[name].missing is None}
+    by_pair = {name: row.votes for name, row in votes.rows.items() if name in known}
+    usable = {name: pair_votes for name, pair_votes in by_pair.items() if known[name].missing is None}
     if not usable:
         raise BadData(
             f"No vote in {votes.name!r} is on a pair that is judged.", hint="Judge more pairs: a larger `--limit`."
         )
-    beyond, single = len(votes.rows) - len(found), len(found) - len(usable)
-    tied = sum(majority_of([vote for vote in said if vote is not None]) == "tie" for said in usable.values())
+    beyond, single = len(votes.rows) - len(by_pair), len(by_pair) - len(usable)
+    tied = sum(
+        majority_of([vote for vote in pair_votes if vote is not None]) == "tie" for pair_votes in usable.values()
+    )
     notes = [
         *([f"Votes on {many(beyond, 'pair')} beyond the limit are not used."] if beyond else []),
         *([f"Votes on {many(single, 'pair')} without two answers are not used."] if single else []),
@@ -364,9 +368,9 @@ def votes_by_pair(
 # --- asking ---
 
 
-def _kept(said: PositionVerdict) -> PositionVerdict:
+def _without_calls(verdict: PositionVerdict) -> PositionVerdict:
     """The verdict with the beginning of its reason, and without its calls."""
-    return said.model_copy(update={"reason": cut_reason(said.reason), "calls": ()})
+    return verdict.model_copy(update={"reason": cut_reason(verdict.reason), "calls": ()})
 
 
 async def judge_preferences(
@@ -399,16 +403,16 @@ async def judge_preferences(
     job.room, job.on_progress = room, on_progress
 
     forms = [judge.canonical() for judge in judges]
-    asked = key_of("preferences", {"judges": forms, "pairs": [_form_of(pair) for pair in pairs.pairs]})
-    counts = keep_counts(job, [judge.node for judge in judges], asked)
-    found = await job.run()
+    key = key_of("preferences", {"judges": forms, "pairs": [_form_of(pair) for pair in pairs.pairs]})
+    counts = keep_counts(job, [judge.node for judge in judges], key)
+    judged = await job.run()
     return RunPreferences(
         task=pairs.task,
         names=pairs.names,
         judges=tuple(map(str, judges)),
         canonical=tuple(forms),
-        pairs=tuple(found),
-        notes=(*pairs.notes, *_notes(found, judges), *about_votes),
+        pairs=tuple(judged),
+        notes=(*pairs.notes, *_notes(judged, judges), *about_votes),
         seed=seed,
         votes=None if votes is None else {"name": votes.name, "sha256": votes.digest},
         counters=counts,
@@ -459,10 +463,14 @@ async def _ask(judges: Sequence[PreferenceJudge], pair: AnswerPair) -> Preferred
     about = PreferredPair(id=pair.id, group=pair.group, a=AnswerDigest.of(pair.a), b=AnswerDigest.of(pair.b))
     if pair.a is None or pair.b is None:
         return about
-    asked, (a, b) = pair.question, (pair.a, pair.b)
-    said = await asyncio.gather(*(judge.judge(a, b, question=asked.text, about=asked.about) for judge in judges))
-    kept = (Preference(a_first=_kept(each.a_first), b_first=_kept(each.b_first)) for each in said)
-    return replace(about, preferences=tuple(kept))
+    sample_question, (a, b) = pair.question, (pair.a, pair.b)
+    verdicts = await asyncio.gather(
+        *(judge.judge(a, b, question=sample_question.text, about=sample_question.about) for judge in judges)
+    )
+    shortened = (
+        Preference(a_first=_without_calls(each.a_first), b_first=_without_calls(each.b_first)) for each in verdicts
+    )
+    return replace(about, preferences=tuple(shortened))
 
 
 def _form_of(pair: AnswerPair) -> JsonObject:

@@ -107,11 +107,11 @@ def _key_of(answer: SampleResult) -> tuple[str, str]:
 
 def _truths(card: JudgeCard) -> Mapping[tuple[str, str], bool]:
     """By sample and answer, whether people say that it means the same as any of its references."""
-    said: dict[tuple[str, str], bool] = defaultdict(bool)
+    truths: dict[tuple[str, str], bool] = defaultdict(bool)
     for pair in card.labelled:
         if pair.id:
-            said[pair.id, pair.candidate] |= bool(pair.truth)
-    return dict(said)
+            truths[pair.id, pair.candidate] |= bool(pair.truth)
+    return dict(truths)
 
 
 def _check_judge(card: JudgeCard, run: Run, scored: Sequence[SampleResult]) -> None:
@@ -202,10 +202,10 @@ def preference_figures(
     """
     groups = range(len(preferences)) if clusters is None else clusters
     lengths = [(0, 0)] * len(preferences) if words is None else words
-    for what, given in (("clusters", groups), ("counts of words", lengths)):
-        if len(given) != len(preferences):
+    for what, sizes in (("clusters", groups), ("counts of words", lengths)):
+        if len(sizes) != len(preferences):
             raise UsageError(
-                f"{len(given)} {what} are given for {len(preferences)} rows.", hint="Give one for each preference."
+                f"{len(sizes)} {what} are given for {len(preferences)} rows.", hint="Give one for each preference."
             )
     rows = [_Row.of(*row) for row in zip(preferences, groups, lengths, strict=True)]
 
@@ -247,10 +247,10 @@ class _Row:
     """The place that won in both orders."""
 
     @classmethod
-    def of(cls, said: Preference | PreferenceValue | None, group: ClusterKey, words: tuple[int, int]) -> _Row:
-        if said is None or isinstance(said, str):
-            return cls(said, group, words)
-        return cls(said.value, group, words, said.a_first.value if said.flipped else None)
+    def of(cls, preference: Preference | PreferenceValue | None, group: ClusterKey, words: tuple[int, int]) -> _Row:
+        if preference is None or isinstance(preference, str):
+            return cls(preference, group, words)
+        return cls(preference.value, group, words, preference.a_first.value if preference.flipped else None)
 
     @property
     def lead(self) -> float:
@@ -274,21 +274,21 @@ class PreferenceAgreement:
 
     @classmethod
     def of(
-        cls, said: Sequence[Sequence[PreferenceValue | None]], groups: Sequence[ClusterKey], *, seed: int
+        cls, preferences: Sequence[Sequence[PreferenceValue | None]], groups: Sequence[ClusterKey], *, seed: int
     ) -> PreferenceAgreement:
         """That of raters.
 
         Args:
-            said: by pair, what each rater prefers.
+            preferences: by pair, what each rater prefers.
             groups: by pair, its cluster.
             seed: of the bootstraps.
         """
         resampling = Resampling(seed=seed, clusters=groups)
-        sides = [[None if value == "tie" else value for value in row] for row in said]
+        sides = [[None if value == "tie" else value for value in row] for row in preferences]
         return cls(
             ac1=statistics.gwet_ac1(sides, resampling=resampling),
             pairwise=statistics.pairwise_agreement(sides, resampling=resampling),
-            with_ties=statistics.gwet_ac1(said, categories=3, resampling=resampling),
+            with_ties=statistics.gwet_ac1(preferences, categories=3, resampling=resampling),
         )
 
     @property

@@ -93,17 +93,17 @@ async def judged_score(
     Raises:
         CallError: the candidate is unscored; of the class that stands for the outcome.
     """
-    found = await judge_references(judge, references, candidate, question=question)
-    verdict = found.any_of
+    judged = await judge_references(judge, references, candidate, question=question)
+    verdict = judged.any_of
     if verdict.value is None:
         lost: Result[Score] = Result(outcome=verdict.outcome, reason=verdict.reason)
         return lost.unwrap()
     return Score(
-        values={JUDGED: float(verdict.value == "true"), PER_REFERENCE: found.share or 0.0},
+        values={JUDGED: float(verdict.value == "true"), PER_REFERENCE: judged.share or 0.0},
         notes={
             "verdict": str(verdict),
             "reason": verdict.reason,
-            "references": [str(each) for each in found.each],
+            "references": [str(each) for each in judged.each],
             "judge": (note or JudgeNote.of(judge)).form(),
         },
         calls=verdict.calls,
@@ -117,8 +117,8 @@ def references_of(sample: Sample) -> Sequence[str]:
     """
     target: Any = sample.target
     if isinstance(target, Mapping):
-        given = cast("Mapping[str, Any]", target)
-        target = given.get("references", given.get("answer"))
+        fields = cast("Mapping[str, Any]", target)
+        target = fields.get("references", fields.get("answer"))
     if isinstance(target, str):
         return [target]
     listed = cast("Sequence[Any]", target) if isinstance(target, (list, tuple)) else ()
@@ -148,8 +148,8 @@ def judged_scoring(
     note, calls = JudgeNote.of(judge, card), calls_of(judge)
 
     async def score(sample: Sample, value: Any) -> Score:
-        asked = question if isinstance(question, str) else question(sample)
-        return await judged_score(judge, references(sample), str(value), question=asked, note=note)
+        sample_question = question if isinstance(question, str) else question(sample)
+        return await judged_score(judge, references(sample), str(value), question=sample_question, note=note)
 
     return Scorer(
         judges=tuple(calls),

@@ -118,9 +118,9 @@ def _accuracy_figures(labelled: Sequence[JudgedPair], seed: int) -> Iterator[Car
 
 def _agreement_figures(labelled: Sequence[JudgedPair], seed: int) -> Iterator[CardFigure]:
     resampling = Resampling(seed=seed, clusters=[pair.group for pair in labelled])
-    truth, said = [pair.truth for pair in labelled], [pair.says for pair in labelled]
-    both = list(zip(truth, said, strict=True))
-    yield coefficient_figure("cohen kappa", statistics.cohen_kappa(truth, said, resampling=resampling))
+    truth, answers = [pair.truth for pair in labelled], [pair.says for pair in labelled]
+    both = list(zip(truth, answers, strict=True))
+    yield coefficient_figure("cohen kappa", statistics.cohen_kappa(truth, answers, resampling=resampling))
     yield coefficient_figure("gwet ac1", statistics.gwet_ac1(both, resampling=resampling))
     yield coefficient_figure("krippendorff alpha", statistics.krippendorff_alpha(both, resampling=resampling))
 
@@ -158,10 +158,10 @@ def share_figure(name: str, rows: Sequence[tuple[bool, str]], seed: int) -> Card
     return CardFigure(name=name, value=estimate.value, interval=interval, pairs=len(rows), share=True)
 
 
-def coefficient_figure(name: str, found: Agreement) -> CardFigure:
+def coefficient_figure(name: str, agreement: Agreement) -> CardFigure:
     """A measure of agreement as a figure of a card."""
-    share = found.measure == "pairwise agreement"
-    return CardFigure(name=name, value=found.value, interval=found.interval, pairs=found.items, share=share)
+    share = agreement.measure == "pairwise agreement"
+    return CardFigure(name=name, value=agreement.value, interval=agreement.interval, pairs=agreement.items, share=share)
 
 
 # --- votes beside labels ---
@@ -204,18 +204,18 @@ def reliability_of(pairs: Sequence[JudgedPair], *, seed: int = 0) -> tuple[Relia
         seed: of the bootstraps of whole groups.
     """
     by = votes_of(pairs)
-    found: dict[float, list[JudgedPair]] = {}
+    by_confidence: dict[float, list[JudgedPair]] = {}
     for pair in pairs if by is not None else ():
         votes = [each for each in (pair.members if by == "members" else pair.verdicts) if each is not None]
         if votes and pair.truth is not None:
-            found.setdefault(votes.count("true") / len(votes), []).append(pair)
-    return tuple(_point(said, found[said], seed) for said in sorted(found))
+            by_confidence.setdefault(votes.count("true") / len(votes), []).append(pair)
+    return tuple(_point(confidence, by_confidence[confidence], seed) for confidence in sorted(by_confidence))
 
 
-def _point(said: float, pairs: Sequence[JudgedPair], seed: int) -> Reliability:
+def _point(confidence: float, pairs: Sequence[JudgedPair], seed: int) -> Reliability:
     values, groups = [float(bool(pair.truth)) for pair in pairs], [pair.group for pair in pairs]
     estimate = statistics.mean_estimate(values, groups, seed=seed, binary=True)
-    return Reliability(said=said, pairs=len(pairs), value=estimate.value or 0.0, interval=estimate.interval)
+    return Reliability(said=confidence, pairs=len(pairs), value=estimate.value or 0.0, interval=estimate.interval)
 
 
 def reliability_summary(pairs: Sequence[JudgedPair], *, seed: int) -> Mapping[str, JsonObject]:

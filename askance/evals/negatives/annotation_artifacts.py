@@ -163,20 +163,22 @@ def find_artifacts(sets: Sequence[OptionSet], *, seed: int = 0, train: bool = Tr
 
 def statements_of(sets: Sequence[OptionSet]) -> list[LabelledStatement]:
     """Every true statement and every negative."""
-    found: list[LabelledStatement] = []
+    statements: list[LabelledStatement] = []
     for each in sets:
-        found += [LabelledStatement(key=each.key, text=text, wrong=False) for text in each.true]
-        found += [LabelledStatement(key=each.key, text=one.text, wrong=True, kind=one.kind) for one in each.negatives]
-    return found
+        statements += [LabelledStatement(key=each.key, text=text, wrong=False) for text in each.true]
+        statements += [
+            LabelledStatement(key=each.key, text=one.text, wrong=True, kind=one.kind) for one in each.negatives
+        ]
+    return statements
 
 
 def features_of(text: str, features: FeatureSet) -> dict[str, float]:
     """The features of a statement that belong to a set, by name."""
     seen: dict[str, float] = {}
     if features in {"words", "all"}:
-        found = words(text)
-        pairs = [f"{one} {other}" for one, other in pairwise(found)]
-        seen.update({f"word {word}": float(count) for word, count in Counter([*found, *pairs]).items()})
+        tokens = words(text)
+        pairs = [f"{one} {other}" for one, other in pairwise(tokens)]
+        seen.update({f"word {word}": float(count) for word, count in Counter([*tokens, *pairs]).items()})
     if features in {"form", "all"}:
         marks = Counter(letter for letter in text if not letter.isalnum() and not letter.isspace())
         seen.update({f"mark {mark}": float(count) for mark, count in marks.items()})
@@ -192,13 +194,13 @@ def _probabilities(statements: Sequence[LabelledStatement], features: FeatureSet
     """Probability that each statement is a negative, by a model that has seen neither its image nor the same text."""
     seen = [features_of(each.text, features) for each in statements]
     wrong = [each.wrong for each in statements]
-    found = [CHANCE] * len(statements)
-    for known, asked in _folds(statements, seed=seed):
+    probabilities = [CHANCE] * len(statements)
+    for known, tested in _folds(statements, seed=seed):
         if _both(wrong[place] for place in known):
             model = _Classifier([seen[place] for place in known], [wrong[place] for place in known], seed=seed)
-            for place, chance in zip(asked, model.chances([seen[place] for place in asked]), strict=True):
-                found[place] = chance
-    return found
+            for place, chance in zip(tested, model.chances([seen[place] for place in tested]), strict=True):
+                probabilities[place] = chance
+    return probabilities
 
 
 def _folds(statements: Sequence[LabelledStatement], *, seed: int) -> Iterator[tuple[list[int], list[int]]]:
@@ -208,9 +210,9 @@ def _folds(statements: Sequence[LabelledStatement], *, seed: int) -> Iterator[tu
     parts = min(FOLDS_SHARED if shared else FOLDS, len({*images}))
     split: Any = _sklearn("model_selection").GroupKFold(n_splits=parts, shuffle=True, random_state=seed)
     folds: Iterable[tuple[Sequence[int], Sequence[int]]] = split.split(texts, groups=images)
-    for known, asked in folds:
-        twins = {texts[place] for place in asked}
-        yield [place for place in known if texts[place] not in twins], [*asked]
+    for known, tested in folds:
+        twins = {texts[place] for place in tested}
+        yield [place for place in known if texts[place] not in twins], [*tested]
 
 
 def _both(wrong: Iterable[bool]) -> bool:
@@ -230,8 +232,8 @@ class _Classifier:
 
     def chances(self, seen: Sequence[Mapping[str, float]]) -> list[float]:
         """Probability that each statement is a negative."""
-        found: Any = self.regression.predict_proba(_short(self.vectorizer.transform(seen)))
-        return [float(chance) for chance in found[:, 1]]
+        probabilities: Any = self.regression.predict_proba(_short(self.vectorizer.transform(seen)))
+        return [float(chance) for chance in probabilities[:, 1]]
 
     def weights(self) -> list[tuple[float, str]]:
         """Weight and name of each feature, from the strongest for a true statement to the strongest for a negative."""

@@ -82,9 +82,9 @@ class AuditRow:
         """Whether it means the same as any true statement; None without a judge."""
         if not self.verdicts:
             return None
-        said = {str(verdict) for verdict in self.verdicts}
+        verdicts = {str(verdict) for verdict in self.verdicts}
         order: tuple[Equivalence, ...] = ("true", "unclear", "unscored", "false")
-        return next(value for value in order if value in said)
+        return next(value for value in order if value in verdicts)
 
     def form(self) -> JsonObject:
         """The negative and its columns as JSON."""
@@ -136,7 +136,7 @@ class Audit:
         for row in self.rows:
             if row.decision == "drop":
                 texts.setdefault(row.negative.key, set()).add(row.negative.text)
-        return {key: frozenset(found) for key, found in texts.items()}
+        return {key: frozenset(dropped_texts) for key, dropped_texts in texts.items()}
 
     def form(self) -> JsonObject:
         """The audit as JSON: every negative with its columns, the figures over all, and the rules of the audit."""
@@ -195,7 +195,7 @@ async def aaudit(
     options, rules = options or AuditOptions(), rules or Rules()
     full = _with_negatives(sets)
     rows = [row for each in full for row in _text_columns(each, rules)]
-    found = find_artifacts(full, seed=seed, train=options.wording)
+    wording = find_artifacts(full, seed=seed, train=options.wording)
     verdicts: dict[int, tuple[Verdict, ...]] = {}
     if options.judge is not None:
         if isinstance(options.judge, EquivalenceJudge):
@@ -219,9 +219,9 @@ async def aaudit(
         replace(row, verdicts=verdicts.get(place, ()), similarity=cosines.get(place)) for place, row in enumerate(rows)
     ]
     return Audit(
-        rows=tuple(_decided(row, rules, artifacts=found, blind=blind) for row in whole),
+        rows=tuple(_decided(row, rules, artifacts=wording, blind=blind) for row in whole),
         rules=rules,
-        artifacts=found,
+        artifacts=wording,
         blind=blind,
         judge=None if options.judge is None else _name(options.judge),
         embedder=None if options.embedder is None else _name(options.embedder),
@@ -380,16 +380,16 @@ def _broken_text(audit: Audit) -> list[str]:
         return ["No rule is broken."]
     lines = [f"{'rule':<16}{'broken by':>10}  {'then':<6}what it says of a negative"]
     lines += [
-        f"{rule:<16}{audit.broken[rule]:>10,}  {audit.rules.actions[rule]:<6}{said}"
-        for rule, said in RULES.items()
+        f"{rule:<16}{audit.broken[rule]:>10,}  {audit.rules.actions[rule]:<6}{description}"
+        for rule, description in RULES.items()
         if audit.broken[rule]
     ]
     return lines
 
 
 def _figures_text(audit: Audit) -> list[str]:
-    found = audit.artifacts
-    lengths = found.lengths
+    artifacts = audit.artifacts
+    lengths = artifacts.lengths
     length = (
         f"Length: {lengths.true:.1f} words in true statements, {lengths.wrong:.1f} in negatives "
         f"({_signed(lengths.difference.value)} within an image{_between(lengths.difference.interval, percent=False)}); "
@@ -400,12 +400,12 @@ def _figures_text(audit: Audit) -> list[str]:
     lines += [
         f"Known by {_FEATURES[each.features]}{f', {each.kind} alone' if each.kind else ''}: {_percent(each.accuracy)}"
         f"{_between(each.interval)}, chance {_percent(CHANCE)}{': above it' if each.above_chance else ''}."
-        for each in found.accuracies
+        for each in artifacts.accuracies
     ]
-    if found.reason is not None:
-        lines.append(f"No classifier of wording was trained: {found.reason}.")
-    if found.found:
-        lines.append(f"Words that tell a negative: {', '.join(found.wrong_words)}.")
+    if artifacts.reason is not None:
+        lines.append(f"No classifier of wording was trained: {artifacts.reason}.")
+    if artifacts.found:
+        lines.append(f"Words that tell a negative: {', '.join(artifacts.wrong_words)}.")
     blind = audit.blind
     if blind is not None:
         solved = sum(image.solved for image in blind.images.values())
@@ -446,10 +446,10 @@ def apply(sets: Sequence[OptionSet], audit: Audit, out: Path) -> Mapping[str, in
     left = [(each, [text for text in each.options if text not in dropped.get(each.key, ())]) for each in sets]
     whole = [(each, options) for each, options in left if any(text not in each.true for text in options)]
     written = write_options(out, ((each.key, _true_among(each, options), options) for each, options in whole))
-    kept = [row.negative.form() for row in audit.rows if row.decision != "drop"]
-    write_lines(own_sidecar(out), kept)
+    remaining = [row.negative.form() for row in audit.rows if row.decision != "drop"]
+    write_lines(own_sidecar(out), remaining)
     return {
-        "kept": len(kept),
+        "kept": len(remaining),
         "dropped": audit.decisions["drop"],
         "images": written,
         "gone": len(sets) - written,
@@ -458,5 +458,5 @@ def apply(sets: Sequence[OptionSet], audit: Audit, out: Path) -> Mapping[str, in
 
 def _true_among(each: OptionSet, options: Iterable[str]) -> list[str]:
     """The true statements that are among the options."""
-    there = {*options}
-    return [text for text in each.true if text in there]
+    texts = {*options}
+    return [text for text in each.true if text in texts]

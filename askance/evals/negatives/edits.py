@@ -110,7 +110,7 @@ def change(true: str, negative: str, kind: NegativeKind | None, *, limits: EditL
     after = _in_spelling_of(_plain(negative), before, limits.spelling)
     halves = _halves(before, after)
     parts = tuple(part for part, (one, other) in halves.items() if part != "all" and one != other)
-    found, places = edits(true, negative), _places(before, after)
+    spans, places = edits(true, negative), _places(before, after)
     match kind:
         case "action" | "reason":
             only = None if "all" in halves else parts == (kind,)
@@ -118,13 +118,13 @@ def change(true: str, negative: str, kind: NegativeKind | None, *, limits: EditL
                 only = _share_kept(*halves["reason"]) >= limits.least_kept
         case "adjective" | "object" | "verb":
             short = all(max(len(one), len(other)) <= limits.most_words for one, other in places)
-            kept = all(_share_kept(one, other) >= limits.least_kept for one, other in halves.values())
-            only = 0 < len(places) <= limits.most_places and short and kept
+            similar = all(_share_kept(one, other) >= limits.least_kept for one, other in halves.values())
+            only = 0 < len(places) <= limits.most_places and short and similar
         case "causal":
-            only = bool(found) and found[0].start >= CAUSAL_PREFIX * len(words(true))
+            only = bool(spans) and spans[0].start >= CAUSAL_PREFIX * len(words(true))
         case "statement" | "random" | None:
             only = None
-    return StatementChange(edits=found, parts=parts, only=only)
+    return StatementChange(edits=spans, parts=parts, only=only)
 
 
 def _plain(text: str) -> list[str]:
@@ -152,7 +152,9 @@ def _halves(before: Sequence[str], after: Sequence[str]) -> Mapping[str, tuple[S
     if not ("because" in before and "because" in after):
         return {"all": (before, after)}
     (one, why), (other, other_why) = (
-        (said[:at], said[at + 1 :]) for said in (before, after) for at in [said.index("because")]
+        (words_of_text[:at], words_of_text[at + 1 :])
+        for words_of_text in (before, after)
+        for at in [words_of_text.index("because")]
     )
     return {"action": (one, other), "reason": (why, other_why)}
 
@@ -171,7 +173,7 @@ def _places(before: Sequence[str], after: Sequence[str]) -> set[tuple[tuple[str,
 
 def _share_kept(before: Sequence[str], after: Sequence[str]) -> float:
     """The share of words that stayed, without those of the frame ("I should"); 1 where there are none."""
-    one, other = ([word for word in said if word not in _FRAME] for said in (before, after))
+    one, other = ([word for word in text_words if word not in _FRAME] for text_words in (before, after))
     same = sum(block.size for block in SequenceMatcher(None, one, other, autojunk=False).get_matching_blocks())
     return same / max(len(one), len(other), 1) if one or other else 1.0
 

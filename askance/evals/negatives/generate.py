@@ -131,8 +131,8 @@ def random_negatives(sources: Sequence[TrueStatements], recipe: Recipe) -> Mappi
 
 def _next_texts(fresh: Iterator[tuple[str, str]], count: int, *, apart: str, taken: set[str]) -> tuple[str, ...]:
     texts: list[str] = []
-    while len(texts) < count and (found := next(fresh, None)) is not None:
-        key, text = found
+    while len(texts) < count and (candidate := next(fresh, None)) is not None:
+        key, text = candidate
         if key != apart and normal(text) not in taken:
             taken.add(normal(text))
             texts.append(text)
@@ -415,11 +415,11 @@ def _by_image(
 ) -> Mapping[str, list[HardNegative]]:
     """The negatives of each image in the order of the recipe; of equal texts of an image the first."""
     answered = {str(line["id"]): line for line in lines if line["outcome"] == "answered"}
-    found: dict[str, dict[str, HardNegative]] = {each.key: {} for each in sources}
+    by_image: dict[str, dict[str, HardNegative]] = {each.key: {} for each in sources}
     for call in calls_of(sources, recipe):
         for negative in _negatives_of(answered.get(call.name)):
-            found[call.statements.key].setdefault(normal(negative.text), negative)
-    return {key: [*negatives.values()] for key, negatives in found.items()}
+            by_image[call.statements.key].setdefault(normal(negative.text), negative)
+    return {key: [*negatives.values()] for key, negatives in by_image.items()}
 
 
 def _negatives_of(line: Mapping[str, Any] | None) -> Iterator[HardNegative]:

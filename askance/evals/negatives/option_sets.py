@@ -43,11 +43,11 @@ class TrueStatements:
 
         Empty texts are left out, and so are those that differ from an earlier one only in case and punctuation.
         """
-        found: dict[str, str] = {}
+        by_text: dict[str, str] = {}
         for text in texts:
             if text.strip():
-                found.setdefault(normal(text), text)
-        return cls(key=key, true=tuple(found.values()))
+                by_text.setdefault(normal(text), text)
+        return cls(key=key, true=tuple(by_text.values()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,13 +110,13 @@ def read_statements(path: Path, *, ids: Path | None = None, limit: int | None = 
             hint="Mend the list, or name the file that they are in.",
         )
     records = [file.records[key] for key in wanted]
-    found = [TrueStatements.of(each.key, each.true) for each in records if each.true]
-    if not found:
+    statements = [TrueStatements.of(each.key, each.true) for each in records if each.true]
+    if not statements:
         raise BadData(
             f"The file {str(file.path)!r} has no true statements: {file.release}.",
             hint="Name one whose answers are there.",
         )
-    return tuple(found[:limit])
+    return tuple(statements[:limit])
 
 
 def read_negatives(path: Path, *, sidecar: Path | None = None) -> tuple[OptionSet, ...]:
@@ -136,8 +136,8 @@ def read_negatives(path: Path, *, sidecar: Path | None = None) -> tuple[OptionSe
             f"The file {str(path)!r} has no options to choose from: {file.release}.",
             hint='A value reads like [["a true statement"], ["an option", "a true statement"]].',
         )
-    found = sidecar or sidecar_of(path)
-    known = {} if found is None else read_sidecar(found)
+    sidecar_file = sidecar or sidecar_of(path)
+    known = {} if sidecar_file is None else read_sidecar(sidecar_file)
     kind = cast("NegativeKind", file.hard) if file.hard in get_args(NegativeKind) else None
     return tuple(
         OptionSet(

@@ -97,10 +97,10 @@ class PictureStatements:
             folder: of the run.
             on_progress: called after every picture.
         """
-        kept = {line["image"]: line for line in _lines(folder / STATEMENTS) if line["image"] in self.images}
-        job = self.job().kept_in(kept, self._keep)
+        finished = {line["image"]: line for line in _lines(folder / STATEMENTS) if line["image"] in self.images}
+        job = self.job().kept_in(finished, self._keep)
         job.tell(on_progress, "images")
-        self.lines |= kept
+        self.lines |= finished
         try:
             await job.run()
         finally:
@@ -116,8 +116,8 @@ class PictureStatements:
         models = [*dict.fromkeys(node.model for node in self.chain.nodes)]
         for model in models if keys else ():
             await model.output_mode()
-        given = affordable(map(self._given, keys), models[0].engine if models else None)
-        async with aclosing(self.chain.read_all(given)) as readings:
+        inputs = affordable(map(self._given, keys), models[0].engine if models else None)
+        async with aclosing(self.chain.read_all(inputs)) as readings:
             async for reading in readings:
                 yield reading[self.chain.target.name]
 
@@ -128,7 +128,7 @@ class PictureStatements:
 
         async def count(key: str) -> None:
             result = (await walk.read(self._given(key)))[self.chain.target.name]
-            if _text(result) is not None:
+            if _statement_text(result) is not None:
                 self._keep(key, result)
             else:
                 self.waiting += result.error == Pending.__name__ or result.outcome == "skipped"
@@ -140,7 +140,7 @@ class PictureStatements:
         return {"image": self.images[key], "name": key}
 
     def _keep(self, key: str, result: Result[Any]) -> None:
-        if (text := _text(result)) is None:
+        if (text := _statement_text(result)) is None:
             self.unread[_OVER_BUDGET if result.error == OverBudget.__name__ else result.outcome] += 1
             return
         self.lines[key] = {
@@ -156,7 +156,7 @@ class PictureStatements:
             await model.aclose()
 
 
-def _text(result: Result[Any]) -> str | None:
+def _statement_text(result: Result[Any]) -> str | None:
     """The answer of a chain as a statement; None where there is none."""
     text = str(result.value).strip() if result.answered else ""
     return text or None
@@ -168,11 +168,11 @@ def _lines(file: Path) -> Sequence[JsonObject]:
     Raises:
         BadData: it is not what `PictureStatements.read` writes.
     """
-    found: list[JsonObject] = []
+    lines: list[JsonObject] = []
     try:
         for text in file.read_text(encoding="utf-8").splitlines():
             line = parse_json(text)
-            found.append({name: line[name] for name in ("image", "statement", "by", "calls")})
+            lines.append({name: line[name] for name in ("image", "statement", "by", "calls")})
             if not line["statement"].strip() or not all(isinstance(key, str) for key in line["calls"]):
                 raise ValueError(text)
     except FileNotFoundError:
@@ -181,4 +181,4 @@ def _lines(file: Path) -> Sequence[JsonObject]:
         raise BadData(
             f"The statements {str(file)!r} cannot be read.", hint="Take the file away; the pictures are read again."
         ) from error
-    return found
+    return lines

@@ -378,13 +378,13 @@ def _figures(sheet: Sheet, rater: Rater, *, seed: int) -> RaterFigures:
 def _agreement(sheet: Sheet, raters: Sequence[Rater], *, seed: int) -> tuple[Agreement, ...]:
     votes = [[rater.answers.get(item.id) for rater in raters] for item in sheet.items]
     how = statistics.Resampling(seed=seed, clusters=[item.key for item in sheet.items])
-    found = [
+    figures = [
         statistics.pairwise_agreement(votes, resampling=how),
         statistics.krippendorff_alpha(votes, resampling=how),
     ]
     if len(raters) == 2:
-        found.append(statistics.cohen_kappa([row[0] for row in votes], [row[1] for row in votes], resampling=how))
-    return tuple(found)
+        figures.append(statistics.cohen_kappa([row[0] for row in votes], [row[1] for row in votes], resampling=how))
+    return tuple(figures)
 
 
 def validation_text(validation: Validation) -> str:

@@ -61,7 +61,7 @@ def read_annotations(
         BadData: the file cannot be read, or a cartoon is not as it should be.
     """
     where = f"The file {str(file)!r}"
-    found: dict[int, DescribedCartoon] = {}
+    cartoons: dict[int, DescribedCartoon] = {}
     for key, form in mapping_in(file.json(problems, nan_is_null=True), where).items():
         here = f"{where}, contest {key[:20]!r}"
         try:
@@ -73,13 +73,13 @@ def read_annotations(
             without = f"A finalist of contest {contest} is NaN, and left out."
             if None in names and notes is not None and without not in notes:  # each fold's file says so again
                 notes.append(without)
-            found[contest] = DescribedCartoon(
+            cartoons[contest] = DescribedCartoon(
                 annotations=tuple(_valid(mapping_in(entry.get("mturk_annotations"), here), here)),
                 finalists=tuple(name for name in names if name is not None),
             )
         except BadData as error:
             note(error, problems)
-    return found
+    return cartoons
 
 
 def _valid(annotations: Mapping[str, Any], where: str) -> Iterator[CartoonAnnotation]:

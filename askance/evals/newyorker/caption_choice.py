@@ -144,13 +144,13 @@ async def choose_captions(
 
     known: dict[str, Half] = {}
     if vectors is not None and (best or texts):
-        asked = [*(each.text for each in official), *best, *texts]
-        known = dict(zip(asked, await vectors.of(asked), strict=True))
+        compared = [*(each.text for each in official), *best, *texts]
+        known = dict(zip(compared, await vectors.of(compared), strict=True))
     crowd = _one_a_cluster(best, OF_THE_BEST, known, seed=seed) if known else best[:OF_THE_BEST]
     good = (*official, *(GoodCaption(contest=contest, text=text, source="crowd_winner") for text in crowd))
-    kept = _one_a_cluster(texts, round(KEPT * len(texts)) or 1, known, seed=seed) if known else texts
-    counts["left out as like another in meaning"] = len(texts) - len(kept)
-    okay = _matched(good, kept, known, seed=seed)
+    distinct = _one_a_cluster(texts, round(KEPT * len(texts)) or 1, known, seed=seed) if known else texts
+    counts["left out as like another in meaning"] = len(texts) - len(distinct)
+    okay = _matched(good, distinct, known, seed=seed)
     if why is None and len(okay) < len(good):
         why = "too few okay captions"
     return CaptionChoice(contest=contest, good=good, okay=okay, why_no_okay=why, counts=dict(+counts))
@@ -200,8 +200,8 @@ def _one_a_cluster(texts: Sequence[str], count: int, known: Mapping[str, Half], 
         zip(numbers, texts, strict=True), key=lambda each: stable_hash(seed, "cluster", each[1])
     ):
         drawn.setdefault(number, text)
-    kept = {*drawn.values()}
-    return [text for text in texts if text in kept]
+    chosen = {*drawn.values()}
+    return [text for text in texts if text in chosen]
 
 
 # --- pairs ---
@@ -213,7 +213,7 @@ def _matched(
     """For each good caption an okay one of its own that is like it in form, and unlike it in meaning."""
     free = {text: _form(text) for text in okay}
     spreads = [pstdev(column) or 1.0 for column in zip(*free.values(), strict=True)]
-    found: dict[str, str] = {}
+    matches: dict[str, str] = {}
     for each in sorted(good, key=lambda each: stable_hash(seed, "pair", each.text)):
         candidates = [*free]
         if known and candidates:
@@ -228,9 +228,9 @@ def _matched(
             for text in candidates
         }
         nearest = min(candidates, key=lambda text: (distance[text], stable_hash(seed, each.text, text)))
-        found[each.text] = nearest
+        matches[each.text] = nearest
         del free[nearest]
-    return found
+    return matches
 
 
 def _form(text: str) -> tuple[float, ...]:

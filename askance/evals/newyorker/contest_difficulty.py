@@ -236,7 +236,7 @@ def _contests(several: Sequence[Sequence[tuple[SampleResult, bool]]]) -> list[Co
     """The contests that all runs have, the hardest first."""
     tables = [_by_contest(answers) for answers in several]
     shared = [contest for contest in tables[0] if all(contest in table for table in tables)]
-    found = [
+    contests = [
         ContestAccuracy(
             contest=contest,
             right=tuple(table[contest][0] for table in tables),
@@ -244,17 +244,17 @@ def _contests(several: Sequence[Sequence[tuple[SampleResult, bool]]]) -> list[Co
         )
         for contest in shared
     ]
-    return sorted(found, key=lambda each: (each.accuracy, -sum(each.samples), each.contest))
+    return sorted(contests, key=lambda each: (each.accuracy, -sum(each.samples), each.contest))
 
 
 def _by_contest(answers: Sequence[tuple[SampleResult, bool]]) -> dict[int, tuple[int, int]]:
     """By contest, in the order of their numbers, right and all samples."""
-    found: dict[int, tuple[int, int]] = {}
+    counts: dict[int, tuple[int, int]] = {}
     for answer, outcome in answers:
         contest = contest_of(answer.sample)
-        right, count = found.get(contest, (0, 0))
-        found[contest] = right + outcome, count + 1
-    return dict(sorted(found.items()))
+        right, count = counts.get(contest, (0, 0))
+        counts[contest] = right + outcome, count + 1
+    return dict(sorted(counts.items()))
 
 
 def contest_of(sample: Sample) -> int:

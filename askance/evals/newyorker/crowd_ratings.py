@@ -148,19 +148,21 @@ class CaptionFolder:
                 f"There is no folder {str(folder)!r}.",
                 hint="Name the folder with files of captions, such as 510_summary_LilUCB.csv.",
             )
-        found: dict[int, list[Path]] = {}
+        by_contest: dict[int, list[Path]] = {}
         nameless: list[str] = []
         for path in files_below(folder, deepest=2, most=20_000, takes=lambda name: Path(name).suffix in _SUFFIXES):
             if matched := _NAME.match(path.name):
-                found.setdefault(int(matched[1]), []).append(path)
+                by_contest.setdefault(int(matched[1]), []).append(path)
             else:
                 nameless.append(path.name)
-        if not found:
+        if not by_contest:
             raise BadData(
                 f"The folder {str(folder)!r} has no file of captions.",
                 hint="Their names begin with the number of a contest: 510_summary_LilUCB.csv, 12.txt.",
             )
-        files = {contest: tuple(sorted(found[contest], key=lambda path: path.name)) for contest in sorted(found)}
+        files = {
+            contest: tuple(sorted(by_contest[contest], key=lambda path: path.name)) for contest in sorted(by_contest)
+        }
         for one, other in (pair for paths in files.values() for pair in pairwise(paths)):
             if one.name == other.name:
                 raise BadData(
@@ -242,9 +244,9 @@ def _table(path: Path, contest: int) -> Iterator[tuple[str, CrowdVotes | None | 
     schema = next((schema for schema in _COLUMNS if {*schema.values()} <= {*table.columns}), None)
     columns = {name: name for name in ("caption", "contest") if name in table.columns} | (schema or {})
     for row in table.rows(columns):
-        if (said := row.get("contest", str(contest))) != str(contest):
+        if (named := row.get("contest", str(contest))) != str(contest):
             raise BadData(
-                f"{row.where}: the row is about contest {said!r}, and the name of the file says {contest}.",
+                f"{row.where}: the row is about contest {named!r}, and the name of the file says {contest}.",
                 hint="Give each contest files of its own, and let their names begin with its number.",
             )
         yield row.get("caption", ""), None if schema is None else _votes(row)

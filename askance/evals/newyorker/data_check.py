@@ -108,8 +108,8 @@ def check(folder: str | Path) -> NewYorkerReport:
     """
     problems: Problems = []
     data = NewYorker.open(folder, problems=problems)
-    found = {key: data.splits(*key) for key in data.files.tasks}
-    official = {key: splits for key, splits in found.items() if key[1] != LEADERBOARD}
+    by_task = {key: data.splits(*key) for key in data.files.tasks}
+    official = {key: splits for key, splits in by_task.items() if key[1] != LEADERBOARD}
     contests = [contest for contest in data.contests if contest > 0]
     shown = [contest for contest in data.contests if _shows(data, contest, problems)]
     captions, unbalanced = 0, list[str]()
@@ -138,9 +138,9 @@ def check(folder: str | Path) -> NewYorkerReport:
             if (task, 0) in official
         },
         leaderboard={
-            task: Counted(found=len(found[task, LEADERBOARD].get("test", ())), published=count)
+            task: Counted(found=len(by_task[task, LEADERBOARD].get("test", ())), published=count)
             for task, count in LEADERBOARD_SIZES.items()
-            if (task, LEADERBOARD) in found
+            if (task, LEADERBOARD) in by_task
         },
         captions=captions,
         unbalanced=len(unbalanced),

@@ -146,11 +146,11 @@ class NewYorker:
             BadData: the folder does not have it; or a row, a file or the division into splits is not as it should be.
             MissingExtra: there is an Arrow file, and pyarrow is not installed.
         """
-        found = self.splits(task, fold).get(split)
-        if found is None:
+        in_split = self.splits(task, fold).get(split)
+        if in_split is None:
             home = self.files.tasks[task, fold].home
             raise BadData(f"{home!r} has no items for {split}.", hint="Fetch the file of that split.")
-        return found
+        return in_split
 
     def splits(self, task: TaskName, fold: int) -> Mapping[Split, tuple[Item, ...]]:
         """All items of one fold of a task, by split; a split without a file is left out.
@@ -192,10 +192,10 @@ class NewYorker:
         Raises:
             BadData: a file or a row cannot be read.
         """
-        found = {contest for fold in self.files.annotations for contest in self._annotated(fold)}
+        numbers = {contest for fold in self.files.annotations for contest in self._annotated(fold)}
         for task, fold in self.files.tasks:
-            found.update(item.contest for items in self.splits(task, fold).values() for item in items)
-        return tuple(sorted(found))
+            numbers.update(item.contest for items in self.splits(task, fold).values() for item in items)
+        return tuple(sorted(numbers))
 
     def _picture(self, contest: int) -> Image | None:
         if str(contest) in self.files.pictures:
@@ -209,19 +209,19 @@ class NewYorker:
     def _annotations(self, contest: int) -> tuple[CartoonAnnotation, ...]:
         """Of all files the longest list, since a fold's own file has one description of what it tests."""
         listed = [self._annotated(fold).get(contest) for fold in (None, *self.files.annotations)]
-        found = max((each.annotations for each in listed if each is not None), key=len, default=())
-        return found or tuple(self._row_annotations.get(contest, ()))
+        longest = max((each.annotations for each in listed if each is not None), key=len, default=())
+        return longest or tuple(self._row_annotations.get(contest, ()))
 
     @cached_property
     def _row_annotations(self) -> Mapping[int, Mapping[CartoonAnnotation, None]]:
         """The descriptions of all rows, by contest, in order."""
-        found: dict[int, dict[CartoonAnnotation, None]] = {}
+        by_contest: dict[int, dict[CartoonAnnotation, None]] = {}
         for task, fold in self.files.tasks:
             for items in self.splits(task, fold).values():
                 for item in items:
                     if item.annotation is not None:
-                        found.setdefault(item.contest, {})[item.annotation] = None
-        return found
+                        by_contest.setdefault(item.contest, {})[item.annotation] = None
+        return by_contest
 
     def _absent(self, task: TaskName, fold: int) -> str:
         if not self.files.tasks:
@@ -231,28 +231,30 @@ class NewYorker:
             )
         wanted = "no leaderboard" if fold == LEADERBOARD else f"no fold {fold}"
         others = ", ".join(str(each) for name, each in self.files.tasks if name == task and each != LEADERBOARD)
-        there = f"the folds {others}" if others else "none"
-        return f"The folder {str(self.folder)!r} has {wanted} of {task}; it has {there}."
+        available = f"the folds {others}" if others else "none"
+        return f"The folder {str(self.folder)!r} has {wanted} of {task}; it has {available}."
 
     def _read(self, files: TaskFiles) -> Mapping[Split, tuple[Item, ...]]:
         in_one_file: Sequence[Split] = SPLITS if None in files.files else ()
-        found: dict[Split, dict[str, Item]] = {split: {} for split in in_one_file}
+        items_by_split: dict[Split, dict[str, Item]] = {split: {} for split in in_one_file}
         for row in files.rows(self.problems):
-            items = found.setdefault(row.split, {})
+            items = items_by_split.setdefault(row.split, {})
             try:
                 for item in self._of_row(files, row):
-                    if any(item.id in each for each in found.values()):
+                    if any(item.id in each for each in items_by_split.values()):
                         raise BadData(f"{row.where}: the id {item.id!r} stands there twice.", hint=MEND)
                     items[item.id] = item
             except BadData as error:
                 note(error, self.problems)
-        by_split: dict[Split, tuple[Item, ...]] = {split: tuple(items.values()) for split, items in found.items()}
+        by_split: dict[Split, tuple[Item, ...]] = {
+            split: tuple(items.values()) for split, items in items_by_split.items()
+        }
         self._check_splits(files, by_split)
         return by_split
 
-    def _check_splits(self, files: TaskFiles, found: Mapping[Split, tuple[Item, ...]]) -> None:
+    def _check_splits(self, files: TaskFiles, by_split: Mapping[Split, tuple[Item, ...]]) -> None:
         """Checks that contests are in one split each, and that no other fold tests those that this one tests."""
-        contests = {split: {item.contest for item in items} for split, items in found.items()}
+        contests = {split: {item.contest for item in items} for split, items in by_split.items()}
         for one, other in combinations(contests, 2):
             if shared := sorted(contests[one] & contests[other]):
                 error = BadData(
@@ -295,7 +297,7 @@ class NewYorker:
             winner_source=_winner_source(files, values.get("winner_source"), where),
             n_tokens=None if tokens is None else count_in(tokens, f"{where}, 'n_tokens_label'"),
         )
-        given = values.get("instance_id")
+        instance_id = values.get("instance_id")
         known = [annotation_of(values, where)] if files.described else self._valid(item, where)
         if row.load is not None:
             self._pictures.setdefault(contest, row.load)
@@ -303,7 +305,7 @@ class NewYorker:
             for place, annotation in enumerate(known):
                 yield replace(item, id=_own_id(item, place), official_id=False, annotation=annotation)
         else:
-            yield replace(item, id=text_in(given, f"{where}, 'instance_id'"), annotation=known[0])
+            yield replace(item, id=text_in(instance_id, f"{where}, 'instance_id'"), annotation=known[0])
 
     def _valid(self, item: Item, where: str) -> Sequence[CartoonAnnotation | None]:
         """The descriptions that an item may have, by the files of them: in training all, else one, which is fixed.
@@ -320,9 +322,9 @@ class NewYorker:
                 f"{where}: contest {item.contest} is not in {str(self.files.annotations[fold])!r}.",
                 hint="Fetch the descriptions of the same release as the tasks.",
             )
-        found = known[item.contest].annotations
-        drawn = sorted(found, key=lambda each: stable_hash(item.contest, each.location, each.description))
-        return found if item.split == "train" else drawn[:1]
+        known_annotations = known[item.contest].annotations
+        drawn = sorted(known_annotations, key=lambda each: stable_hash(item.contest, each.location, each.description))
+        return known_annotations if item.split == "train" else drawn[:1]
 
     def _annotated(self, fold: int | None) -> Mapping[int, DescribedCartoon]:
         """The cartoons of one file of descriptions, by contest; empty where there is no such file."""

@@ -54,15 +54,15 @@ class JokeExplanation(CartoonTask):
     def question_of(self, sample: Sample) -> SampleQuestion:
         """Judges are told the caption and the description, and never the reference that is weighed."""
         texts = {name: text for name, text in sample.inputs.items() if isinstance(text, str) and text != NOTHING}
-        said = [f"{name.replace('_', ' ')}: {text}" for name, text in texts.items() if name != REFERENCE.name]
-        return SampleQuestion("Why is the caption funny under its cartoon?", "\n".join(said))
+        facts = [f"{name.replace('_', ' ')}: {text}" for name, text in texts.items() if name != REFERENCE.name]
+        return SampleQuestion("Why is the caption funny under its cartoon?", "\n".join(facts))
 
     @override
     def question(self) -> Question:
         return Question(
             name=self.about,
             agent=partial(explain_joke, step_by_step=self.step_by_step),
-            asks=partial(joke_question, sees=self.model.view.picture),
+            asks=partial(joke_question, sees=self.model.parsed_context.picture),
             needs=(CAPTION,),
             given=self.given,
             measured=self.perplexity.measured,

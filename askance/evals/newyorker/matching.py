@@ -31,7 +31,7 @@ class CartoonMatching(CaptionTask):
 
     @override
     def metrics(self) -> Sequence[Metric]:
-        said = (
+        letter_shares = (
             Metric(name=column, columns=(column,), better="neither", summary=f"share of answers that are {column[-1]}")
             for column in _SAID
         )
@@ -42,7 +42,7 @@ class CartoonMatching(CaptionTask):
             better="neither",
             summary="accuracy of answers drawn by these shares, whatever the cartoon",
         )
-        return (chance, *said)
+        return (chance, *letter_shares)
 
     @override
     def values_of(self, sample: Sample, *, right: float) -> Mapping[str, float]:
@@ -51,12 +51,12 @@ class CartoonMatching(CaptionTask):
     @override
     def values_said(self, sample: Sample, letter: str) -> Mapping[str, float]:
         true: Sequence[int] = sample.target["true"]
-        said = dict(zip(_SAID, (float(each == letter) for each in LETTERS), strict=True))
-        return said | {column: float([place] == true) for place, column in enumerate(_TRUE, start=1)}
+        by_letter = dict(zip(_SAID, (float(each == letter) for each in LETTERS), strict=True))
+        return by_letter | {column: float([place] == true) for place, column in enumerate(_TRUE, start=1)}
 
 
 def chance_by_letters(sums: Sequence[float]) -> float:
     """The accuracy of answers drawn by the shares in which letters are said, from sums of said and of true letters."""
-    said, true = sums[: len(LETTERS)], sums[len(LETTERS) :]
-    total = sum(said)
-    return sum(one * other for one, other in zip(said, true, strict=True)) / total**2 if total else float("nan")
+    answered, true = sums[: len(LETTERS)], sums[len(LETTERS) :]
+    total = sum(answered)
+    return sum(one * other for one, other in zip(answered, true, strict=True)) / total**2 if total else float("nan")

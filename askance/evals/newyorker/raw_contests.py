@@ -94,23 +94,25 @@ class RawContests:
 
 def _cartoons(path: Path) -> dict[int, CartoonRecord]:
     form: Mapping[str, JsonObject] = _read(path, _ANNOTATIONS, "all_newyorker_contest_annotations.json")
-    found: dict[int, CartoonRecord] = {}
+    cartoons: dict[int, CartoonRecord] = {}
     for key, record in sorted(form.items(), key=lambda each: int(each[0])):
         contest, listed = int(key), record.get(FINALISTS)
-        if contest != record["contest_number"] or contest in found:
+        if contest != record["contest_number"] or contest in cartoons:
             raise BadData(
                 f"The file {str(path)!r} has contest {record['contest_number']} under the key {key!r}.",
                 hint="Mend the key, or fetch the file again.",
             )
         texts = cast("list[Any]", listed) if isinstance(listed, list) else []
         finalists = tuple(text for text in texts if isinstance(text, str))
-        found[contest] = CartoonRecord(contest=contest, finalists=finalists, form={**record, FINALISTS: [*finalists]})
-    return found
+        cartoons[contest] = CartoonRecord(
+            contest=contest, finalists=finalists, form={**record, FINALISTS: [*finalists]}
+        )
+    return cartoons
 
 
 def _explanations(path: Path) -> tuple[WrittenExplanation, ...]:
     rows: Sequence[JsonObject] = _read(path, _EXPLANATIONS, "joke_explanations_flat.json")
-    found = (
+    explanations = (
         WrittenExplanation(
             contest=row["contest_number"],
             caption=clean_caption(row["caption"]),
@@ -119,7 +121,7 @@ def _explanations(path: Path) -> tuple[WrittenExplanation, ...]:
         )
         for row in rows
     )
-    return tuple(sorted(found, key=lambda each: (each.contest, each.caption, each.text)))
+    return tuple(sorted(explanations, key=lambda each: (each.contest, each.caption, each.text)))
 
 
 def _read(path: Path, schema: Path, name: str) -> Any:

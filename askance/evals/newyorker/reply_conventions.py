@@ -56,14 +56,14 @@ def letters_of(sample: Sample) -> Sequence[str]:
     """
     options = options_of(sample)
     target: object = sample.target
-    given = cast("dict[str, Any]", target).get("letters") if isinstance(target, dict) else None
-    found = list(given or LETTERS[: len(options)])
-    if len(found) != len(options) or sorted(found) != list(LETTERS[: len(options)]):
+    named = cast("dict[str, Any]", target).get("letters") if isinstance(target, dict) else None
+    letters = list(named or LETTERS[: len(options)])
+    if len(letters) != len(options) or sorted(letters) != list(LETTERS[: len(options)]):
         raise UsageError(
-            f"The {len(options)} options of the sample {sample.id!r} have the letters {', '.join(map(str, found))}.",
+            f"The {len(options)} options of the sample {sample.id!r} have the letters {', '.join(map(str, letters))}.",
             hint=f"Each option has one of {', '.join(LETTERS)}, from A on, in its `letters`.",
         )
-    return found
+    return letters
 
 
 def read_choice(sample: Sample, reply: RecordedReply, convention: Convention = "ours") -> list[int]:
@@ -98,13 +98,13 @@ def _read_ours(reply: RecordedReply, options: tuple[str, ...]) -> Read[str]:
 
 
 def _read_official(reply: RecordedReply, options: tuple[str, ...]) -> Read[str]:  # noqa: ARG001  # letters without an option count, too
-    found = _after("Answer: ", reply.text)
-    if len(found) != 1 and reply.extracted is not None:
-        found = _after("Final Answer: ", reply.extracted)
-    if len(found) != 1:
-        said = "the extractor's reply has" if reply.extracted is not None else "it has"
-        raise Unreadable(f"{said} {'several' if found else 'none'} of `Answer: A` to `Answer: E`")
-    return Read(found[0])
+    answers = _after("Answer: ", reply.text)
+    if len(answers) != 1 and reply.extracted is not None:
+        answers = _after("Final Answer: ", reply.extracted)
+    if len(answers) != 1:
+        subject = "the extractor's reply has" if reply.extracted is not None else "it has"
+        raise Unreadable(f"{subject} {'several' if answers else 'none'} of `Answer: A` to `Answer: E`")
+    return Read(answers[0])
 
 
 def _after(words: str, text: str) -> list[str]:
@@ -116,8 +116,8 @@ def _read_leaderboard(reply: RecordedReply, options: tuple[str, ...]) -> Read[st
     letters = LETTERS[: len(options)]
     last = reply.text.split("\n\n")[-1]
     marked, ending = _leaderboard(letters)
-    found = marked.search(reply.text) or next((hit for each in ending if (hit := each.search(last))), None)
-    return Read(found[1] if found else letters[-1])
+    match = marked.search(reply.text) or next((hit for each in ending if (hit := each.search(last))), None)
+    return Read(match[1] if match else letters[-1])
 
 
 @lru_cache(maxsize=4)
@@ -152,10 +152,10 @@ def read_explanation(sample: Sample, reply: RecordedReply) -> str:  # noqa: ARG0
     for heading in ("Here's my best explanation:", "Step 3: Explanation -", "Summary:", "explanation:"):
         text = text.replace(heading, "Explanation:")
     parts = text.split("Explanation:")
-    found = text if len(parts) == 1 else " ".join(parts[1].split())
-    if not found.strip():
+    explanation = text if len(parts) == 1 else " ".join(parts[1].split())
+    if not explanation.strip():
         raise Unreadable("nothing follows `Explanation:`")
-    return found
+    return explanation
 
 
 class RecordedChoices(RecordedAnswers):
@@ -217,8 +217,8 @@ def by_convention(scorer: Scorer, *names: str) -> Scorer:
     def with_conventions(score: Score, sample: Sample, *, unread: Score) -> Score:
         values = dict(score.values)
         for convention in CONVENTIONS:
-            found = (read(sample, convention) or unread).values
-            values |= {_named(column, convention): found[column] for column in columns if column in found}
+            read_values = (read(sample, convention) or unread).values
+            values |= {_named(column, convention): read_values[column] for column in columns if column in read_values}
         return replace(score, values=values)
 
     def score(sample: Sample, value: Any) -> Score:

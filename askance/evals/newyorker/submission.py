@@ -84,8 +84,8 @@ def submission_of(
         )
     if data is not None:
         _check_ids(run, data)
-    found = {answer.sample.id: _answer(answer, missing, seed) for answer in answers}
-    return Submission(task=run.task, answers=dict(sorted(found.items())), filled=tuple(lacking))
+    answers_by_id = {answer.sample.id: _answer(answer, missing, seed) for answer in answers}
+    return Submission(task=run.task, answers=dict(sorted(answers_by_id.items())), filled=tuple(lacking))
 
 
 def _check(run: Run) -> None:
@@ -124,9 +124,9 @@ def _check_ids(run: Run, data: NewYorker) -> None:
     task = cast("TaskName", run.task.rpartition("/")[2])
     folds = sorted({int(answer.sample.tags.get("fold", LEADERBOARD)) for answer in run.answers})
     wanted = [item.id for fold in folds for item in data.items(task, fold=fold)]
-    there = [answer.sample.id for answer in run.answers]
-    lacking = sorted({*wanted} - {*there})
-    unknown = sorted({*there} - {*wanted})
+    ids = [answer.sample.id for answer in run.answers]
+    lacking = sorted({*wanted} - {*ids})
+    unknown = sorted({*ids} - {*wanted})
     if lacking or unknown:
         raise UsageError(
             f"The run lacks {len(lacking):,} of the {len(wanted):,} test items of the data and has "

@@ -162,29 +162,29 @@ class CartoonTask(Task):
         """
         of_fold = [self.dataset.items(self.about, fold=fold) for fold in self.folds]
         in_turn = tuple(item for row in zip_longest(*of_fold) for item in row if item is not None)
-        found = Subset(items=in_turn, noun="items", notes=(f"{len(in_turn):,} items of {_named(self.folds)}",))
+        chosen = Subset(items=in_turn, noun="items", notes=(f"{len(in_turn):,} items of {_named(self.folds)}",))
         if self.ids is not None:
-            found = self._listed(found, {*read_names(self.ids)} if isinstance(self.ids, Path) else {*self.ids})
+            chosen = self._listed(chosen, {*read_names(self.ids)} if isinstance(self.ids, Path) else {*self.ids})
         if self.answerer.looks:
-            found = found.where(lambda item: self.picture(item.contest) is not None, left_out="no picture")
+            chosen = chosen.where(lambda item: self.picture(item.contest) is not None, left_out="no picture")
         if self.model.context in FIELDS:
-            found = found.where(lambda item: item.annotation is not None, left_out="no description")
-        if not found.items:
+            chosen = chosen.where(lambda item: item.annotation is not None, left_out="no description")
+        if not chosen.items:
             raise BadData(
                 f"No item of {self.about} in {str(self.data)!r} can be asked in the context {self.model.context!r}.",
                 hint="`askance data check newyorker DIR` says which pictures and descriptions are there.",
             )
-        return found.first(self.limit)
+        return chosen.first(self.limit)
 
-    def _listed(self, found: Subset[Item], names: Collection[str]) -> Subset[Item]:
+    def _listed(self, subset: Subset[Item], names: Collection[str]) -> Subset[Item]:
         """The items that are named, by their id or their contest."""
-        unknown = {*names} - {name for item in found.items for name in (item.id, str(item.contest))}
+        unknown = {*names} - {name for item in subset.items for name in (item.id, str(item.contest))}
         if unknown:
             raise BadData(
                 f"{len(unknown):,} of {len(names):,} names in the list are those of no item, such as {min(unknown)!r}.",
                 hint="Items go by their `instance_id`, or by the number of their contest.",
             )
-        return found.where(lambda item: item.id in names or str(item.contest) in names, left_out="not in the list")
+        return subset.where(lambda item: item.id in names or str(item.contest) in names, left_out="not in the list")
 
     def picture(self, contest: int) -> Image | None:
         """The cartoon of a contest; None if the data have none."""
@@ -202,18 +202,18 @@ class CartoonTask(Task):
     def samples(self) -> Sequence[Sample]:
         by_id: dict[str, list[Sample]] = {}
         for fold in self.folds:
-            asked = [sample for item in self.subset.items if item.fold == fold for sample in self.samples_of(item)]
+            of_fold = [sample for item in self.subset.items if item.fold == fold for sample in self.samples_of(item)]
             if self.examples.shots:
                 items = {item.id: item for item in self.subset.items if item.fold == fold}
-                asked = self.examples.shown_before(
-                    asked,
+                of_fold = self.examples.shown_before(
+                    of_fold,
                     self._pool(fold),
                     example=self._example,
                     facts=self._facts,
                     known=lambda sample, items=items: self._facts(items[question_id(sample)]),
                     seed=self.seed,
                 )
-            for sample in asked:
+            for sample in of_fold:
                 by_id.setdefault(question_id(sample), []).append(sample)
         return [sample for item in self.subset.items for sample in by_id[item.id]]
 
@@ -256,18 +256,20 @@ class CartoonTask(Task):
         rows: dict[Group, list[Item]] = {}
         for item in self.dataset.items(self.about, fold=fold, split="train"):
             described = item.annotation is not None or self.model.context not in {*FIELDS, SOCRATIC}
-            if described and (not self.model.view.picture or self.picture(item.contest) is not None):
+            if described and (not self.model.parsed_context.picture or self.picture(item.contest) is not None):
                 rows.setdefault(item.contest, []).append(item)
         tested = {item.contest for item in self.dataset.items(self.about, fold=fold)}
         return ShotPool(rows, fold=fold, tested=tested, noun="contest")
 
     def _example(self, item: Item) -> Example:
         """An item of the training part as an example."""
-        if self.model.view.picture:
+        if self.model.parsed_context.picture:
             return Example(values=self.asked(item), answer=item.label, image=self.picture(item.contest))
-        return Example(values={**self.asked(item), "description": self._said(item) or NOTHING}, answer=item.label)
+        return Example(
+            values={**self.asked(item), "description": self._description_of(item) or NOTHING}, answer=item.label
+        )
 
-    def _said(self, item: Item) -> str:
+    def _description_of(self, item: Item) -> str:
         """What people said of a cartoon, as the context lays it out; empty if it says nothing."""
         if item.annotation is None or self.model.context == CAPTION_ONLY:
             return ""
@@ -278,7 +280,7 @@ class CartoonTask(Task):
         return ShotFacts(
             id=item.id,
             group=item.contest,
-            text=self._said(item) if self.model.context in FIELDS else "",
+            text=self._description_of(item) if self.model.context in FIELDS else "",
             picture=lambda: self.picture(item.contest),
             label=item.label if self.about != "explanation" else "",
         )
@@ -358,7 +360,7 @@ class CaptionTask(CartoonTask):
         return Question(
             name=self.about,
             agent=partial(self.agent, step_by_step=self.step_by_step),
-            asks=self.model.view.options_question,
+            asks=self.model.parsed_context.options_question,
             target=ANSWERS,
             given=self.given,
             count=1,
@@ -409,12 +411,12 @@ class CaptionTask(CartoonTask):
                 f"The answer {value!r} chooses none of {len(options)} captions.",
                 hint=f"It is a list with one number from 1 to {len(options)}, or an empty one for a tie.",
             )
-        said: Mapping[str, float] = self.values_said(sample, LETTERS[numbers[0] - 1]) if numbers else {}
+        letter_values: Mapping[str, float] = self.values_said(sample, LETTERS[numbers[0] - 1]) if numbers else {}
         if not sample.target["true"]:
-            return Score(values=said)
+            return Score(values=letter_values)
         right = float(numbers == sample.target["true"])
         chosen = order_values(sample, texts_of(sample, numbers), pair=question_id(sample))
-        return Score(values={**self._right(sample, right=right), **said, **chosen})
+        return Score(values={**self._right(sample, right=right), **letter_values, **chosen})
 
     def _bound(self, sample: Sample, *, right: float) -> Score:
         if not sample.target["true"]:

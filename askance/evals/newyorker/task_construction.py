@@ -226,7 +226,7 @@ class ConstructedTasks:
             StoreError: a file cannot be written.
         """
         check_new(folder)
-        found = PictureFiles({}) if pictures is None else _pictures(pictures)
+        files = PictureFiles({}) if pictures is None else _pictures(pictures)
         used = [contest for part in self.parts for contest in part.contests]
         for fold in range(PARTS):
             splits = parts_of_fold(fold)
@@ -241,7 +241,7 @@ class ConstructedTasks:
                 folder / "annotations_per_split" / f"split={fold}_newyorker_contest_annotations.json",
                 self._records(splits),
             )
-        missing = tuple(sorted(contest for contest in used if not _copied(contest, found, folder / PICTURE_FOLDER)))
+        missing = tuple(sorted(contest for contest in used if not _copied(contest, files, folder / PICTURE_FOLDER)))
         pictures_said = {"copied": len(used) - len(missing), "missing": ranges(missing)}
         _write(folder / MANIFEST, {**self.manifest, "pictures": pictures_said})
         return missing
@@ -442,11 +442,11 @@ def _by_reason(contests: Mapping[str, Sequence[int]]) -> JsonObject:
 
 def ranges(numbers: Iterable[int]) -> str:
     """Whole numbers in order, those that follow each other as ranges: `1-3, 7`."""
-    found: list[tuple[int, int]] = []
+    spans: list[tuple[int, int]] = []
     for number in sorted({*numbers}):
-        first = found.pop()[0] if found and found[-1][1] == number - 1 else number
-        found.append((first, number))
-    return ", ".join(f"{first}" if first == last else f"{first}-{last}" for first, last in found)
+        first = spans.pop()[0] if spans and spans[-1][1] == number - 1 else number
+        spans.append((first, number))
+    return ", ".join(f"{first}" if first == last else f"{first}-{last}" for first, last in spans)
 
 
 def _results(tasks: ConstructedTasks) -> JsonObject:

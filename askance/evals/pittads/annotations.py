@@ -97,15 +97,15 @@ def with_commas(text: str) -> str:
     pieces: list[str] = []
     behind_value = False
     place = 0
-    while found := _PIECES.search(text, place):
-        piece = found[0]
+    while match := _PIECES.search(text, place):
+        piece = match[0]
         if behind_value and piece.startswith("-"):
             pieces.append(",")
-            place, behind_value = found.start() + 1, False
+            place, behind_value = match.start() + 1, False
             continue
         pieces.append(piece)
-        place = found.end()
-        behind_value = found.lastgroup != "mark" or piece in "}]"
+        place = match.end()
+        behind_value = match.lastgroup != "mark" or piece in "}]"
     return "".join(pieces)
 
 
@@ -355,13 +355,13 @@ _ENTRY = 'A line reads like: 6 "Alcohol" (ABBREVIATION: "alcohol"), with a tab, 
 
 
 def _listed(line: str, where: str) -> Listed:
-    found = _LINE.fullmatch(line.replace("\xa0", " "))
-    if found is None:
+    match = _LINE.fullmatch(line.replace("\xa0", " "))
+    if match is None:
         raise BadData(f"{where}: {line[:60]!r} has no id and text.", hint=_ENTRY)
-    quoted = _QUOTED.fullmatch(found[2])
-    text = quoted["text"] if quoted else found[2]
+    quoted = _QUOTED.fullmatch(match[2])
+    text = quoted["text"] if quoted else match[2]
     short = quoted["short"] if quoted else None
-    return Listed(str(int(found[1])), text, short or text.lower())
+    return Listed(str(int(match[1])), text, short or text.lower())
 
 
 Votes: TypeAlias = tuple[tuple[str, ...], ...]
@@ -399,8 +399,8 @@ def _vote(item: object, where: str) -> tuple[str, ...]:
 
 def named(votes: Votes, entries: Mapping[str, Listed]) -> tuple[str, ...]:
     """The annotations in order: ids as their abbreviations, free texts as they are; blank ones are left out."""
-    said = (text for vote in votes for text in vote if text.strip())
-    return tuple(entries[text.strip()].short if text.strip() in entries else text for text in said)
+    texts = (text for vote in votes for text in vote if text.strip())
+    return tuple(entries[text.strip()].short if text.strip() in entries else text for text in texts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

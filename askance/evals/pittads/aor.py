@@ -122,7 +122,7 @@ class Aor(AdsTask):
     @override
     def question(self) -> Question:
         return Question(
-            name=f"aor {self.view.name}",
+            name=f"aor {self.parsed_context.name}",
             agent=fill_statement,
             asks=self._asked_in,
             target=STATEMENT,
@@ -132,7 +132,7 @@ class Aor(AdsTask):
         )
 
     def _asked_in(self, reading: Reading) -> FillQuestion:
-        shown = self.view.visual_question(reading)
+        shown = self.parsed_context.visual_question(reading)
         return FillQuestion(
             relation=_relation_in(reading),
             image=shown.image,
@@ -165,8 +165,8 @@ def _relation_in(reading: Reading) -> Relation:
 
 
 def _filled(reading: Reading, sample: Sample) -> dict[str, str] | None:  # noqa: ARG001  # the signature of such functions
-    found = reading.statement
-    return None if found is None or found.value is None else found.value.canonical()
+    statement = reading.statement
+    return None if statement is None or statement.value is None else statement.value.canonical()
 
 
 def similarity_scorer(embedder: RecordedEmbedder) -> Scorer:
@@ -191,8 +191,8 @@ async def _score(embedder: RecordedEmbedder, sample: Sample, value: Any) -> Scor
     """The score of a statement: its similarity to the true ones."""
     filled, true = _statement(value).text, [_statement(form).text for form in _true_of(sample)]
     texts = [filled, *true]
-    said, *meant = await embedder.embed(texts)
-    similarities = [cosine(said, vector) for vector in meant]
+    answer_vector, *meant = await embedder.embed(texts)
+    similarities = [cosine(answer_vector, vector) for vector in meant]
     nearest = true[similarities.index(max(similarities))]
     return Score(values=_values(similarities), notes={"nearest": nearest}, calls=embedder.keys(texts))
 

@@ -41,7 +41,7 @@ from askance.evals.suite.choice import (
     multi_scorer,
     single_scorer,
 )
-from askance.evals.suite.context import TEXT_ONLY, TOOLS, View, view_of
+from askance.evals.suite.context import TEXT_ONLY, TOOLS, ParsedContext, parse_context
 from askance.evals.suite.option_orders import Orders
 from askance.evals.suite.ranker import WEIGHT, FusionContext, FusionSolver, Texts, parts_of
 from askance.evals.suite.shots import SHOTS_NOTE, Examples
@@ -175,9 +175,9 @@ class ArrTask(AdsTask):
     @override
     def question(self) -> Question:
         return Question(
-            name=self.view.name,
+            name=self.parsed_context.name,
             agent=partial(choose_action_reasons, mode=self.choice.mode, count=COUNT),
-            asks=self.view.options_question,
+            asks=self.parsed_context.options_question,
             target=ANSWERS,
             given=self.given,
             count=self.choice.count,
@@ -244,7 +244,7 @@ class Baseline(Answerer):
     baseline: BaselineName = "random"
     """Random options, the longest ones, or the numbers that are true most often (majority)."""
 
-    view: ClassVar[View] = View(name=TEXT_ONLY)
+    parsed_context: ClassVar[ParsedContext] = ParsedContext(name=TEXT_ONLY)
     """What it gets of an ad."""
 
     @property
@@ -324,8 +324,8 @@ class Fusion(AdModel):
 
     @cached_property
     @override
-    def view(self) -> View:
-        return view_of(DESCRIBED[self.context], task=self._task, among=self.contexts, beside=True)
+    def parsed_context(self) -> ParsedContext:
+        return parse_context(DESCRIBED[self.context], task=self._task, among=self.contexts, beside=True)
 
     @override
     def solver(self, question: Question) -> FusionSolver:
@@ -347,8 +347,8 @@ class Fusion(AdModel):
             return None
         whole = verbalize(self.see, self.combine, context="T_V" if self.context == "I+T_V" else "V+T+IN+UH")
         wanted = {*missing, *(TOOLS if "description" in missing else ())} - {*given}
-        there = wanted if self.vlm is not None else wanted - {*TOOLS}
-        steps = [step for step in whole.steps if step.link.name in there]
+        links = wanted if self.vlm is not None else wanted - {*TOOLS}
+        steps = [step for step in whole.steps if step.link.name in links]
         return Chain(f"texts of {self.context}", target=DESCRIPTION, steps=steps, mode=whole.mode)
 
     @cached_property
@@ -432,9 +432,13 @@ def options_notes(data: PittAds, samples: Iterable[Sample]) -> tuple[str, ...]:
     kinds = Counter(kind for target in targets for kind in target["kinds"] if kind != TRUE)
     true = sorted({len(target["true"]) for target in targets})
     hard = sum(kinds[kind] for kind in NEGATIVE_KINDS if kind not in {OTHER, UNKNOWN})
-    found = {"hard negatives": hard, "statements of other images": kinds[OTHER], "of an unknown kind": kinds[UNKNOWN]}
-    several = sum(map(bool, found.values())) > 1
-    wrong = ", ".join(f"{count:,} {what}" if several else what for what, count in found.items() if count)
+    by_description = {
+        "hard negatives": hard,
+        "statements of other images": kinds[OTHER],
+        "of an unknown kind": kinds[UNKNOWN],
+    }
+    several = sum(map(bool, by_description.values())) > 1
+    wrong = ", ".join(f"{count:,} {what}" if several else what for what, count in by_description.items() if count)
     file = "" if data.contents.qa is None else f"; {data.contents.qa.path.name}"
     notes = [f"Options of an image: {_range(counts)}, {_range(true)} of them true; wrong ones: {wrong}{file}"]
     if kinds[UNKNOWN]:

@@ -84,9 +84,9 @@ class Asr(AdsTask):
     @override
     def question(self) -> Question:
         return Question(
-            name=self.view.name,
+            name=self.parsed_context.name,
             agent=choose_statement,
-            asks=self.view.options_question,
+            asks=self.parsed_context.options_question,
             target=ANSWERS,
             given=self.given,
             count=1,

@@ -86,22 +86,22 @@ class DataReport:
     problems: tuple[str, ...]
     """What should be mended, one sentence each."""
 
-    def with_problems(self, found: Iterable[str]) -> DataReport:
+    def with_problems(self, problems: Iterable[str]) -> DataReport:
         """The report with its problems: those that were found, missing files and images, and unknown ids."""
-        problems = [*dict.fromkeys(found)]
-        problems += [f"{name!r} is missing: {use}." for name, use in self.missing.items()]
+        unique = [*dict.fromkeys(problems)]
+        unique += [f"{name!r} is missing: {use}." for name, use in self.missing.items()]
         if self.images_missing and self.images:
             shown = ", ".join(map(repr, self.images_missing[:3]))
-            problems.append(
+            unique.append(
                 f"{many(len(self.images_missing), 'image is', 'images are')} missing, "
                 f"{shown}{' …' * (len(self.images_missing) > 3)}."
             )
         if self.listed is not None and self.listed.unknown:
-            problems.append(
+            unique.append(
                 f"{many(len(self.listed.unknown), 'listed image matches', 'listed images match')} "
                 f"nothing, {self.listed.unknown[0]!r} first."
             )
-        return replace(self, problems=tuple(problems))
+        return replace(self, problems=tuple(unique))
 
     @property
     def sound(self) -> bool:
@@ -139,27 +139,29 @@ def check(
             f"The folder {str(folder)!r} holds nothing of the data set.",
             hint=f"Looked for `{ANNOTATIONS}`, `{STATEMENTS}`, images and the other files by their names.",
         )
-    kept = _tried(lambda: select(contents, "usable"), problems)
-    found = DataReport(
+    selection = _tried(lambda: select(contents, "usable"), problems)
+    report = DataReport(
         folder=str(folder),
         release=None if contents.qa is None else contents.qa.release,
         statements=None if contents.qa is None else str(contents.qa.path),
         files=tuple(_files(contents, problems)),
         missing=dict(_missing(contents)),
         images={str(split or "elsewhere"): count for split, count in contents.pictures.splits().items()},
-        images_missing=_images_missing(kept, contents, problems),
+        images_missing=_images_missing(selection, contents, problems),
         annotated=0 if contents.annotations is None else len(contents.annotations.images),
         rows=0 if contents.annotations is None else len(contents.annotations.rows),
-        sets=_sets(contents, kept),
+        sets=_sets(contents, selection),
         options={} if contents.qa is None else contents.qa.option_counts,
         true={} if contents.qa is None else contents.qa.true_counts,
         rows_dropped=() if contents.annotations is None else _rows_dropped(contents.annotations),
-        images_dropped=() if kept is None else _grouped((reason, key) for key, reason in kept.dropped.items()),
+        images_dropped=()
+        if selection is None
+        else _grouped((reason, key) for key, reason in selection.dropped.items()),
         listed=None if listed is None else _listed(contents, listed, problems),
         notes=tuple(_notes(contents, problems)),
         problems=(),
     )
-    return found.with_problems(error.message for error in problems)
+    return report.with_problems(error.message for error in problems)
 
 
 def _tried(read: Callable[[], Selection], problems: Problems) -> Selection | None:
@@ -182,9 +184,9 @@ def _missing(contents: Contents) -> Iterator[tuple[str, str]]:
         yield "train_images/", "images: whatever is asked of a model that sees"
 
 
-def _images_missing(kept: Selection | None, contents: Contents, problems: Problems) -> tuple[str, ...]:
+def _images_missing(selection: Selection | None, contents: Contents, problems: Problems) -> tuple[str, ...]:
     missing: list[str] = []
-    for key in () if kept is None else kept.keys:
+    for key in () if selection is None else selection.keys:
         try:
             if contents.pictures.find(key) is None:
                 missing.append(key)
@@ -202,14 +204,14 @@ def _sets(contents: Contents, usable: Selection | None) -> Mapping[str, int]:
 
 
 def _listed(contents: Contents, listed: tuple[str, ...], problems: Problems) -> ListedFound | None:
-    found = _tried(lambda: select(contents, "usable", listed), problems)
-    if found is None:
+    selection = _tried(lambda: select(contents, "usable", listed), problems)
+    if selection is None:
         return None
     return ListedFound(
         listed=len(listed),
-        kept=len(found.keys),
-        unknown=found.unknown,
-        dropped=_grouped((reason, key) for key, reason in found.dropped.items()),
+        kept=len(selection.keys),
+        unknown=selection.unknown,
+        dropped=_grouped((reason, key) for key, reason in selection.dropped.items()),
     )
 
 
@@ -218,12 +220,12 @@ def _rows_dropped(annotations: Annotations) -> tuple[Dropped, ...]:
 
 
 def _shown(row: Annotation) -> str:
-    said = {
+    values = {
         "another category": row.category,
         "unusable primary object": row.primary,
         "unusable secondary object": row.secondary,
     }.get(row.drop or "", "")
-    return f"{row.image}: {said[:40]!r}" if said else row.image
+    return f"{row.image}: {values[:40]!r}" if values else row.image
 
 
 def _grouped(reasons: Iterable[tuple[str, str]]) -> tuple[Dropped, ...]:

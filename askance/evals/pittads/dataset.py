@@ -131,7 +131,7 @@ class Contents:
         return one_of_each(map(read_descriptions, self._descriptions))
 
     @cached_property
-    def _said(self) -> Mapping[Part, tuple[Mapping[str, Votes], Mapping[str, Listed]]]:
+    def _annotations_by_part(self) -> Mapping[Part, tuple[Mapping[str, Votes], Mapping[str, Listed]]]:
         """Topics and the like by image, and the entries of their id lists."""
         parts: Mapping[Part, Part | None] = {
             "topics": "topics list",
@@ -168,7 +168,9 @@ class Contents:
         """The ad of an image, with all data on it."""
         stated = None if self.qa is None else self.qa.records.get(key)
         seen = None if self.annotations is None else self.annotations.images.get(key)
-        said = {part: named(votes.get(key, ()), entries) for part, (votes, entries) in self._said.items()}
+        annotated = {
+            part: named(votes.get(key, ()), entries) for part, (votes, entries) in self._annotations_by_part.items()
+        }
         return Ad(
             id=key,
             image=self.pictures.find(key),
@@ -179,10 +181,10 @@ class Contents:
             plurality=None if seen is None else seen.plurality,
             votes=() if seen is None else seen.votes,
             statements=() if seen is None else seen.statements,
-            topics=said["topics"],
-            sentiments=said["sentiments"],
-            strategies=said["strategies"],
-            slogans=said["slogans"],
+            topics=annotated["topics"],
+            sentiments=annotated["sentiments"],
+            strategies=annotated["strategies"],
+            slogans=annotated["slogans"],
             given=given_links(key, self.descriptions),
         )
 
@@ -359,19 +361,19 @@ class PittAds:
         Raises:
             BadData: a listed image that nothing in the folder knows of, no image left, or a file that cannot be used.
         """
-        found = select(self.contents, self._which, self._listed)
-        if found.unknown:
-            shown = first_few([*map(repr, found.unknown)], SHOWN)
+        selected = select(self.contents, self._which, self._listed)
+        if selected.unknown:
+            shown = first_few([*map(repr, selected.unknown)], SHOWN)
             raise BadData(
-                f"{len(found.unknown):,} of the {len(self._listed or ()):,} listed images match nothing in "
+                f"{len(selected.unknown):,} of the {len(self._listed or ()):,} listed images match nothing in "
                 f"{str(self.folder)!r}: {shown}.",
                 hint="Mend the list or take them out; `askance data check pittads DIR --ids FILE` names them all.",
             )
-        if not found.keys:
-            counts = Counter(found.dropped.values()).most_common()
+        if not selected.keys:
+            counts = Counter(selected.dropped.values()).most_common()
             reasons = ", ".join(f"{count:,} {reason}" for reason, count in counts) or "there are none"
             raise BadData(f"No image of {str(self.folder)!r} can be evaluated on: {reasons}.", hint=_CHECK)
-        return found
+        return selected
 
     @cached_property
     def ads(self) -> tuple[Ad, ...]:
@@ -414,8 +416,8 @@ class PittAds:
             name = "image" if need == "images" else need
             if not any(getattr(ad, name) for ad in self.ads):
                 has = f": {self.contents.qa.path.name!r} is {self.contents.qa.release}" if self.contents.qa else ""
-                said = has if need in {"options", "true"} else ""
-                raise BadData(f"The ads of {str(self.folder)!r} have no {_NEEDED[need]}{said}.", hint=_WAYS[need])
+                which = has if need in {"options", "true"} else ""
+                raise BadData(f"The ads of {str(self.folder)!r} have no {_NEEDED[need]}{which}.", hint=_WAYS[need])
 
 
 @lru_cache(maxsize=4)
@@ -431,15 +433,15 @@ def _hard(layout: Layout) -> Path:
     Raises:
         BadData: it has none.
     """
-    found = next((path for path in layout.of("hard negatives") if hard_kind(path) == "all"), None)
-    if found is None:
+    file = next((path for path in layout.of("hard negatives") if hard_kind(path) == "all"), None)
+    if file is None:
         folder = layout.folder.as_posix()
         raise BadData(
             f"The folder {str(layout.folder)!r} has no hard negatives.",
             hint=f"Write them: `askance negatives generate {folder} --llm openai:gpt-4o --out {folder}/hard`, with "
             "--ids FILE for some of the images alone.",
         )
-    return found
+    return file
 
 
 def listed_ids(ids: str | Path | Iterable[str] | None) -> tuple[str, ...] | None:

@@ -85,13 +85,13 @@ def find_descriptions(place: Path) -> list[Path]:
     """
     if not place.is_dir():
         return [place]
-    found = sorted(path for path in place.iterdir() if is_descriptions(path))
-    if not found:
+    files = sorted(path for path in place.iterdir() if is_descriptions(path))
+    if not files:
         raise BadData(
             f"The folder {str(place)!r} has no description files.",
             hint="Their names read like IN_LLAVA_description_ARR.csv, with IN, UH, V, T or combine in front.",
         )
-    return found
+    return files
 
 
 def one_of_each(files: Iterable[Descriptions]) -> dict[DescriptionPart, Descriptions]:
@@ -100,22 +100,22 @@ def one_of_each(files: Iterable[Descriptions]) -> dict[DescriptionPart, Descript
     Raises:
         BadData: two files describe the same part.
     """
-    found: dict[DescriptionPart, Descriptions] = {}
+    by_part: dict[DescriptionPart, Descriptions] = {}
     for file in files:
-        if other := found.get(file.source):
+        if other := by_part.get(file.source):
             raise BadData(
                 f"Both {str(other.path)!r} and {str(file.path)!r} hold {file.source}.",
                 hint="Name the files of one model and task.",
             )
-        found[file.source] = file
-    return found
+        by_part[file.source] = file
+    return by_part
 
 
 def given_links(key: str, files: Mapping[DescriptionPart, Descriptions]) -> dict[GivenLink, str | tuple[str, ...]]:
     """The descriptions of an image as links of a chain; blank texts are left out."""
-    said: dict[DescriptionPart, str] = {source: file.texts.get(key, "") for source, file in files.items()}
+    texts: dict[DescriptionPart, str] = {source: file.texts.get(key, "") for source, file in files.items()}
     return {
-        LINK_OF[source]: object_names(text) if source == "V" else text for source, text in said.items() if text.strip()
+        LINK_OF[source]: object_names(text) if source == "V" else text for source, text in texts.items() if text.strip()
     }
 
 

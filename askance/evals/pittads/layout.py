@@ -87,13 +87,13 @@ class Layout:
                 f"There is no data folder {str(folder)!r}.",
                 hint="Name the folder that holds `final_csv.csv`, `train/` and the images.",
             )
-        found: dict[Part, list[Path]] = {}
+        by_part: dict[Part, list[Path]] = {}
         files = files_below(folder, deepest=_DEEPEST, most=_MOST, enters=lambda name: not _PICTURES.fullmatch(name))
         for path in files:
             for part in PARTS:
                 if _NAMES[part].fullmatch(path.name):
-                    found.setdefault(part, []).append(path)
-        order = {part: sorted(found[part], key=lambda path: (len(path.parts), str(path))) for part in found}
+                    by_part.setdefault(part, []).append(path)
+        order = {part: sorted(by_part[part], key=lambda path: (len(path.parts), str(path))) for part in by_part}
         return cls(folder, {part: tuple(order[part]) for part in PARTS if part in order})
 
     @staticmethod
@@ -216,8 +216,8 @@ class Pictures:
         Raises:
             BadData: several images have that base name, and none is in the shard that the rule says.
         """
-        found = self._key(key)
-        return None if found is None else self.by_key[found][0]
+        picture = self._key(key)
+        return None if picture is None else self.by_key[picture][0]
 
     def _key(self, key: str) -> str | None:
         for exact in (full_key(key), key, f"{key}.png"):
@@ -236,10 +236,10 @@ class Pictures:
 
     def split(self, key: str) -> Split | None:
         """The part of the data set that an image is of, by the name of its folder; None if the name does not say."""
-        found = self._key(key)
-        if found is None:
+        picture = self._key(key)
+        if picture is None:
             return None
-        splits = [_split(path, self.folder) for path in self.by_key[found]]
+        splits = [_split(path, self.folder) for path in self.by_key[picture]]
         return "train" if "train" in splits else "test" if "test" in splits else None
 
     def splits(self) -> Mapping[Split | None, int]:

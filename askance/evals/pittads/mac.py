@@ -90,9 +90,9 @@ class Mac(AdsTask):
     @override
     def question(self) -> Question:
         return Question(
-            name=self.view.name,
+            name=self.parsed_context.name,
             agent=classify_atypicality,
-            asks=self.view.visual_question,
+            asks=self.parsed_context.visual_question,
             target=CATEGORIES,
             given=self.given,
             value=labels_of,
@@ -105,15 +105,15 @@ class Mac(AdsTask):
 
 def labels_of(reading: Reading, sample: Sample) -> Json:  # noqa: ARG001  # the signature of every such function
     """The labels of a reading, in their fixed order."""
-    found = reading.value(CATEGORIES)
-    labels = () if found is None else found.labels
+    categories = reading.value(CATEGORIES)
+    labels = () if categories is None else categories.labels
     return [label for label in LABELS if label in labels]
 
 
 def true_labels(ad: Ad) -> list[str]:
     """The labels that any annotator gives an ad, in their fixed order."""
-    said = {*ad.labels, *(vote for vote in ad.votes if vote is not None)}
-    return [label for label in LABELS if label in said]
+    labels = {*ad.labels, *(vote for vote in ad.votes if vote is not None)}
+    return [label for label in LABELS if label in labels]
 
 
 WITHOUT = " without NA"
@@ -145,30 +145,33 @@ def score_labels(sample: Sample, value: Json) -> Score:
         raise UsageError(f"The answer {unknown[0]!r} is no label.", hint=f"Labels are {', '.join(LABELS)}.")
     true = true_in(sample)
     notes = {"missed": _ordered(true - {*labels}), "wrong": _ordered({*labels} - true)}
-    return Score(values=values_of(true, labels), notes={name: found for name, found in notes.items() if found})
+    return Score(
+        values=values_of(true, labels),
+        notes={name: labels_noted for name, labels_noted in notes.items() if labels_noted},
+    )
 
 
 def _ordered(labels: Collection[str]) -> list[str]:
     return [label for label in LABELS if label in labels]
 
 
-def values_of(true: Collection[str], given: Collection[str]) -> dict[str, float]:
+def values_of(true: Collection[str], predicted: Collection[str]) -> dict[str, float]:
     """The columns of a score, each 0 or 1."""
     values: dict[str, float] = {"samples": 1.0}
     for label in LABELS:
-        values[f"both {label}"] = float(label in true and label in given)
+        values[f"both {label}"] = float(label in true and label in predicted)
         values[f"true {label}"] = float(label in true)
-        values[f"given {label}"] = float(label in given)
-    relations = [label for label in RELATIONS if (label in true) != (label in given)]
+        values[f"given {label}"] = float(label in predicted)
+    relations = [label for label in RELATIONS if (label in true) != (label in predicted)]
     values[f"subset accuracy{WITHOUT}"] = float(not relations)
-    values["subset accuracy"] = float({*true} == {*given})
+    values["subset accuracy"] = float({*true} == {*predicted})
     return values
 
 
 def counts_in(sums: Sequence[float]) -> list[LabelCounts]:
     """The counts of each label, from sums of the columns `_columns`."""
-    samples, *rest = sums
-    return [LabelCounts(rest[at], rest[at + 1], rest[at + 2], samples) for at in range(0, len(rest), 3)]
+    samples, *counts = sums
+    return [LabelCounts(counts[at], counts[at + 1], counts[at + 2], samples) for at in range(0, len(counts), 3)]
 
 
 def _columns(labels: Sequence[str]) -> tuple[str, ...]:

@@ -93,14 +93,14 @@ class OpenArr(AdsTask):
             StoreError: its statements cannot be read.
         """
         known = self.model.entries
-        found = {ad.id: tuple(self._targets_of(ad, known)) for ad in self.dataset.ads}
-        if not any(found.values()):
+        by_ad = {ad.id: tuple(self._targets_of(ad, known)) for ad in self.dataset.ads}
+        if not any(by_ad.values()):
             raise UsageError(
                 f"The index {self.model.opened_index} has no true statement of any ad in {str(self.data)!r}: it is of "
                 "other data, or of another split.",
                 hint="Build one: `askance index build FOLDER --data DIR`, with `--split` for the test split.",
             )
-        return found
+        return by_ad
 
     def _targets_of(self, ad: Ad, known: Mapping[str, IndexEntry] | None) -> Iterator[str]:
         for text in ad.true:
@@ -169,7 +169,7 @@ class OpenArr(AdsTask):
     @override
     def question(self) -> Question:
         count = COUNT if self.model.within == "options" else 0
-        return Question(name=self.view.name, given=self.given, count=count, seed=self.seed)
+        return Question(name=self.parsed_context.name, given=self.given, count=count, seed=self.seed)
 
     @override
     def scorer(self) -> Scorer:
@@ -200,8 +200,8 @@ class OpenArr(AdsTask):
         yield (
             f"Targets are of the split {' and '.join(splits)}" if splits else "Nothing says of which split targets are"
         )
-        asked = {sample.id: len(sample.target["true"]) for sample in self.asked}
-        lost = sum(len(ad.true) - asked[ad.id] for ad in self.subset.items)
+        true_counts = {sample.id: len(sample.target["true"]) for sample in self.asked}
+        lost = sum(len(ad.true) - true_counts[ad.id] for ad in self.subset.items)
         if lost:
             yield f"{many(lost, 'true statement is', 'true statements are')} no target: junk, or not in the index"
 
@@ -221,12 +221,12 @@ def leak_in(ad: Ad, given: Mapping[str, Any]) -> str | None:
         given: by link, its descriptions.
     """
     texts = {"true statement": ad.true, "option": ad.options, "slogan": ad.slogans}
-    told = [(what, text) for what, some in texts.items() for text in some if len(text.split()) >= LEAST_WORDS]
+    statements = [(what, text) for what, some in texts.items() for text in some if len(text.split()) >= LEAST_WORDS]
     for link, value in given.items():
         if link == STATEMENT.name:
             continue
-        said = f" {plain_words(as_words(value))} "
-        for what, text in told:
-            if f" {plain_words(text)} " in said and (what, link) != ("slogan", SCENE_TEXT.name):
+        description = f" {plain_words(as_words(value))} "
+        for what, text in statements:
+            if f" {plain_words(text)} " in description and (what, link) != ("slogan", SCENE_TEXT.name):
                 return f"The {link} given for {ad.id!r} holds its {what} {text[:80]!r}"
     return None

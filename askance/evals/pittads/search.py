@@ -28,7 +28,7 @@ from askance.evals.ranking import Ranking
 from askance.evals.sample import Prediction, Sample
 from askance.evals.solver import Solver, given_of, nodes_form, prompt_files
 from askance.evals.suite.choice import COUNT
-from askance.evals.suite.context import PICTURE, TEXT_ONLY, View, tools_of
+from askance.evals.suite.context import PICTURE, TEXT_ONLY, ParsedContext, tools_of
 from askance.evals.suite.ranker import is_missing, said_in, why_missing
 from askance.evals.suite.retrieval_metrics import DEPTH
 from askance.models import EmbedderLike, collect_keys
@@ -117,8 +117,8 @@ class Search(AdModel):
 
     @cached_property
     @override
-    def view(self) -> View:
-        return super().view if self.baseline is None else View(name=TEXT_ONLY)
+    def parsed_context(self) -> ParsedContext:
+        return super().parsed_context if self.baseline is None else ParsedContext(name=TEXT_ONLY)
 
     @override
     def check(self, options: Mapping[str, Any]) -> None:
@@ -128,7 +128,7 @@ class Search(AdModel):
             UsageError: they do not go together.
         """
         super().check(options)
-        view, ways = self.view, set(self.how.split("+"))
+        context, ways = self.parsed_context, set(self.how.split("+"))
         if self.retriever is not None and (self.how != "hybrid" or self.embedder or self.encoder or self.store):
             raise UsageError(
                 "A retriever of your own searches in its own way.",
@@ -144,20 +144,20 @@ class Search(AdModel):
                 f"The baseline {self.baseline!r} ranks all statements and asks nobody.",
                 hint="Leave out `within` and `rerank`.",
             )
-        if "image" in ways and not view.picture:
+        if "image" in ways and not context.picture:
             raise UsageError(
-                f"how={self.how!r} searches with the picture, which the context {view.name!r} does not show.",
+                f"how={self.how!r} searches with the picture, which the context {context.name!r} does not show.",
                 hint="Take the context `I`, or `I+T_V` and the like.",
             )
-        if view.name == PICTURE and (self.query != "joined" or ways & {"dense", "bm25"}):
-            asked = f"how={self.how!r}" if self.query == "joined" else f"query={self.query!r}"
+        if context.name == PICTURE and (self.query != "joined" or ways & {"dense", "bm25"}):
+            option = f"how={self.how!r}" if self.query == "joined" else f"query={self.query!r}"
             raise UsageError(
-                f"{asked} needs words, and the context {view.name!r} has none.",
+                f"{option} needs words, and the context {context.name!r} has none.",
                 hint="Take a context such as `T_V`, or `I+T_V` for picture and words.",
             )
-        if (self.rerank or self.query == "guess") and view.description is None and not view.blind:
+        if (self.rerank or self.query == "guess") and context.description is None and not context.blind:
             raise UsageError(
-                f"A language model reads a description, and the context {view.name!r} has none.",
+                f"A language model reads a description, and the context {context.name!r} has none.",
                 hint="Take a context such as `T_V`, and leave out `rerank` and query=guess in others.",
             )
 
@@ -191,8 +191,8 @@ class Search(AdModel):
     def searcher(self) -> Searcher:
         """Searches the statements."""
         if self.retriever is not None:
-            given = load_object(self.retriever) if isinstance(self.retriever, str) else self.retriever
-            return retriever(given, k=DEPTH, engine=self.engine)
+            own_retriever = load_object(self.retriever) if isinstance(self.retriever, str) else self.retriever
+            return retriever(own_retriever, k=DEPTH, engine=self.engine)
         return retriever(
             self.opened_index,
             how=self.how,
@@ -221,7 +221,11 @@ class Search(AdModel):
         if self.baseline is not None:
             return FrequentSolver(self.frequent)
         searcher = self.searcher
-        if self.view.name == PICTURE and isinstance(searcher, IndexRetriever) and "image" not in searcher.ways:
+        if (
+            self.parsed_context.name == PICTURE
+            and isinstance(searcher, IndexRetriever)
+            and "image" not in searcher.ways
+        ):
             raise UsageError(
                 f"The index {self.opened_index} cannot be searched by a picture, and the context `I` has nothing else.",
                 hint="Add vectors of a dual encoder: `askance index build FOLDER --embedder clip:FOLDER`; or take a "
@@ -230,7 +234,7 @@ class Search(AdModel):
         return SearchSolver(
             searcher,
             chain=self._searched_with(question.given),
-            view=self.view,
+            context=self.parsed_context,
             query=self.query,
             reranker=ListwiseReranker(self.think, seed=question.seed) if self.rerank else None,
             rerank=self.rerank,
@@ -239,13 +243,13 @@ class Search(AdModel):
 
     def _searched_with(self, given: Collection[str]) -> Chain:
         """The chain that makes what is searched with; without models it has no steps, and samples bring everything."""
-        links = shown_links(self.view, self.query)
+        links = shown_links(self.parsed_context, self.query)
         if not links or not (self.vlm or self.llm):
             return Chain("given", target=DESCRIPTION, steps=(), mode=self.searcher.engine.mode)
         if self.query != "guess":
             return self.chain(self.context, target=links[0], beside=links[1:], given=given)
         guesser = guess_action_reasons(self.think)
-        needs = (DESCRIPTION,) if self.view.statement is None else (DESCRIPTION, STATEMENT)
+        needs = (DESCRIPTION,) if self.parsed_context.statement is None else (DESCRIPTION, STATEMENT)
         guess = Step(link=GUESSES, node=guesser, needs=needs, subject=guess_question)
         return self.chain(self.context, target=GUESSES, steps=(guess,), given=given)
 
@@ -269,15 +273,15 @@ class Search(AdModel):
     @override
     def kept(self) -> JsonObject:
         # An encoder that is named and one that the index names are the same configuration.
-        found = self.searcher.form()
-        spaces: Mapping[str, Any] = found.get("spaces", {})
+        form = self.searcher.form()
+        spaces: Mapping[str, Any] = form.get("spaces", {})
         forms = {option: spaces[way]["embedder"] for way, option in ENCODERS.items() if way in spaces}
-        forms |= {} if self.retriever is None else {"retriever": found}
-        kept = {**super().kept(), "index": self.opened_index.form(), **forms}
+        forms |= {} if self.retriever is None else {"retriever": form}
+        options = {**super().kept(), "index": self.opened_index.form(), **forms}
         if self.baseline is None:
-            return kept
+            return options
         searching = {"context", "query", "how"}  # nothing is searched for
-        return {**{name: kept[name] for name in kept.keys() - searching}, "frequent": [*self.frequent]}
+        return {**{name: options[name] for name in options.keys() - searching}, "frequent": [*self.frequent]}
 
 
 ENCODERS: Mapping[str, str] = {"dense": "embedder", "image": "encoder"}
@@ -292,24 +296,24 @@ def splits_in(entries: Iterable[IndexEntry]) -> list[str]:
 # --- what is searched with ---
 
 
-def described_links(view: View) -> tuple[Link[Any], ...]:
+def described_links(context: ParsedContext) -> tuple[Link[Any], ...]:
     """The verbalizations that the description of a context is made of; none where there is no description."""
-    return tuple(LINKS_BY_NAME[name] for name in tools_of(replace(view, statement=None)))
+    return tuple(LINKS_BY_NAME[name] for name in tools_of(replace(context, statement=None)))
 
 
-def shown_links(view: View, query: Query) -> tuple[Link[Any], ...]:
+def shown_links(context: ParsedContext, query: Query) -> tuple[Link[Any], ...]:
     """The links that a query is made of, in the order in which they are searched for."""
     if query == "guess":
         return (GUESSES,)
-    whole = view.blind or (query == "joined" and view.description in {"T_V", "T_V-UH"})
-    links = (DESCRIPTION,) if whole else described_links(view)
-    return links if view.statement is None else (*links, STATEMENT)
+    whole = context.blind or (query == "joined" and context.description in {"T_V", "T_V-UH"})
+    links = (DESCRIPTION,) if whole else described_links(context)
+    return links if context.statement is None else (*links, STATEMENT)
 
 
-def description_in(reading: Reading, view: View) -> str:
+def description_in(reading: Reading, context: ParsedContext) -> str:
     """What the context says of a picture, as one text."""
     whole = text_of(reading.value(DESCRIPTION))
-    return concatenate(verbalizations(reading, described_links(view))) if whole is None else whole
+    return concatenate(verbalizations(reading, described_links(context))) if whole is None else whole
 
 
 def guess_question(reading: Reading) -> GuessQuestion:
@@ -317,13 +321,13 @@ def guess_question(reading: Reading) -> GuessQuestion:
     return GuessQuestion(description=reading.require(DESCRIPTION).text, statement=text_of(reading.value(STATEMENT)))
 
 
-def query_texts(reading: Reading, view: View, query: Query) -> tuple[str, ...]:
+def query_texts(reading: Reading, context: ParsedContext, query: Query) -> tuple[str, ...]:
     """The texts of a query, as far as they are known; none where nothing is said of the picture."""
     if query == "guess":
         guessed = reading.value(GUESSES)
         return () if guessed is None else guessed.texts
-    there = [link.name for link in shown_links(view, query) if not is_missing(reading, link.name)]
-    texts = [text for name in there if (text := said_in(reading, name).strip())]
+    present = [link.name for link in shown_links(context, query) if not is_missing(reading, link.name)]
+    texts = [text for name in present if (text := said_in(reading, name).strip())]
     return tuple(texts) if query == "parts" else tuple(["\n".join(texts)] if texts else [])
 
 
@@ -333,7 +337,7 @@ class SearchSolver(Solver):
     Args:
         searcher: searches the index.
         chain: makes what is searched with; without a step for something, samples bring it.
-        view: the context.
+        context: the context.
         query: what is searched with.
         reranker: puts the first statements in order; None leaves them as they are.
         rerank: how many of them.
@@ -347,7 +351,7 @@ class SearchSolver(Solver):
         searcher: Searcher,
         *,
         chain: Chain,
-        view: View,
+        context: ParsedContext,
         query: Query = "joined",
         reranker: ListwiseReranker | None = None,
         rerank: int = 0,
@@ -355,7 +359,7 @@ class SearchSolver(Solver):
     ) -> None:
         self.searcher = searcher
         self.chain = chain
-        self.view = view
+        self.parsed_context = context
         self.query: Query = query
         self.reranker = reranker
         self.rerank = rerank
@@ -390,7 +394,7 @@ class SearchSolver(Solver):
     def form(self) -> JsonObject:
         return {
             "search": self.searcher.form(),
-            "context": self.view.name,
+            "context": self.parsed_context.name,
             "query": self.query,
             "rerank": None if self.reranker is None else {"first": self.rerank, **self.reranker.form()},
             **nodes_form(self.nodes),
@@ -405,7 +409,7 @@ class SearchSolver(Solver):
             StoreError: the index cannot be searched by what there is: a file of it is damaged, or an encoder missing.
             UsageError: a retriever found what is no text of the index.
         """
-        if self.view.picture and sample.image is None:
+        if self.parsed_context.picture and sample.image is None:
             return Prediction(outcome="failed", reason="there is no picture")
         return await self._answer(await self.chain.ainvoke({**given_of(sample)}), sample)
 
@@ -434,12 +438,14 @@ class SearchSolver(Solver):
         links: JsonObject = {"search": {"outcome": "answered", "calls": keys}}
         if self.reranker is not None and hits:
             first, statement = hits[: self.rerank], text_of(reading.value(STATEMENT))
-            found = await self.reranker.rerank(description_in(reading, self.view), first, statement=statement)
+            reranked = await self.reranker.rerank(
+                description_in(reading, self.parsed_context), first, statement=statement
+            )
             known = {**reading.known, RERANKED.name: RERANKED}
-            reading = replace(reading, known=known, links={**reading.links, RERANKED.name: found})
-            if found.value is None:
-                return _prediction(reading, found.outcome, reason=found.reason, links=links, trace=trace)
-            hits = [*found.value, *hits[self.rerank :]]
+            reading = replace(reading, known=known, links={**reading.links, RERANKED.name: reranked})
+            if reranked.value is None:
+                return _prediction(reading, reranked.outcome, reason=reranked.reason, links=links, trace=trace)
+            hits = [*reranked.value, *hits[self.rerank :]]
         if names is None:
             value = [{"id": hit.id, "text": hit.text, "score": hit.score} for hit in hits[:SHOWN]]
             ranking = Ranking([hit.id for hit in hits], [hit.score for hit in hits])
@@ -454,12 +460,12 @@ class SearchSolver(Solver):
 
     def _needed(self, reading: Reading) -> list[str]:
         """The links without which there is no query; a statement may be absent."""
-        links = ((link.name, reading.get(link)) for link in shown_links(self.view, self.query))
+        links = ((link.name, reading.get(link)) for link in shown_links(self.parsed_context, self.query))
         return [name for name, result in links if result is None or not result.absent]
 
     def _query_of(self, reading: Reading, sample: Sample) -> RetrievalQuery:
-        texts = query_texts(reading, self.view, self.query)
-        return RetrievalQuery(texts=texts, image=sample.image if self.view.picture else None)
+        texts = query_texts(reading, self.parsed_context, self.query)
+        return RetrievalQuery(texts=texts, image=sample.image if self.parsed_context.picture else None)
 
     @override
     def plan(self, planner: Planner) -> PlanSample:
@@ -476,7 +482,7 @@ class SearchSolver(Solver):
         Raises:
             BadImage: the file of the picture cannot be read.
         """
-        if self.view.picture and sample.image is None:
+        if self.parsed_context.picture and sample.image is None:
             return None
         query, names = self._query_of(reading, sample), names_of_options(sample)
         missing = [name for name in self._needed(reading) if is_missing(reading, name)]
@@ -493,7 +499,7 @@ class SearchSolver(Solver):
             return None
         if self.reranker is not None:
             hits = await self.searcher.search(query, among=names)
-            described, statement = description_in(reading, self.view), text_of(reading.value(STATEMENT))
+            described, statement = description_in(reading, self.parsed_context), text_of(reading.value(STATEMENT))
             await self.reranker.plan(planner, described, hits[: self.rerank], statement=statement)
         with planner.counting():  # it knows the model of the reranker by now, and asks nobody what that can do
             return await self._answer(reading, sample)
@@ -509,11 +515,11 @@ def _prediction(
 ) -> Prediction:
     """A prediction with what the chain found out, and what was found by it."""
     line = line_of(reading)
-    said = {name: line[name] for name in ("verbalization", "statement")}
+    traced = {name: line[name] for name in ("verbalization", "statement")}
     return Prediction(
         outcome=outcome,
         links={**line["links"], **(links or {})},
-        trace={**said, **(trace or {})},
+        trace={**traced, **(trace or {})},
         meta=line["meta"],
         **more,
     )

@@ -18,7 +18,7 @@ from askance.chains.link import LINKS_BY_NAME
 from askance.errors import BadData, UsageError
 from askance.evals.pittads.dataset import Need, PittAds, Which
 from askance.evals.suite.any_solver import AnySolver
-from askance.evals.suite.context import NOTHING, PICTURE, TEXT_ONLY, VERBALIZED, InContext, View, tools_of
+from askance.evals.suite.context import NOTHING, PICTURE, TEXT_ONLY, VERBALIZED, InContext, ParsedContext, tools_of
 from askance.evals.suite.option_orders import question_id
 from askance.evals.suite.selection import FOLDS, Subset, fold_of
 from askance.evals.suite.shots import Examples, ShotFacts
@@ -49,12 +49,12 @@ class AdModel(InContext):
 
     @override
     def check_examples(self) -> None:
-        if self.view.statement in {"s_IN", "s_TV"}:
+        if self.parsed_context.statement in {"s_IN", "s_TV"}:
             raise UsageError(
                 f"The statements of examples are not detected, so the context {self.context!r} takes no `shots`.",
                 hint="Choose a context without a detected statement, such as the same with s_true.",
             )
-        if self.view.description is not None and self.descriptions is None:
+        if self.parsed_context.description is not None and self.descriptions is None:
             raise UsageError(
                 f"The ads of examples are not verbalized, so the context {self.context!r} takes no `shots`.",
                 hint="Give published verbalizations, `descriptions`, or choose the context I.",
@@ -65,16 +65,16 @@ class AdSolver(AnySolver):
     """A solver in the place of a model, which sees the picture, or nothing if it is a baseline."""
 
     @property
-    def view(self) -> View:
+    def parsed_context(self) -> ParsedContext:
         """What it gets of an ad."""
-        return View(name=PICTURE, picture=True) if self.looks else View(name=TEXT_ONLY)
+        return ParsedContext(name=PICTURE, picture=True) if self.looks else ParsedContext(name=TEXT_ONLY)
 
 
-class InView(Protocol):
-    """Who answers about ads."""
+class HasContext(Protocol):
+    """An answerer that has a context, as all do that answer about ads."""
 
     @property
-    def view(self) -> View:
+    def parsed_context(self) -> ParsedContext:
         """What it gets of an ad."""
         ...
 
@@ -103,15 +103,15 @@ class AdsTask(Task):
     """Of the annotated images those with usable objects, with a label, or the typical ones (Table 13)."""
 
     @cached_property
-    def view(self) -> View:
-        """What who answers gets of an ad."""
-        return cast("InView", self.answerer).view
+    def parsed_context(self) -> ParsedContext:
+        """The context in which the answerer sees an ad."""
+        return cast("HasContext", self.answerer).parsed_context
 
     @cached_property
     def dataset(self) -> PittAds:
         """The data, as the options of the task and of its parts say."""
-        told = {name: value for name, value in self._options().items() if name in READ and value is not None}
-        return PittAds.open(self.data, **told)
+        options = {name: value for name, value in self._options().items() if name in READ and value is not None}
+        return PittAds.open(self.data, **options)
 
     def usable(self) -> Mapping[str, Callable[[Ad], bool]]:
         """Conditions on each ad, by the words for ads that do not meet them."""
@@ -144,24 +144,26 @@ class AdsTask(Task):
         data.require(*self.needs)
         conditions: dict[str, Callable[[Ad], bool]] = {
             **self.usable(),
-            "with no image": lambda ad: ad.image is not None or not (self.view.picture or self._asked_about(ad)),
+            "with no image": lambda ad: (
+                ad.image is not None or not (self.parsed_context.picture or self._asked_about(ad))
+            ),
             "that nobody described": lambda ad: self.answerer.looks or not self._lacks(ad),
             "with no atypicality statement to give": lambda ad: (
-                self.view.statement not in {"s_true", "s_wrong"} or "statement" in self.links[ad.id]
+                self.parsed_context.statement not in {"s_true", "s_wrong"} or "statement" in self.links[ad.id]
             ),
         }
-        found = Subset(items=data.ads, notes=(data.origin,), noun="ads")
+        subset = Subset(items=data.ads, notes=(data.origin,), noun="ads")
         for what, holds in conditions.items():
-            found = found.where(holds, left_out=f"those {what}")
-        if not found.items:
+            subset = subset.where(holds, left_out=f"those {what}")
+        if not subset.items:
             asks = not self.answerer.looks and any(map(self._lacks, data.ads))
             raise BadData(
-                f"No ad of {str(self.data)!r} can be used: {'; '.join(found.notes)}.",
+                f"No ad of {str(self.data)!r} can be used: {'; '.join(subset.notes)}.",
                 hint="Name a model that describes them, `--vlm`, or published `descriptions`."
                 if asks
                 else "Give data that has them, or ask for fewer conditions.",
             )
-        return found
+        return subset
 
     @abstractmethod
     def samples_of(self, ad: Ad) -> Iterable[Sample]:
@@ -188,7 +190,7 @@ class AdsTask(Task):
         examples = next((part for part in self.parts if isinstance(part, Examples) and part.shots), None)
         if examples is None:
             return self.asked
-        ads = [ad for ad in self.askable.items if self.view.picture or self._said_of(ad)]
+        ads = [ad for ad in self.askable.items if self.parsed_context.picture or self._description_of(ad)]
         every = [sample for ad in ads for sample in self.samples_of(ad) if question_id(sample) == sample.id]
         return examples.of_other_folds(
             self.asked,
@@ -206,7 +208,7 @@ class AdsTask(Task):
     def _lacks(self, ad: Ad) -> bool:
         """Whether a tool has to be asked about an ad."""
         links = self.links[ad.id]
-        return any(link not in links for link in tools_of(self.view, described="description" in links))
+        return any(link not in links for link in tools_of(self.parsed_context, described="description" in links))
 
     def _asked_about(self, ad: Ad) -> bool:
         return self.answerer.looks and self._lacks(ad)
@@ -230,38 +232,38 @@ class AdsTask(Task):
 
     def _links_of(self, ad: Ad) -> dict[str, Any]:
         """The links of an ad in the context: the published verbalizations that it uses, and s⁺ or s̄, as JSON."""
-        view = self.view
-        if view.blind:
+        context = self.parsed_context
+        if context.blind:
             return {"description": NOTHING}
-        used = {*tools_of(view), *(("description",) if view.combined else ())}
-        said = {link: text for link, text in ad.given.items() if link in used}
-        links = {link: list(text) if isinstance(text, tuple) else text for link, text in said.items()}
+        used = {*tools_of(context), *(("description",) if context.combined else ())}
+        texts = {link: text for link, text in ad.given.items() if link in used}
+        links = {link: list(text) if isinstance(text, tuple) else text for link, text in texts.items()}
         statement = self._statement_of(ad)
         return links if statement is None else {**links, "statement": statement_form(statement)}
 
     def _statement_of(self, ad: Ad) -> Statement | None:
         """s⁺ or s̄, if the context gives one: the first true statement, or the same with a relation that nobody sees."""
-        if self.view.statement not in {"s_true", "s_wrong"} or not ad.statements:
+        if self.parsed_context.statement not in {"s_true", "s_wrong"} or not ad.statements:
             return None
         true = ad.statements[0]
-        if self.view.statement == "s_true":
+        if self.parsed_context.statement == "s_true":
             return true
         wrong = wrong_relations(ad, true, seed=self.seed)
         return wrong[0] if wrong else None
 
     def image_of(self, ad: Ad) -> Image | None:
         """The picture of an ad's samples; None in the context `text-only`."""
-        return None if ad.image is None or self.view.blind else Image.load(ad.image)
+        return None if ad.image is None or self.parsed_context.blind else Image.load(ad.image)
 
     def _example(self, sample: Sample) -> Example:
-        said, statement = self._said_of(self._ads[sample.group]), sample.inputs.get("statement")
+        description, statement = self._description_of(self._ads[sample.group]), sample.inputs.get("statement")
         values = {
             **{name: value for name, value in sample.inputs.items() if name in self.asked_with},
-            **({"description": said} if said else {}),
+            **({"description": description} if description else {}),
             **({"statement": str(Statement(**statement))} if statement else {}),
         }
         answer = self.answer_of(sample) or {}
-        image = sample.image if self.view.picture else None
+        image = sample.image if self.parsed_context.picture else None
         return Example(values={**values, **answer.get("values", {})}, answer=answer.get("answer"), image=image)
 
     def _facts(self, sample: Sample) -> ShotFacts:
@@ -269,7 +271,7 @@ class AdsTask(Task):
         return ShotFacts(
             id=question_id(sample),
             group=ad.id,
-            text="" if self.view.blind else self._said_of(ad),
+            text="" if self.parsed_context.blind else self._description_of(ad),
             picture=lambda: self._pictures[ad.id],
             label=self.label_of(sample),
         )
@@ -283,14 +285,15 @@ class AdsTask(Task):
         """By ad its picture; each is made once, since it keeps its digest."""
         return {ad.id: None if ad.image is None else Image.load(ad.image) for ad in self.askable.items}
 
-    def _said_of(self, ad: Ad) -> str:
+    def _description_of(self, ad: Ad) -> str:
         """What was published of an ad in the context, as the answering model gets it; empty if that is not whole."""
         links = self.links[ad.id]
-        if "description" in links or self.view.description is None:
+        description, tools = self.parsed_context.description, tools_of(self.parsed_context)
+        if "description" in links or description is None:
             return links.get("description", "")
-        parts = {link: LINKS_BY_NAME[link].value(links[link]) for link in tools_of(self.view) if link in links}
-        whole = self.view.description in VERBALIZED and not self.view.description.startswith("T_V")
-        return concatenate(Verbalizations(**parts)) if whole and len(parts) == len(tools_of(self.view)) else ""
+        parts = {link: LINKS_BY_NAME[link].value(links[link]) for link in tools if link in links}
+        whole = description in VERBALIZED and not description.startswith("T_V")
+        return concatenate(Verbalizations(**parts)) if whole and len(parts) == len(tools) else ""
 
 
 def wrong_relations(ad: Ad, true: Statement, *, seed: int) -> tuple[Statement, ...]:

@@ -95,11 +95,11 @@ class RunBlames:
 
     def filters(self) -> dict[Place, list[str]]:
         """The filters of each sample."""
-        found: dict[Place, list[str]] = {}
+        by_place: dict[Place, list[str]] = {}
         for part in self.parts:
             for place, culprits in part.answers.items():
-                found.setdefault(place, []).extend(self.filter(part, name) for name in culprits.names)
-        return found
+                by_place.setdefault(place, []).extend(self.filter(part, name) for name in culprits.names)
+        return by_place
 
 
 def short(link: str) -> str:
@@ -122,9 +122,9 @@ def blames_of(run: Run, folders: Sequence[Path] = ()) -> RunBlames:
     parts: dict[str, BlamePart] = {}
     notes: list[str] = []
     for folder in (run.path, *folders):
-        found = _in(folder, run, own=folder == run.path)
-        parts.update((part.how, part) for part in found.parts)
-        notes += found.notes
+        blames = _in(folder, run, own=folder == run.path)
+        parts.update((part.how, part) for part in blames.parts)
+        notes += blames.notes
     return RunBlames(parts=tuple(parts.values()), notes=tuple(notes))
 
 
@@ -138,21 +138,21 @@ def check_blames(runs: Sequence[Run], folders: Sequence[Path]) -> None:
         return
     marks = {mark_of(run) for run in runs}
     for folder in folders:
-        kept = StoredBlames.read(folder)
-        if not kept.readable or not marks.intersection(kept.runs.values()):
+        stored = StoredBlames.read(folder)
+        if not stored.readable or not marks.intersection(stored.runs.values()):
             hint = "Name a folder that `askance blame RUN --out` has made of the run as it is now."
             raise UsageError(f"The folder {str(folder)!r} holds no blame of what the report is of.", hint=hint)
 
 
 def _in(folder: Path, run: Run, *, own: bool) -> RunBlames:
-    kept = StoredBlames.read(folder)
+    stored = StoredBlames.read(folder)
     lines = _lines(folder)
-    if not kept.forms and not lines and kept.readable:
+    if not stored.forms and not lines and stored.readable:
         return RunBlames()
-    if not kept.readable:
+    if not stored.readable:
         return RunBlames(notes=(f"Blame: {BLAMES} is of another version or broken; `askance blame` makes it anew.",))
-    parts, notes = _parts(kept, lines, run, own=own)
-    begun = [how for how in lines if how not in kept.forms] if own else []
+    parts, notes = _parts(stored, lines, run, own=own)
+    begun = [how for how in lines if how not in stored.forms] if own else []
     if begun:
         count = sum(len(trials) for how in begun for trials in lines[how].values())
         notes.append(
@@ -162,10 +162,10 @@ def _in(folder: Path, run: Run, *, own: bool) -> RunBlames:
     return RunBlames(parts=tuple(parts), notes=tuple(notes))
 
 
-def _parts(kept: StoredBlames, lines: _Lines, run: Run, *, own: bool) -> tuple[list[BlamePart], list[str]]:
+def _parts(stored: StoredBlames, lines: _Lines, run: Run, *, own: bool) -> tuple[list[BlamePart], list[str]]:
     mark, parts, notes = mark_of(run), list[BlamePart](), list[str]()
-    for how, form in kept.forms.items():
-        if kept.runs.get(how) != mark:
+    for how, form in stored.forms.items():
+        if stored.runs.get(how) != mark:
             if own:
                 notes.append(
                     f"Blame ({how}): it is of another run, or of this one before it was answered or scored anew. "
@@ -184,11 +184,11 @@ _Lines = dict[str, dict[Place, dict[str, "JsonObject"]]]
 
 
 def _lines(folder: Path) -> _Lines:
-    found: _Lines = {}
+    lines: _Lines = {}
     for line in read_trials(folder):
         place = (str(line["id"]), line["epoch"] if isinstance(line["epoch"], int) else 0)
-        found.setdefault(str(line["how"]), {}).setdefault(place, {})[str(line["link"])] = line
-    return found
+        lines.setdefault(str(line["how"]), {}).setdefault(place, {})[str(line["link"])] = line
+    return lines
 
 
 def _part(form: Mapping[str, Any], lines: Mapping[Place, Mapping[str, JsonObject]]) -> BlamePart:

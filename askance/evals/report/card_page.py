@@ -54,8 +54,8 @@ class VerdictBars(Plot):
     @property
     def verdicts(self) -> list[str]:
         """Those that have a column."""
-        told = self.table.values()
-        return [each for each in _LOOKS["true"] if each in {"true", "false"} or any(row[each] for row in told)]
+        rows = self.table.values()
+        return [each for each in _LOOKS["true"] if each in {"true", "false"} or any(row[each] for row in rows)]
 
     def stack(self, truth: str) -> Iterator[tuple[str, str, str]]:
         """The bar of a label: the look of each part, where it begins, how wide it is."""
@@ -93,10 +93,10 @@ class ReliabilityPlot(Plot):
     @property
     def words(self) -> str:
         """The same in words."""
-        told = "; ".join(
+        points = "; ".join(
             f"of {each.pairs:,} pairs at {100 * each.said:.0f} %, {100 * each.value:.0f} %" for each in self.points
         )
-        return f"Share of pairs that people call true, by share of {self.who} that say true: {told}."
+        return f"Share of pairs that people call true, by share of {self.who} that say true: {points}."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -240,12 +240,16 @@ def _disagreement(place: int, pair: JudgedPair, label: Label | None) -> list[Fie
         pair.id or str(place + 1),
         NONE if label is None else f"{question}{shortened(label.reference, _LONGEST)}",
         f"sha256 {pair.candidate[:12]}" if label is None else shortened(label.candidate, _LONGEST),
-        _told(str(pair.truth).lower(), [None if vote is None else str(vote).lower() for vote in pair.votes]),
-        _told(pair.verdict or f"unscored: {shortened(pair.reason, _LONGEST)}", pair.members or pair.verdicts),
+        _verdict_with_votes(
+            str(pair.truth).lower(), [None if vote is None else str(vote).lower() for vote in pair.votes]
+        ),
+        _verdict_with_votes(
+            pair.verdict or f"unscored: {shortened(pair.reason, _LONGEST)}", pair.members or pair.verdicts
+        ),
     ]
 
 
-def _told(verdict: str, votes: Sequence[str | None]) -> str:
+def _verdict_with_votes(verdict: str, votes: Sequence[str | None]) -> str:
     """A verdict, and how many of several votes it has."""
     agreed = sum(vote == verdict for vote in votes)
     return f"{verdict} ({agreed:,} of {len(votes):,})" if len(votes) > 1 else verdict

@@ -107,7 +107,7 @@ class ComparisonReport:
         """By pair of runs, how many samples changed in which way."""
         pairs = combinations(range(len(self.parts)), 2)
         counts = {pair: Counter(row.change(*pair) for row in self.rows) for pair in pairs}
-        return {pair: {change: found[change] for change in CHANGES} for pair, found in counts.items()}
+        return {pair: {change: by_change[change] for change in CHANGES} for pair, by_change in counts.items()}
 
 
 def build_comparison(comparison: RunsComparison) -> ComparisonReport:
@@ -133,12 +133,12 @@ def _rows(comparison: RunsComparison, parts: Sequence[RunPart]) -> Iterator[Chan
             rows=rows,
             worths=tuple(row.worth for row in rows) if values is None else values.values[place],
             higher=values is None or values.higher,
-            answers=_numbered(map(_said, answers)),
+            answers=_numbered(map(_comparable, answers)),
             asked=_numbered(answer.sample.question() for answer in answers),
         )
 
 
-def _said(answer: SampleResult) -> Any:
+def _comparable(answer: SampleResult) -> Any:
     """What an answer says, of hits their order: scores of two ways to search differ where the order does not."""
     hits = texts_of_hits(answer.prediction.value)
     return [answer.prediction.outcome, answer.prediction.value if hits is None else [*hits]]
@@ -208,9 +208,9 @@ def comparison_page(
 
 def _index(report: ComparisonReport, browser: SampleBrowser) -> JsonObject:
     pictures = report.comparison.of_pictures
-    rows = [_row(row, browser) for row in report.rows]
-    for row, said in zip(rows, report.comparison.said, strict=True) if pictures else ():
-        row["links"] = _link_numbers(said)
+    rows = [_row_form(row, browser) for row in report.rows]
+    for row, links in zip(rows, report.comparison.said, strict=True) if pictures else ():
+        row["links"] = _link_numbers(links)
     return {
         "kind": "pair",
         "many": f"{report.comparison.runs[0].noun}s",
@@ -232,7 +232,7 @@ def _main_figure(part: RunPart) -> str:
     return "" if figure is None else f"{figure.metric} {shown_value(figure.value, percent=figure.percent)}"
 
 
-def _row(row: ChangeRow, browser: SampleBrowser) -> JsonObject:
+def _row_form(row: ChangeRow, browser: SampleBrowser) -> JsonObject:
     """What the script makes the rows of any two runs from."""
     first = row.rows[0]
     return {
@@ -249,9 +249,9 @@ def _row(row: ChangeRow, browser: SampleBrowser) -> JsonObject:
     }
 
 
-def _link_numbers(said: SaidByLink) -> JsonObject:
+def _link_numbers(links: SaidByLink) -> JsonObject:
     """By link, a number for each run; runs whose links say the same have the same one."""
-    return {name: list(_numbered(iter(values))) for name, values in said.items()}
+    return {name: list(_numbered(iter(values))) for name, values in links.items()}
 
 
 _CHANGE_WORDS: Mapping[SampleChange, tuple[str, str]] = {
@@ -314,9 +314,9 @@ def _differing(comparison: RunsComparison) -> Sortable:
     rows: list[list[Field]] = [
         [
             PageLink(text=row[0].sample.id, to={"sample": row[0].sample.id, "epoch": row[0].epoch}),
-            ", ".join(link_named(name).heading for name in said),
+            ", ".join(link_named(name).heading for name in links),
         ]
-        for row, said in comparison.differing[:MOST_PICTURES]
+        for row, links in comparison.differing[:MOST_PICTURES]
     ]
     count = len(comparison.differing)
     more = f"; the first {MOST_PICTURES:,} of them" if count > MOST_PICTURES else ""
@@ -333,8 +333,8 @@ def _by_main_figure(comparison: RunsComparison) -> list[MetricComparison]:
 
 
 def _headline(each: MetricComparison, *, alone: bool) -> VerdictLine:
-    said = verdict_of(each)
-    word = f"{said[0].upper()}{said[1:]}" if alone else f"{pair_of(each.a, each.b)}: {said}"
+    verdict = verdict_of(each)
+    word = f"{verdict[0].upper()}{verdict[1:]}" if alone else f"{pair_of(each.a, each.b)}: {verdict}"
     return VerdictLine(word=word, sentence=each.sentence)
 
 
@@ -357,18 +357,18 @@ def _comparisons(metrics: Sequence[MetricComparison]) -> Sortable:
 
 def _cells(each: MetricComparison) -> list[Field]:
     """The line of one comparison; numbers sort by their values."""
-    found = each.comparison
-    low = None if found.interval is None else found.interval.low
+    comparison = each.comparison
+    low = None if comparison.interval is None else comparison.interval.low
     counts = each.by_sample or (None, None, None)
     figure, runs, first, second, difference, interval, p, verdict, *shown = line_of(each)
     return [
         figure,
         runs,
-        (found.figure_a, first),
-        (found.figure_b, second),
-        (found.difference, difference),
+        (comparison.figure_a, first),
+        (comparison.figure_b, second),
+        (comparison.difference, difference),
         (low, interval),
-        (found.p, p),
+        (comparison.p, p),
         verdict,
         *zip(counts, shown, strict=True),
     ]

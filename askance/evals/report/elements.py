@@ -216,8 +216,8 @@ class Scatter(Plot):
     @property
     def words(self) -> str:
         """The same in words."""
-        told = (f"{dot.name}: {place:g}, {shown_value(dot.value, percent=True)} %" for place, dot in self.points)
-        return f"{self.title}: {'; '.join(told)}"
+        dots = (f"{dot.name}: {place:g}, {shown_value(dot.value, percent=True)} %" for place, dot in self.points)
+        return f"{self.title}: {'; '.join(dots)}"
 
 
 def score_dots(figures: Sequence[Figure]) -> list[Dot]:

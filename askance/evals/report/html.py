@@ -62,9 +62,9 @@ def environment() -> Environment:
     """What renders templates: strict about names, and every value is text, in elements and in attributes alike."""
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
-    made = Environment(loader=FunctionLoader(_template), autoescape=True, undefined=StrictUndefined, finalize=_shown)
-    made.filters.update(_FILTERS)
-    return made
+    jinja = Environment(loader=FunctionLoader(_template), autoescape=True, undefined=StrictUndefined, finalize=_shown)
+    jinja.filters.update(_FILTERS)
+    return jinja
 
 
 def _plain(value: object) -> str:
@@ -78,8 +78,8 @@ def _value(value: float | None, percent: bool) -> str:  # noqa: FBT001  # a filt
 def address(parts: Mapping[str, str | int]) -> str:
     """The address of a place on the page, as its script writes it: `sample`, `epoch`, `run`, `blame`."""
     usual = {"epoch": 0, "run": 0}
-    there = {name: value for name, value in parts.items() if usual.get(name) != value}
-    return f"#{urlencode(there, quote_via=quote, errors='replace')}"
+    differing = {name: value for name, value in parts.items() if usual.get(name) != value}
+    return f"#{urlencode(differing, quote_via=quote, errors='replace')}"
 
 
 _FILTERS: Mapping[str, Callable[..., Any]] = {

@@ -40,47 +40,49 @@ _MAJORITY = "majority"
 # --- tables ---
 
 
-def counts_of(made: RunPreferences) -> str:
+def counts_of(preferences: RunPreferences) -> str:
     """How many pairs there are, and what became of them."""
-    by = "the majority of the judges" if len(made.judges) > 1 else "the judge"
-    outcomes = ", ".join(f"{count:,} {OUTCOMES.get(name, name)}" for name, count in made.outcomes.items() if count)
-    return f"{many(len(made.pairs), 'pair')} in {many(made.groups, 'group')}; by {by}: {outcomes}."
+    by = "the majority of the judges" if len(preferences.judges) > 1 else "the judge"
+    outcomes = ", ".join(
+        f"{count:,} {OUTCOMES.get(name, name)}" for name, count in preferences.outcomes.items() if count
+    )
+    return f"{many(len(preferences.pairs), 'pair')} in {many(preferences.groups, 'group')}; by {by}: {outcomes}."
 
 
-def notes_of(made: RunPreferences) -> Iterator[str]:
+def notes_of(preferences: RunPreferences) -> Iterator[str]:
     """What is known of the pairs, and what the columns of the tables mean."""
-    if made.card is not None:
+    if preferences.card is not None:
         yield "Agrees: the judge prefers the side that most people do; its ties do not agree."
         yield "Decided: the same without the ties of the judge."
         yield "Base rate: always the side that people prefer more often. Ac1: Gwet's, of the judge and people."
-    yield from made.notes
-    if len(made.judges) > 1:
+    yield from preferences.notes
+    if len(preferences.judges) > 1:
         yield "Majority: the side that more than half of the judges prefer who give a preference; otherwise a tie."
     yield "A's share: of the pairs that one side wins."
     yield "Flips: the same place won in both orders, which makes a tie; of these, `first` are for the first place."
-    if _lost(made):
+    if _lost(preferences):
         yield "Bounds of A's share: if B won every pair without a preference, and if A did."
     yield "Longer: how often the answer of more words wins."
     yield f"A's, as long: A's share where the shorter answer has at most {100 * NEAR:.0f} % fewer words."
 
 
-def _lost(made: RunPreferences) -> bool:
+def _lost(preferences: RunPreferences) -> bool:
     """Whether a pair lacks a preference or an answer."""
-    return len(made.judged) < len(made.pairs) or any(None in pair.values for pair in made.judged)
+    return len(preferences.judged) < len(preferences.pairs) or any(None in pair.values for pair in preferences.judged)
 
 
-def _figures(made: RunPreferences) -> Iterator[tuple[str, PreferenceFigures]]:
+def _figures(preferences: RunPreferences) -> Iterator[tuple[str, PreferenceFigures]]:
     """The figures of each judge, by its number, and those of several together."""
-    yield from ((str(place), figures) for place, figures in enumerate(made.by_judge, start=1))
-    if len(made.judges) > 1:
-        yield _MAJORITY, made.majority
+    yield from ((str(place), figures) for place, figures in enumerate(preferences.by_judge, start=1))
+    if len(preferences.judges) > 1:
+        yield _MAJORITY, preferences.majority
 
 
-def wins_table(made: RunPreferences) -> Table:
+def wins_table(preferences: RunPreferences) -> Table:
     """How many pairs each side wins by each judge, and A's share."""
-    lost = _lost(made)
+    lost = _lost(preferences)
     rows: list[tuple[Cell, ...]] = []
-    for name, each in _figures(made):
+    for name, each in _figures(preferences):
         counts, bounds = each.counts, ()
         flips = (NONE, NONE) if name == _MAJORITY else (counts["flip"], each.first)
         if lost:
@@ -92,22 +94,24 @@ def wins_table(made: RunPreferences) -> Table:
     return Table(columns=(*heads, "bounds") if lost else heads, rows=tuple(rows))
 
 
-def lengths_table(made: RunPreferences) -> Table:
+def lengths_table(preferences: RunPreferences) -> Table:
     """How often the longer answer wins by each judge, and A's share among pairs of one length."""
-    rows = tuple((name, *_estimate_cells(each.longer), *_estimate_cells(each.level)) for name, each in _figures(made))
+    rows = tuple(
+        (name, *_estimate_cells(each.longer), *_estimate_cells(each.level)) for name, each in _figures(preferences)
+    )
     heads = ("judge", "longer", "95 % interval", "pairs", "A's, as long", "95 % interval", "pairs")
     return Table(columns=heads, rows=rows)
 
 
-def agreement_table(who: str, found: PreferenceAgreement) -> Table:
+def agreement_table(who: str, agreement: PreferenceAgreement) -> Table:
     """How far raters agree.
 
     Args:
         who: the head of the first column, such as `judges agree`.
-        found: their agreement.
+        agreement: their agreement.
     """
     rows: list[tuple[Cell, ...]] = []
-    for name, each in found.rows.items():
+    for name, each in agreement.rows.items():
         percent = each.measure == "pairwise agreement"
         between = shown_limits(each.interval, percent=percent)
         rows.append((name, shown_value(each.value, percent=percent), between, each.items))
@@ -123,9 +127,9 @@ def people_table(card: PreferenceCard) -> Table:
 
 
 def _people_row(name: str, figures: Sequence[CardFigure]) -> tuple[Cell, ...]:
-    found = {figure.name: figure for figure in figures}
-    agrees = found["agrees"]
-    others = (found[each] for each in ("agrees, decided", "base rate", "gwet ac1", "unscored"))
+    by_name = {figure.name: figure for figure in figures}
+    agrees = by_name["agrees"]
+    others = (by_name[each] for each in ("agrees, decided", "base rate", "gwet ac1", "unscored"))
     shown = (shown_value(each.value, percent=each.share) for each in others)
     return (
         name,
@@ -159,37 +163,37 @@ def _estimate_cells(each: Estimate) -> tuple[str, str, int]:
 # --- the page ---
 
 
-def preference_page(made: RunPreferences, pairs: AnswerPairs | None = None) -> str:
+def preference_page(preferences: RunPreferences, pairs: AnswerPairs | None = None) -> str:
     """The page of preferences; equal preferences give equal pages.
 
     Args:
-        made: the preferences.
+        preferences: the preferences.
         pairs: what was judged, whose texts the page shows; None is without them.
     """
-    card = made.card
+    card = preferences.card
     return document(
         "preference.html",
-        title=f"{made.names[0]} or {made.names[1]}",
+        title=f"{preferences.names[0]} or {preferences.names[1]}",
         blocks=[block("index", {"runs": [], "kind": "card", "words": {}, "sorts": []})],  # to the script it is a card
-        names=made.names,
-        task=made.task,
-        judges=made.judges,
-        sentence=made.sentence,
-        counts=counts_of(made),
-        notes=[*notes_of(made)],
-        plots=[*_plots(made)],
-        tables=[_sortable(each, caption) for caption, each in _tables(made)],
+        names=preferences.names,
+        task=preferences.task,
+        judges=preferences.judges,
+        sentence=preferences.sentence,
+        counts=counts_of(preferences),
+        notes=[*notes_of(preferences)],
+        plots=[*_plots(preferences)],
+        tables=[_sortable(each, caption) for caption, each in _tables(preferences)],
         people=None if card is None else people_of(card),
         compared=[] if card is None else [_sortable(each, caption) for caption, each in _card_tables(card)],
-        pairs=_listed(made, {} if pairs is None else {pair.id: pair for pair in pairs.pairs}),
+        pairs=_listed(preferences, {} if pairs is None else {pair.id: pair for pair in pairs.pairs}),
     )
 
 
-def _tables(made: RunPreferences) -> Iterator[tuple[str, Table]]:
-    yield "What each judge prefers", wins_table(made)
-    yield "Length", lengths_table(made)
-    if made.agreement is not None:
-        yield "How far the judges agree", agreement_table("measure", made.agreement)
+def _tables(preferences: RunPreferences) -> Iterator[tuple[str, Table]]:
+    yield "What each judge prefers", wins_table(preferences)
+    yield "Length", lengths_table(preferences)
+    if preferences.agreement is not None:
+        yield "How far the judges agree", agreement_table("measure", preferences.agreement)
 
 
 def _card_tables(card: PreferenceCard) -> Iterator[tuple[str, Table]]:
@@ -199,10 +203,10 @@ def _card_tables(card: PreferenceCard) -> Iterator[tuple[str, Table]]:
         yield "How far people agree", agreement_table("measure", card.people_agree)
 
 
-def _plots(made: RunPreferences) -> Iterator[Plot]:
-    shares = [(f"judge {name}" if name != _MAJORITY else name, each) for name, each in _figures(made)]
-    if made.card is not None:
-        shares.append(("people", made.card.people))
+def _plots(preferences: RunPreferences) -> Iterator[Plot]:
+    shares = [(f"judge {name}" if name != _MAJORITY else name, each) for name, each in _figures(preferences)]
+    if preferences.card is not None:
+        shares.append(("people", preferences.card.people))
     dots = [
         Dot(name=name, value=each.wins.value, interval=each.wins.interval, count=f"{each.wins.n:,}")
         for name, each in shares
@@ -212,7 +216,7 @@ def _plots(made: RunPreferences) -> Iterator[Plot]:
         yield Intervals(
             title="A's share of the pairs that one side wins", dots=dots, scale=SHARES, heads=("", "%", "n")
         )
-    counts = [(OUTCOMES.get(name, name), count) for name, count in made.outcomes.items() if count]
+    counts = [(OUTCOMES.get(name, name), count) for name, count in preferences.outcomes.items() if count]
     yield Bars(title="What became of the pairs", counts=counts, heads=("outcome", "pairs"))
 
 
@@ -228,33 +232,43 @@ def _field(cell: Cell) -> Field:
     return (None if first.startswith(NONE) or not text or text.startswith("<") else float(first), text)
 
 
-def _listed(made: RunPreferences, texts: Mapping[str, AnswerPair]) -> Sortable:
+def _listed(preferences: RunPreferences, texts: Mapping[str, AnswerPair]) -> Sortable:
     """Every pair with what became of it."""
-    shown = made.pairs[:MOST_PAIRS]
-    more = f"; the first {MOST_PAIRS:,} of them" if len(made.pairs) > MOST_PAIRS else ""
+    shown = preferences.pairs[:MOST_PAIRS]
+    more = f"; the first {MOST_PAIRS:,} of them" if len(preferences.pairs) > MOST_PAIRS else ""
     return Sortable(
-        heads=("pair", "A", "B", "outcome", "judges", *(("people",) if made.card is not None else ())),
-        rows=[_pair_row(made, pair, texts.get(pair.id)) for pair in shown],
-        summary=f"The {many(len(made.pairs), 'pair')} one by one{more}" if len(made.pairs) > UNFOLDED else "",
+        heads=("pair", "A", "B", "outcome", "judges", *(("people",) if preferences.card is not None else ())),
+        rows=[_pair_row(preferences, pair, texts.get(pair.id)) for pair in shown],
+        summary=f"The {many(len(preferences.pairs), 'pair')} one by one{more}"
+        if len(preferences.pairs) > UNFOLDED
+        else "",
     )
 
 
-def _pair_row(made: RunPreferences, pair: PreferredPair, asked: AnswerPair | None) -> list[Field]:
-    said = [
-        f"{place}: {_said(each.value, flipped=each.flipped)}" for place, each in enumerate(pair.preferences, start=1)
+def _pair_row(preferences: RunPreferences, pair: PreferredPair, answer_pair: AnswerPair | None) -> list[Field]:
+    verdicts = [
+        f"{place}: {_verdict_word(each.value, flipped=each.flipped)}"
+        for place, each in enumerate(pair.preferences, start=1)
     ]
     words = (None if each is None else f"{each.words:,} words" for each in (pair.a, pair.b))
-    a, b = (asked.a, asked.b) if asked is not None else words
-    votes = [", ".join("–" if vote is None else _said(vote) for vote in pair.votes) or NONE]
+    a, b = (answer_pair.a, answer_pair.b) if answer_pair is not None else words
+    votes = [", ".join("–" if vote is None else _verdict_word(vote) for vote in pair.votes) or NONE]
     outcome = OUTCOMES.get(pair.outcome, pair.outcome)
-    return [pair.id, _text(a), _text(b), outcome, " · ".join(said) or NONE, *(votes if made.card is not None else [])]
+    return [
+        pair.id,
+        _answer_cell(a),
+        _answer_cell(b),
+        outcome,
+        " · ".join(verdicts) or NONE,
+        *(votes if preferences.card is not None else []),
+    ]
 
 
-def _said(value: PreferenceValue | None, *, flipped: bool = False) -> str:
+def _verdict_word(value: PreferenceValue | None, *, flipped: bool = False) -> str:
     if flipped:
         return "flip"
     return {"a": "A", "b": "B", "tie": "tie", None: "unscored"}[value]
 
 
-def _text(text: str | None) -> str:
+def _answer_cell(text: str | None) -> str:
     return "no answer" if text is None else shortened(text, MOST_CHARACTERS)

@@ -52,8 +52,10 @@ def published_beside(run: Run) -> Iterator[PublishedBeside]:
         printed_by, _, number = (spec.published or "").rpartition("/")
         if number.isdecimal():
             published = read_published(printed_by)
-            found = _table_beside(run, name, grid, source=published.source, table=published.tables[int(number)])
-            yield from () if found is None else (found,)
+            published_table = _table_beside(
+                run, name, grid, source=published.source, table=published.tables[int(number)]
+            )
+            yield from () if published_table is None else (published_table,)
 
 
 @cache
@@ -92,9 +94,9 @@ def _asks_the_same(run: Run, cell: CellSpec, grid: Grid) -> bool:
         same = grid.same_setting.get(run.task)
         if same is None or cell.table not in same.tables or not same.options.items() <= own.items():
             return False
-    asked = {name: value for name, value in cell.options.items() if name not in NAMED}
-    return all(_shown(own, name) == _shown(asked, name) for name in _SETTING) and all(
-        own.get(name) == value for name, value in asked.items() if name not in _SETTING
+    options = {name: value for name, value in cell.options.items() if name not in NAMED}
+    return all(_shown(own, name) == _shown(options, name) for name in _SETTING) and all(
+        own.get(name) == value for name, value in options.items() if name not in _SETTING
     )
 
 

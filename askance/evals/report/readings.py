@@ -73,6 +73,6 @@ def _selected(read: Sequence[PictureReading], records: Sequence[Records]) -> Ite
     """The records that the readings rest on."""
     keys = {str(key) for each in read for link in each.line["links"].values() for key in link["calls"]}
     for several in records:
-        found = [*select(several, keys=keys)]
-        keys.difference_update(record.key for record in found)
-        yield from found
+        selected = [*select(several, keys=keys)]
+        keys.difference_update(record.key for record in selected)
+        yield from selected

@@ -147,9 +147,9 @@ def row_of(
 
 def column_of(run: Run, answers: Sequence[SampleResult]) -> str | None:
     """The value of scores that stands for a sample: the first figure of the run that single samples have as well."""
-    there: dict[str, None] = {name: None for answer in answers if answer.score for name in answer.score.values}
+    score_names: dict[str, None] = {name: None for answer in answers if answer.score for name in answer.score.values}
     names = [figure.metric for figure in run.figures]
-    return next((name for name in (*names, *_WHOLE) if name in there), None)
+    return next((name for name in (*names, *_WHOLE) if name in score_names), None)
 
 
 def worth_of(answer: SampleResult, column: str | None) -> float | None:
@@ -190,15 +190,15 @@ def true_places(sample: Sample, options: Sequence[str]) -> list[int] | None:
 def places_in(value: Any, options: Sequence[str]) -> list[int] | None:
     """The options that a value names by number or text, counted from 1, in its order; None where it names others."""
     named: list[Any] = cast("list[Any]", value) if isinstance(value, list) else [value]
-    found: list[int] = []
+    places: list[int] = []
     for each in named:
         if type(each) is int and 1 <= each <= len(options):
-            found.append(each)
+            places.append(each)
         elif isinstance(each, str) and each in options:
-            found.append(options.index(each) + 1)
+            places.append(options.index(each) + 1)
         else:
             return None
-    return list(dict.fromkeys(found)) if options else None
+    return list(dict.fromkeys(places)) if options else None
 
 
 def kinds_of_options(sample: Sample, options: Sequence[str]) -> list[str]:
@@ -213,12 +213,12 @@ def mistakes(answer: SampleResult) -> dict[str, int]:
     """Kinds of mistakes and how often an answer makes each, as its score notes them."""
     notes: Mapping[str, Any] = {} if answer.score is None else answer.score.notes
     errors: Any = notes.get("errors")
-    found = {str(kind): int(count) for kind, count in _counts(errors)}
+    counts = {str(kind): int(count) for kind, count in _counts(errors)}
     for name in ("missed", "wrong"):
         labels: Any = notes.get(name)
         if isinstance(labels, list):
-            found |= {f"{name} {label}": 1 for label in cast("list[Any]", labels)}
-    return found
+            counts |= {f"{name} {label}": 1 for label in cast("list[Any]", labels)}
+    return counts
 
 
 def _counts(errors: Any) -> Iterator[tuple[Any, int]]:
@@ -415,7 +415,7 @@ def _common_marks(answers: Sequence[SampleResult]) -> frozenset[str]:
     for answer in answers:
         for name, value in marks_of(answer.sample):
             values.setdefault(name, set()).add(value)
-    return frozenset(name for name, found in values.items() if len(found) <= _MOST_MARKS)
+    return frozenset(name for name, marks in values.items() if len(marks) <= _MOST_MARKS)
 
 
 def _judges(answers: Sequence[SampleResult]) -> Iterator[Mapping[str, Any]]:
@@ -474,7 +474,7 @@ def _part_mean(name: str, answers: Sequence[SampleResult], column: str, *, zero:
     pairs = zip(worths, answers, strict=True)
     counted = [(worth or 0.0, answer) for worth, answer in pairs if zero or worth is not None]
     values = [worth for worth, _ in counted]
-    found = mean_estimate(
+    estimate = mean_estimate(
         values,
         [answer.sample.cluster for _, answer in counted],
         seed=seed,
@@ -482,8 +482,8 @@ def _part_mean(name: str, answers: Sequence[SampleResult], column: str, *, zero:
     )
     return Share(
         name=name,
-        value=found.value,
-        interval=found.interval,
+        value=estimate.value,
+        interval=estimate.interval,
         samples=len(answers),
         answered=sum(answer.prediction.answered for answer in answers),
     )

@@ -216,9 +216,9 @@ def _figures(report: RunReport) -> Iterator[tuple[str, FigureTables]]:
     for task, parts in by_task.items():
         if all(part.run.of_pictures for part in parts):
             continue
-        found = tables_of_runs(parts)
-        if found.tables or len(by_task) > 1:
-            yield task if len(by_task) > 1 else "", found
+        tables = tables_of_runs(parts)
+        if tables.tables or len(by_task) > 1:
+            yield task if len(by_task) > 1 else "", tables
 
 
 def _published(report: RunReport) -> Iterator[PublishedView]:
@@ -437,9 +437,9 @@ def _dot(each: LinkBlame, figure: Figure) -> Dot:
 
 
 def _wrong_answers(number: int, part: RunPart, blame: BlamePart) -> Sortable:
-    there = {(row.id, row.epoch) for row in part.rows}
+    places = {(row.id, row.epoch) for row in part.rows}
     rows = [
-        _wrong_answer(number, place, each) for place, each in blame.answers.items() if place in there and each.tried
+        _wrong_answer(number, place, each) for place, each in blame.answers.items() if place in places and each.tried
     ]
     more = f"; the first {MOST_ANSWERS:,} of them" if len(rows) > MOST_ANSWERS else ""
     return Sortable(

@@ -145,14 +145,14 @@ def _sample_blocks(
         room: for calls.
     """
     for start in range(0, len(answers), BLOCK):
-        there: set[str] = set()
+        written: set[str] = set()
         samples: list[list[JsonObject]] = []
         for several in answers[start : start + BLOCK]:
             sides: list[JsonObject] = []
             for part, answer in zip(parts, several, strict=True):
-                new = {key: form for key, form in calls_of(part, answer).items() if key not in there}
+                new = {key: form for key, form in calls_of(part, answer).items() if key not in written}
                 calls = new if room.takes(new) else {}
-                there.update(calls)
+                written.update(calls)
                 sides.append({"detail": {**detail_of(answer), **_blame_of(part, answer)}, "calls": calls})
             samples.append(sides)
         yield packed_block(f"d-{number}-{start // BLOCK}", samples)
@@ -160,8 +160,8 @@ def _sample_blocks(
 
 def _blame_of(part: RunPart, answer: SampleResult) -> JsonObject:
     several = [] if part.blames is None else [detail_of_blame(each, answer) for each in part.blames.parts]
-    found = [each for each in several if each is not None]
-    return {"blame": found} if found else {}
+    blames = [each for each in several if each is not None]
+    return {"blame": blames} if blames else {}
 
 
 _SHOWN_TRACE = frozenset({"verbalization", "statement", "statement_reason", "answers", "reply"})
@@ -209,7 +209,7 @@ def _hits(answer: SampleResult) -> JsonObject:
     notes = _map(None if answer.score is None else answer.score.notes)
     ranks, verdicts = _map(notes.get("ranks")), _map(notes.get("verdicts"))
     true = [str(each) for each in _list(target.get("true"))]
-    said = [plain(each) for each in _list(target.get("texts"))]
+    shown = [plain(each) for each in _list(target.get("texts"))]
     hits = [
         {
             "text": shortened(text, _LONGEST),
@@ -220,7 +220,8 @@ def _hits(answer: SampleResult) -> JsonObject:
     ]
     known = {name: rank for name, rank in ranks.items() if type(rank) is int}
     truths = sorted(
-        zip(true, said if len(said) == len(true) else true, strict=True), key=lambda each: known.get(each[0], math.inf)
+        zip(true, shown if len(shown) == len(true) else true, strict=True),
+        key=lambda each: known.get(each[0], math.inf),
     )
     return {
         "hits": hits,
@@ -234,14 +235,14 @@ def _hits(answer: SampleResult) -> JsonObject:
 
 def _link(name: str, link: JsonObject, meta: Mapping[str, Any]) -> JsonObject:
     failed = meta.get("failed", {}).get(name)
-    told = {field: value for field, value in link.items() if field != "value"}
-    return {"name": name, **told, **({} if failed is None else {"failed": failed})}
+    fields = {field: value for field, value in link.items() if field != "value"}
+    return {"name": name, **fields, **({} if failed is None else {"failed": failed})}
 
 
 def _verbalization(prediction: Prediction) -> JsonObject:
     """The values of the links that have no place of their own on the page."""
-    there = {"verbalization": prediction.trace.get("verbalization"), "links": prediction.links}
-    return {name: value for name, value in link_values(there).items() if name != "statement"}
+    line = {"verbalization": prediction.trace.get("verbalization"), "links": prediction.links}
+    return {name: value for name, value in link_values(line).items() if name != "statement"}
 
 
 def calls_of(part: RunPart, answer: SampleResult) -> Mapping[str, JsonObject]:
@@ -264,8 +265,8 @@ def call_of(record: Record) -> JsonObject:
 
 def _message(message: Mapping[str, Any]) -> JsonObject:
     parts = [part.get("text", {"part": part}) for part in message.get("parts", ())]
-    rest = {name: value for name, value in message.items() if name not in {"role", "parts"}}
-    return {"role": message.get("role"), "parts": parts, **({"rest": rest} if rest else {})}
+    others = {name: value for name, value in message.items() if name not in {"role", "parts"}}
+    return {"role": message.get("role"), "parts": parts, **({"rest": others} if others else {})}
 
 
 def _short(form: Mapping[str, Any]) -> JsonObject:
@@ -306,9 +307,9 @@ def index_of(parts: Sequence[RunPart], browser: SampleBrowser) -> JsonObject:
 
 def _sorts(runs: Sequence[JsonObject]) -> list[str]:
     rows = [row for run in runs for row in run["rows"]]
-    told = [name for name, field in _SORTS.items() if any(row[field] for row in rows)]
+    fields = [name for name, field in _SORTS.items() if any(row[field] for row in rows)]
     ranked = ["worst", "best"] if any(row["worth"] is not None for row in rows) else []
-    return ["order", *ranked, *told]
+    return ["order", *ranked, *fields]
 
 
 # --- blame ---
@@ -343,12 +344,12 @@ def _trial(line: Mapping[str, Any], answer: SampleResult, *, link: str, options:
     value = line.get("value")
     chosen = places_in(value, options) if value is not None else None
     was = answer.prediction
-    now, before = _said(line.get("trace"), line.get("links")), _said(was.trace, was.links)
-    became = {name: said for name, said in now.items() if name != link and said != before.get(name)}
+    now, before = _texts_by_link(line.get("trace"), line.get("links")), _texts_by_link(was.trace, was.links)
+    became = {name: text for name, text in now.items() if name != link and text != before.get(name)}
     form: JsonObject = {
         "outcome": str(line.get("outcome")),
         "reason": line.get("reason"),
-        "put": _text(link, line.get("put")),
+        "put": _link_text(link, line.get("put")),
         "chosen": chosen,
         "value": value if chosen is None else None,
         "became": became,
@@ -357,16 +358,16 @@ def _trial(line: Mapping[str, Any], answer: SampleResult, *, link: str, options:
     return {name: each for name, each in form.items() if each not in (None, {}, [])}
 
 
-def _said(trace: Any, links: Any) -> dict[str, str]:
+def _texts_by_link(trace: Any, links: Any) -> dict[str, str]:
     """What each link of a prediction says, as text."""
-    there = _map(trace)
-    form = {"verbalization": _map(there.get("verbalization")), "statement": there.get("statement")}
+    traced = _map(trace)
+    form = {"verbalization": _map(traced.get("verbalization")), "statement": traced.get("statement")}
     forms = {name: _map(each) for name, each in _map(links).items()}
-    texts = {name: _text(name, value) for name, value in link_values({**form, "links": forms}).items()}
+    texts = {name: _link_text(name, value) for name, value in link_values({**form, "links": forms}).items()}
     return {name: text for name, text in texts.items() if text is not None}
 
 
-def _text(link: str, value: Any) -> str | None:
+def _link_text(link: str, value: Any) -> str | None:
     if value is None:
         return None
     if link == "statement" and isinstance(value, dict):

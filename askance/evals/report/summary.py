@@ -177,8 +177,8 @@ def _models(roles: Sequence[tuple[str, Mapping[str, Any]]]) -> Iterator[str]:
     for role, form in roles:
         named.setdefault(_model(form), []).append(role)
     for name, several in named.items():
-        told = ", ".join(role for role in several if role)
-        yield f"{told}: {name}" if told and len(named) > 1 else name
+        role_names = ", ".join(role for role in several if role)
+        yield f"{role_names}: {name}" if role_names and len(named) > 1 else name
 
 
 def _model(form: Mapping[str, Any]) -> str:

@@ -47,14 +47,14 @@ class Thumbnails:
         """
         images = (answer.sample.image for part in parts for answer in part.answers)
         wanted = {image.sha256: image.name for image in images if image is not None}
-        found = find(wanted, places)
-        order = [digest for digest in wanted if digest in found]
+        originals = find(wanted, places)
+        order = [digest for digest in wanted if digest in originals]
         room = int(megabytes * 1e6 * 3 / 4)
-        side = _side([found[digest] for digest in order], room)
+        side = _side([originals[digest] for digest in order], room)
         jpegs: dict[str, bytes] = {}
         unread = left_out = 0
         for digest in order:
-            data = thumbnail(found[digest], side)
+            data = thumbnail(originals[digest], side)
             if data is None:
                 unread += 1
             elif len(data) > room:
@@ -84,17 +84,17 @@ def find(wanted: Mapping[str, str], places: Sequence[Path]) -> Mapping[str, Imag
     files = [file for place in places for file in _files(place)]
     names = set(wanted.values())
     files.sort(key=lambda file: file.name not in names)
-    found: dict[str, Image] = {}
+    images: dict[str, Image] = {}
     for file in files:
-        if len(found) == len(wanted):
+        if len(images) == len(wanted):
             break
         image = Image.from_path(file)
         try:
             if image.sha256 in wanted:
-                found.setdefault(image.sha256, image)
+                images.setdefault(image.sha256, image)
         except BadImage:
             continue
-    return found
+    return images
 
 
 def _files(place: Path) -> Iterator[Path]:

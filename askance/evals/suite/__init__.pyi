@@ -3,9 +3,9 @@ from .breakdown import by_tag as by_tag
 from .breakdown import folds_of as folds_of
 from .breakdown import over_folds as over_folds
 from .context import InContext as InContext
+from .context import ParsedContext as ParsedContext
 from .context import SuiteContext as SuiteContext
-from .context import View as View
-from .context import view_of as view_of
+from .context import parse_context as parse_context
 from .files import Counted as Counted
 from .judge import AnswerJudge as AnswerJudge
 from .judge import NeededJudge as NeededJudge

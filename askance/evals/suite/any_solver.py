@@ -63,10 +63,10 @@ class AnySolver(Answerer):
             return
         if options.get("shots"):
             raise UsageError("Examples are shown to a model, and a solver answers.", hint="Leave out the examples.")
-        _ = self._made
+        _ = self._chosen_solver
 
     @cached_property
-    def _made(self) -> str | Solver:
+    def _chosen_solver(self) -> str | Solver:
         """The solver; or the name of what is made for a question.
 
         Raises:
@@ -89,19 +89,23 @@ class AnySolver(Answerer):
     @property
     @override
     def looks(self) -> bool:
-        return self._made not in BASELINES
+        return self._chosen_solver not in BASELINES
 
     @override
     def label(self) -> str:
-        made = self._made
-        return made if isinstance(made, str) else str(made.form().get("solver") or type(made).__name__)
+        own_solver = self._chosen_solver
+        return (
+            own_solver
+            if isinstance(own_solver, str)
+            else str(own_solver.form().get("solver") or type(own_solver).__name__)
+        )
 
     @override
     def kept(self) -> JsonObject:
         if not self.is_chosen:
             return {}
-        made = self._made
-        return {"solver": {"name": made} if isinstance(made, str) else made.form()}
+        own_solver = self._chosen_solver
+        return {"solver": {"name": own_solver} if isinstance(own_solver, str) else own_solver.form()}
 
     @override
     def solver(self, question: Question) -> Solver:
@@ -110,18 +114,18 @@ class AnySolver(Answerer):
         Raises:
             UsageError: it chooses among options, and the question has none; or only a run names it.
         """
-        made = self._made
-        if not isinstance(made, str):
-            return made
-        if isinstance(self.chosen, Mapping) and made not in BASELINES:
+        own_solver = self._chosen_solver
+        if not isinstance(own_solver, str):
+            return own_solver
+        if isinstance(self.chosen, Mapping) and own_solver not in BASELINES:
             raise UsageError(
                 "The run names a solver of its own, and what only a run names is not loaded.", hint="Run the task anew."
             )
         if not question.count:
             raise UsageError(
-                f"The solver {made!r} chooses among options, and the task {self._task!r} asks for words.",
+                f"The solver {own_solver!r} chooses among options, and the task {self._task!r} asks for words.",
                 hint="Give a model, or a solver of your own: FILE.py:NAME.",
             )
-        if made in BASELINES:
-            return BASELINES[made](question)
-        return FusionSolver(made, count=question.count, engine=self.engine)
+        if own_solver in BASELINES:
+            return BASELINES[own_solver](question)
+        return FusionSolver(own_solver, count=question.count, engine=self.engine)

@@ -79,9 +79,9 @@ def over_folds(scorer: Scorer, folds: Sequence[int], *names: str, count: int = F
     means, pooled, of_folds = dict[str, Metric](), list[Metric](), list[Metric]()
     for metric in apart:
         own = [replace(_part(metric, _fold_label(fold)), beside=True) for fold in folds]
-        means[metric.name] = StratifiedMetric.over(metric, own, summary=f"{_said(metric)}, mean over folds")
+        means[metric.name] = StratifiedMetric.over(metric, own, summary=f"{_summary_of(metric)}, mean over folds")
         if not names or metric.name in names:
-            summary = f"{_said(metric)}, over all samples"
+            summary = f"{_summary_of(metric)}, over all samples"
             pooled.append(replace(metric, name=pooled_name(metric.name), summary=summary, beside=True))
             of_folds += own
     shown = (means.get(metric.name, metric) for metric in scorer.metrics)
@@ -109,11 +109,11 @@ def _part(metric: Metric, label: str) -> Metric:
         metric,
         name=f"{metric.name}: {label}",
         columns=tuple(f"{column}: {label}" for column in metric.columns),
-        summary=f"{_said(metric)}, {label}",
+        summary=f"{_summary_of(metric)}, {label}",
     )
 
 
-def _said(metric: Metric) -> str:
+def _summary_of(metric: Metric) -> str:
     return metric.summary or metric.name
 
 

@@ -61,8 +61,8 @@ def choice_samples(
     shown = {text: kind for text, kind in kinds.items() if text.strip()}
     true = [text for text, kind in shown.items() if kind == TRUE]
     if one_true and true:
-        kept = min(true, key=lambda text: stable_hash(seed, sample.id, "true", text))
-        shown = {text: kind for text, kind in shown.items() if kind != TRUE or text == kept}
+        chosen = min(true, key=lambda text: stable_hash(seed, sample.id, "true", text))
+        shown = {text: kind for text, kind in shown.items() if kind != TRUE or text == chosen}
     for order, name in sample_ids(sample.id, orders=orders).items():
         options = option_order([*shown], seed=seed, key=sample.id, order=order)
         of_each = [shown[text] for text in options]
@@ -121,8 +121,8 @@ def ceilings(sample: Sample) -> dict[str, float]:
 def error_values(kinds: Sequence[str], chosen: Sequence[str]) -> dict[str, float]:
     """For each kind of wrong option in `kinds`, its share of the chosen options."""
     counts = Counter(chosen)
-    there = dict.fromkeys(kind for kind in kinds if kind != TRUE)
-    return {f"error: {kind}": counts[kind] / len(chosen) for kind in there}
+    kinds_present = dict.fromkeys(kind for kind in kinds if kind != TRUE)
+    return {f"error: {kind}": counts[kind] / len(chosen) for kind in kinds_present}
 
 
 def place_value(number: int, count: int) -> dict[str, float]:

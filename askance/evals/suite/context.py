@@ -1,4 +1,4 @@
-"""Contexts: what the answering model gets of the picture. `view_of` parses a name, `InContext` is the model in it.
+"""Contexts: what the answering model gets of the picture. `parse_context` reads a name, `InContext` is a model in one.
 
 A suite may bring contexts of its own beside these: see `SuiteContext`.
 
@@ -93,8 +93,8 @@ class SuiteContext:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class View:
-    """A context, parsed."""
+class ParsedContext:
+    """A context by its parts: whether the picture is shown, what describes it, which statement stands beside."""
 
     name: str
     picture: bool = False
@@ -131,14 +131,14 @@ class View:
         return question.model_copy(update={"description": None}) if hidden else question
 
 
-def view_of(
+def parse_context(
     name: str,
     *,
     task: str,
     among: Collection[str],
     beside: bool = False,
     suite: Mapping[str, SuiteContext] | None = None,
-) -> View:
+) -> ParsedContext:
     """The context of that name, parsed.
 
     Args:
@@ -152,12 +152,12 @@ def view_of(
         UsageError: the task has no such context.
     """
     if suite and name in suite and name in among:
-        return View(name=name, suite=suite[name])
+        return ParsedContext(name=name, suite=suite[name])
     statement = next((each for each in get_args(StatementSource) if beside and name.endswith(f"+{each}")), None)
-    rest = name if statement is None else name.removesuffix(f"+{statement}")
-    seen = rest == PICTURE or (beside and rest.startswith(f"{PICTURE}+"))
-    described = rest.removeprefix(PICTURE).removeprefix("+") if seen else rest
-    known = rest in among or (seen and described in VERBALIZED)
+    base = name if statement is None else name.removesuffix(f"+{statement}")
+    seen = base == PICTURE or (beside and base.startswith(f"{PICTURE}+"))
+    described = base.removeprefix(PICTURE).removeprefix("+") if seen else base
+    known = base in among or (seen and described in VERBALIZED)
     if not known or (statement is not None and not seen and described not in VERBALIZED):
         raise UsageError(f"The task {task!r} has no context {name!r}.", hint=_hint(among, beside=beside))
     shown = described if described in {*VERBALIZED, CAPTION} else None
@@ -166,7 +166,7 @@ def view_of(
             f"The context {name!r} detects a statement in T_V and shows another description.",
             hint=_hint(among, beside=beside),
         )
-    return View(name=name, picture=seen, description=shown, statement=statement)
+    return ParsedContext(name=name, picture=seen, description=shown, statement=statement)
 
 
 def _hint(among: Collection[str], *, beside: bool) -> str:
@@ -205,7 +205,7 @@ class InContext(Answerer):
         Raises:
             UsageError: there is no such context, or examples cannot be shown in it, or before reasoning.
         """
-        _ = self.view
+        _ = self.parsed_context
         if not options.get("shots"):
             return
         self.check_examples()
@@ -221,7 +221,7 @@ class InContext(Answerer):
         Raises:
             UsageError: only models fill it in, and nobody asks them about the pictures of examples.
         """
-        if self.view.description is not None:
+        if self.parsed_context.description is not None:
             others = [name for name in self.contexts if name not in {*VERBALIZED, CAPTION}]
             raise UsageError(
                 f"{self.undescribed}, so the context {self.context!r} takes no `shots`.",
@@ -229,18 +229,20 @@ class InContext(Answerer):
             )
 
     @cached_property
-    def view(self) -> View:
+    def parsed_context(self) -> ParsedContext:
         """The context, parsed.
 
         Raises:
             UsageError: there is no such context.
         """
-        return view_of(self.context, task=self._task, among=self.contexts, beside=self.beside, suite=self.own_contexts)
+        return parse_context(
+            self.context, task=self._task, among=self.contexts, beside=self.beside, suite=self.own_contexts
+        )
 
     @property
     @override
     def looks(self) -> bool:
-        return self.view.looks
+        return self.parsed_context.looks
 
     @property
     def see(self) -> Model:
@@ -267,7 +269,7 @@ class InContext(Answerer):
     @property
     def answering(self) -> Model:
         """The model that answers, from the picture or from words."""
-        return self.see if self.view.picture else self.think
+        return self.see if self.parsed_context.picture else self.think
 
     @override
     def label(self) -> str:
@@ -284,12 +286,12 @@ class InContext(Answerer):
         Raises:
             UsageError: the context shows the picture, or is the suite's own and looks at it, and there is no VLM.
         """
-        view = self.view
-        if self.vlm is None and (view.picture or (view.suite is not None and view.looks)):
-            does = "shows" if view.picture else "looks at"
-            raise UsageError(f"The context {view.name!r} {does} the picture.", hint="Give a `vlm`.")
-        shown: list[Link[Any]] = [DESCRIPTION] if view.description is not None or not view.picture else []
-        shown += [STATEMENT] if view.statement is not None else []
+        parsed = self.parsed_context
+        if self.vlm is None and (parsed.picture or (parsed.suite is not None and parsed.looks)):
+            does = "shows" if parsed.picture else "looks at"
+            raise UsageError(f"The context {parsed.name!r} {does} the picture.", hint="Give a `vlm`.")
+        shown: list[Link[Any]] = [DESCRIPTION] if parsed.description is not None or not parsed.picture else []
+        shown += [STATEMENT] if parsed.statement is not None else []
         node = self.node(question)
         answer = Step(link=question.target, node=node, needs=(*shown, *question.needs), subject=question.asks)
         chain = self.chain(question.name, target=question.target, steps=(answer,), given=question.given)
@@ -303,7 +305,7 @@ class InContext(Answerer):
         """
         if question.agent is None:
             raise UsageError(f"No model is asked {question.name!r}.", hint="Give another `solver`.")
-        return question.agent(self.answering, sees=self.view.picture)
+        return question.agent(self.answering, sees=self.parsed_context.picture)
 
     def chain(
         self,
@@ -330,18 +332,18 @@ class InContext(Answerer):
 
     def _described(self) -> list[Step]:
         """The steps before the answer."""
-        view, steps = self.view, dict[Link[Any], Step]()
-        if view.suite is not None:
-            return list(view.suite.steps(self))
-        if view.description == CAPTION:
+        parsed, steps = self.parsed_context, dict[Link[Any], Step]()
+        if parsed.suite is not None:
+            return list(parsed.suite.steps(self))
+        if parsed.description == CAPTION:
             return [Step(link=DESCRIPTION, node=caption(self.see), subject=picture)]
-        context = cast("Context | None", "T_V" if view.combined else view.description)
-        if context is not None:
-            steps |= {step.link: step for step in verbalize(self.see, self.combine, context=context).steps}
-        if view.statement in {"s_IN", "s_TV"}:
+        description = cast("Context | None", "T_V" if parsed.combined else parsed.description)
+        if description is not None:
+            steps |= {step.link: step for step in verbalize(self.see, self.combine, context=description).steps}
+        if parsed.statement in {"s_IN", "s_TV"}:
             for step in atypicality(self.see, self.think).steps:
                 steps.setdefault(step.link, step)
-        if view.statement == "s_TV":
+        if parsed.statement == "s_TV":
             steps[STATEMENT] = replace(steps[STATEMENT], needs=(OBJECTS, DESCRIPTION), subject=_in_t_v)
         return list(steps.values())
 
@@ -353,24 +355,26 @@ def _in_t_v(reading: Reading) -> StatementQuestion:
 def _pruned(steps: Iterable[Step], wanted: Iterable[Link[Any]], given: Collection[str]) -> list[Step]:
     """The steps that the links `wanted` need if the links `given` are known."""
     by_link = {step.link: step for step in steps}
-    kept, waiting = set[Link[Any]](), [*wanted]
+    needed, waiting = set[Link[Any]](), [*wanted]
     while waiting:
         link = waiting.pop()
-        if link in by_link and link.name not in given and link not in kept:
-            kept.add(link)
+        if link in by_link and link.name not in given and link not in needed:
+            needed.add(link)
             waiting.extend(by_link[link].needs)
-    return [step for step in by_link.values() if step.link in kept]
+    return [step for step in by_link.values() if step.link in needed]
 
 
-def tools_of(view: View, *, described: bool = False) -> tuple[str, ...]:
+def tools_of(context: ParsedContext, *, described: bool = False) -> tuple[str, ...]:
     """The links that tools have to fill in for a context, in their order.
 
     Args:
-        view: the context.
+        context: the context.
         described: whether T_V is given, so that tools are needed only for the statement.
     """
-    context = "T_V" if view.combined else view.description or ""
-    said = {"T_V": TOOLS, "T_V-UH": TOOLS[:3]}.get(context) or tuple(_SAID[part] for part in context.split("+") if part)
-    needed = set[str]() if described and view.combined else {*said}
-    needed |= {"s_IN": {"objects", "narration"}, "s_TV": {"objects"}}.get(view.statement or "", set())
+    description = "T_V" if context.combined else context.description or ""
+    links = {"T_V": TOOLS, "T_V-UH": TOOLS[:3]}.get(description) or tuple(
+        _SAID[part] for part in description.split("+") if part
+    )
+    needed = set[str]() if described and context.combined else {*links}
+    needed |= {"s_IN": {"objects", "narration"}, "s_TV": {"objects"}}.get(context.statement or "", set())
     return tuple(link for link in TOOLS if link in needed)

@@ -306,10 +306,10 @@ def read_table(path: Path, columns: Mapping[str, Sequence[str]]) -> Iterator[tup
 
 
 def _place(header: Sequence[str], spellings: Sequence[str], path: Path) -> int:
-    found = [place for place, name in enumerate(header) if name.strip() in spellings]
-    if len(found) == 1:
-        return found[0]
-    wrong = f"has no column {spellings[0]!r}" if not found else f"has the column {spellings[0]!r} {len(found)} times"
+    places = [place for place, name in enumerate(header) if name.strip() in spellings]
+    if len(places) == 1:
+        return places[0]
+    wrong = f"has no column {spellings[0]!r}" if not places else f"has the column {spellings[0]!r} {len(places)} times"
     raise BadData(f"The file {str(path)!r} {wrong}.", hint=f"It has {', '.join(map(repr, header[:20]))}.")
 
 

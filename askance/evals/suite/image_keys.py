@@ -49,11 +49,11 @@ def base_name(key: str) -> str:
 
 def shard_of(name: str) -> str | None:
     """The shard of an image by its base name, `0` to `10`; None if no image of the data set has such a name."""
-    found = _NAME.fullmatch(name)
-    if found is None:
+    match = _NAME.fullmatch(name)
+    if match is None:
         return None
-    number = int(found[1])
-    if found[2] == "jpg":
+    number = int(match[1])
+    if match[2] == "jpg":
         return str(number % 10) if number <= LAST_JPEG else None
     return "10" if number in PNGS else None
 

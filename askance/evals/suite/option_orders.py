@@ -133,7 +133,7 @@ class PairMetric(Metric):
         one, two = one[within], two[places[within]]
         whole = rows[one, 0] == rows[two, 0]
         one, two = one[whole], two[whole]
-        found = rows[:, :2] * 0
-        found[one, 0] = self.of_pair(rows[one, 2], rows[two, 2])
-        found[one, 1] = 1
-        return found
+        values = rows[:, :2] * 0
+        values[one, 0] = self.of_pair(rows[one, 2], rows[two, 2])
+        values[one, 1] = 1
+        return values

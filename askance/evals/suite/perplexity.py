@@ -84,12 +84,12 @@ def with_likelihood(chain: Chain) -> Chain:
         UsageError: what answers is no node of a model, or it reasons before it answers.
     """
     answer = next(step for step in chain.steps if step.link.name == chain.target.name)
-    asked: Any = answer.node
-    reasons: bool = getattr(asked, "step_by_step", False)
-    if reasons or not isinstance(asked, Node):
+    answering: Any = answer.node
+    reasons: bool = getattr(answering, "step_by_step", False)
+    if reasons or not isinstance(answering, Node):
         why = "reasons before it answers" if reasons else "asks no model"
         raise UsageError(f"{answer.name!r} {why}, so that no reference is weighed.", hint="Leave out `perplexity`.")
-    node = AnswerLikelihood(cast("Node[Any, Any]", asked))
+    node = AnswerLikelihood(cast("Node[Any, Any]", answering))
     needs = (*answer.needs, REFERENCE)
     weighed = Step(link=LIKELIHOOD, node=node, needs=needs, subject=partial(_question, answer.subject))
     return Chain(chain.get_name(), target=chain.target, steps=[*chain.steps, weighed], mode=chain.mode)

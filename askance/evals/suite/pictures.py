@@ -84,10 +84,10 @@ def load_picture(file: DataFile) -> Image:
 
 def picture_cell(table: ArrowFiles, row: int) -> tuple[bytes | None, str]:
     """The bytes of a row's picture, None if there are none, and the name of its file."""
-    found: Any = table.cell(PICTURE, row) if PICTURE in table.columns else None
-    if not isinstance(found, dict):
-        return found, ""
-    parts = cast("Mapping[str, Any]", found)
+    cell: Any = table.cell(PICTURE, row) if PICTURE in table.columns else None
+    if not isinstance(cell, dict):
+        return cell, ""
+    parts = cast("Mapping[str, Any]", cell)
     return parts.get("bytes"), str(parts.get("path") or "")
 
 

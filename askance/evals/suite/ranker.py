@@ -193,8 +193,8 @@ class FusionSolver(Solver):
 
     def _texts(self, reading: Reading, *, without: Sequence[str] = ()) -> list[str]:
         """The texts on the picture, without blank ones."""
-        said = [said_in(reading, part).strip() for part in self.parts if part not in without]
-        texts = [text for text in said if text]
+        of_parts = [said_in(reading, part).strip() for part in self.parts if part not in without]
+        texts = [text for text in of_parts if text]
         return ["\n".join(texts)] if texts and self.texts == "joined" else texts
 
     async def _similar(self, reading: Reading, options: Sequence[str]) -> tuple[list[float] | None, Sequence[str]]:
@@ -232,17 +232,17 @@ def why_missing(reading: Reading, parts: Sequence[str]) -> str | None:
     for part in parts:
         if not is_missing(reading, part):
             continue
-        found = reading.links.get(part)
-        if found is None:
+        result = reading.links.get(part)
+        if result is None:
             return f"{part} is not given, and there is nobody to ask for it"
-        return f"{part} has no answer ({found.outcome})"
+        return f"{part} has no answer ({result.outcome})"
     return None
 
 
 def is_missing(reading: Reading, part: str) -> bool:
     """Whether a link has no answer."""
-    found = reading.links.get(part)
-    return found is None or not found.answered
+    result = reading.links.get(part)
+    return result is None or not result.answered
 
 
 def said_in(reading: Reading, part: str) -> str:

@@ -94,14 +94,14 @@ class RecordedReply:
         if RECORDED not in sample.inputs:
             return None
         form: object = sample.inputs[RECORDED]
-        given = cast("dict[str, Any]", form) if isinstance(form, dict) else {}
-        said = {name: given[name] for name in _TEXTS if isinstance(given.get(name), str)}
-        if "text" not in said or said.get("outcome", "answered") not in OUTCOMES:
+        fields = cast("dict[str, Any]", form) if isinstance(form, dict) else {}
+        texts = {name: fields[name] for name in _TEXTS if isinstance(fields.get(name), str)}
+        if "text" not in texts or texts.get("outcome", "answered") not in OUTCOMES:
             raise UsageError(
                 f"The sample {sample.id!r} carries {str(sample.inputs[RECORDED])[:80]!r}, which is no recorded reply.",
                 hint="Take the run's `samples.jsonl` from a copy, or run the evaluation again.",
             )
-        return cls(**said)
+        return cls(**texts)
 
 
 _TEXTS = ("text", "outcome", "reason", "extracted")
@@ -144,15 +144,15 @@ class ReplyFile:
         rows = [*_rows(content, repr(str(file)))]
         if not rows:
             raise BadData(f"The file {str(file)!r} holds no reply.", hint=_SHAPE)
-        found = dict(rows)
-        of_extractor = found.keys() & {_digest(reply) for reply in found.values()}
+        by_key = dict(rows)
+        of_extractor = by_key.keys() & {_digest(reply) for reply in by_key.values()}
         return cls(
             sha256=sha256(content).hexdigest(),
             rows=len(rows),
             name=file.name,
             replies={
-                name: replace(reply, extracted=found[_digest(reply)].text) if _digest(reply) in of_extractor else reply
-                for name, reply in found.items()
+                name: replace(reply, extracted=by_key[_digest(reply)].text) if _digest(reply) in of_extractor else reply
+                for name, reply in by_key.items()
                 if name not in of_extractor
             },
             notes=(*_repeated(file.name, rows), *_extracted(file.name, len(of_extractor))),
@@ -195,8 +195,8 @@ class ReplyFile:
                 hint=f"It has ids like {next(iter(self.replies), '')!r}, and the samples like {lacking[0]!r}: "
                 "give the file of this task, or another fold.",
             )
-        there = {sample.id for sample in samples}
-        others = [name for name in self.replies if name not in there]
+        ids = {sample.id for sample in samples}
+        others = [name for name in self.replies if name not in ids]
         apart = [name for name in others if name in left_out]
         unknown = [name for name in others if name not in left_out]
         notes: list[str] = []
@@ -258,7 +258,7 @@ def _rows(content: bytes, file: str) -> Iterator[tuple[str, RecordedReply]]:
     if len(lines) > 1 and _is_whole(lines[0][1]):
         for number, line in lines:
             where = f"Line {number} of {file}"
-            yield _row(_parsed(line, where), where)
+            yield _reply_of_row(_parsed(line, where), where)
         return
     whole: Any = _parsed(text, f"The file {file}") if lines else []
     if isinstance(whole, dict) and not _is_row(form := cast("JsonObject", whole)):
@@ -266,7 +266,7 @@ def _rows(content: bytes, file: str) -> Iterator[tuple[str, RecordedReply]]:
             yield name, _reply(reply, f"The reply to {name!r} in {file}")
         return
     for number, row in enumerate(cast("list[Any]", whole) if isinstance(whole, list) else [whole], start=1):
-        yield _row(row, f"Row {number} of {file}")
+        yield _reply_of_row(row, f"Row {number} of {file}")
 
 
 def _is_whole(line: str) -> bool:
@@ -288,15 +288,15 @@ def _is_row(form: JsonObject) -> bool:
     return isinstance(form.get(ID), str) and any(name in form for name in (*REPLIES, ERROR))
 
 
-def _row(row: Any, where: str) -> tuple[str, RecordedReply]:
+def _reply_of_row(row: Any, where: str) -> tuple[str, RecordedReply]:
     """The id and the reply of a row."""
     form: JsonObject = cast("JsonObject", row) if isinstance(row, dict) else {}
     name = form.get(ID)
     if not isinstance(name, str) or not name:
         raise BadData(f"{where} has no `{ID}` that is a text.", hint=_SHAPE)
-    said = next((each for each in REPLIES if each in form), None)
-    if said is not None:
-        return clean_text(name), _ended(_reply(form[said], where), form.get(FINISH))
+    column = next((each for each in REPLIES if each in form), None)
+    if column is not None:
+        return clean_text(name), _ended(_reply(form[column], where), form.get(FINISH))
     if ERROR in form:
         return clean_text(name), RecordedReply(text="", outcome="failed", reason=str(form[ERROR])[:LONGEST_REASON])
     raise BadData(f"{where} has no `{REPLIES[0]}`.", hint=_SHAPE)
@@ -316,19 +316,19 @@ LONGEST_REASON = 500
 """Characters of an error that are kept."""
 
 
-def _reply(found: Any, where: str) -> RecordedReply:
+def _reply(value: Any, where: str) -> RecordedReply:
     """A reply that is a text or a chat completion; null is an empty one."""
     reply = (
-        RecordedReply(text=clean_text(found)) if found is None or isinstance(found, str) else _completion(found, where)
+        RecordedReply(text=clean_text(value)) if value is None or isinstance(value, str) else _completion(value, where)
     )
     if len(reply.text) > LONGEST_REPLY:
         raise BadData(f"{where} holds a reply of {len(reply.text):,} characters.", hint="No model replies so much.")
     return reply
 
 
-def _completion(found: Any, where: str) -> RecordedReply:
+def _completion(value: Any, where: str) -> RecordedReply:
     try:
-        response = from_chat(found)
+        response = from_chat(value)
     except (MalformedReply, UnknownFinish) as error:
         raise BadData(
             f"{where} holds a reply that is neither a text nor a chat completion: {error.message}",
@@ -420,8 +420,8 @@ class RecordedReplies(Solver):
         try:
             if not reply.is_said:
                 raise Unreadable("the reply is empty")
-            found = self.read(sample, reply)
-            return _answered(found if isinstance(found, Read) else Read(found), reply)
+            prediction = self.read(sample, reply)
+            return _answered(prediction if isinstance(prediction, Read) else Read(prediction), reply)
         except Unreadable as error:
             return await self._extracted(sample, reply, fault=str(error))
 
@@ -429,20 +429,20 @@ class RecordedReplies(Solver):
         """What the extractor reads in a reply; the `fault` stands where there is no extractor, or it reads nothing."""
         if self.extractor is None or self.choices is None or not reply.is_said:
             return _unanswered("invalid", fault, reply)
-        found = await self.extractor.ask(UnreadReply(reply=reply.text, choices=self.choices(sample)))
-        spent = calls_meta(found.calls, {} if found.failure is None else {REPLY.name: found.failure})
-        return replace(_of_extraction(found, reply, fault=fault), meta=spent)
+        extraction = await self.extractor.ask(UnreadReply(reply=reply.text, choices=self.choices(sample)))
+        spent = calls_meta(extraction.calls, {} if extraction.failure is None else {REPLY.name: extraction.failure})
+        return replace(_of_extraction(extraction, reply, fault=fault), meta=spent)
 
 
-def _of_extraction(found: Result[Extraction], reply: RecordedReply, *, fault: str) -> Prediction:
+def _of_extraction(extraction: Result[Extraction], reply: RecordedReply, *, fault: str) -> Prediction:
     """The prediction that an extraction gives; the `fault` of the reply stands where it reads nothing."""
-    keys = [call.key for call in found.calls]
-    if found.outcome == "failed":
-        unanswered = _unanswered("failed", found.reason, reply, calls=keys)
-        return replace(unanswered, links={REPLY.name: {**unanswered.links[REPLY.name], "error": found.error}})
-    if found.value is None or not found.value.places:
+    keys = [call.key for call in extraction.calls]
+    if extraction.outcome == "failed":
+        unanswered = _unanswered("failed", extraction.reason, reply, calls=keys)
+        return replace(unanswered, links={REPLY.name: {**unanswered.links[REPLY.name], "error": extraction.error}})
+    if extraction.value is None or not extraction.value.places:
         return _unanswered("invalid", fault, reply, calls=keys)
-    return _answered(Read([*found.value.places], "extracted"), reply, calls=keys)
+    return _answered(Read([*extraction.value.places], "extracted"), reply, calls=keys)
 
 
 def _answered(read: Read[Any], reply: RecordedReply, *, calls: Sequence[str] = ()) -> Prediction:

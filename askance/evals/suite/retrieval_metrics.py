@@ -10,7 +10,7 @@ What lies behind the end of a ranking counts as not found.
 - MAP is the mean of average precision: the mean, over the true entries of a sample, of the precision at the rank of
   each, 0 for one that is not found (Manning, Raghavan and Schütze, *Introduction to Information Retrieval*, 2008,
   section 8.4).
-- nDCG@k is the discounted cumulated gain of the first k by that of the best order of the sample's own true entries
+- nDCG@k is the discounted cumulative gain of the first k, normalized by that of the sample's true entries ranked first
   (Järvelin and Kekäläinen, *Cumulated Gain-Based Evaluation of IR Techniques*, 2002). A true entry gains 1. The
   discount of a rank is log2(rank + 1), as of Burges et al., *Learning to Rank using Gradient Descent*, 2005.
 
@@ -97,8 +97,8 @@ def true_texts(sample: Sample) -> tuple[str, ...]:
 def _listed(sample: Sample, name: str) -> tuple[str, ...]:
     """The texts that a target lists under a name; none where it has something else there."""
     target: Any = sample.target
-    given: Any = cast("Mapping[str, Any]", target).get(name) if isinstance(target, Mapping) else None
-    listed = cast("Sequence[Any]", given) if isinstance(given, (list, tuple)) else ()
+    value: Any = cast("Mapping[str, Any]", target).get(name) if isinstance(target, Mapping) else None
+    listed = cast("Sequence[Any]", value) if isinstance(value, (list, tuple)) else ()
     return tuple(listed) if all(isinstance(each, str) for each in listed) else ()
 
 
@@ -113,13 +113,13 @@ def ranking_values(ranks: Sequence[int], true: int, *, depth: int = DEPTH) -> di
         true: how many entries are true, at least 1.
         depth: how many ids of a ranking count; figures beyond it are left out.
     """
-    there = [rank for rank in ranks if rank <= depth]
+    within = [rank for rank in ranks if rank <= depth]
     return {
-        **{f"recall@{k}": sum(rank <= k for rank in there) / true for k in _within(RECALLS, depth)},
-        **{f"hit@{k}": float(any(rank <= k for rank in there)) for k in _within(HITS, depth)},
-        "MRR": 1 / there[0] if there else 0.0,
-        f"nDCG@{GAINS}": _gained(rank for rank in there if rank <= GAINS) / _ideal(true),
-        "MAP": fsum(found / rank for found, rank in enumerate(there, start=1)) / true,
+        **{f"recall@{k}": sum(rank <= k for rank in within) / true for k in _within(RECALLS, depth)},
+        **{f"hit@{k}": float(any(rank <= k for rank in within)) for k in _within(HITS, depth)},
+        "MRR": 1 / within[0] if within else 0.0,
+        f"nDCG@{GAINS}": _gained(rank for rank in within if rank <= GAINS) / _ideal(true),
+        "MAP": fsum(hits / rank for hits, rank in enumerate(within, start=1)) / true,
     }
 
 
@@ -162,17 +162,17 @@ def random_order(entries: int, true: int, *, depth: int = DEPTH) -> Mapping[str,
             f"There cannot be {true:,} true ones among {entries:,} entries, of which {depth:,} are kept.",
             hint="Give at least one true entry, no more than there are entries, and keep at least one.",
         )
-    kept = min(depth, entries)
-    first = [*islice(_first_true(entries, true), kept)]
+    length = min(depth, entries)
+    first = [*islice(_first_true(entries, true), length)]
     others = (true - 1) / (entries - 1) if entries > 1 else 0.0
-    gained = _gained(iter(range(1, min(GAINS, kept) + 1)))
+    gained = _gained(iter(range(1, min(GAINS, length) + 1)))
     return {
         **{f"recall@{k}": min(k, entries) / entries for k in _within(RECALLS, depth)},
         **{f"hit@{k}": fsum(first[:k]) for k in _within(HITS, depth)},
         "MRR": fsum(share / rank for rank, share in enumerate(first, start=1)),
         f"nDCG@{GAINS}": true / entries * gained / _ideal(true),
         # At each rank: an entry is true, and with it so many of those before it, as a share of the rank.
-        "MAP": fsum((1 + (rank - 1) * others) / rank for rank in range(1, kept + 1)) / entries,
+        "MAP": fsum((1 + (rank - 1) * others) / rank for rank in range(1, length + 1)) / entries,
     }
 
 
@@ -193,8 +193,10 @@ def chance(samples: Sequence[Sample], entries: Entries, *, depth: int = DEPTH) -
 
 def chance_note(samples: Sequence[Sample], entries: Entries, *, depth: int = DEPTH) -> str:
     """The exact chance of every figure as a note, in percent, to be read beside the figures."""
-    found = chance(samples, entries, depth=depth)
-    return f"Chance of a random order, exactly: {', '.join(f'{name} {100 * each:.3g}' for name, each in found.items())}"
+    values = chance(samples, entries, depth=depth)
+    return (
+        f"Chance of a random order, exactly: {', '.join(f'{name} {100 * each:.3g}' for name, each in values.items())}"
+    )
 
 
 # --- scoring ---
@@ -253,9 +255,9 @@ def retrieval_scorer(
     )
     if judge is not None:
         scorer = with_judged_hits(scorer, judge, question=question)
-    there = {metric.name for metric in scorer.metrics}
+    known = {metric.name for metric in scorer.metrics}
     for tag, values in (tags or {}).items():
-        parted = (name for name in PARTED if name in there)
+        parted = (name for name in PARTED if name in known)
         scorer = by_tag(scorer, tag, values, *parted, label=lambda value, tag=tag: f"{tag} {value}")
     return scorer
 
@@ -308,8 +310,8 @@ def with_judged_hits(scorer: Scorer, noted: NotedJudge, *, question: str = QUEST
     held = partial(judge_references, noted.judge, question=question)
 
     async def score(sample: Sample, prediction: Prediction) -> Score:
-        found = scorer.score(sample, prediction)
-        plain = found if isinstance(found, Score) else await found
+        ranked = scorer.score(sample, prediction)
+        plain = ranked if isinstance(ranked, Score) else await ranked
         judged = await _judged_hits(sample, prediction, held)
         return Score(
             values={**plain.values, **judged.values},
@@ -362,15 +364,15 @@ async def _judged_hits(sample: Sample, prediction: Prediction, held: Held) -> Sc
             hint="A value is a list of the first hits, each with `id`, `text` and `score`; or leave the judge out.",
         )
     others = [name for name in first if name not in true]
-    found = await asyncio.gather(*(held(references, texts[name]) for name in others))
-    verdicts = tuple(each.any_of for each in found)
-    said, hit = ReferencesVerdict(each=verdicts).any_of, len(others) < len(first)
-    if others and said.value is None and not hit:
-        lost: Result[Score] = Result(outcome=said.outcome, reason=said.reason)
+    verdicts_of_hits = await asyncio.gather(*(held(references, texts[name]) for name in others))
+    verdicts = tuple(each.any_of for each in verdicts_of_hits)
+    combined, hit = ReferencesVerdict(each=verdicts).any_of, len(others) < len(first)
+    if others and combined.value is None and not hit:
+        lost: Result[Score] = Result(outcome=combined.outcome, reason=combined.reason)
         return lost.unwrap()
-    same = said.value == "true"
+    same = combined.value == "true"
     return Score(
         values={JUDGED_HIT: float(hit or same), RESCUED: float(same and not hit)},
         notes={"verdicts": {name: str(verdict) for name, verdict in zip(others, verdicts, strict=True)}},
-        calls=tuple(dict.fromkeys(said.calls)),
+        calls=tuple(dict.fromkeys(combined.calls)),
     )

@@ -41,11 +41,11 @@ class Subset(Generic[Item]):
 
     def where(self, holds: Callable[[Item], bool], *, left_out: str) -> Subset[Item]:
         """The items for which `holds` is true, with a note on the others."""
-        kept = tuple(item for item in self.items if holds(item))
-        if len(kept) == len(self.items):
+        holding = tuple(item for item in self.items if holds(item))
+        if len(holding) == len(self.items):
             return self
-        lost = f"{len(self.items) - len(kept):,} of {len(self.items):,} {self.noun} are left out: {left_out}"
-        return replace(self, items=kept, notes=(*self.notes, lost))
+        lost = f"{len(self.items) - len(holding):,} of {len(self.items):,} {self.noun} are left out: {left_out}"
+        return replace(self, items=holding, notes=(*self.notes, lost))
 
     def first(self, count: int | None) -> Subset[Item]:
         """The first `count` items; None keeps all."""
@@ -86,19 +86,19 @@ def read_names(path: Path) -> tuple[str, ...]:
         raise UsageError(f"The ids {str(path)!r} cannot be read: {error.strerror}.", hint="Check the path.") from error
     except UnicodeDecodeError as error:
         raise UsageError(f"The ids {str(path)!r} are not UTF-8 text.", hint="Save them as UTF-8.") from error
-    found: Any = [line.strip() for line in text.splitlines() if line.strip()]
+    names: Any = [line.strip() for line in text.splitlines() if line.strip()]
     if text.lstrip().startswith("["):
         try:
-            found = json.loads(text)
+            names = json.loads(text)
         except (ValueError, RecursionError) as error:
             raise UsageError(
                 f"The ids {str(path)!r} are no JSON list: {error}.", hint="Or write one a line."
             ) from error
-    if not found or not all(isinstance(each, str) for each in found):
+    if not names or not all(isinstance(each, str) for each in names):
         raise UsageError(
             f"The file {str(path)!r} holds no list of ids.", hint="Write one a line, or a JSON list of texts."
         )
-    return tuple(cast("list[str]", found))
+    return tuple(cast("list[str]", names))
 
 
 def read_ids(path: Path) -> tuple[str, ...]:

@@ -12,14 +12,14 @@ in one of four ways:
   row is taken with the largest λ · cosine to the question − (1 − λ) · cosine to the nearest row before; λ is 0.7.
 - `balanced`: the nearest of each label in turn.
 
-Of rows that are equally near the first by id is taken; cosines count to six decimals. The nearest example is shown
-last. The fold and the embedder decide, and no model is asked. Vectors are on record, so that a replay needs no weights.
+Ties are broken by id, with cosines rounded to six decimals. The nearest example is shown last. The fold and the
+embedder decide, and no model is asked. Vectors are on record, so that a replay needs no weights.
 
 Examples are chosen when the samples are made. So the line of a sample holds what was shown, and a run is read again
 without the data, the pool or the embedder. How they were chosen is in the sample's trace, which decides nothing.
 
-An example that would give the answer away is refused by name: one of the question's own group or of the fold's test
-part, one with the same picture, and a near-twin of it.
+An example that would leak the answer is refused by name: one of the question's own group or of the fold's test part,
+one with the same picture, and a near-duplicate of it.
 """
 
 from __future__ import annotations
@@ -132,8 +132,8 @@ class ShotScreen:
             return "the same picture"
         if likeness is not None:
             return f"a near-twin of its picture (cosine {likeness:.3f}, above {TWINS})" if likeness > TWINS else None
-        said = plain_words(self.question.text)
-        return "the same description" if said and said == plain_words(row.text) else None
+        text = plain_words(self.question.text)
+        return "the same description" if text and text == plain_words(row.text) else None
 
 
 def plain_words(text: str) -> str:
@@ -266,10 +266,10 @@ class ShotPool(Generic[Row]):
         if count > len(self.rows):
             raise self.too_few(count, len(self.rows))
 
-    def too_few(self, count: int, there: int) -> BadData:
-        """The error for `count` examples of which only `there` can be shown."""
+    def too_few(self, count: int, available: int) -> BadData:
+        """The error for `count` examples of which only `available` can be shown."""
         return BadData(
-            f"{count} examples cannot be drawn from {many(there, self.noun)} of fold {self.fold}.",
+            f"{count} examples cannot be drawn from {many(available, self.noun)} of fold {self.fold}.",
             hint=f"Each is of another {self.noun}; give a smaller `shots`.",
         )
 
@@ -313,18 +313,18 @@ class ShotVectors:
 
         compared = self._compared(questions)
         pictures = [each for each in compared if not isinstance(each, str)]
-        found: Sequence[Sequence[float]] = await asyncio.gather(*map(self.embedder.embed_image, pictures))
+        vectors: Sequence[Sequence[float]] = await asyncio.gather(*map(self.embedder.embed_image, pictures))
         if not pictures:
-            found = await self.embedder.embed([each for each in compared if isinstance(each, str)])
-        rows: Numbers = np.asarray(found, dtype=np.float64)
+            vectors = await self.embedder.embed([each for each in compared if isinstance(each, str)])
+        rows: Numbers = np.asarray(vectors, dtype=np.float64)
         lengths: Numbers = np.sqrt((rows * rows).sum(axis=1, keepdims=True))
         return rows / np.where(lengths > 0, lengths, 1.0)
 
     def _compared(self, questions: Sequence[ShotFacts]) -> list[str | Image]:
         """What is compared: all pictures, or all texts."""
         sees = self.embedder.sees_pictures
-        found = [(each, each.picture() if sees else each.text.strip()) for each in questions]
-        silent = next((each for each, known in found if not known), None)
+        compared = [(each, each.picture() if sees else each.text.strip()) for each in questions]
+        silent = next((each for each, known in compared if not known), None)
         if silent is not None:
             why = "it has no picture" if sees else "nothing is said of its picture before the run"
             raise BadData(
@@ -332,7 +332,7 @@ class ShotVectors:
                 hint="A `clip:` embedder compares pictures, any other one the descriptions that the data has; "
                 "-T shots_from=random needs neither.",
             )
-        return [known for _, known in found if known]
+        return [known for _, known in compared if known]
 
 
 class Examples(Part):
@@ -393,12 +393,12 @@ class Examples(Part):
     @override
     def kept(self) -> JsonObject:
         fields = type(self).model_fields
-        kept = {
+        options = {
             name: value
             for name, value in super().kept().items()
             if name in self.keeps or (self.shots and value != fields[name].default)
         }
-        return {**kept, "embedder": self.vectors.embedder.form()} if self.by_similarity or self.embeds else kept
+        return {**options, "embedder": self.vectors.embedder.form()} if self.by_similarity or self.embeds else options
 
     @override
     def words(self) -> tuple[str, ...]:
@@ -460,15 +460,15 @@ class Examples(Part):
             BadData: as `ShotPool.draw`; an example would give an answer away; or nothing is known of a question by
                 which others could be like it.
         """
-        asked = list(samples)
+        tested = list(samples)
         if not self.shots:
-            return asked
-        questions = {question_id(sample): known(sample) for sample in asked}
+            return tested
+        questions = {question_id(sample): known(sample) for sample in tested}
         for key, question in questions.items():
             pool.check(key, question.group, self.shots)
-        choose = self._alike if self.by_similarity else self._drawn
+        choose = self._most_similar if self.by_similarity else self._drawn
         chosen = choose(pool, questions, facts, seed=seed)
-        return [self._showing(sample, chosen[question_id(sample)], example) for sample in asked]
+        return [self._showing(sample, chosen[question_id(sample)], example) for sample in tested]
 
     def of_other_folds(
         self,
@@ -502,10 +502,10 @@ class Examples(Part):
         for fold in sorted({folds[sample.group] for sample in samples}):
             others = {group: some for each, groups in rows.items() if each != fold for group, some in groups.items()}
             tested = [group for group, each in folds.items() if each == fold]
-            asked = [sample for sample in samples if folds[sample.group] == fold]
-            made = ShotPool(others, fold=fold, tested=tested, noun="image")
-            found = self.shown_before(asked, made, example=example, facts=facts, known=facts, seed=seed)
-            shown |= {sample.id: sample for sample in found}
+            of_fold = [sample for sample in samples if folds[sample.group] == fold]
+            shot_pool = ShotPool(others, fold=fold, tested=tested, noun="image")
+            with_examples = self.shown_before(of_fold, shot_pool, example=example, facts=facts, known=facts, seed=seed)
+            shown |= {sample.id: sample for sample in with_examples}
         return [shown[sample.id] for sample in samples]
 
     def _showing(self, sample: Sample, shots: Shots[Row], example: Callable[[Row], Example]) -> Sample:
@@ -521,7 +521,7 @@ class Examples(Part):
         official: Mapping[str, Sequence[Row]] = {}
         if self.shots_draw == "official":
             official = pool.draw_official({key: each.group for key, each in questions.items()}, count=self.shots)
-        found: dict[str, Shots[Row]] = {}
+        shots: dict[str, Shots[Row]] = {}
         for key, question in questions.items():
             screen = ShotScreen(question=question, leaks=self.shots_leaks)
 
@@ -532,13 +532,13 @@ class Examples(Part):
                 drawn = [row for row in official[key] if usable(row)]
             else:
                 drawn = pool.draw(key, question.group, count=self.shots, seed=seed, usable=usable)
-            found[key] = Shots(rows=drawn, trace=_trace(((facts(row), None) for row in drawn), screen))
-        return found
+            shots[key] = Shots(rows=drawn, trace=_trace(((facts(row), None) for row in drawn), screen))
+        return shots
 
-    def _alike(
+    def _most_similar(
         self, pool: ShotPool[Row], questions: Mapping[str, ShotFacts], facts: Callable[[Row], ShotFacts], *, seed: int
     ) -> dict[str, Shots[Row]]:
-        """The examples of each question, by what is like it."""
+        """The examples of each question, by similarity to it."""
         rows = sorted(((facts(row), row) for some in pool.rows.values() for row in some), key=lambda each: each[0].id)
         of_rows, of_questions = [each for each, _ in rows], list(questions.values())
         bare = next((each for each in of_rows if not each.label), None)
@@ -555,7 +555,7 @@ class Examples(Part):
         vectors = run_sync(self.vectors.of([*of_rows, *of_questions]))
         pictures = self.vectors.embedder.sees_pictures
         candidates = ShotCandidates.of(of_rows, vectors[: len(rows)], pictures=pictures)
-        found: dict[str, Shots[Row]] = {}
+        shots: dict[str, Shots[Row]] = {}
         for (key, question), vector in zip(questions.items(), vectors[len(rows) :], strict=True):
             screen = ShotScreen(question=question, leaks=self.shots_leaks)
             best = candidates.choose(vector, how=self.shots_from, count=self.shots, screen=screen)
@@ -563,8 +563,8 @@ class Examples(Part):
                 raise pool.too_few(self.shots, len(best))
             shown = [(*rows[place], similarity) for place, similarity in best[::-1]]
             trace = _trace(((each, similarity) for each, _, similarity in shown), screen)
-            found[key] = Shots(rows=[row for _, row, _ in shown], trace=trace)
-        return found
+            shots[key] = Shots(rows=[row for _, row, _ in shown], trace=trace)
+        return shots
 
     def _stand_ins(self, pool: ShotPool[Row], questions: Mapping[str, ShotFacts], seed: int) -> dict[str, Shots[Row]]:
         """Other examples of each question, for a plan of those that cannot be chosen yet."""
@@ -585,9 +585,9 @@ def _trace(shown: Iterable[tuple[ShotFacts, float | None]], screen: ShotScreen) 
 
 def _leak_notes(samples: Iterable[Sample]) -> tuple[str, ...]:
     """A note on the examples that were left out because they give an answer away."""
-    told = {question_id(sample): sample.trace.get(SHOTS, {}).get("left_out", ()) for sample in samples}
-    count = sum(map(len, told.values()))
-    where = f"of {many(sum(map(bool, told.values())), 'question')}"
+    left_out = {question_id(sample): sample.trace.get(SHOTS, {}).get("left_out", ()) for sample in samples}
+    count = sum(map(len, left_out.values()))
+    where = f"of {many(sum(map(bool, left_out.values())), 'question')}"
     return (f"{many(count, 'example')} {where} left out, which would give the answer away",) if count else ()
 
 

@@ -101,8 +101,8 @@ class QaFile:
 
 def hard_kind(path: Path) -> HardKind | None:
     """The kind of the hard negatives in a file, from its name; None for other files."""
-    found = _HARD.match(path.name)
-    return None if found is None else _HARD_KINDS.get(found[1], cast("HardKind", found[1]))
+    match = _HARD.match(path.name)
+    return None if match is None else _HARD_KINDS.get(match[1], cast("HardKind", match[1]))
 
 
 def _counted(numbers: Iterable[int]) -> dict[int, int]:

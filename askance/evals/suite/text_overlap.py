@@ -51,24 +51,24 @@ class BleuConvention:
     summary: str
     """What a reader of the figure is told of it."""
 
-    def counts(self, said: str, references: Sequence[str]) -> dict[str, float]:
+    def counts(self, candidate: str, references: Sequence[str]) -> dict[str, float]:
         """What one text adds to the sums: a number for each of `COUNTS`.
 
         Raises:
             MissingExtra: sacrebleu is not installed.
         """
         whole = load_sacrebleu().BLEU(tokenize="none", smooth_method=self.smoothing, force=True)
-        found = whole.corpus_score([self.tokens(said)], [[self.tokens(text)] for text in references])
-        numbers = (found.sys_len, found.ref_len, *found.counts, *found.totals)
+        score = whole.corpus_score([self.tokens(candidate)], [[self.tokens(text)] for text in references])
+        numbers = (score.sys_len, score.ref_len, *score.counts, *score.totals)
         return dict(zip(COUNTS, map(float, numbers), strict=True))
 
     def of_sums(self, sums: Sequence[float]) -> float:
         """BLEU-4, from 0 to 1, from sums of `COUNTS`."""
-        said, reference, *grams = (round(number) for number in sums)
-        found = import_module("sacrebleu.metrics.bleu").BLEU.compute_bleu(
-            correct=grams[:4], total=grams[4:], sys_len=said, ref_len=reference, smooth_method=self.smoothing
+        candidate, reference, *grams = (round(number) for number in sums)
+        score = import_module("sacrebleu.metrics.bleu").BLEU.compute_bleu(
+            correct=grams[:4], total=grams[4:], sys_len=candidate, ref_len=reference, smooth_method=self.smoothing
         )
-        return float(found.score) / 100
+        return float(score.score) / 100
 
     @cached_property
     def metric(self) -> Metric:
@@ -103,7 +103,7 @@ ROUGE_L = mean("ROUGE-L", summary="F1 of the longest common subsequence, mean ov
 WORDS = Metric(name="words", columns=("length",), percent=False, better="neither", summary="in an answer, on average")
 
 
-def rouge_l(said: str, reference: str) -> float:
+def rouge_l(candidate: str, reference: str) -> float:
     """ROUGE-L of one text: the F1, from 0 to 1, of the longest common subsequence of words.
 
     Words are runs of letters a-z and digits in lower case; they are not stemmed.
@@ -111,7 +111,7 @@ def rouge_l(said: str, reference: str) -> float:
     Raises:
         MissingExtra: rouge-score is not installed.
     """
-    return float(_rouge().score(reference, said)["rougeL"].fmeasure)
+    return float(_rouge().score(reference, candidate)["rougeL"].fmeasure)
 
 
 OVERLAP_NOTES = (
@@ -142,16 +142,16 @@ def overlap_scorer(reference: Callable[[Sample], str] = lambda sample: str(sampl
     )
 
 
-def overlap_values(said: str, reference: str) -> dict[str, float]:
+def overlap_values(candidate: str, reference: str) -> dict[str, float]:
     """The values of one text for the metrics of `overlap_scorer`.
 
     Raises:
         MissingExtra: a package is not installed.
     """
     return {
-        **SACREBLEU.counts(said, [reference]),
-        ROUGE_L.name: rouge_l(said, reference),
-        WORDS.columns[0]: float(len(said.split())),
+        **SACREBLEU.counts(candidate, [reference]),
+        ROUGE_L.name: rouge_l(candidate, reference),
+        WORDS.columns[0]: float(len(candidate.split())),
     }
 
 

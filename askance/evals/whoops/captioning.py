@@ -74,9 +74,9 @@ class Captioning(WhoopsTask):
 
     @override
     def question(self) -> Question:
-        view = self.model.view
-        asks_tool = view.picture and not self.examples.shots  # a tool takes no examples
-        agent, asks = (_captioner, picture) if asks_tool else (CaptionWriter, view.visual_question)
+        context = self.model.parsed_context
+        asks_tool = context.picture and not self.examples.shots  # a tool takes no examples
+        agent, asks = (_captioner, picture) if asks_tool else (CaptionWriter, context.visual_question)
         return Question(name="captioning", agent=agent, asks=asks, given=self.given)
 
     @override
@@ -105,14 +105,14 @@ CIDER = "CIDEr"
 _SAID, _REFERENCES = "tokens", "reference tokens"
 
 
-def caption_score(said: str, references: Sequence[str]) -> Score:
+def caption_score(candidate: str, references: Sequence[str]) -> Score:
     """The score of a caption: counts for BLEU, and the tokens for CIDEr.
 
     Raises:
         MissingExtra: sacrebleu is not installed.
     """
-    words, others = plain_words(said), [plain_words(text) for text in references]
-    return Score(values=PLAIN_WORDS.counts(said, references), notes={_SAID: words, _REFERENCES: others})
+    words, others = plain_words(candidate), [plain_words(text) for text in references]
+    return Score(values=PLAIN_WORDS.counts(candidate, references), notes={_SAID: words, _REFERENCES: others})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,8 +122,8 @@ class Cider(Metric):
     @override
     def matrix(self, scores: Sequence[Score]) -> Matrix:
         """One column: the CIDEr of each score, with weights from all of them."""
-        there = [score for score in scores if self.covers(score)]
-        each = cider([(str(score.notes[_SAID]), score.notes[_REFERENCES]) for score in there])
+        covered = [score for score in scores if self.covers(score)]
+        each = cider([(str(score.notes[_SAID]), score.notes[_REFERENCES]) for score in covered])
         return super().matrix([Score(values={self.columns[0]: value}) for value in each])
 
 
@@ -139,8 +139,8 @@ def cider(captions: Sequence[tuple[str, Sequence[str]]]) -> list[float]:
     if not captions:
         return []
     scorer: Any = _pycocoevalcap().CiderScorer(n=len(NGRAMS), sigma=6.0)
-    for said, references in captions:
-        scorer += (said, list(references))
+    for candidate, references in captions:
+        scorer += (candidate, list(references))
     if not any(words for _, references in captions for words in references):
         return [0.0] * len(captions)
     _, each = scorer.compute_score()

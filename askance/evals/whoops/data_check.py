@@ -112,11 +112,11 @@ def _pairs(data: Whoops, pairs: str | Path | None, problems: Problems) -> Mappin
     if pairs is None and not place.is_dir():
         return {}
     try:
-        found = read_pairs(place, {entry.id: entry for entry in data.entries})
+        pairs_read = read_pairs(place, {entry.id: entry for entry in data.entries})
     except BadData as error:
         note(error, problems)
         return {}
-    return {"pairs": Counted(found=len(found), published=PAPER_PAIRS)}
+    return {"pairs": Counted(found=len(pairs_read), published=PAPER_PAIRS)}
 
 
 def _notes(data: Whoops, report: WhoopsReport) -> Iterator[str]:
@@ -145,8 +145,8 @@ def _about_categories(report: WhoopsReport) -> Iterator[str]:
             yield f"The categories {other!r} and {name!r} differ in how they are written alone, and count as two."
 
 
-def _problems(data: Whoops, report: WhoopsReport, found: Problems) -> Iterator[str]:
-    yield from dict.fromkeys(error.message for error in found)
+def _problems(data: Whoops, report: WhoopsReport, problems: Problems) -> Iterator[str]:
+    yield from dict.fromkeys(error.message for error in problems)
     columns = [*TEXT_COLUMNS.values(), *LISTS.values(), QUESTIONS_COLUMN]
     absent = [name for name in columns if name not in data.source.columns]
     if absent:

@@ -124,14 +124,14 @@ class Whoops:
         """
         left = self.entries
         for need in needs:
-            kept = tuple(entry for entry in left if self.has(entry, need))
-            if not kept:
+            complete = tuple(entry for entry in left if self.has(entry, need))
+            if not complete:
                 columns = ", ".join(self.source.columns)
                 raise BadData(
                     f"The images of {str(self.folder)!r} have no {_NEEDED[need]}.",
                     hint=f"`askance data check whoops DIR` says what is there; columns: {columns}.",
                 )
-            left = kept
+            left = complete
         return left
 
     @property
@@ -144,8 +144,8 @@ def _listed(ids: str | Path | Iterable[str], by_id: Mapping[str, WeirdImage]) ->
     wanted = tuple(dict.fromkeys(read_names(Path(ids)) if isinstance(ids, (str, Path)) else ids))
     unknown = [name for name in wanted if name not in by_id]
     if unknown or not wanted:
-        said = f"{len(unknown):,} of {len(wanted):,} listed images are not there, such as {unknown[0]!r}"
-        raise BadData(f"{said if unknown else 'The list names no image'}.", hint="Images go by their `image_id`.")
+        message = f"{len(unknown):,} of {len(wanted):,} listed images are not there, such as {unknown[0]!r}"
+        raise BadData(f"{message if unknown else 'The list names no image'}.", hint="Images go by their `image_id`.")
     return {name: by_id[name] for name in wanted}
 
 

@@ -65,7 +65,7 @@ class Explain(WhoopsTask):
 
     @override
     def question(self) -> Question:
-        asks = self.model.view.visual_question
+        asks = self.model.parsed_context.visual_question
         return Question(name="explain", agent=Explainer, asks=asks, given=self.given)
 
     @override
@@ -87,8 +87,8 @@ class Explain(WhoopsTask):
 
         async def score(sample: Sample, value: Any) -> Score:
             references = sample.target["references"]
-            found = await judged_score(noted.judge, references, str(value), note=noted.note)
-            return replace(found, values={**found.values, **people_values(sample, str(value), found.values[JUDGED])})
+            judged = await judged_score(noted.judge, references, str(value), note=noted.note)
+            return replace(judged, values={**judged.values, **people_values(sample, str(value), judged.values[JUDGED])})
 
         people = (
             mean(PEOPLE, summary="of the explanations that people judged, the share that they call right"),
@@ -110,10 +110,10 @@ class Explain(WhoopsTask):
         return self.by_category(plain, JUDGED)
 
 
-def people_values(sample: Sample, said: str, judged: float) -> dict[str, float]:
+def people_values(sample: Sample, explanation: str, judged: float) -> dict[str, float]:
     """People's verdict on an explanation, and whether the judge agrees; empty if there is no verdict."""
     verdicts: Mapping[str, bool] = sample.target.get("people", {})
-    verdict = verdicts.get(said.strip())
+    verdict = verdicts.get(explanation.strip())
     return {} if verdict is None else {PEOPLE: float(verdict), AGREED: float(verdict == bool(judged))}
 
 
@@ -125,12 +125,12 @@ def _people(path: Path | None, ids: set[str]) -> Mapping[str, Mapping[str, bool]
     """
     if path is None:
         return {}
-    found: dict[str, dict[str, bool]] = {}
+    ratings: dict[str, dict[str, bool]] = {}
     for label in read_labels(path).rows:
         if label.id in ids and label.verdict is not None:
-            found.setdefault(label.id, {})[label.candidate.strip()] = label.verdict
-    if not found:
+            ratings.setdefault(label.id, {})[label.candidate.strip()] = label.verdict
+    if not ratings:
         raise BadData(
             f"The labels in {str(path)!r} are of none of the images.", hint="Their `id` is the `image_id` of the data."
         )
-    return found
+    return ratings

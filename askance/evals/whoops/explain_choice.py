@@ -114,7 +114,7 @@ class ExplainChoice(WhoopsTask):
 
     @override
     def question(self) -> Question:
-        agent, asks = partial(choose_explanation, mode="single"), self.model.view.options_question
+        agent, asks = partial(choose_explanation, mode="single"), self.model.parsed_context.options_question
         return Question(
             name="explain-choice", agent=agent, asks=asks, target=ANSWERS, given=self.given, count=1, seed=self.seed
         )
@@ -151,12 +151,12 @@ class ExplainChoice(WhoopsTask):
         for entry in (self.askable if self.examples.shots else self.subset).items:
             own = dict.fromkeys(entry.explanations, TRUE)
             wanted = len(own) + self.count
-            said = {normal(text) for text in own}
+            texts = {normal(text) for text in own}
             for name, text in random_order(pool, seed=self.seed, key=entry.id):
                 if len(own) == wanted:
                     break
-                if name != entry.id and normal(text) not in said:
-                    said.add(normal(text))
+                if name != entry.id and normal(text) not in texts:
+                    texts.add(normal(text))
                     own[text] = OTHER
             if len(own) < wanted:
                 raise BadData(

@@ -71,11 +71,11 @@ class Identify(WeirdTask):
             BadData: as `askable`.
             UsageError: there are too few for folds.
         """
-        found = self.askable
+        pairs = self.askable
         if self.fold is not None:
-            places = fold_of([pair.id for pair in found], seed=self.seed)
-            found = tuple(pair for pair in found if places[pair.id] == self.fold)
-        return found[: self.limit]
+            places = fold_of([pair.id for pair in pairs], seed=self.seed)
+            pairs = tuple(pair for pair in pairs if places[pair.id] == self.fold)
+        return pairs[: self.limit]
 
     @cached_property
     def askable(self) -> tuple[Pair, ...]:
@@ -86,16 +86,16 @@ class Identify(WeirdTask):
         """
         entries = {entry.id: entry for entry in Whoops.open(self.data).entries} if has_rows(self.data) else {}
         inner = self.data / PAIRS
-        found = read_pairs(self.pairs or (inner if inner.is_dir() else self.data), entries)
+        pairs = read_pairs(self.pairs or (inner if inner.is_dir() else self.data), entries)
         if self.ids is not None:
             wanted = read_names(self.ids) if isinstance(self.ids, Path) else self.ids
-            unknown = [name for name in wanted if name not in {pair.id for pair in found}]
+            unknown = [name for name in wanted if name not in {pair.id for pair in pairs}]
             if unknown:
                 raise BadData(
                     f"{len(unknown):,} listed pairs are not there, such as {unknown[0]!r}.", hint="Mend the list."
                 )
-            found = tuple(pair for pair in found if pair.id in {*wanted})
-        return found
+            pairs = tuple(pair for pair in pairs if pair.id in {*wanted})
+        return pairs
 
     @override
     def _categories(self) -> Sequence[str]:
@@ -103,9 +103,9 @@ class Identify(WeirdTask):
 
     @override
     def kept(self) -> JsonObject:
-        kept = super().kept()
+        options = super().kept()
         drawn = self.fold is not None or self.examples.shots > 0
-        return {name: value for name, value in kept.items() if drawn or name != "seed"}
+        return {name: value for name, value in options.items() if drawn or name != "seed"}
 
     @override
     def notes(self) -> tuple[str, ...]:
@@ -116,12 +116,14 @@ class Identify(WeirdTask):
 
     @override
     def samples(self) -> Sequence[Sample]:
-        asked = [sample for pair in self.subset for sample in self._samples_of(pair)]
-        every = [sample for pair in self.askable for sample in self._samples_of(pair)] if self.examples.shots else asked
+        of_pairs = [sample for pair in self.subset for sample in self._samples_of(pair)]
+        every = (
+            [sample for pair in self.askable for sample in self._samples_of(pair)] if self.examples.shots else of_pairs
+        )
         halves = {pair.id: {"weird": pair.weird, "normal": pair.normal} for pair in self.askable}
         pictures = {each.id: partial(_same, halves[each.group][each.target]) for each in every}
         folds = fold_of([pair.id for pair in self.askable], seed=self.seed) if self.examples.shots else {}
-        return self.with_examples(asked, every, folds=folds, pictures=pictures)
+        return self.with_examples(of_pairs, every, folds=folds, pictures=pictures)
 
     @override
     def answer_of(self, sample: Sample) -> str:
@@ -154,7 +156,7 @@ class Identify(WeirdTask):
 
     @override
     def question(self) -> Question:
-        asks = self.model.view.visual_question
+        asks = self.model.parsed_context.visual_question
         return Question(name="identify", agent=Identifier, asks=asks, given=self.given)
 
     @override
@@ -187,15 +189,15 @@ class Identify(WeirdTask):
         return self.by_category(plain, _RIGHT)
 
 
-def _scored(sample: Sample, said: str) -> Score:
-    if said not in IDENTIFICATION_LABELS:
-        raise UsageError(f"The answer {said!r} is neither weird nor normal.", hint="It is one of the two words.")
-    right = float(said == sample.target)
+def _scored(sample: Sample, answer: str) -> Score:
+    if answer not in IDENTIFICATION_LABELS:
+        raise UsageError(f"The answer {answer!r} is neither weird nor normal.", hint="It is one of the two words.")
+    right = float(answer == sample.target)
     return Score(
         values={
             _RIGHT: right,
             f"accuracy of {sample.target}": right,
-            "said weird": float(said == "weird"),
+            "said weird": float(answer == "weird"),
             _PAIR: stable_number("pair", sample.cluster),
             _KIND: float(IDENTIFICATION_LABELS.index(sample.target) + 1),
         }
@@ -246,10 +248,10 @@ def read_pairs(folder: str | Path, entries: Mapping[str, WeirdImage] | None = No
     known = entries or {}
     if not place.is_dir():
         raise BadData(f"There is no folder of pairs {str(place)!r}.", hint=_PAIRS_WAY)
-    found = list((_in_table if (place / PAIRS_FILE).is_file() else _in_folders)(place, known))
-    if not found:
+    pairs = list((_in_table if (place / PAIRS_FILE).is_file() else _in_folders)(place, known))
+    if not pairs:
         raise BadData(f"The folder {str(place)!r} holds no pairs.", hint=_PAIRS_WAY)
-    return tuple(sorted(found, key=lambda pair: pair.id))
+    return tuple(sorted(pairs, key=lambda pair: pair.id))
 
 
 _PAIRS_WAY = (
@@ -289,10 +291,10 @@ def _known_image(known: Mapping[str, WeirdImage], name: str) -> Image | None:
     return known[name].load() if name in known else None
 
 
-def _pair_of(name: str, weird: Image, normal: Image, *, entry: WeirdImage | None, **told: str) -> Pair:
+def _pair_of(name: str, weird: Image, normal: Image, *, entry: WeirdImage | None, **stated: str) -> Pair:
     """A pair, with what the data set knows of its weird image where the folder does not say."""
-    said = {} if entry is None else {"weird_caption": entry.selected_caption, "category": entry.category}
-    return Pair(id=name, weird=weird, normal=normal, **{**said, **{key: text for key, text in told.items() if text}})
+    known = {} if entry is None else {"weird_caption": entry.selected_caption, "category": entry.category}
+    return Pair(id=name, weird=weird, normal=normal, **{**known, **{key: text for key, text in stated.items() if text}})
 
 
 def _in_table(folder: Path, known: Mapping[str, WeirdImage]) -> Iterator[Pair]:
@@ -305,8 +307,8 @@ def _in_table(folder: Path, known: Mapping[str, WeirdImage]) -> Iterator[Pair]:
         if name in seen:
             raise BadData(f"{row.where}: the pair {name!r} stands there twice.", hint="Give each its own `id`.")
         seen.add(name)
-        told = {key: cells.get(key, "") for key in ("weird_caption", "normal_caption", "category")}
-        yield _pair_of(name, Image.from_path(weird), Image.from_path(normal), entry=known.get(name), **told)
+        stated = {key: cells.get(key, "") for key in ("weird_caption", "normal_caption", "category")}
+        yield _pair_of(name, Image.from_path(weird), Image.from_path(normal), entry=known.get(name), **stated)
 
 
 def _file_of(folder: Path, name: str, where: str) -> Path:

@@ -165,10 +165,10 @@ def id_of(row: Mapping[str, Any], where: str) -> str:
     """
     named = text_in(row.get(NAMES[0]), where).strip()
     file = text_in(row.get(NAMES[1]), where).strip().replace("\\", "/")
-    found = named or PurePosixPath(file).stem
-    if not found:
+    image_id = named or PurePosixPath(file).stem
+    if not image_id:
         raise BadData(f"{where}: nothing says which image it is about.", hint=f"Expected {' or '.join(NAMES)}.")
-    return found
+    return image_id
 
 
 def entry_of(row: Mapping[str, Any], place: int, *, where: str, load: Callable[[], Image | None]) -> WeirdImage:

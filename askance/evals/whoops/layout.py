@@ -92,9 +92,9 @@ def _arrow_files(folder: Path) -> tuple[Path, ...]:
     """The Arrow files of the first kind and place that has any."""
     for suffix in _ARROW:
         for place in _PLACES:
-            found = sorted(path for path in (folder / place).glob(f"*{suffix}") if not path.name.startswith("cache-"))
-            if found:
-                return tuple(found)
+            files = sorted(path for path in (folder / place).glob(f"*{suffix}") if not path.name.startswith("cache-"))
+            if files:
+                return tuple(files)
     return ()
 
 
@@ -116,8 +116,8 @@ def _of_table(layout: Layout, folder: Path, path: Path) -> WhoopsRows:
         return next((each for each in wanted if each in pictures), None)
 
     def load(place: int) -> Image | None:
-        found = stem(place)
-        return None if found is None else pictures.load(found)
+        file = stem(place)
+        return None if file is None else pictures.load(file)
 
     return WhoopsRows(
         layout=layout,

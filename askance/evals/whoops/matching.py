@@ -90,9 +90,9 @@ class CaptionMatching(WhoopsTask):
     @override
     def samples_of(self, entry: WeirdImage) -> Iterator[Sample]:
         """The samples of one image: one for each pair of captions and each order."""
-        found = list(pairs_of(entry, self.pairs))
+        pairs = list(pairs_of(entry, self.pairs))
         first = self.sample_of(entry, target=None)
-        for pair, detailed, less, readings in found:
+        for pair, detailed, less, readings in pairs:
             key = f"{entry.id}#{pair}"
             for order, name in sample_ids(key, orders=self.times).items():
                 shown = option_order((detailed, less), seed=self.seed, key=key, order=order)
@@ -103,7 +103,7 @@ class CaptionMatching(WhoopsTask):
                     target={
                         "true": [shown.index(detailed) + 1],
                         "pair": key,
-                        "pairs": len(found) * self.times,
+                        "pairs": len(pairs) * self.times,
                         "readings": list(readings),
                     },
                     tags={**first.tags, **({"order": order} if self.times > 1 else {})},
@@ -111,7 +111,7 @@ class CaptionMatching(WhoopsTask):
 
     @override
     def question(self) -> Question:
-        agent, asks = partial(choose_caption, mode="single"), self.model.view.options_question
+        agent, asks = partial(choose_caption, mode="single"), self.model.parsed_context.options_question
         return Question(
             name="matching", agent=agent, asks=asks, target=ANSWERS, given=self.given, count=1, seed=self.seed
         )
@@ -161,14 +161,14 @@ def _score(sample: Sample, value: Any) -> Score:
 
 
 def _values(sample: Sample, *, right: float) -> dict[str, float]:
-    told: Mapping[str, Any] = sample.target
+    truth: Mapping[str, Any] = sample.target
     order = sample.tags.get("order")
-    pair = {} if order is None else {_PAIR: stable_number("pair", told["pair"]), _ORDER: float(order)}
+    pair = {} if order is None else {_PAIR: stable_number("pair", truth["pair"]), _ORDER: float(order)}
     return {
         RIGHT: right,
-        _SHARE: right / told["pairs"],
-        _WEIGHT: 1 / told["pairs"],
-        **{f"{RIGHT}, {which}": right for which in _READINGS if which in told["readings"]},
+        _SHARE: right / truth["pairs"],
+        _WEIGHT: 1 / truth["pairs"],
+        **{f"{RIGHT}, {which}": right for which in _READINGS if which in truth["readings"]},
         **pair,
     }
 

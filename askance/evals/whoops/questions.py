@@ -149,17 +149,17 @@ class QuestionMaker:
         return pair
 
     async def _question(self, pair: QuestionPair, caption: str) -> QuestionPair:
-        asked = await self.writer.ask(AnswerInCaption(caption=caption, answer=pair.answer))
-        question = "" if asked.value is None else str(asked.value)
-        pair = _with(pair, asked, gate="question", question=question)
+        result = await self.writer.ask(AnswerInCaption(caption=caption, answer=pair.answer))
+        question = "" if result.value is None else str(result.value)
+        pair = _with(pair, result, gate="question", question=question)
         if pair.stopped is None and f" {normal(pair.answer)} " in f" {normal(question)} ":
             return replace(pair, stopped="question", reason="the question has the answer in it")
         return pair
 
     async def _from_caption(self, pair: QuestionPair, caption: str) -> QuestionPair:
         gate: Gate = "answered from the caption"
-        asked = await self.reader.ask(VisualQuestion(description=caption, question=pair.question))
-        pair = _with(pair, asked, gate=gate, from_caption="" if asked.value is None else str(asked.value))
+        result = await self.reader.ask(VisualQuestion(description=caption, question=pair.question))
+        pair = _with(pair, result, gate=gate, from_caption="" if result.value is None else str(result.value))
         if pair.stopped is not None:
             return pair
         pair, verdict = await self._same(pair, pair.from_caption, gate=gate)
@@ -169,8 +169,8 @@ class QuestionMaker:
 
     async def _blindly(self, pair: QuestionPair, caption: str) -> QuestionPair:  # noqa: ARG002  # as every gate
         gate: Gate = "not answered blindly"
-        asked = await self.guesser.ask(VisualQuestion(description=NOTHING, question=pair.question))
-        pair = _with(pair, asked, gate=gate, blindly="" if asked.value is None else str(asked.value))
+        result = await self.guesser.ask(VisualQuestion(description=NOTHING, question=pair.question))
+        pair = _with(pair, result, gate=gate, blindly="" if result.value is None else str(result.value))
         if pair.stopped is not None:
             return pair
         pair, verdict = await self._same(pair, pair.blindly, gate=gate)
@@ -178,9 +178,9 @@ class QuestionMaker:
             return pair
         return replace(pair, stopped=gate, reason=f"a model that sees nothing answers {pair.blindly!r}")
 
-    async def _same(self, pair: QuestionPair, said: str, *, gate: Gate) -> tuple[QuestionPair, Verdict]:
+    async def _same(self, pair: QuestionPair, answer: str, *, gate: Gate) -> tuple[QuestionPair, Verdict]:
         """Judges whether an answer means the same as the pair's; a pair without a verdict is stopped."""
-        verdict = await self.judge.judge(pair.answer, said, question=pair.question)
+        verdict = await self.judge.judge(pair.answer, answer, question=pair.question)
         pair = replace(pair, calls=(*pair.calls, *verdict.calls))
         if verdict.value is None:
             reason = f"no verdict: {verdict.outcome}: {verdict.reason}"
@@ -188,13 +188,13 @@ class QuestionMaker:
         return pair, verdict
 
 
-def _with(pair: QuestionPair, asked: Result[Any], *, gate: Gate, **said: str) -> QuestionPair:
+def _with(pair: QuestionPair, result: Result[Any], *, gate: Gate, **answers: str) -> QuestionPair:
     """The pair with the answer of a node; stopped at the gate if there is none."""
-    pair = replace(pair, calls=(*pair.calls, *(call.key for call in asked.calls)), **said)
-    if asked.value is not None:
+    pair = replace(pair, calls=(*pair.calls, *(call.key for call in result.calls)), **answers)
+    if result.value is not None:
         return pair
     return replace(
-        pair, stopped=gate, reason=f"{asked.outcome}: {asked.reason}", failed=asked.outcome in {"failed", "skipped"}
+        pair, stopped=gate, reason=f"{result.outcome}: {result.reason}", failed=result.outcome in {"failed", "skipped"}
     )
 
 
@@ -206,14 +206,15 @@ IMAGES = 100
 
 def write_questions(out: Path, pairs: Mapping[str, Sequence[QuestionPair]]) -> None:
     """Writes `questions.json`, the questions and answers by image, and `dropped.jsonl`, why the others were dropped."""
-    kept = {
-        key: [[pair.question, pair.answer] for pair in found if pair.stopped is None] for key, found in pairs.items()
+    by_caption = {
+        key: [[pair.question, pair.answer] for pair in several if pair.stopped is None]
+        for key, several in pairs.items()
     }
-    write_whole(out / KEPT, json.dumps(kept, ensure_ascii=False, indent=1) + "\n")
+    write_whole(out / KEPT, json.dumps(by_caption, ensure_ascii=False, indent=1) + "\n")
     dropped = (
         {"image": key, "gate": pair.stopped, "reason": pair.reason, "question": pair.question, "answer": pair.answer}
-        for key, found in pairs.items()
-        for pair in found
+        for key, several in pairs.items()
+        for pair in several
         if pair.stopped is not None
     )
     write_lines(out / DROPPED, dropped)
@@ -221,7 +222,7 @@ def write_questions(out: Path, pairs: Mapping[str, Sequence[QuestionPair]]) -> N
 
 def write_validation(
     out: Path,
-    kept: Mapping[str, Sequence[QuestionPair]],
+    usable: Mapping[str, Sequence[QuestionPair]],
     *,
     images: Callable[[str], Image | None],
     count: int = IMAGES,
@@ -234,7 +235,7 @@ def write_validation(
 
     Args:
         out: folder for the files.
-        kept: by image the pairs that passed every gate.
+        usable: by image the pairs that passed every gate.
         images: finds an image by its id.
         count: images at most.
         seed: of images, order and wrong answers.
@@ -243,7 +244,7 @@ def write_validation(
         UsageError: there are too few questions.
         BadData: none of the images could be shown.
     """
-    sets = [_options(key, kept, seed=seed) for key, pairs in kept.items() if pairs]
+    sets = [_options(key, usable, seed=seed) for key, pairs in usable.items() if pairs]
     if not any(each.negatives for each in sets):
         raise UsageError(
             f"The questions of {len(sets):,} images are too few for a sheet.",
@@ -254,17 +255,17 @@ def write_validation(
     return sheet
 
 
-def _options(key: str, kept: Mapping[str, Sequence[QuestionPair]], *, seed: int) -> OptionSet:
+def _options(key: str, usable: Mapping[str, Sequence[QuestionPair]], *, seed: int) -> OptionSet:
     """The pairs of an image as statements, and to three of them one with a wrong answer."""
-    true = tuple(dict.fromkeys(_shown(pair.question, pair.answer) for pair in kept[key]))
-    own = {pair.answer.casefold() for pair in kept[key]}
-    others = [pair.answer for other, pairs in kept.items() if other != key for pair in pairs]
+    true = tuple(dict.fromkeys(_shown(pair.question, pair.answer) for pair in usable[key]))
+    own = {pair.answer.casefold() for pair in usable[key]}
+    others = [pair.answer for other, pairs in usable.items() if other != key for pair in pairs]
     wrong = sorted(
         {each for each in others if each.casefold() not in own}, key=lambda each: stable_hash(seed, key, each)
     )
-    made = [_shown(pair.question, answer) for pair, answer in zip(kept[key], wrong, strict=False)]
+    shown = [_shown(pair.question, answer) for pair, answer in zip(usable[key], wrong, strict=False)]
     negatives = tuple(
-        HardNegative(key=key, text=text, source=true[0]) for text in made[: -(-len(true) // 3)] if text not in true
+        HardNegative(key=key, text=text, source=true[0]) for text in shown[: -(-len(true) // 3)] if text not in true
     )
     return OptionSet(
         key=key, true=true, options=(*true, *(negative.text for negative in negatives)), negatives=negatives
@@ -365,18 +366,18 @@ async def amake(
     engine = maker.models[0].engine
     try:
         job = question_job(entries, maker).kept_in(
-            folder.finished, lambda name, made: folder.add(_line(name, captions[name], made))
+            folder.finished, lambda name, caption_pairs: folder.add(_line(name, captions[name], caption_pairs))
         )
         job.on_progress = on_progress
         await job.run()
-        made = _made(out, captions, [*folder.lines()])
-        write_questions(out, made.pairs)
-        made.left = len(job.left)
-        more = {"passed": dict(made.passed), "candidates": made.candidates, "left": made.left}
+        question_set = _question_set(out, captions, [*folder.lines()])
+        write_questions(out, question_set.pairs)
+        question_set.left = len(job.left)
+        more = {"passed": dict(question_set.passed), "candidates": question_set.candidates, "left": question_set.left}
         folder.finish(engine.recorder.records, also=[endpoint_key(model.id) for model in maker.models], more=more)
     finally:
         folder.close()
-    return made
+    return question_set
 
 
 def make(
@@ -401,35 +402,35 @@ class CaptionPairs:
 
 
 async def _answer(caption: str, maker: QuestionMaker) -> CaptionPairs:
-    found = await maker.find(caption)
-    texts: Sequence[str] = () if found.value is None else found.value.texts
-    return CaptionPairs(found=found, pairs=[await maker.pair(caption, text) for text in texts])
+    result = await maker.find(caption)
+    texts: Sequence[str] = () if result.value is None else result.value.texts
+    return CaptionPairs(found=result, pairs=[await maker.pair(caption, text) for text in texts])
 
 
-def _line(name: str, caption: str, made: CaptionPairs) -> JsonObject:
-    found, pairs, outcome = made.found, made.pairs, made.outcome
-    calls = [call.key for call in found.calls] + [key for pair in pairs for key in pair.calls]
+def _line(name: str, caption: str, caption_pairs: CaptionPairs) -> JsonObject:
+    result, pairs, outcome = caption_pairs.found, caption_pairs.pairs, caption_pairs.outcome
+    calls = [call.key for call in result.calls] + [key for pair in pairs for key in pair.calls]
     return {
         "id": name,
         "caption": caption,
         "outcome": outcome,
-        "reason": found.reason,
+        "reason": result.reason,
         "value": [pair.form() for pair in pairs],
         "links": {"questions": {"outcome": outcome, "calls": calls}},
         "meta": {},
     }
 
 
-def _made(out: Path, captions: Mapping[str, str], lines: Sequence[Mapping[str, Any]]) -> QuestionSet:
+def _question_set(out: Path, captions: Mapping[str, str], lines: Sequence[Mapping[str, Any]]) -> QuestionSet:
     """The result from the lines; of pairs of an image with the same question, the first is kept."""
     by_name = {str(line["id"]): line for line in lines}
     pairs: dict[str, list[QuestionPair]] = {}
-    asked: dict[str, set[str]] = {}
+    questions: dict[str, set[str]] = {}
     for name in captions:
         key = name.partition("\n")[0]
         for pair in _pairs(by_name.get(name)):
-            pairs.setdefault(key, []).append(_once(pair, asked.setdefault(key, set())))
-    every = [pair for found in pairs.values() for pair in found]
+            pairs.setdefault(key, []).append(_once(pair, questions.setdefault(key, set())))
+    every = [pair for several in pairs.values() for pair in several]
     return QuestionSet(
         folder=out,
         captions=len(captions),
@@ -446,13 +447,13 @@ def _pairs(line: Mapping[str, Any] | None) -> Iterator[QuestionPair]:
         yield QuestionPair.from_form(form)
 
 
-def _once(pair: QuestionPair, asked: set[str]) -> QuestionPair:
+def _once(pair: QuestionPair, questions: set[str]) -> QuestionPair:
     question = normal(pair.question)
     if pair.stopped is not None:
         return pair
-    if question in asked:
+    if question in questions:
         return replace(pair, stopped="new", reason="another pair of the image asks the same")
-    asked.add(question)
+    questions.add(question)
     return pair
 
 
@@ -472,9 +473,9 @@ def question_job(entries: Sequence[WeirdImage], maker: QuestionMaker) -> Job[str
     captions, engine = captions_of(entries), maker.models[0].engine
 
     async def answer(name: str) -> CaptionPairs | None:
-        made = await _answer(captions[name], maker)
+        caption_pairs = await _answer(captions[name], maker)
         over = engine.budget is not None and engine.budget.used_up
-        return None if made.outcome == "failed" and over else made
+        return None if caption_pairs.outcome == "failed" and over else caption_pairs
 
     return Job(
         items=[*captions],
@@ -497,10 +498,10 @@ def _counting(captions: Mapping[str, str], maker: QuestionMaker, planner: Planne
             planner.counter(name, maker.nodes[name]).add_dependent(count)
 
     async def count_caption(name: str) -> None:
-        made = await _answer(captions[name], maker)
-        if made.found.error == Pending.__name__:
+        caption_pairs = await _answer(captions[name], maker)
+        if caption_pairs.found.error == Pending.__name__:
             add_dependent("writer", count=maker.finder.count)
-        for pair in made.pairs:
+        for pair in caption_pairs.pairs:
             add_dependent(_waiting(pair) if pair.failed else "", count=1)
 
     with planner.counting(maker.nodes.items()):

@@ -47,7 +47,7 @@ class WeirdModel(InContext):
 
     @override
     def solver(self, question: Question) -> Solver:
-        if self.view.looks and self.vlm is None:
+        if self.parsed_context.looks and self.vlm is None:
             raise UsageError(f"The context {self.context!r} looks at the picture.", hint="Give a `vlm`.")
         return super().solver(question)
 
@@ -83,8 +83,8 @@ class WeirdTask(Task):
 
     def text_of(self, sample: Sample) -> str:
         """What examples are compared by where no pictures are: what is said of an image."""
-        said: Any = sample.inputs.get("description", "")
-        return "" if said == NOTHING else str(said)
+        description: Any = sample.inputs.get("description", "")
+        return "" if description == NOTHING else str(description)
 
     def with_examples(
         self,
@@ -105,8 +105,8 @@ class WeirdTask(Task):
 
         def example(sample: Sample) -> Example:
             values = {name: value for name, value in sample.inputs.items() if name in {"options", "question"}}
-            described = {} if self.model.view.picture else {"description": sample.inputs["description"]}
-            image = pictures[sample.id]() if self.model.view.picture else None
+            described = {} if self.model.parsed_context.picture else {"description": sample.inputs["description"]}
+            image = pictures[sample.id]() if self.model.parsed_context.picture else None
             return Example(values={**values, **described}, answer=self.answer_of(sample), image=image)
 
         def facts(sample: Sample) -> ShotFacts:
@@ -128,7 +128,7 @@ class WeirdTask(Task):
     @property
     def given(self) -> Collection[str]:
         """The links that every sample gives to the chain."""
-        return () if self.model.view.looks else ("description",)
+        return () if self.model.parsed_context.looks else ("description",)
 
     def _categories(self) -> Sequence[str]:
         """The commonsense categories of the images."""
@@ -183,16 +183,16 @@ class WhoopsTask(WeirdTask):
         """
         data = self.dataset
         wanted: tuple[Need, ...] = (*self.wanted(), *(("image",) if self.answerer.looks else ()))
-        there = {entry.id for entry in data.with_all(*wanted)}
-        found = Subset(items=data.entries, notes=(data.origin,))
-        found = found.where(lambda entry: entry.id in there, left_out=f"no {'; '.join(wanted)}")
+        complete = {entry.id for entry in data.with_all(*wanted)}
+        subset = Subset(items=data.entries, notes=(data.origin,))
+        subset = subset.where(lambda entry: entry.id in complete, left_out=f"no {'; '.join(wanted)}")
         if self.model.context == GOLD:
-            found = found.where(lambda entry: bool(gold_caption(entry)), left_out="no caption")
-            if not found.items:
+            subset = subset.where(lambda entry: bool(gold_caption(entry)), left_out="no caption")
+            if not subset.items:
                 raise BadData(
                     f"The images of {str(self.data)!r} have no captions.", hint="They are in `crowd_captions`."
                 )
-        return found
+        return subset
 
     @cached_property
     def folds(self) -> Mapping[str, int]:
@@ -214,16 +214,16 @@ class WhoopsTask(WeirdTask):
 
     @override
     def samples(self) -> Sequence[Sample]:
-        asked = [sample for entry in self.subset.items for sample in self.samples_of(entry)]
+        of_entries = [sample for entry in self.subset.items for sample in self.samples_of(entry)]
         entries = {entry.id: entry for entry in self.askable.items}
-        every = asked
+        every = of_entries
         if self.examples.shots:
             every = [sample for entry in entries.values() for sample in self.samples_of(entry)]
         pictures = {sample.id: entries[sample.group].load for sample in every}
         names = [entry.id for entry in self.dataset.entries]
         folds = self.folds or (fold_of(names, seed=self.seed) if self.examples.shots else {})
         pool = (sample for sample in every if question_id(sample) == sample.id)
-        return self.with_examples(asked, pool, folds=folds, pictures=pictures)
+        return self.with_examples(of_entries, pool, folds=folds, pictures=pictures)
 
     def sample_of(
         self, entry: WeirdImage, *, name: str = "", inputs: Mapping[str, Any] | None = None, target: Any

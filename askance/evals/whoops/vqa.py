@@ -90,7 +90,7 @@ class Vqa(WhoopsTask):
 
     @override
     def question(self) -> Question:
-        asks = self.model.view.visual_question
+        asks = self.model.parsed_context.visual_question
         return Question(name="vqa", agent=OpenAnswerer, asks=asks, given=self.given)
 
     @property
@@ -107,10 +107,10 @@ class Vqa(WhoopsTask):
         noted, recorded = self.judge.noted, self._recorded
 
         async def score(sample: Sample, value: Any) -> Score:
-            found = _matched(sample, str(value))
+            matched = _matched(sample, str(value))
             if noted is not None:
-                found = _both(found, await _judged(noted, sample, str(value)))
-            return found if recorded is None else _both(found, await _scored(recorded, sample, str(value)))
+                matched = _both(matched, await _judged(noted, sample, str(value)))
+            return matched if recorded is None else _both(matched, await _scored(recorded, sample, str(value)))
 
         names = (
             EXACT,
@@ -144,25 +144,25 @@ _SUMMARIES: Mapping[str, str] = {
 }
 
 
-async def _judged(noted: NotedJudge, sample: Sample, said: str) -> Score:
+async def _judged(noted: NotedJudge, sample: Sample, answered: str) -> Score:
     answer, question = [sample.target["answer"]], sample.target["question"]
-    found = await judged_score(noted.judge, answer, said, question=question, note=noted.note)
-    return replace(found, values={JUDGED: found.values[JUDGED]})
+    judged = await judged_score(noted.judge, answer, answered, question=question, note=noted.note)
+    return replace(judged, values={JUDGED: judged.values[JUDGED]})
 
 
-async def _scored(scorer: RecordedScorer, sample: Sample, said: str) -> Score:
+async def _scored(scorer: RecordedScorer, sample: Sample, answer: str) -> Score:
     about = {"question": str(sample.target["question"]), "reference": str(sample.target["answer"])}
-    (score,) = await scorer.score_texts(about, [said])
+    (score,) = await scorer.score_texts(about, [answer])
     return Score(
         values={EQUIVALENCE: score, EQUIVALENT: float(score > 0.5)},
         notes={"scorer": str(scorer.id)},
-        calls=scorer.keys(about, [said]),
+        calls=scorer.keys(about, [answer]),
     )
 
 
-def _matched(sample: Sample, said: str) -> Score:
+def _matched(sample: Sample, answer: str) -> Score:
     true = str(sample.target["answer"])
-    return Score(values={EXACT: float(plain(said) == plain(true)), STRICT: float(same_text(said, true))})
+    return Score(values={EXACT: float(plain(answer) == plain(true)), STRICT: float(same_text(answer, true))})
 
 
 def _both(one: Score, other: Score) -> Score:
@@ -188,13 +188,15 @@ def plain(text: str) -> str:
     """An answer in the form in which exact match compares it."""
     lowered = _WITHIN_NUMBER.sub("", text.lower().replace("’", "'"))
     words = _MARKS.sub(" ", _PERIOD.sub("", lowered)).split()
-    kept = [_NUMBERS.get(word, word) for word in (_word(each) for each in words) if word and word not in _ARTICLES]
-    return " ".join(kept)
+    normal_words = [
+        _NUMBERS.get(word, word) for word in (_word(each) for each in words) if word and word not in _ARTICLES
+    ]
+    return " ".join(normal_words)
 
 
-def same_text(said: str, true: str) -> bool:
+def same_text(answer: str, true: str) -> bool:
     """Whether two answers are the same apart from case and extra blanks."""
-    return " ".join(said.split()).casefold() == " ".join(true.split()).casefold()
+    return " ".join(answer.split()).casefold() == " ".join(true.split()).casefold()
 
 
 def _word(word: str) -> str:

@@ -566,7 +566,7 @@ def test_single_takes_one_true_statement_or_all(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["I", "T_V", "T_V-UH", "V+T+IN+UH", "T_V+s_IN", "I+T_V+s_true", "text-only"])
 def test_contexts_have_names(name: str) -> None:
-    assert ArrMulti(data=Path("ads"), context=name).view.name == name
+    assert ArrMulti(data=Path("ads"), context=name).parsed_context.name == name
 
 
 def test_two_orders_share_a_pair_and_equal_answers_a_number() -> None:

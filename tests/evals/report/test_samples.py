@@ -11,7 +11,7 @@ import pytest
 
 from askance.evals import Evaluation, Prediction, Ranking, Run, Sample, SampleResult, Score, evaluate
 from askance.evals.analysis.compare import common_samples
-from askance.evals.report.comparison import _numbered, _said  # pyright: ignore[reportPrivateUsage]
+from askance.evals.report.comparison import _comparable, _numbered  # pyright: ignore[reportPrivateUsage]
 from askance.evals.report.run_part import part_of, said_by
 from askance.evals.report.samples import HITS_SHOWN, detail_of
 from askance.evals.suite.retrieval_metrics import retrieval_scorer
@@ -94,7 +94,7 @@ def test_two_rankings_in_one_order_are_one_answer(own_place: Path) -> None:
 
     rows = common_samples(runs).rows
 
-    assert [_numbered(map(_said, row)) for row in rows] == [(0, 0, 1)] * 2
+    assert [_numbered(map(_comparable, row)) for row in rows] == [(0, 0, 1)] * 2
 
 
 def test_a_report_shows_how_much_of_the_truth_was_found(own_place: Path) -> None:

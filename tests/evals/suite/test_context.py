@@ -71,11 +71,11 @@ class Cartoons(Task):
         fields = {"description": FIELDS, "description-1": {"location": FIELDS["location"]}}.get(self.model.context)
         given = fields or ({"description": NOTHING} if self.model.context == "caption-only" else {})
         given = {**given, "caption": "Next!"}
-        image = Image.load(PICTURE) if self.model.view.looks else None
+        image = Image.load(PICTURE) if self.model.parsed_context.looks else None
         return [Sample(id=name, image=image, inputs=given, target="a pun", group="7") for name in ("7-1", "7-2")]
 
     def question(self) -> Question:
-        asks = partial(joke_question, sees=self.model.view.picture)
+        asks = partial(joke_question, sees=self.model.parsed_context.picture)
         return Question(name="explain", agent=explain_joke, asks=asks, needs=(CAPTION,))
 
     def scorer(self) -> Scorer:
