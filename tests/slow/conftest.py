@@ -46,6 +46,12 @@ def bytecode() -> None:
     os.environ["PYTHONPYCACHEPREFIX"] = str(environments.cache_folder() / "bytecode")
 
 
+@pytest.fixture(scope="session", autouse=True)
+def unbound() -> None:
+    """vLLM binds its engines to the first cores: those of two tests would share one, and leave the other idle."""
+    os.environ["VLLM_CPU_OMP_THREADS_BIND"] = "nobind"
+
+
 @pytest.fixture(scope="session")
 def local_python() -> Path:
     """A Python with torch, transformers, and askance with its extras `local` and `bits`."""

@@ -35,7 +35,7 @@ class Group:
 
 ON_EVERY_CORE = ("-n", "auto", "--maxprocesses", "8", "--dist", "loadgroup")
 GROUPS = {
-    "pages": Group(about="reports in a real browser, before axe", cap=300),
+    "pages": Group(about="reports in a real browser, before axe", cap=300, words=ON_EVERY_CORE),
     "properties": Group(
         about="every property of hypothesis, 100 examples each; figures beside reference packages",
         cap=120,
@@ -45,7 +45,9 @@ GROUPS = {
     "local": Group(
         about="weights in the process: `hf:`, `st:`, `clip:`, `bem:`, `--local`", cap=700, words=ON_EVERY_CORE
     ),
-    "servers": Group(about="`openai:` models at servers, with real weights and far away", cap=1100),
+    "servers": Group(
+        about="`openai:` models at servers, with real weights and far away", cap=1100, words=ON_EVERY_CORE
+    ),
     "retrieval": Group(
         about="indexes of texts: by the command, at their largest, in three stores", cap=540, words=ON_EVERY_CORE
     ),

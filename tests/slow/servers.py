@@ -22,6 +22,9 @@ STARTS_WITHIN = 360.0
 STOPS_WITHIN = 30.0
 OFFLINE = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1"}
 
+ONE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+"""With more threads than free cores, each of torch's steps waits for the slowest of them: many times slower."""
+
 
 @dataclass(kw_only=True)
 class Server:
@@ -67,7 +70,7 @@ def vllm_server(
     # The installed command `vllm` looks for a distribution of that name and dies; the module does not.
     command = [str(python), "-m", "vllm.entrypoints.openai.api_server", "--enforce-eager"]
     command += [word for pair in options.items() for word in pair]
-    settings = {"VLLM_CPU_KVCACHE_SPACE": "1", **({"VLLM_API_KEY": key} if key else {})}
+    settings = {"VLLM_CPU_KVCACHE_SPACE": "1", **ONE_THREAD, **({"VLLM_API_KEY": key} if key else {})}
     with _running(command, settings=settings, port=port, model=model.name, log=log) as server:
         yield server
 
@@ -79,8 +82,7 @@ def transformers_server(python: Path, model: Path, *, log: Path) -> Generator[Se
     hub = log.parent / "hub"
     hub.mkdir(exist_ok=True)
     command = [str(python), "-m", "transformers.cli.transformers", "serve", "--host", "127.0.0.1", "--port", str(port)]
-    # With more threads than free cores, each of torch's steps waits for the slowest of them: many times slower.
-    settings = {"HF_HUB_CACHE": str(hub), "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+    settings = {"HF_HUB_CACHE": str(hub), **ONE_THREAD}
     with _running(command, settings=settings, port=port, model=model.name, log=log, folder=model.parent) as server:
         yield server
 

@@ -15,7 +15,7 @@ from askance.evals.pittads import ArrBaseline
 from tests.slow.environments import ROOT
 from tests.slow.servers import Server
 
-pytestmark = pytest.mark.slow(group="servers")
+pytestmark = [pytest.mark.slow(group="servers"), pytest.mark.xdist_group("blind")]
 
 
 def script() -> Any:

@@ -10,7 +10,7 @@ from tests.slow.commands import Place, Ran
 from tests.slow.conftest import KEY
 from tests.slow.servers import Server
 
-pytestmark = pytest.mark.slow(group="servers")
+pytestmark = [pytest.mark.slow(group="servers"), pytest.mark.xdist_group("guarded")]
 
 SETTINGS = """\
 [models.text]

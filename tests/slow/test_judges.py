@@ -16,7 +16,7 @@ from tests.cli.command import finish, start
 from tests.slow.conftest import KEY
 from tests.slow.servers import Server
 
-pytestmark = pytest.mark.slow(group="servers")
+pytestmark = [pytest.mark.slow(group="servers"), pytest.mark.xdist_group("guarded")]
 
 LABELS = [
     (REFERENCE, "A fish does not belong in a tree.", True),

@@ -36,6 +36,7 @@ ANNOTATIONS = "all_newyorker_contest_annotations.json"
 
 pytestmark = [
     pytest.mark.slow(group="servers"),
+    pytest.mark.xdist_group("blind"),
     pytest.mark.skipif(
         not (REAL / ANNOTATIONS).is_file(), reason="ASKANCE_TEST_NEWYORKER names no folder with real files"
     ),

@@ -16,7 +16,7 @@ from tests.slow import wording
 from tests.slow.conftest import KEY
 from tests.slow.servers import Server
 
-pytestmark = pytest.mark.slow(group="servers")
+pytestmark = [pytest.mark.slow(group="servers"), pytest.mark.xdist_group("guarded")]
 
 
 def test_vllm_still_says_what_is_on_record(vllm: Server) -> None:

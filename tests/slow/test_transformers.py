@@ -11,7 +11,7 @@ from askance.chat import OUTCOMES
 from tests.slow.commands import OPTIONS, Place
 from tests.slow.servers import Server
 
-pytestmark = pytest.mark.slow(group="servers")
+pytestmark = [pytest.mark.slow(group="servers"), pytest.mark.xdist_group("guarded")]
 
 SETTINGS = """\
 [models.blind]

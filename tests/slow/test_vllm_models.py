@@ -62,7 +62,7 @@ def ask(script: str, python: Path, model: str, how: JsonObject, requests: list[J
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-@pytest.mark.xdist_group("engine")  # vLLM keeps to one thread here, so the others run on the other core meanwhile
+@pytest.mark.xdist_group("engine")  # vLLM keeps to one thread here, so the tokens are compared on the other core
 def test_the_engine_does_what_every_backend_does(vllm_python: Path, models: Path) -> None:
     command = [str(vllm_python), "-m", "pytest", "-q", "--run-slow", "tests/models/vllm/test_engine.py"]
     done = subprocess.run(
@@ -107,6 +107,7 @@ GIVEN = ("The capital of France is Paris.", "“Soup” is a pun:\n\nthe fish �
 EAGER = {"enforce_eager": True}
 
 
+@pytest.mark.xdist_group("engine")
 def test_the_chain_runs_on_a_server_of_its_own_and_has_the_same_keys_at_an_address(
     vllm_python: Path, models: Path, photos: Path, tmp_path: Path
 ) -> None:

@@ -19,7 +19,7 @@ from tests.evals.whoops import files
 from tests.slow.commands import Place, Ran
 from tests.slow.conftest import Switch
 
-pytestmark = pytest.mark.slow(group="servers")
+pytestmark = [pytest.mark.slow(group="servers"), pytest.mark.xdist_group("blind")]
 
 SETTINGS = """\
 [models.blind]

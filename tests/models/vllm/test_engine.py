@@ -97,6 +97,10 @@ def asked(text: str, *parts: Part, **sampling: Any) -> ChatRequest:
     )
 
 
+READY = asked("Ready?", max_tokens=1)
+"""Starts a model that is not running."""
+
+
 @pytest.fixture(scope="module")
 def models() -> Iterator[dict[str, VLLMModel]]:
     """By name; each is started by its first question."""
@@ -134,7 +138,7 @@ CASES = [(way, check) for way in ("server", "in process") for check in checks(ca
 
 @pytest.mark.parametrize(("way", "check"), CASES, ids=lambda each: str(each).replace(" ", "-"))
 def test_conforms(way: str, check: Check[ModelFactory], models: dict[str, VLLMModel], tell: Callable[..., Any]) -> None:
-    tell(way, asked("Ready?"))
+    tell(way, READY)
     run_sync(check(lambda reply: OnProgress(models[way], reply, closes=False)))
 
 
@@ -207,7 +211,7 @@ def test_a_model_without_eyes_rejects_a_picture(tell: Callable[..., list[ChatRes
 
 
 def test_what_nobody_waits_for_is_broken_off(models: dict[str, VLLMModel], tell: Callable[..., Any]) -> None:
-    tell("in process", asked("Ready?"))
+    tell("in process", READY)
     endless = replace(asked("Tell me a story.", max_tokens=900), extra={"ignore_eos": True})
 
     async def running() -> int:
@@ -231,6 +235,6 @@ def test_what_nobody_waits_for_is_broken_off(models: dict[str, VLLMModel], tell:
 @pytest.mark.parametrize("way", ["server", "in process"])
 def test_conforms_when_it_is_closed(way: str, models: dict[str, VLLMModel], tell: Callable[..., Any]) -> None:
     (check,) = [check for check in checks(cannot=CANNOT) if check.name == "closes"]
-    tell(way, asked("Ready?"))
+    tell(way, READY)
 
     run_sync(check(lambda reply: OnProgress(models[way], reply, closes=True)))
