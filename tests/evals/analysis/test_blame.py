@@ -253,7 +253,9 @@ class Stopped(Heard):
 async def test_what_models_computed_is_kept_over_all_starts(pictures: Path, honest: Run, tmp_path: Path) -> None:
     asked: list[str] = []
     model = liar(pictures, "unusual", of=LIED, asked=asked, script=CountingModel)
-    lied = evaluate(Guilty(data=pictures, vlm=model), out=tmp_path / "run"), model
+    # One call at a time, so that none is under way when the trials are stopped.
+    single = model.changed(lambda settings: settings, Engine(records=model.engine.records, concurrency=1))
+    lied = evaluate(Guilty(data=pictures, vlm=model), out=tmp_path / "run"), single
     asked.clear()
     with pytest.raises(InterruptedError):
         await blamed(lied, on_trial=Stopped(), links=["objects"])
