@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
@@ -26,17 +27,19 @@ from askance.evals.solver import Solver
 from askance.evals.suite.shuffle import stable_hash
 from askance.images import WHOLE_IMAGE, RegionView
 from askance.models import collect_keys
+from askance.models.call_scope import current_scope
 from askance.models.loop import PerLoop
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from askance.agents.plausibility import PlausibilityScorer
     from askance.chains import Planner
     from askance.chat import JsonObject
     from askance.evals.solver import PlanSample
     from askance.images import Image
-    from askance.models import Engine, RecordedScorer
+    from askance.models import Engine, Model, RecordedScorer
 
     Scores = NDArray[np.float64]
 
@@ -48,6 +51,11 @@ SHOW: Final = "show"
 """The input of a sample that says how its regions are shown."""
 PLACE: Final = "place"
 """The tag of a sample with its place in its pool."""
+
+FLOORED: Final = "floored"
+"""Entry of a prediction's trace: labels that were not among a model's likeliest tokens, so that a bound stands for them."""
+MARKS: Final = "marks described"
+"""Entry of a prediction's trace: descriptions that speak of the marks of a region as if they were in the picture."""
 
 MOST_RECORDED: Final = 200
 """Most pairs of a sample whose scores are recorded one by one: a picture has 12 regions at most, and 12 inferences."""
@@ -132,8 +140,17 @@ class RegionSolver(Solver):
         self._of_pools: PerLoop[dict[Any, asyncio.Future[Scores]]] = PerLoop(dict[Any, "asyncio.Future[Scores]"])
 
     @abstractmethod
-    async def scores(self, regions: Sequence[Region], inferences: Sequence[str]) -> Scores:
-        """The scores of every region with every inference."""
+    async def scores(self, regions: Sequence[Region], inferences: Sequence[str], counts: Counter[str]) -> Scores:
+        """The scores of every region with every inference.
+
+        Args:
+            regions: of one picture or of a pool.
+            inferences: held against each region.
+            counts: takes how often something happened that a reader should know of.
+
+        Raises:
+            AskanceError: a picture cannot be read, or a score cannot be computed.
+        """
 
     @override
     def among(self, samples: Sequence[Sample]) -> RegionSolver:
@@ -149,39 +166,41 @@ class RegionSolver(Solver):
         Raises:
             AskanceError: a picture cannot be read, or a score cannot be computed.
         """
+        counts = Counter[str]()
         with collect_keys() as keys:
-            scores = await (self._in_pool(sample) if self._pooled else self._of_picture(sample))
+            scores = await (self._in_pool(sample, counts) if self._pooled else self._of_picture(sample, counts))
         return Prediction(
             outcome="answered",
             value=(scores.argmax(axis=1) + 1).tolist(),
             links={"scores": {"outcome": "answered", "calls": list(keys)}},
+            trace=dict(counts),
             matrix=Matrix(scores),
         )
 
-    async def _of_picture(self, sample: Sample) -> Scores:
-        return await self.scores(regions_of(sample), sample.inputs[INFERENCES])
+    async def _of_picture(self, sample: Sample, counts: Counter[str]) -> Scores:
+        return await self.scores(regions_of(sample), sample.inputs[INFERENCES], counts)
 
     # --- pools ---
 
-    async def _in_pool(self, sample: Sample) -> Scores:
+    async def _in_pool(self, sample: Sample, counts: Counter[str]) -> Scores:
         import numpy as np
 
         pool = self._pool_of(sample)
         if self.whole_pools:
             place, scores = pool.places[sample.id], await self._of_pool(sample)
             return np.stack([scores[place], scores[:, place]]).astype(np.float32)
-        (row,) = await self.scores(regions_of(sample), pool.inferences)
-        column = await self.scores(pool.regions, sample.inputs[INFERENCES])
+        (row,) = await self.scores(regions_of(sample), pool.inferences, counts)
+        column = await self.scores(pool.regions, sample.inputs[INFERENCES], counts)
         return np.stack([row, column[:, 0]])
 
     async def _of_pool(self, sample: Sample) -> Scores:
         """The scores of all pairs of a pool; few pools are held, since samples come pool by pool."""
-        value, running = sample.tags[self._pooled], self._of_pools()
+        value, running = (sample.tags[self._pooled], current_scope().draw), self._of_pools()
         if value not in running:
             while len(running) >= MOST_HELD:
                 del running[next(iter(running))]
             pool = self._pool_of(sample)
-            running[value] = asyncio.ensure_future(self.scores(pool.regions, pool.inferences))
+            running[value] = asyncio.ensure_future(self.scores(pool.regions, pool.inferences, Counter()))
         return await asyncio.shield(running[value])  # a sample that is cancelled leaves the scores to the others
 
     def _pool_of(self, sample: Sample) -> _Pool:
@@ -238,7 +257,7 @@ class EncodedRegions(RegionSolver):
         return {"solver": "regions", "scorer": self.scorer.form()}
 
     @override
-    async def scores(self, regions: Sequence[Region], inferences: Sequence[str]) -> Scores:
+    async def scores(self, regions: Sequence[Region], inferences: Sequence[str], counts: Counter[str]) -> Scores:
         import numpy as np
 
         pairs = [(region.picture, region.view) for region in regions]
@@ -261,17 +280,74 @@ class EncodedRegions(RegionSolver):
         check_mode(self.scorer.engine.mode)
 
         async def count(sample: Sample, _: int) -> None:
-            scorer, inferences = self.scorer, sample.inputs[INFERENCES]
-            regions = regions_of(sample)
+            scorer, inferences, regions = self.scorer, sample.inputs[INFERENCES], regions_of(sample)
+            pairs = len(self._pool_of(sample).samples) if self._pooled else len(regions) * len(inferences)
+            if self._pooled or pairs > MOST_RECORDED:
+                planner.add_computed("scores", scorer.id, keys=(), lacking=(), dependent=pairs)
+                return
+            for region in regions:
+                keys = scorer.keys(region.picture, inferences, view=region.view)
+                lacking = scorer.lacking(region.picture, inferences, view=region.view)
+                planner.add_computed("scores", scorer.id, keys=keys, lacking=lacking)
+
+        return count
+
+
+class AskedRegions(RegionSolver):
+    """Scores by chat models, whose calls are on record.
+
+    Args:
+        scorer: asks the models.
+        pooled: as of `RegionSolver`.
+        samples: as of `RegionSolver`.
+    """
+
+    whole_pools = False
+
+    def __init__(
+        self, scorer: PlausibilityScorer, *, pooled: str = "", samples: Callable[[], Sequence[Sample]] = tuple
+    ) -> None:
+        super().__init__(pooled=pooled, samples=samples)
+        self.scorer = scorer
+
+    @property
+    @override
+    def models(self) -> Sequence[Model]:
+        return self.scorer.models
+
+    @property
+    @override
+    def prompts(self) -> Mapping[str, str]:
+        return self.scorer.prompts
+
+    @override
+    def form(self) -> JsonObject:
+        return {"solver": "regions", **self.scorer.parameters}
+
+    @override
+    async def scores(self, regions: Sequence[Region], inferences: Sequence[str], counts: Counter[str]) -> Scores:
+        import numpy as np
+
+        asked = (self.scorer.plausibility(region.picture, inferences, region.view) for region in regions)
+        rows = await asyncio.gather(*asked)
+        counts[FLOORED] += sum(row.floored for row in rows)
+        counts[MARKS] += sum(row.marks_described for row in rows)
+        return np.array([row.scores for row in rows], dtype=np.float64)
+
+    @override
+    def plan(self, planner: Planner) -> PlanSample:
+        for model in self.models:
+            check_mode(model.mode)
+
+        async def count(sample: Sample, draw: int) -> None:
+            own, inferences = regions_of(sample), sample.inputs[INFERENCES]
+            asked: list[tuple[Sequence[Region], Sequence[str]]] = [(own, inferences)]
             if self._pooled:
-                planner.add_computed("scores", scorer.id, keys=(), lacking=(), dependent=len(self._pool_of(sample).samples))
-            elif len(regions) * len(inferences) > MOST_RECORDED:
-                planner.add_computed("scores", scorer.id, keys=(), lacking=(), dependent=len(regions) * len(inferences))
-            else:
+                pool = self._pool_of(sample)
+                asked = [(own, pool.inferences), (pool.regions, inferences)]
+            for regions, texts in asked:
                 for region in regions:
-                    keys = scorer.keys(region.picture, inferences, view=region.view)
-                    lacking = scorer.lacking(region.picture, inferences, view=region.view)
-                    planner.add_computed("scores", scorer.id, keys=keys, lacking=lacking)
+                    await self.scorer.plan_view(planner, region.picture, texts, region.view, draw=draw)
 
         return count
 
@@ -298,8 +374,8 @@ class RandomScores(RegionSolver):
         return {"baseline": "random", "seed": self.seed}
 
     @override
-    async def scores(self, regions: Sequence[Region], inferences: Sequence[str]) -> Scores:
+    async def scores(self, regions: Sequence[Region], inferences: Sequence[str], counts: Counter[str]) -> Scores:
         import numpy as np
 
-        seeds = (int(stable_hash(self.seed, region.name), 16) for region in regions)
+        seeds = (stable_hash(self.seed, current_scope().draw, region.name) for region in regions)
         return np.array([np.random.default_rng(seed).random(len(inferences)) for seed in seeds], dtype=np.float64)
