@@ -23,6 +23,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from askance.errors import UsageError
+from askance.statistics import best_assignment
 from askance.statistics.arguments import finite_array
 
 if TYPE_CHECKING:
@@ -77,7 +78,6 @@ def assignment_accuracy(matrix: Scores, ids: Sequence[str], *, seed: int = 0) ->
         UsageError: the matrix is not as large as the ids say, two ids are equal, or a score is not finite.
     """
     import numpy as np
-    from scipy.optimize import linear_sum_assignment
 
     scores, count = _finite(matrix, dimensions=2), len(ids)
     if scores.shape != (count, count) or not count:
@@ -90,8 +90,8 @@ def assignment_accuracy(matrix: Scores, ids: Sequence[str], *, seed: int = 0) ->
     draws = np.array([[_draw(seed, region, inference) for inference in ids] for region in ids])
     above = scores - scores.min()
     size = _JITTER * (above.max() or 1.0)
-    _, chosen = linear_sum_assignment(above + size * draws, maximize=True)
-    return float((chosen == np.arange(count)).mean()), float(_tied(scores).mean())
+    columns = best_assignment(above + size * draws)
+    return sum(row == column for row, column in enumerate(columns)) / count, float(_tied(scores).mean())
 
 
 def _draw(seed: int, *names: str) -> float:
