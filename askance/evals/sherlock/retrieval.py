@@ -1,8 +1,8 @@
-"""The task of retrieval: which of about a thousand inferences belongs to a region, and the other way round (section 4.1).
+"""The task of retrieval: which of a thousand inferences belongs to a region, and the other way round (section 4.1).
 
-The validation corpus is cut into 23 chunks. Each region of a chunk is held against each inference of it. The figures are
-the mean rank of the true inference among those of a region, that of the true region among those of an inference, and how
-often the true inference is alone in the first place (P@1); each is the mean over chunks.
+The validation corpus is cut into 23 chunks. Each region of a chunk is held against each inference of it. The figures
+are the mean rank of the true inference among those of a region, that of the true region among those of an inference,
+and how often the true inference is alone in the first place (P@1); each is the mean over chunks.
 
 Inferences that stand in a chunk twice have equal scores, so that none of them is ever alone in the first place: `P@1
 ceiling` is the best that can be had. An inference about the same picture is often true as well; `P@1, other pictures`
@@ -132,7 +132,7 @@ class Retrieval(SherlockTask):
             mean(TO_REGION, percent=False, better="lower", summary="mean rank of the true region of an inference"),
             mean(FIRST, summary="share of regions whose true inference is alone in the first place"),
             mean(ELSEWHERE, summary="the same without other inferences about the same picture"),
-            mean(CEILING, better="neither", summary="P@1 if all true inferences were first, given those that are twins"),
+            mean(CEILING, better="neither", summary="P@1 if every true inference had the best score, given its twins"),
             mean(CHANCE, better="neither", summary="P@1 by lot"),
             mean(CHANCE_RANK, percent=False, better="neither", summary="mean rank by lot"),
         )

@@ -199,10 +199,10 @@ class RecordedScorer(RecordedModel):
         """
         import numpy as np
 
-        score_views: Any = getattr(self._scorer, "score_views", None)
+        score_views: Any = getattr(self._recorded, "score_views", None)
         if score_views is None:
             return np.array([await self.fresh(image, texts, view=view) for image, view in pictures], dtype=np.float64)
-        self._responses.lend_folder(self._scorer)
+        self._responses.lend_folder(self._recorded)
         shown = [Shown(image, self.policy, view) for image, view in pictures]
         scores: Scores = np.asarray(await score_views(shown, texts), dtype=np.float64)
         if scores.shape != (len(shown), len(texts)):
@@ -217,8 +217,8 @@ class RecordedScorer(RecordedModel):
         Raises:
             UsageError: it cannot.
         """
-        if not isinstance(self._scorer, _ReplayOnlyScorer):
-            _method(self._scorer, "score_view", lacking="no part of a picture", by=self.id)
+        if not isinstance(self._recorded, _ReplayOnlyScorer):
+            _method(self._recorded, "score_view", lacking="no part of a picture", by=self.id)
 
     async def score_texts(self, about: Mapping[str, str], texts: Sequence[str]) -> list[float]:
         """As `score`, against other texts.

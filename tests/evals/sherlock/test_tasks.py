@@ -29,14 +29,14 @@ class Scripted:
     def __init__(self, score: Score, identity: str = "eye") -> None:
         self.id = identity
         self.asked: list[tuple[str, RegionView, tuple[str, ...]]] = []
-        self._score = score
+        self.of = score
 
     async def score(self, image: Image, texts: Sequence[str]) -> Sequence[float]:
         return await self.score_view(image, texts, RegionView())
 
     async def score_view(self, image: Image, texts: Sequence[str], view: RegionView) -> Sequence[float]:
         self.asked.append((image.name, view, tuple(texts)))
-        return [self._score(image.name, view, text) for text in texts]
+        return [self.of(image.name, view, text) for text in texts]
 
 
 def truths() -> Mapping[tuple[str, frozenset[Any]], set[str]]:
@@ -149,7 +149,7 @@ def test_proposals_are_right_where_they_overlap(data: Path, tmp_path: Path) -> N
     boxes = {url.rpartition("/")[2]: dataset.proposals(url) for url in dataset.urls}
 
     def score(name: str, view: RegionView, text: str) -> float:
-        place = boxes[name].index(tuple(map(int, view.boxes[0])))  # pyright: ignore[reportArgumentType]
+        place = boxes[name].index(tuple(map(int, view.boxes[0])))
         return float(near.get((name, place)) == text)
 
     done = figures(run(Localization, data, tmp_path / "run", boxes="auto", scorer=Scripted(score)))
@@ -189,7 +189,7 @@ def test_the_matrix_of_a_region_is_its_row_and_its_column(data: Path, tmp_path: 
 def _asked(eye: Scripted, instance: Any) -> list[float]:
     name, shown = instance.url.rpartition("/")[2], tuple(instance.boxes)
     _, view, texts = next(each for each in eye.asked if each[0] == name and each[1].boxes == shown)
-    return [eye._score(name, view, text) for text in texts]
+    return [eye.of(name, view, text) for text in texts]
 
 
 def test_other_pictures_leave_out_what_else_is_true_of_the_own(data: Path, tmp_path: Path) -> None:
@@ -307,9 +307,7 @@ def test_a_replay_of_comparison_needs_no_encoder(data: Path, tmp_path: Path) -> 
     before = run(Comparison, data, tmp_path / "run", engine=Engine(records=records))
     form = before.configuration["options"]["scorer"]
 
-    again = run(
-        Comparison, data, tmp_path / "again", scorer=form, engine=Engine(records=records, mode="replay")
-    )
+    again = run(Comparison, data, tmp_path / "again", scorer=form, engine=Engine(records=records, mode="replay"))
 
     assert figures(again) == figures(before)
 
