@@ -46,6 +46,8 @@ class PictureScorer(Protocol):
     - `async score_view(image, texts, view)` scores what a `RegionView` shows of a picture;
     - `keep_in(folder)` is told, before it is asked, where arrays of numbers can be kept beside the records; None where
       nothing may be read or kept;
+    - `in_engine(engine)` gives a scorer that asks chat models with these in an engine. The calls are on record, so that
+      the scorer is replayed though `stored` is False;
     - `async aclose()` closes it.
     """
 
@@ -101,7 +103,6 @@ class RecordedScorer(RecordedModel):
     ) -> None:
         super().__init__(scorer, "score", id=id, engine=engine, parameters=parameters)
         self.policy = policy
-        self._scorer = scorer
 
     @classmethod
     def _described(cls, model: ModelId, fields: dict[str, Any], *, engine: Engine) -> RecordedScorer:
@@ -167,11 +168,11 @@ class RecordedScorer(RecordedModel):
         Raises:
             CallError: it gave something else than a number for each text.
         """
-        self._responses.lend_folder(self._scorer)
-        if view != WHOLE_IMAGE and not isinstance(self._scorer, _ReplayOnlyScorer):
-            method = _method(self._scorer, "score_view", lacking="no part of a picture", by=self.id)
+        self._responses.lend_folder(self._recorded)
+        if view != WHOLE_IMAGE and not isinstance(self._recorded, _ReplayOnlyScorer):
+            method = _method(self._recorded, "score_view", lacking="no part of a picture", by=self.id)
             return self._checked(await method(image, texts, view), len(texts))
-        method = _method(self._scorer, "score", lacking="no pictures", by=self.id)
+        method = _method(self._recorded, "score", lacking="no pictures", by=self.id)
         return self._checked(await method(image, texts), len(texts))
 
     async def score_texts(self, about: Mapping[str, str], texts: Sequence[str]) -> list[float]:
@@ -184,8 +185,8 @@ class RecordedScorer(RecordedModel):
         """
 
         async def ask(some: Sequence[str]) -> Sequence[float]:
-            self._responses.lend_folder(self._scorer)
-            method = _method(self._scorer, "score_texts", lacking="no texts without a picture", by=self.id)
+            self._responses.lend_folder(self._recorded)
+            method = _method(self._recorded, "score_texts", lacking="no texts without a picture", by=self.id)
             return self._checked(await method(about, some), len(some))
 
         return await self._scores([self.request(about, text) for text in texts], texts, ask)
