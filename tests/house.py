@@ -85,6 +85,7 @@ VENDORS: dict[str, tuple[str, ...]] = {
     "numpy": (
         "askance.evals.matrix",
         "askance.evals.metric",
+        "askance.evals.sherlock*",
         "askance.evals.suite.shots",
         "askance.models.encoders.search",
         "askance.models.encoders.vectors",
