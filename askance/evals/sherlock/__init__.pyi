@@ -1,3 +1,7 @@
+from .candidates import Candidate as Candidate
+from .candidates import CandidateSet as CandidateSet
+from .candidates import CandidateSets as CandidateSets
+from .candidates import build_candidates as build_candidates
 from .dataset import Sherlock as Sherlock
 from .instance import Box as Box
 from .instance import Instance as Instance
@@ -5,3 +9,5 @@ from .leaderboard import Leaderboard as Leaderboard
 from .leaderboard import PairGroup as PairGroup
 from .leaderboard import RatedInference as RatedInference
 from .leaderboard import RatedRegion as RatedRegion
+from .submission import Submission as Submission
+from .submission import submission_of as submission_of
