@@ -5,14 +5,14 @@ inference → plausibility. Here it is a `PictureScorer` that asks chat models:
 
 | spec | what is asked | score |
 |---|---|---|
-| `vlm:MODEL?by=yes-no` | of each inference, whether it is plausible: one token | log-probability of yes less that of no |
-| `vlm:MODEL?by=rating` | of each inference, a rating from 1 to 3: one token | the rating that is expected by the probabilities |
-| `vlm:MODEL?by=choice` | of each region, its inferences in order: one reply | how many of the others stand below |
-| `chain:region?vlm=MODEL&llm=MODEL` | the VLM for the region, its scene and what is unusual; the LLM for ratings | as above |
+| `vlm:MODEL?by=yes-no` | whether an inference is plausible: one token | log-odds of yes against no |
+| `vlm:MODEL?by=rating` | a rating of an inference, from 1 to 3: one token | the expected rating |
+| `vlm:MODEL?by=choice` | all inferences of a region in order: one reply | how many of the others stand below |
+| `chain:region?vlm=MODEL&llm=MODEL` | the VLM what it sees, the LLM for a rating by that | as above |
 
-Further settings: `top` is the number of likeliest tokens whose log-probabilities are asked for; with `top=0` a rating is
-the number that is written, which makes many ties. `draws=N` asks N times and takes the mean; `orders=N` asks `choice` in
-N orders. The settings of a spec that are none of these are the model's own.
+Further settings: `top` is the number of likeliest tokens whose log-probabilities are asked for; with `top=0` a rating
+is the number that is written, which makes many ties. `draws=N` asks N times and takes the mean; `orders=N` asks
+`choice` in N orders. The settings of a spec that are none of these are the model's own.
 
 The calls are on record, and scores are made of them anew; so nothing is recorded under a scorer's own name. A label
 that is not among the likeliest tokens has the log-probability of the least of them, its floor: it has that or less. How
@@ -24,303 +24,55 @@ from __future__ import annotations
 import asyncio
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, cast, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar, cast, get_args
 from urllib.parse import urlencode
 
 from typing_extensions import override
 
-from askance.agents.alternatives import Alternatives
-from askance.agents.choice_fields import read_numbers
-from askance.agents.choose import Choice, Chooser, OptionsQuestion
-from askance.agents.picture_agent import PictureAgent
+from askance.agents.inference import (
+    MOST_RANKED,
+    TOP,
+    AcceptanceWeigher,
+    InferenceQuestion,
+    InferenceRanker,
+    InferenceRater,
+    LabelLogprobs,
+    RankedInferences,
+    Rating,
+    RatingWeigher,
+)
 from askance.agents.region import (
-    RegionAgent,
     RegionSubject,
     describe_region,
     describe_region_scene,
     highlight_region,
     speaks_of_mark,
 )
-from askance.agents.reply_ladder import ChoosingNode, read_choice
-from askance.chat import ModelId, Sampling
-from askance.errors import (
-    BadImage,
-    BadRequest,
-    CallError,
-    ConfigError,
-    NoLogprobs,
-    PromptTooLong,
-    ReplayMiss,
-    UsageError,
-)
+from askance.chat import ModelId
+from askance.errors import CallError, ConfigError, UsageError
 from askance.images import WHOLE_IMAGE, Image, RegionView
 from askance.models import Engine, Model, get_model, use_draw
 from askance.models.call_scope import Pending, current_scope
-from askance.nodes import AnswerField, Node, Read, Result, TypedAnswer, Unreadable, no_answer
-from askance.nodes.answer import number_schema
-from askance.nodes.closed_set import ClosedSet
-from askance.nodes.reply import final_text
-from askance.prompts import PromptLibrary
 from askance.spec_grammar import count as count_setting
 from askance.spec_grammar import one_of, read_settings, split_settings
 
 if TYPE_CHECKING:
-    from askance.chat import ChatRequest, ChatResponse, JsonObject
-    from askance.models import ModelLike, OutputMode
-    from askance.nodes.node import Chat
-    from askance.prompts import Form, Prompt
+    from askance.agents.choose import Choice
+    from askance.agents.picture_agent import PictureAgent, Subject
+    from askance.chat import JsonObject
+    from askance.models import ModelLike
+    from askance.nodes import Node
+    from askance.prompts import PromptLibrary
+
+T = TypeVar("T")
 
 By = Literal["yes-no", "rating", "choice"]
 """What a model is asked about inferences."""
-
-TOP = 20
-"""Likeliest tokens whose log-probabilities are asked for: as many as OpenAI and vLLM give."""
-
-RATINGS = ("1", "2", "3")
-"""The scale on which people rated inferences: 3 is the best."""
-
-
-# --- what models are asked ---
-
-
-class InferenceQuestion(RegionSubject):
-    """A region of a picture, and an inference about it."""
-
-    inference: str
-
-
-class RankedInferences(RegionSubject, OptionsQuestion):
-    """A region of a picture, and inferences about it to be put in order."""
-
-
-class LabelLogprobs(TypedAnswer):
-    """How likely a model finds each label as the first token of its answer."""
-
-    logprobs: Mapping[str, float]
-    """By label, its log-probability: of all spellings together, or the floor."""
-    floored: tuple[str, ...] = ()
-    """The labels of which no spelling is among the likeliest tokens."""
-
-    def __str__(self) -> str:
-        return ", ".join(f"{label} {value:.2f}" for label, value in self.logprobs.items())
-
-
-class Rating(TypedAnswer):
-    """A rating that a model wrote, from 1 to 3."""
-
-    value: int
-
-    def __str__(self) -> str:
-        return str(self.value)
-
-
-class InferenceAgent(RegionAgent[InferenceQuestion, Any]):
-    """An agent that is asked about one inference."""
-
-    takes = InferenceQuestion
-
-    @override
-    def variables(self, subject: InferenceQuestion) -> Mapping[str, Any]:
-        return {**super().variables(subject), "inference": subject.inference}
-
-
-class LabelWeigher(InferenceAgent):
-    """Asks for an answer of one token, and gives the log-probabilities of the labels that it can be.
-
-    Args:
-        model: gives log-probabilities.
-        top: how many of the likeliest tokens are asked for.
-        sees: whether the model sees the picture; else the region is described to it.
-    """
-
-    gives = LabelLogprobs
-    labels: ClassVar[tuple[str, ...]]
-    """What the answer can be; case does not matter."""
-
-    def __init__(
-        self,
-        model: ModelLike,
-        *,
-        top: int = TOP,
-        sees: bool = False,
-        prompt: str | None = None,
-        prompts: PromptLibrary | None = None,
-        name: str | None = None,
-    ) -> None:
-        self.top = top
-        super().__init__(model, sees=sees, prompt=prompt, prompts=prompts, name=name)
-
-    @override
-    def request(self, subject: InferenceQuestion, mode: OutputMode) -> ChatRequest:
-        """The request for one token, in plain text whatever the mode."""
-        request = super().request(subject, "paper")
-        least = _LEAST_TOKENS.get(request.model.api, 1)
-        sampling: Sampling = replace(request.sampling, max_tokens=least, logprobs=self.top)
-        return replace(request, sampling=sampling, default_limit=False)
-
-    @override
-    def fields(self, subject: InferenceQuestion) -> Sequence[AnswerField]:
-        """None: the answer is one token."""
-        return ()
-
-    @override
-    def read_text(self, text: str, subject: InferenceQuestion) -> LabelLogprobs:
-        raise Unreadable("log-probabilities stand in no text")
-
-    @override
-    def _prompt_for(self, form: Form) -> Prompt:
-        return super()._prompt_for("text")
-
-    @override
-    async def _ask(self, inputs: Any, chat: Chat) -> Result[LabelLogprobs]:
-        calls = []
-        try:
-            subject = self.accept(inputs)
-            known = self.model.known
-            if known is not None and known.logprobs is False:
-                raise self._lacking("as its record says")
-            request = self.request(subject, "paper")
-            response = await chat(request, False)  # noqa: FBT003  # the signature of every such function
-            calls.append(self._call(request, response))
-            value = self._weighed(response)
-        except BadRequest as error:
-            refused = "logprob" in str(error).casefold() or "log-prob" in str(error).casefold()
-            return no_answer(self._lacking(f"it says: {error.message}") if refused else error, calls=calls)
-        except (CallError, ReplayMiss, BadImage, PromptTooLong) as error:
-            return no_answer(error, calls=calls)
-        if value is None:
-            why = response.refusal or "a content filter stopped the answer"
-            outcome = "refused" if response.outcome == "refused" else "filtered"
-            return Result(outcome=outcome, reason=why, raw=response.text, calls=tuple(calls))
-        return Result(outcome="answered", value=value, calls=tuple(calls))
-
-    def _weighed(self, response: ChatResponse) -> LabelLogprobs | None:
-        """The log-probabilities of the labels in a response; None where it is refused.
-
-        Raises:
-            NoLogprobs: it has none.
-        """
-        if response.outcome in {"refused", "filtered"}:
-            return None
-        if not response.logprobs:
-            raise self._lacking("its answer came without")
-        first = response.logprobs[0]
-        likely: dict[str, float] = {str(first["token"]): float(first["logprob"]), **first.get("top", {})}
-        floor = min(likely.values())
-        spellings = {
-            label: [value for token, value in likely.items() if _plain(token) == label] for label in self.labels
-        }
-        return LabelLogprobs(
-            logprobs={label: _log_sum(values) if values else floor for label, values in spellings.items()},
-            floored=tuple(label for label, values in spellings.items() if not values),
-        )
-
-    def _lacking(self, why: str) -> NoLogprobs:
-        return NoLogprobs(
-            f"{str(self.model.id)!r} gives no log-probabilities: {why}.",
-            hint="Ask by=choice, or by=rating with top=0, which takes the number that is written; "
-            "if the endpoint gives fewer of them, top=5.",
-        )
-
-
-_LEAST_TOKENS: Mapping[str, int] = {"responses": 16}
-"""By API, the least limit of tokens that it takes."""
-
-_BLANKS = " \t\n\r\"'`*._\u0120\u2581"
-"""What may stand around a label in its token, the marks of tokenizers for blanks among it."""
-
-
-def _plain(token: str) -> str:
-    return token.strip(_BLANKS).casefold()
-
-
-def _log_sum(values: Sequence[float]) -> float:
-    """The logarithm of the sum of what `values` are the logarithms of."""
-    most = max(values)
-    return most + math.log(sum(math.exp(value - most) for value in values))
-
-
-class AcceptanceWeigher(LabelWeigher):
-    """How much likelier a model finds "yes" than "no", asked whether an inference is plausible."""
-
-    prompt = "accept_inference"
-    picture_prompt = "accept_inference_from_picture"
-    labels = ("no", "yes")
-
-
-class RatingWeigher(LabelWeigher):
-    """How likely a model finds each rating of an inference."""
-
-    prompt = "rate_inference"
-    picture_prompt = "rate_inference_from_picture"
-    labels = RATINGS
-
-
-class InferenceRater(ChoosingNode[InferenceQuestion, Rating], InferenceAgent):
-    """Rates an inference from 1 to 3."""
-
-    prompt = "rate_inference"
-    picture_prompt = "rate_inference_from_picture"
-    gives = Rating
-
-    @override
-    def fields(self, subject: InferenceQuestion) -> Sequence[AnswerField]:
-        return (AnswerField("rating", number_schema(len(RATINGS)), "value", _rating_field),)
-
-    @override
-    def read_reply(self, text: str, subject: InferenceQuestion) -> Read[Rating]:
-        places, rung = read_choice(text, _PLACES, single=True)
-        return Read(Rating(value=places[0]), rung)
-
-    @override
-    def closed_set(self, subject: InferenceQuestion) -> ClosedSet:
-        return ClosedSet(dict.fromkeys(RATINGS, ""))
-
-    @override
-    def chosen(self, subject: InferenceQuestion, places: Sequence[int]) -> Rating:
-        return Rating(value=places[0])
-
-
-_PLACES = Alternatives(((),) * len(RATINGS))
-
-
-def _rating_field(data: Mapping[str, Any], name: str) -> int:
-    return read_numbers(data, name, len(RATINGS), single=True)[0]
-
-
-class InferenceRanker(Chooser, RegionAgent[RankedInferences, Choice]):
-    """Puts inferences about a region in order, the most plausible first."""
-
-    prompt = "rank_inferences"
-    picture_prompt = "rank_inferences_from_picture"
-    takes = RankedInferences
-
-    def __init__(
-        self,
-        model: ModelLike,
-        *,
-        sees: bool = False,
-        prompt: str | None = None,
-        prompts: PromptLibrary | None = None,
-        name: str | None = None,
-    ) -> None:
-        super().__init__(model, count=_MOST_RANKED, sees=sees, prompt=prompt, prompts=prompts, name=name)
-
-    @override
-    def variables(self, subject: RankedInferences) -> Mapping[str, Any]:
-        return {**super().variables(subject), **self.where(subject)}
-
-
-_MOST_RANKED = 100
-"""Inferences that are put in order by one reply, at most: as many as a prompt numbers."""
-
-
-# --- the scorer ---
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -355,8 +107,8 @@ class _Way(ABC):
     """What is asked."""
 
     @abstractmethod
-    async def scores(self, subject: RegionSubject, texts: Sequence[str], draw: int) -> Plausibility:
-        """The plausibility of different texts, in one draw.
+    async def scores(self, subject: RegionSubject, texts: Sequence[str]) -> Plausibility:
+        """The plausibility of different texts.
 
         Raises:
             CallError: a call ended without an answer.
@@ -366,7 +118,7 @@ class _Way(ABC):
         """What tells the calls of one draw apart: a text for each, of which the request is made."""
         return texts
 
-    async def _asked(self, subjects: Sequence[RegionSubject]) -> list[Any]:
+    async def _asked(self, subjects: Sequence[Subject]) -> list[Any]:
         """The node's answers; all are asked for before an error of one is raised."""
         results = await asyncio.gather(*(self.node.ask(each) for each in subjects))
         return [result.unwrap() for result in results]
@@ -376,7 +128,7 @@ class _EachAsked(_Way):
     """Asks about each text by itself."""
 
     @override
-    async def scores(self, subject: RegionSubject, texts: Sequence[str], draw: int) -> Plausibility:
+    async def scores(self, subject: RegionSubject, texts: Sequence[str]) -> Plausibility:
         fields = dict(subject)
         answers = await self._asked([InferenceQuestion(**fields, inference=text) for text in texts])
         floored = sum(len(each.floored) for each in answers if isinstance(each, LabelLogprobs))
@@ -430,12 +182,12 @@ class _Ranking(_Way):
         self._orders = orders
 
     @override
-    async def scores(self, subject: RegionSubject, texts: Sequence[str], draw: int) -> Plausibility:
+    async def scores(self, subject: RegionSubject, texts: Sequence[str]) -> Plausibility:
         if len(texts) < 2:
             return Plausibility(scores=(0.0,) * len(texts))
-        if len(texts) > _MOST_RANKED:
+        if len(texts) > MOST_RANKED:
             raise UsageError(
-                f"{len(texts)} inferences cannot be put in order by one reply; {_MOST_RANKED} can be.",
+                f"{len(texts)} inferences cannot be put in order by one reply; {MOST_RANKED} can be.",
                 hint="Ask by=yes-no or by=rating.",
             )
         orders = self._shown(texts)
@@ -443,7 +195,8 @@ class _Ranking(_Way):
         choices = await self._asked([RankedInferences(**fields, options=tuple(order)) for order in orders])
         total = dict.fromkeys(texts, 0.0)
         for order, choice in zip(orders, choices, strict=True):
-            named = [order[number - 1] for number in choice.numbers]
+            numbers = cast("Choice", choice).numbers
+            named = [order[number - 1] for number in numbers]
             unnamed = [text for text in order if text not in named]
             for place, text in enumerate(named):
                 total[text] += len(texts) - 1 - place
@@ -463,7 +216,16 @@ class _Ranking(_Way):
         return orders
 
 
-@dataclass(frozen=True, kw_only=True)
+async def _all_of(asked: Iterable[Awaitable[T]]) -> list[T]:
+    """What all of `asked` give; an error of one is raised when all are done, so that a plan has counted all."""
+    results = await asyncio.gather(*asked, return_exceptions=True)
+    for result in results:
+        if isinstance(result, BaseException):
+            raise result
+    return cast("list[T]", results)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class PlausibilityScorer:
     """A `PictureScorer` of inferences that asks chat models; `vlm_scorer` and `region_scorer` make it.
 
@@ -608,11 +370,13 @@ class PlausibilityScorer:
             return Plausibility(scores=())
         subject, marks = await self._subject(image, view)
         distinct = [*dict.fromkeys(texts)]
-        each_draw: list[Plausibility] = []
-        first = current_scope().draw * self.draws
-        for draw in range(first, first + self.draws):
+
+        async def drawn(draw: int) -> Plausibility:
             with use_draw(draw):
-                each_draw.append(await self._way.scores(subject, distinct, draw))
+                return await self._way.scores(subject, distinct)
+
+        first = current_scope().draw * self.draws
+        each_draw = await _all_of(drawn(draw) for draw in range(first, first + self.draws))
         by_text = {
             text: math.fsum(one.scores[place] for one in each_draw) / self.draws for place, text in enumerate(distinct)
         }
@@ -645,7 +409,7 @@ class PlausibilityScorer:
             return {"Region": replace(view, show="crop"), "Scene": highlighted, "Unusual": highlighted}
         return {"Region": view} if view.show == "crop" else {"Scene": view, "Unusual": view}
 
-    async def plan_view(
+    async def plan_view(  # noqa: PLR0917  # the planner, then what `score_view` takes
         self, planner: CountsCalls, image: Image, texts: Sequence[str], view: RegionView, *, draw: int = 0
     ) -> None:
         """Has a planner count the calls that `plausibility` would make in a draw; none is made.
@@ -653,26 +417,32 @@ class PlausibilityScorer:
         Raises:
             UsageError: there are more texts than can be put in order.
         """
-        roles = [(node.name, node) for node in self.nodes]
+        roles = [(node.prompt_name, node) for node in self.nodes]
         with planner.counting(roles), use_draw(draw):
             try:
                 await self.plausibility(image, texts, view)
             except Pending:
-                self._plan_dependent(planner, image, texts, view, draw)
+                if self.describes:
+                    self._plan_dependent(planner, texts, (image.sha256, view), draw=draw)
             except CallError:
                 return
 
     def _plan_dependent(
-        self, planner: CountsCalls, image: Image, texts: Sequence[str], view: RegionView, draw: int
+        self, planner: CountsCalls, texts: Sequence[str], shown: tuple[str, RegionView], *, draw: int
     ) -> None:
-        """Counts the calls that wait for descriptions which are not on record, each once."""
-        if not self.describes:
-            return
+        """Counts the calls that wait for descriptions which are not on record, each once.
+
+        Args:
+            planner: counts.
+            texts: that are judged.
+            shown: the digest of the picture, and the view of it.
+            draw: that is planned.
+        """
         node = self._way.node
-        counter = planner.counter(node.name, node)
+        counter = planner.counter(node.prompt_name, node)
         for call in self._way.calls([*dict.fromkeys(texts)]):
             for number in range(draw * self.draws, (draw + 1) * self.draws):
-                key = hash((node.name, node.model.id, image.sha256, view, call, number))
+                key = hash((node.prompt_name, node.model.id, *shown, call, number))
                 if key not in planner.dependent_calls:
                     planner.dependent_calls.add(key)
                     counter.add_dependent(1, text_bytes=len(call.encode()))

@@ -8,7 +8,7 @@ marked. Models sometimes speak of the mark as if it were in the picture, which `
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -24,6 +24,8 @@ from askance.nodes.reply import strip_quotes
 
 if TYPE_CHECKING:
     from askance.chat import ImagePart
+    from askance.images import Image
+    from askance.models import Model
 
 _MARKS: Mapping[str, tuple[str, str]] = {
     "askance": ("tinted and outlined in magenta", "magenta"),
@@ -54,7 +56,8 @@ def region_words(view: RegionView) -> str:
 _SHAPE = "(?:box(?:es)?|rectangles?|outlines?|frames?|overlays?|borders?|highlight(?:s|ing)?|tints?|filters?)"
 _MARK = re.compile(
     rf"\b(?:magenta|pink|purple|violet|fuchsia)\b[\w ,-]{{0,24}}\b{_SHAPE}\b"
-    r"|\bgreen\b[\w ,-]{0,12}\b(?:rectang\w+|outlines?|frames?|borders?)\b|\b(?:outlined|tinted|marked|highlighted) in \w+"
+    r"|\bgreen\b[\w ,-]{0,12}\b(?:rectang\w+|outlines?|frames?|borders?)\b"
+    r"|\b(?:outlined|tinted|marked|highlighted) in \w+"
     rf"|\b(?:bounding|highlighted|outlined|marked|tinted)\b[\w ,-]{{0,12}}\b(?:{_SHAPE}|regions?|areas?|parts?)\b",
     re.IGNORECASE,
 )
@@ -80,26 +83,28 @@ About = TypeVar("About", bound=RegionSubject)
 Out = TypeVar("Out")
 
 
-class RegionAgent(PictureAgent[About, Out]):
-    """An agent that is shown a region, and told how it is marked.
+def region_parts(model: Model, pictures: Iterable[Image], view: RegionView) -> tuple[ImagePart, ...]:
+    """What a model is shown of pictures by a view; the view `both` is two pictures each."""
+    views = [replace(view, show="highlight"), replace(view, show="crop")] if view.show == "both" else [view]
+    return tuple(model.image(picture, each) for picture in pictures for each in views)
 
-    An agent that is shown the view `both` gets two pictures.
-    """
+
+def region_input(view: RegionView, *, sees: bool) -> Mapping[str, str]:
+    """The input `region` of a prompt for a model that sees the view; none where all of the picture is shown."""
+    words = region_words(view) if sees else ""
+    return {"region": words} if words else {}
+
+
+class RegionAgent(PictureAgent[About, Out]):
+    """An agent that is shown a region, and told how it is marked."""
 
     @override
     def picture_parts(self, subject: About) -> tuple[ImagePart, ...]:
-        view = subject.view
-        views = [replace(view, show="highlight"), replace(view, show="crop")] if view.show == "both" else [view]
-        return tuple(self.model.image(picture, each) for picture in self.pictures(subject) for each in views)
+        return region_parts(self.model, self.pictures(subject), subject.view)
 
     @override
     def variables(self, subject: About) -> Mapping[str, Any]:
-        return {**super().variables(subject), **self.where(subject)}
-
-    def where(self, subject: About) -> Mapping[str, str]:
-        """The value that tells the prompt how the region is marked; none where all of the picture is shown."""
-        words = region_words(subject.view) if self.sees else ""
-        return {"region": words} if words else {}
+        return {**super().variables(subject), **region_input(subject.view, sees=self.sees)}
 
 
 class InferenceWriter(TextNode[RegionSubject, Inference], RegionAgent[RegionSubject, Inference]):

@@ -1,9 +1,9 @@
 """The task of localization: which region of a picture does an inference rest on (section 4.2)?
 
-With `boxes=gt` the regions are those of people. Each inference of a picture is held against each region, and each region
-gets one inference so that the scores are highest together; the figure is the mean over pictures of the share of regions
-that get their own. With `boxes=auto` the regions are boxes that a detector proposes; each inference gets the one with
-the highest score, which is right if its intersection over union with a true box is above a half.
+With `boxes=gt` the regions are those of people. Each inference of a picture is held against each region, and each of
+them gets one inference so that the scores are highest together; the figure is the mean over pictures of the share of
+regions that get their own. With `boxes=auto` the regions are boxes that a detector proposes; each inference gets
+the one with the highest score, which is right if its intersection over union with a true box is above a half.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 Every answer is a matrix, regions × inferences, in which a higher number is more plausible. The scores of a picture with
 few pairs are on record, each by itself. Of a chunk, which has a million pairs, and of a hundred proposals, each region
-and each inference is encoded once, and their scores lie in the matrix of the sample alone: a file beside the run's
-lines, so that figures need no weights.
+and each inference is encoded once, and their scores lie, at 32 bits, in the matrix of the sample alone: a file beside
+the run's lines, so that figures need no weights.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from typing_extensions import override
@@ -53,7 +53,7 @@ PLACE: Final = "place"
 """The tag of a sample with its place in its pool."""
 
 FLOORED: Final = "floored"
-"""Entry of a prediction's trace: labels that were not among a model's likeliest tokens, so that a bound stands for them."""
+"""Entry of a prediction's trace: labels that were not among a model's likeliest tokens, so that they have a bound."""
 MARKS: Final = "marks described"
 """Entry of a prediction's trace: descriptions that speak of the marks of a region as if they were in the picture."""
 
@@ -136,7 +136,7 @@ class RegionSolver(Solver):
 
     def __init__(self, *, pooled: str = "", samples: Callable[[], Sequence[Sample]] = tuple) -> None:
         self._pooled = pooled
-        self._samples = samples
+        self._pools = cache(lambda: _pools_of(samples(), by=pooled))
         self._of_pools: PerLoop[dict[Any, asyncio.Future[Scores]]] = PerLoop(dict[Any, "asyncio.Future[Scores]"])
 
     @abstractmethod
@@ -156,7 +156,6 @@ class RegionSolver(Solver):
     def among(self, samples: Sequence[Sample]) -> RegionSolver:
         other = copy(self)
         RegionSolver.__init__(other, pooled=self._pooled, samples=lambda: samples)
-        other.__dict__.pop("_pools", None)
         return other
 
     @override
@@ -174,7 +173,7 @@ class RegionSolver(Solver):
             value=(scores.argmax(axis=1) + 1).tolist(),
             links={"scores": {"outcome": "answered", "calls": list(keys)}},
             trace=dict(counts),
-            matrix=Matrix(scores),
+            matrix=Matrix(scores.astype("float32") if scores.size > MOST_RECORDED else scores),
         )
 
     async def _of_picture(self, sample: Sample, counts: Counter[str]) -> Scores:
@@ -188,7 +187,7 @@ class RegionSolver(Solver):
         pool = self._pool_of(sample)
         if self.whole_pools:
             place, scores = pool.places[sample.id], await self._of_pool(sample)
-            return np.stack([scores[place], scores[:, place]]).astype(np.float32)
+            return np.stack([scores[place], scores[:, place]])
         (row,) = await self.scores(regions_of(sample), pool.inferences, counts)
         column = await self.scores(pool.regions, sample.inputs[INFERENCES], counts)
         return np.stack([row, column[:, 0]])
@@ -209,7 +208,7 @@ class RegionSolver(Solver):
         Raises:
             UsageError: the sample is not among those that the solver was made for.
         """
-        pool = self._pools.get(sample.tags[self._pooled])
+        pool = self._pools().get(sample.tags[self._pooled])
         if pool is None or sample.id not in pool.places:
             raise UsageError(
                 f"The sample {sample.id!r} is not among those that it is held against.",
@@ -217,15 +216,14 @@ class RegionSolver(Solver):
             )
         return pool
 
-    @cached_property
-    def _pools(self) -> Mapping[Any, _Pool]:
-        by_value: dict[Any, list[Sample]] = {}
-        for sample in sorted(self._samples(), key=lambda sample: sample.tags[PLACE]):
-            by_value.setdefault(sample.tags[self._pooled], []).append(sample)
-        return {
-            value: _Pool(samples, {sample.id: place for place, sample in enumerate(samples)})
-            for value, samples in by_value.items()
-        }
+
+def _pools_of(samples: Sequence[Sample], *, by: str) -> Mapping[Any, _Pool]:
+    by_value: dict[Any, list[Sample]] = {}
+    for sample in sorted(samples, key=lambda sample: sample.tags[PLACE]):
+        by_value.setdefault(sample.tags[by], []).append(sample)
+    return {
+        value: _Pool(pool, {sample.id: place for place, sample in enumerate(pool)}) for value, pool in by_value.items()
+    }
 
 
 class EncodedRegions(RegionSolver):
@@ -363,9 +361,7 @@ class RandomScores(RegionSolver):
 
     plannable = False
 
-    def __init__(
-        self, *, seed: int = 0, pooled: str = "", samples: Callable[[], Sequence[Sample]] = tuple
-    ) -> None:
+    def __init__(self, *, seed: int = 0, pooled: str = "", samples: Callable[[], Sequence[Sample]] = tuple) -> None:
         super().__init__(pooled=pooled, samples=samples)
         self.seed = seed
 

@@ -1,8 +1,8 @@
-"""The task of retrieval: which of about a thousand inferences belongs to a region, and the other way round (section 4.1).
+"""The task of retrieval: which of a thousand inferences belongs to a region, and the other way round (section 4.1).
 
-The validation corpus is cut into 23 chunks. Each region of a chunk is held against each inference of it. The figures are
-the mean rank of the true inference among those of a region, that of the true region among those of an inference, and how
-often the true inference is alone in the first place (P@1); each is the mean over chunks.
+The validation corpus is cut into 23 chunks. Each region of a chunk is held against each inference of it. The figures
+are the mean rank of the true inference among those of a region, that of the true region among those of an inference,
+and how often the true inference is alone in the first place (P@1); each is the mean over chunks.
 
 Inferences that stand in a chunk twice have equal scores, so that none of them is ever alone in the first place: `P@1
 ceiling` is the best that can be had. An inference about the same picture is often true as well; `P@1, other pictures`
@@ -95,10 +95,10 @@ class Retrieval(SherlockTask):
         for instance in self.subset.items:
             pools.setdefault(instance.chunk, []).append(instance)
         for chunk, pool in pools.items():
-            texts = Counter(text_of(instance, self.text) for instance in pool)
-            of_picture: dict[str, list[int]] = {}
+            pictures, texts = dict[str, list[int]](), dict[str, list[int]]()
             for place, instance in enumerate(pool):
-                of_picture.setdefault(instance.url, []).append(place)
+                pictures.setdefault(instance.url, []).append(place)
+                texts.setdefault(text_of(instance, self.text), []).append(place)
             for place, instance in enumerate(pool):
                 text = text_of(instance, self.text)
                 yield Sample(
@@ -112,7 +112,7 @@ class Retrieval(SherlockTask):
                     target={
                         "pool": len(pool),
                         "place": place,
-                        "same picture": of_picture[instance.url],
+                        "same picture": pictures[instance.url],
                         "same text": texts[text],
                     },
                     group=group_of(chunk, instance.url),
@@ -132,7 +132,7 @@ class Retrieval(SherlockTask):
             mean(TO_REGION, percent=False, better="lower", summary="mean rank of the true region of an inference"),
             mean(FIRST, summary="share of regions whose true inference is alone in the first place"),
             mean(ELSEWHERE, summary="the same without other inferences about the same picture"),
-            mean(CEILING, better="neither", summary="P@1 if all true inferences were first, given those that are twins"),
+            mean(CEILING, better="neither", summary="P@1 if every true inference had the best score, given its twins"),
             mean(CHANCE, better="neither", summary="P@1 by lot"),
             mean(CHANCE_RANK, percent=False, better="neither", summary="mean rank by lot"),
         )
@@ -148,7 +148,7 @@ class Retrieval(SherlockTask):
 
     @override
     def scorer(self) -> Scorer:
-        return over_folds(super().scorer(), self.chunks, *self.headlines, count=CHUNKS, tag=CHUNK)
+        return over_folds(super().scorer(), self.chunks, *self.headlines, CEILING, count=CHUNKS, tag=CHUNK)
 
     @override
     def values_of(self, sample: Sample, scores: Scores) -> Mapping[str, float]:
@@ -170,15 +170,22 @@ class Retrieval(SherlockTask):
     @override
     def bounds_of(self, sample: Sample, *, right: bool) -> Mapping[str, float]:
         beside, last = self._beside(sample), float(sample.target["pool"])
-        best = (sample.target["same text"] + 1) / 2
-        first = beside[CEILING] if right else 0.0
-        ranks = {TO_TEXT: best, TO_REGION: 1.0} if right else {TO_TEXT: last, TO_REGION: last}
-        return {**beside, **ranks, FIRST: first, ELSEWHERE: float(right)}
+        if not right:
+            return {**beside, TO_TEXT: last, TO_REGION: last, FIRST: 0.0, ELSEWHERE: 0.0}
+        twins: Sequence[int] = sample.target["same text"]
+        alone = {*twins} <= {*sample.target["same picture"]}
+        return {
+            **beside,
+            TO_TEXT: (len(twins) + 1) / 2,
+            TO_REGION: 1.0,
+            FIRST: beside[CEILING],
+            ELSEWHERE: float(alone),
+        }
 
     def _beside(self, sample: Sample) -> dict[str, float]:
         """What no answer changes."""
         pool: int = sample.target["pool"]
-        return {CEILING: float(sample.target["same text"] == 1), CHANCE: 1 / pool, CHANCE_RANK: (pool + 1) / 2}
+        return {CEILING: float(len(sample.target["same text"]) == 1), CHANCE: 1 / pool, CHANCE_RANK: (pool + 1) / 2}
 
 
 def group_of(chunk: int | None, url: str) -> str:

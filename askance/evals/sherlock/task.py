@@ -53,8 +53,8 @@ if TYPE_CHECKING:
     Scores = NDArray[np.float64]
 
 RegionShow: TypeAlias = Literal["highlight", "hide", "blackout", "position", "crop", "whole"]
-"""The ablations of the paper (Fig. 5a) beside the highlighted region: only context, no context, position only, the region
-cropped, and no region."""
+"""Beside the highlighted region the ablations of the paper (Fig. 5a): only context, no context, position only, the
+region cropped, and no region."""
 RegionText: TypeAlias = Literal["inference", "clue"]
 
 REGION = "region"
@@ -87,7 +87,7 @@ class RegionModel(Answerer):
     context: Literal["I", "region"] = PICTURE
     """What inferences are judged by: the picture, `I`, or what a VLM says of the `region` and of the scene."""
     by: By | None = None
-    """What is asked of an inference: yes-no, a rating, or a choice among all; by default yes-no, and of words a rating."""
+    """What is asked of an inference: yes-no, a rating, or a choice among all; by default yes-no, of words a rating."""
     draws: int = Field(default=1, ge=1)
     """How often each is asked; the mean counts."""
     rank_orders: int = Field(default=1, ge=1)
@@ -153,7 +153,7 @@ class RegionModel(Answerer):
         scorer = self.plausibility
         if not scorer.across_regions and not question.count:
             raise UsageError(
-                f"by={self._by} puts the inferences of one region in order, and the task {self._task!r} compares regions.",
+                f"by={self._by} puts the inferences of one region in order, and {self._task!r} compares regions.",
                 hint="Ask by=yes-no or by=rating.",
             )
         return AskedRegions(scorer, pooled=question.pooled, samples=question.samples)
@@ -175,7 +175,7 @@ class RegionEncoder(Encoder):
         Raises:
             UsageError: it takes no views, or asks models.
         """
-        if not self.recorded.stored and getattr(self.encoder, "models", ()):
+        if self.recorded.asks:
             raise UsageError("A scorer that asks models is no encoder.", hint="Give its model as `vlm`, with `by=…`.")
         return EncodedRegions(self.recorded, pooled=question.pooled, samples=question.samples)
 
@@ -256,14 +256,16 @@ class SherlockTask(Task):
     def notes(self) -> tuple[str, ...]:
         return (*self.subset.notes, *self.dataset.notes)
 
-    @property
+    @cached_property
     @abstractmethod
     def subset(self) -> Subset[Any]:
         """What the task asks about."""
 
     # --- which samples ---
 
-    def chosen(self, subset: Subset[Any], names: Callable[[Any], Collection[str]], url: Callable[[Any], str]) -> Subset[Any]:
+    def chosen(
+        self, subset: Subset[Any], names: Callable[[Any], Collection[str]], url: Callable[[Any], str]
+    ) -> Subset[Any]:
         """Those of some items that are listed, that have a picture, and that are within the limit.
 
         Args:

@@ -56,9 +56,7 @@ def by_tag(scorer: Scorer, tag: str, values: Sequence[Any], *names: str, label: 
     )
 
 
-def over_folds(
-    scorer: Scorer, folds: Sequence[int], *names: str, count: int = FOLDS, tag: str = "fold"
-) -> Scorer:
+def over_folds(scorer: Scorer, folds: Sequence[int], *names: str, count: int = FOLDS, tag: str = "fold") -> Scorer:
     """`scorer` with the mean over folds in place of each metric; the pooled figure and each fold's own stand beside it.
 
     A mean leaves out folds without a figure, and samples without a fold; the pooled figure has all samples. Intervals
