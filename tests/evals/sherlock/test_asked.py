@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from askance.agents import vlm_scorer
@@ -18,6 +19,7 @@ from askance.evals.controls import controlled
 from askance.evals.runner import SampleEpoch, run_job
 from askance.evals.sherlock import Comparison, Localization, Retrieval
 from askance.evals.sherlock.task import SherlockTask
+from askance.images import Image, RegionView
 from askance.models import Capabilities, Engine, Model, ScriptedModel, get_model, run_sync
 from askance.replay import MemoryStore
 from tests.evals.sherlock import corpus
@@ -155,6 +157,47 @@ def test_labels_that_are_not_likely_are_counted(data: Path, tmp_path: Path) -> N
     assert figures(run)["tied pairs"] == 1
 
 
+# --- an encoder first ---
+
+
+class Encoder:
+    """A scorer that knows how long the texts are, and nothing of pictures."""
+
+    id = "length"
+
+    async def score(self, image: Image, texts: Sequence[str]) -> Sequence[float]:
+        return [float(len(text)) for text in texts]
+
+    async def score_view(self, image: Image, texts: Sequence[str], view: RegionView) -> Sequence[float]:
+        return [float(len(text)) + view.boxes[0][0] / 1000 for text in texts]
+
+
+def test_a_model_orders_the_best_of_an_encoder(data: Path, tmp_path: Path) -> None:
+    records, script = MemoryStore(), scripted()
+    model = model_of(script, records)
+    task = Retrieval(data=data, vlm=model, first=Encoder(), keep=2, chunk=0)
+
+    plan = planned(task, model)
+    run = evaluate(task, out=tmp_path / "run")
+
+    assert run.label == "eye (I, yes-no, best 2 of length, chunk 0)"
+    assert plan.calls == 7 * 2 * 2 - 1  # a text stands twice, so that two pairs are one
+    assert 7 * 2 <= len(script.requests) <= plan.calls
+    alone = evaluate(Retrieval(data=data, scorer=Encoder(), engine=model.engine, chunk=0), out=tmp_path / "first")
+    asked = evaluate(Retrieval(data=data, vlm=model, chunk=0), out=tmp_path / "asked")
+    for merged, first, by_model in zip(*map(_matrices, (run, alone, asked)), strict=True):
+        for row, before, wanted in zip(merged, first, by_model, strict=True):
+            best, others = np.split(np.argsort(-before, kind="stable"), [2])
+            assert row[others].tolist() == before[others].tolist()
+            assert row[best].min() > row[others].max()
+            assert row[best[0]] - row[best[1]] == pytest.approx(wanted[best[0]] - wanted[best[1]], abs=1e-5)
+
+
+def _matrices(run: Run) -> Sequence[Any]:
+    answers = sorted(run.answers, key=lambda answer: answer.sample.id)
+    return [answer.prediction.matrix.array for answer in answers if answer.prediction.matrix is not None]
+
+
 @pytest.mark.parametrize(
     ("kind", "options", "message"),
     [
@@ -164,6 +207,9 @@ def test_labels_that_are_not_likely_are_counted(data: Path, tmp_path: Path) -> N
         (Comparison, {"vlm": None}, "There is no model that sees the picture"),
         (Comparison, {"vlm": None, "llm": scripted(), "context": "region"}, "There is no model that sees the picture"),
         (Comparison, {"top": 0}, "by=yes-no compares log-probabilities"),
+        (Retrieval, {"keep": 2}, "go together"),
+        (Retrieval, {"first": Encoder()}, "go together"),
+        (Localization, {"first": Encoder(), "keep": 2}, "has no chunk that an encoder could rank first"),
         (Comparison, {"solver": "random"}, "A solver takes the place of models"),
         (Comparison, {"vlm": None, "scorer": vlm_scorer(scripted())}, "is no encoder"),
         (Comparison, {"vlm": None, "solver": "longest"}, "scores no regions"),
