@@ -50,9 +50,10 @@ app = typer.Typer(
 
 
 class ControlName(StrEnum):
-    """Controls that go for any task with pictures."""
+    """Controls that go for any task with pictures, or with regions of pictures."""
 
     swapped_image = "swapped-image"
+    swapped_region = "swapped-region"
 
 
 class TableFormat(StrEnum):
@@ -170,7 +171,8 @@ class EvaluationOptions:
         list[str] | None, typer.Option("-T", metavar="NAME=VALUE", help="An option of the task; may be repeated.")
     ] = None
     control: Annotated[
-        ControlName | None, typer.Option(help="swapped-image: every sample is shown another sample's picture.")
+        ControlName | None,
+        typer.Option(help="Every sample is shown another sample's picture, or is asked about another's region."),
     ] = None
     convention: ConventionOption = None
     label: Annotated[str | None, typer.Option(help="Name of the run in tables; by default its models.")] = None
