@@ -18,7 +18,7 @@ what is drawn, and their vectors are averaged before the mean is brought to the 
 
 from __future__ import annotations
 
-import asyncio
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -36,9 +36,6 @@ from askance.models.settings import Local
 from askance.spec_grammar import one_of
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from askance.chat import JsonObject, ModelId
     from askance.models.encoders.vectors import Half
     from askance.spec_grammar import SettingReaders
@@ -175,27 +172,17 @@ class DualEncoder(_DualBase):
         Raises:
             UsageError: a box lies outside the picture.
         """
-        (scores,) = await self.score_views([Shown(image, self.policy, view)], texts)
-        return scores.tolist()
-
-    async def score_views(self, shown: Sequence[Shown], texts: Sequence[str]) -> NDArray[np.float64]:
-        """As `score_view`, of many texts with each of many views: views × texts; each is encoded once.
-
-        Raises:
-            BadImage, UsageError, MissingExtra, ConfigError, ModelError, StoreError: as for `score_view`.
-        """
+        if self._draw is not None:
+            view = replace(view, style=self._draw)
         known = self._known.get(asked := tuple(texts))
         jobs = [] if known is not None else await self._jobs_of(texts)
-        seen, *parts = await self._vectors([[self._picture_job(self._drawn(each)) for each in shown], *jobs])
-        cosines = await asyncio.to_thread((known or self._rows(asked, parts)).cosines, seen)
+        (picture,), *parts = await self._vectors([[self._picture_job(Shown(image, self.policy, view))], *jobs])
+        cosines = (known or self._rows(asked, parts)).cosines(picture)
         if self._scale == "cosine":
             return cosines
         factor, bias = await self._encoder.scale()
-        logits = factor * cosines + (bias or 0.0)
-        return logits if self._scale == "logits" else _sigmoids(logits)
-
-    def _drawn(self, shown: Shown) -> Shown:
-        return shown if self._draw is None else replace(shown, view=replace(shown.view, style=self._draw))
+        logits = [factor * cosine + (bias or 0.0) for cosine in cosines]
+        return logits if self._scale == "logits" else [_sigmoid(logit) for logit in logits]
 
     def _rows(self, texts: tuple[str, ...], parts: Sequence[Sequence[Half]]) -> VectorRows:
         """The rows of texts, of which the latest are kept: many pictures are held against the same texts in turn."""
@@ -299,8 +286,5 @@ def dual_embedder(rest: str) -> DualEmbedder:
     return DualEmbedder(source, local=local, **settings)
 
 
-def _sigmoids(logits: NDArray[np.float64]) -> NDArray[np.float64]:
-    import numpy as np
-
-    small = np.exp(-np.abs(logits))
-    return np.where(logits >= 0, 1, small) / (1 + small)
+def _sigmoid(logit: float) -> float:
+    return 1 / (1 + math.exp(-logit)) if logit >= 0 else math.exp(logit) / (1 + math.exp(logit))

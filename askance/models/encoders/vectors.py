@@ -395,7 +395,7 @@ def mean_of(vectors: Sequence[Half]) -> Half:
 
 @dataclass(frozen=True, slots=True)
 class VectorRows:
-    """Vectors as the rows of a matrix, for their cosines with others; some belong together."""
+    """Vectors as the rows of a matrix, for their cosines with one vector after another; some belong together."""
 
     _rows: NDArray[np.float64]
     _lengths: NDArray[np.float64]
@@ -412,16 +412,16 @@ class VectorRows:
         starts = list(accumulate((len(group) for group in groups), initial=0))[:-1]
         return cls(rows, np.sqrt((rows * rows).sum(axis=1)), starts)
 
-    def cosines(self, vectors: Sequence[Half]) -> NDArray[np.float64]:
-        """Of each vector its cosine with each group, as `cosine_of` gives it; of a group of several the highest."""
+    def cosines(self, vector: Half) -> list[float]:
+        """Of each group its cosine with a vector, as `cosine_of` gives it; of several vectors the highest."""
         import numpy as np
 
         if not self._starts:
-            return np.empty((len(vectors), 0))
-        others = np.stack(vectors).astype(np.float64)
-        lengths = np.outer(np.sqrt((others * others).sum(axis=1)), self._lengths)
-        cosines = np.divide(others @ self._rows.T, lengths, out=np.zeros_like(lengths), where=lengths > 0)
-        return np.maximum.reduceat(np.clip(cosines, -1, 1), self._starts, axis=1)
+            return []
+        other = vector.astype(np.float64)
+        lengths = self._lengths * float(np.sqrt(other @ other))
+        cosines = np.divide(self._rows @ other, lengths, out=np.zeros_like(lengths), where=lengths > 0)
+        return np.maximum.reduceat(np.clip(cosines, -1, 1), self._starts).tolist()
 
 
 def files_in(folder: Path) -> list[Path]:
