@@ -225,15 +225,19 @@ class RecordedModel(ABC):
     def _around(cls, made: Any, model: ModelId | None, *, engine: Engine) -> Self:
         """A model of one of the protocols, with the records of its identity."""
 
+    @property
+    def asks(self) -> bool:
+        """Whether it asks chat models, so that it is none that is run here."""
+        return isinstance(self._recorded, AskingModel)
+
     def responses(self, kind: RecordKind) -> RecordedResponses:
         """Its responses of one kind.
 
         Raises:
             UsageError: the mode is `replay`, and nothing of it can be replayed.
         """
-        asks = isinstance(self._recorded, AskingModel)
         return RecordedResponses(
-            kind, self.engine, stored=self.stored, replayable=self.stored or asks, title=str(self.id)
+            kind, self.engine, stored=self.stored, replayable=self.stored or self.asks, title=str(self.id)
         )
 
     def changed(self, *, identity: str | None = None, engine: Engine | None = None) -> Self:

@@ -5,6 +5,7 @@ A scorer has `score` (texts against a picture), `score_texts` (against other tex
 
 from __future__ import annotations
 
+import asyncio
 import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeAlias, cast, runtime_checkable
@@ -69,8 +70,12 @@ class TextScorer(Protocol):
 
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from askance.models.engine import Engine
 
+    Scores: TypeAlias = NDArray[np.float64]
     ScorerLike: TypeAlias = "str | PictureScorer | TextScorer | RecordedScorer | Mapping[str, Any]"
 else:
     ScorerLike = Annotated[Any, "a scorer"]  # a field of a task may have this type, and pydantic reads it
@@ -174,6 +179,35 @@ class RecordedScorer(RecordedModel):
             return self._checked(await method(image, texts, view), len(texts))
         method = _method(self._recorded, "score", lacking="no pictures", by=self.id)
         return self._checked(await method(image, texts), len(texts))
+
+    async def fresh_matrix(self, pictures: Sequence[tuple[Image, RegionView]], texts: Sequence[str]) -> Scores:
+        """As `fresh`, for each of many pictures; a dual encoder encodes each picture and each text once.
+
+        Args:
+            pictures: each with what is shown of it.
+            texts: held against each of them.
+
+        Returns:
+            An array of 64 bits, pictures × texts.
+
+        Raises:
+            BadImage, UsageError, CallError: as for `fresh`.
+        """
+        import numpy as np
+
+        (image, view), *others = pictures
+        first = await self.fresh(image, texts, view=view)  # then the texts are known
+        rows = await asyncio.gather(*(self.fresh(image, texts, view=view) for image, view in others))
+        return np.array([first, *rows], dtype=np.float64)
+
+    def check_views(self) -> None:
+        """Checks that the scorer can be shown a part of a picture.
+
+        Raises:
+            UsageError: it cannot.
+        """
+        if not isinstance(self._recorded, _ReplayOnlyScorer):
+            _method(self._recorded, "score_view", lacking="no part of a picture", by=self.id)
 
     async def score_texts(self, about: Mapping[str, str], texts: Sequence[str]) -> list[float]:
         """As `score`, against other texts.
