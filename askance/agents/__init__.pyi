@@ -67,6 +67,13 @@ from .negatives import Negatives as Negatives
 from .negatives import write_negative as write_negative
 from .picture_agent import Subject as Subject
 from .picture_agent import VisualQuestion as VisualQuestion
+from .plausibility import Plausibility as Plausibility
+from .plausibility import PlausibilityScorer as PlausibilityScorer
+from .plausibility import region_scorer as region_scorer
+from .plausibility import vlm_scorer as vlm_scorer
+from .region import Inference as Inference
+from .region import RegionSubject as RegionSubject
+from .region import infer_from_picture as infer_from_picture
 from .reply_ladder import read_answer as read_answer
 from .statement import FillQuestion as FillQuestion
 from .statement import StatementQuestion as StatementQuestion

@@ -29,7 +29,7 @@ from askance.images import ORIGINAL_POLICY, WHOLE_IMAGE, Image, RegionView, Show
 from askance.images.pixels import pad_to_square
 from askance.models.encoders.records import BATCH, settings_in
 from askance.models.encoders.towers import SIGLIP_KINDS, Towers, no_towers, parts_of
-from askance.models.encoders.vectors import MemoryVectors, VectorFile, cosine_of, mean_of
+from askance.models.encoders.vectors import MemoryVectors, VectorFile, cosine_of, cosines_of, mean_of
 from askance.models.local.collector import BatchCollector
 from askance.models.local.folder import ModelFolder, find_folder, identity_of, is_identity, no_weights
 from askance.models.loop import PerLoop
@@ -37,6 +37,8 @@ from askance.models.settings import Local
 from askance.spec_grammar import one_of
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
     from PIL.Image import Image as Picture
 
     from askance.chat import JsonObject
@@ -172,6 +174,30 @@ class DualEncoder(_DualBase):
         logits = [factor * cosine + (bias or 0.0) for cosine in cosines]
         return logits if self._scale == "logits" else [_sigmoid(logit) for logit in logits]
 
+    async def score_views(self, shown: Sequence[Shown], texts: Sequence[str]) -> NDArray[np.float64]:
+        """As `score_view`, of many texts with each of many views: each text and each view is encoded once.
+
+        Raises:
+            BadImage, UsageError, MissingExtra, ConfigError, ModelError, StoreError: as for `score_view`.
+        """
+        jobs = await self._jobs_of(texts)
+        seen, *read = await self._vectors([[self._picture_job(each) for each in shown], *jobs])
+        cosines = await asyncio.to_thread(self._cosines, seen, read)
+        if self._scale == "cosine":
+            return cosines
+        factor, bias = await self._encoder.scale()
+        logits = factor * cosines + (bias or 0.0)
+        return logits if self._scale == "logits" else _sigmoids(logits)
+
+    def _cosines(self, pictures: Sequence[Half], texts: Sequence[Sequence[Half]]) -> NDArray[np.float64]:
+        import numpy as np
+
+        if self._long != "max":
+            return cosines_of(pictures, [mean_of(parts) for parts in texts])
+        of_parts = cosines_of(pictures, [part for parts in texts for part in parts])
+        starts = np.cumsum([0, *(len(parts) for parts in texts[:-1])])
+        return np.maximum.reduceat(of_parts, starts, axis=1)
+
     def _cosine(self, picture: Half, parts: Sequence[Half]) -> float:
         if self._long == "max":
             return max(cosine_of(picture, part) for part in parts)
@@ -258,6 +284,13 @@ def dual_embedder(rest: str) -> DualEmbedder:
 
 def _sigmoid(logit: float) -> float:
     return 1 / (1 + math.exp(-logit)) if logit >= 0 else math.exp(logit) / (1 + math.exp(logit))
+
+
+def _sigmoids(logits: NDArray[np.float64]) -> NDArray[np.float64]:
+    import numpy as np
+
+    small = np.exp(-np.abs(logits))
+    return np.where(logits >= 0, 1, small) / (1 + small)
 
 
 # --- the encoder: one in this process for all that run it alike; what is asked at once goes in one batch ---

@@ -384,6 +384,15 @@ def cosine_of(one: Half, other: Half) -> float:
     return max(-1.0, min(1.0, float(left @ right) / lengths)) if lengths else 0.0
 
 
+def cosines_of(some: Sequence[Half], others: Sequence[Half]) -> NDArray[np.float64]:
+    """The cosines of each of `some` with each of `others`, the same numbers as those of `cosine_of`."""
+    import numpy as np
+
+    left, right = (np.stack(vectors).astype(np.float64) for vectors in (some, others))
+    lengths = np.outer(*(np.sqrt((rows * rows).sum(axis=1)) for rows in (left, right)))
+    return np.clip((left @ right.T) / np.where(lengths > 0, lengths, 1.0), -1, 1)
+
+
 def mean_of(vectors: Sequence[Half]) -> Half:
     """The mean of vectors of the length 1, brought to the length 1; a single one stays as it is."""
     import numpy as np
