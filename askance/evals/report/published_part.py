@@ -20,14 +20,23 @@ if TYPE_CHECKING:
     from askance.evals.published_figures import PublishedTable
     from askance.evals.run import Run
 
-_SETTING = ("context", "small", "step_by_step", "which", "qa", "negatives", "true", "statement", "control")
+_SETTING = (
+    *("context", "small", "step_by_step", "which", "qa", "negatives", "true", "statement", "control"),
+    *("region", "text", "boxes", "split", "chunk"),
+)
 """Options that make up the setting of a run; the others are seeds and sizes."""
 _DEFAULTS: Mapping[str, Any] = {
+    "context": "I",
     "small": False,
     "step_by_step": False,
     "which": "usable",
     "negatives": "easy",
     "true": "all",
+    "region": "highlight",
+    "text": "inference",
+    "boxes": "gt",
+    "split": "val",
+    "chunk": "all",
 }
 
 
