@@ -20,10 +20,10 @@ from typing_extensions import override
 
 from askance.evals.metric import mean
 from askance.evals.part import Question
-from askance.evals.sample import Sample
+from askance.evals.sample import REGIONS, Sample
 from askance.evals.sherlock.layout import CHUNKS
 from askance.evals.sherlock.measures import retrieval_rank
-from askance.evals.sherlock.region_solver import INFERENCES, PLACE, REGIONS, SHOW
+from askance.evals.sherlock.region_solver import INFERENCES, PLACE, SHOW
 from askance.evals.sherlock.task import RegionText, SherlockTask, facts_of, text_of
 from askance.evals.suite.breakdown import over_folds
 from askance.evals.suite.selection import Subset
@@ -115,7 +115,7 @@ class Retrieval(SherlockTask):
                         "same picture": pictures[instance.url],
                         "same text": texts[text],
                     },
-                    group=f"chunk {chunk}, {instance.url}",
+                    group=group_of(chunk, instance.url),
                     tags={CHUNK: chunk, PLACE: place, **facts_of(instance)},
                 )
 
@@ -186,6 +186,11 @@ class Retrieval(SherlockTask):
         """What no answer changes."""
         pool: int = sample.target["pool"]
         return {CEILING: float(len(sample.target["same text"]) == 1), CHANCE: 1 / pool, CHANCE_RANK: (pool + 1) / 2}
+
+
+def group_of(chunk: int | None, url: str) -> str:
+    """The group of the samples of an image within a chunk."""
+    return f"chunk {chunk}, {url}"
 
 
 def _named(chunks: Sequence[int]) -> str:
