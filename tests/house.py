@@ -281,10 +281,10 @@ def _package(module: str) -> str:
 
 
 def circle(arrows: Iterable[Arrow]) -> str | None:
-    """One circle of modules that import each other as they load, if there is any."""
+    """One circle of modules that import each other, be it for types alone, if there is any."""
     graph: dict[str, set[str]] = {}
     for arrow in arrows:
-        if arrow.inside and arrow.when == "load":
+        if arrow.inside and arrow.when != "lazy":
             graph.setdefault(arrow.source, set()).update(_loaded_by(arrow))
     try:
         TopologicalSorter(graph).prepare()
@@ -297,7 +297,7 @@ def _loaded_by(arrow: Arrow) -> Iterator[str]:
     """The target and, from outside its sub-package, the `__init__` that loads before it."""
     yield arrow.target
     parent = arrow.target.rpartition(".")[0]
-    if parent not in ("", PACKAGE) and not _within(arrow.source, parent):
+    if arrow.when == "load" and parent not in ("", PACKAGE) and not _within(arrow.source, parent):
         yield parent
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from askance.cli.columns import Columns, Part, Report
 from askance.cli.options import (
     AsJson,
     Budget,
@@ -22,7 +23,7 @@ from askance.cli.options import (
     Yes,
     spelled_out,
 )
-from askance.cli.process import OK, SOME, Columns, Part, Process, Report
+from askance.cli.process import OK, SOME, Process
 from askance.terminal import echo
 
 if TYPE_CHECKING:

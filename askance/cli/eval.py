@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
+from askance.cli.columns import Columns, Line, Part, Report
 from askance.cli.grid import grid
 from askance.cli.options import (
     AllowFolder,
@@ -27,7 +28,7 @@ from askance.cli.options import (
     Vlm,
     spelled_out,
 )
-from askance.cli.process import HELP, OK, SOME, Columns, Line, Part, Process, Report
+from askance.cli.process import HELP, OK, SOME, Process
 from askance.terminal import echo, printable
 
 if TYPE_CHECKING:
@@ -484,7 +485,8 @@ def table(
     """Print a table of runs: one row each, a column a metric, with intervals."""
     from askance.cli.columns import table_text
     from askance.evals.run import Run
-    from askance.evals.tables import rendered, table_of_runs
+    from askance.evals.run_tables import table_of_runs
+    from askance.evals.tables import rendered
 
     made = table_of_runs([Run.open(folder) for folder in folders], metrics=metric)
     echo(table_text(made) if form is None else rendered(made, form.value), end="")

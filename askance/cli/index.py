@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from askance.amounts import many
+from askance.cli.columns import Columns, Line, Part, Report
 from askance.cli.options import AsJson, Llm, PromptCalls, Records, Vlm, spelled_out
 from askance.cli.options import Plan as PlanOption
-from askance.cli.process import HELP, OK, SOME, Columns, Line, Part, Process, Report
+from askance.cli.process import HELP, OK, SOME, Process
 from askance.errors import StoreError, UsageError
 from askance.terminal import echo
 
@@ -465,10 +466,9 @@ class _Search:
 
 def _unanswered(reading: Reading) -> int:
     """Says which links of a picture have no answer; returns the exit code."""
-    from askance.chains.output_line import line_of
     from askance.cli.output import table_of
 
-    echo(table_of([line_of(reading)]), err=True)
+    echo(table_of([reading.to_dict()]), err=True)
     return SOME
 
 

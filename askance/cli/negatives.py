@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from askance.cli.columns import Report
 from askance.cli.options import AsJson, JudgePrompt, PromptCalls, spelled_out
-from askance.cli.process import HELP, OK, SOME, Process, Report
+from askance.cli.process import HELP, OK, SOME, Process
 from askance.terminal import echo
 
 if TYPE_CHECKING:

@@ -15,8 +15,9 @@ import typer
 
 from askance.chains.named_chain import CHAINS, CHOOSING
 from askance.cli.chain_command import chosen_chain
+from askance.cli.columns import Report, complain
 from askance.cli.options import AllowFolder, Batch, Calls, Extract, Llm, PromptCalls, Vlm, spelled_out
-from askance.cli.process import INTERRUPTED, OK, SOME, Process, Report, complain
+from askance.cli.process import INTERRUPTED, OK, SOME, Process
 from askance.errors import AskanceError, ConfigError, UsageError
 from askance.terminal import echo
 

@@ -357,6 +357,27 @@ class Task(Options, metaclass=TaskType):
         return wrong_value(name, takes[name], first["input"], task=cls.name)
 
 
+def evaluation_of(task: Task | Evaluation) -> Evaluation:
+    """`task` itself if it is an `Evaluation`, else the one that the task makes.
+
+    Raises:
+        UsageError: `task` is no task, such as the class of one, or its name.
+    """
+    if isinstance(task, Evaluation):
+        return task
+    source: Any = task
+    if isinstance(source, str):
+        raise UsageError(
+            f"{source!r} is a text, not a task.", hint=f'Make one: `find_task("{source}")(data=…, vlm=…)`.'
+        )
+    if isinstance(source, type):
+        name = source.__name__
+        raise UsageError(f"{name!r} is a class, not a task.", hint=f"Make one: `{name}(data=…, vlm=…)`.")
+    if not hasattr(source, "evaluation"):
+        raise UsageError(f"A {type(task).__name__} is no task.", hint="Give a `Task`, or an `Evaluation`.")
+    return task.evaluation()
+
+
 def defined() -> dict[str, type[Task]]:
     """The tasks that this process has loaded, by name; of several with one name, the last one."""
     tasks: dict[str, type[Task]] = {}

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from askance.cli import columns
-from askance.cli.columns import aligned, filled, shortened, text_of
-from askance.cli.process import Columns, Line, Report
+from askance.cli.columns import Columns, Line, Report, aligned, filled, shortened, text_of
 from tests.cli.command import Command, Workplace
 from tests.cli.test_compare import OWN
 from tests.cli.test_terminal import text

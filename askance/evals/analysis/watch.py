@@ -38,7 +38,7 @@ from askance.replay import MemoryStore
 if TYPE_CHECKING:
     from askance.chat import JsonObject
     from askance.evals.metric import Figure
-    from askance.evals.run import SampleResult
+    from askance.evals.sample import SampleResult
     from askance.evals.scorer import Scorer
 
 WINDOW = 60.0

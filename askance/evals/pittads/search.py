@@ -20,7 +20,6 @@ from askance.agents.guess import GUESSED, GuessQuestion
 from askance.chains import DESCRIPTION, STATEMENT, Chain, Link, Step
 from askance.chains.context import concatenate, text_of, verbalizations
 from askance.chains.link import LINKS_BY_NAME
-from askance.chains.output_line import line_of
 from askance.errors import CallError, ReplayMiss, StoreError, UsageError
 from askance.evals.options import ROLES
 from askance.evals.pittads.task import AdModel
@@ -514,7 +513,7 @@ def _prediction(
     reading: Reading, outcome: Outcome, *, links: JsonObject | None = None, trace: JsonObject | None = None, **more: Any
 ) -> Prediction:
     """A prediction with what the chain found out, and what was found by it."""
-    line = line_of(reading)
+    line = reading.to_dict()
     traced = {name: line[name] for name in ("verbalization", "statement")}
     return Prediction(
         outcome=outcome,
