@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from askance.chains import Chain, Reading, action_reason
-from askance.chains.batch import read_in_batches
+from askance.chains.batch_passes import read_in_batches
 from askance.images import prepare
 from askance.models import BudgetGuard, Engine, get_model
-from askance.models.batch.job import BatchJob
+from askance.models.batch.batch_job import BatchJob
 from askance.models.batch.policy import BatchPolicy, BatchProgress
 from askance.replay import Budget, Records, SqliteLedger, open_records
 from tests.processes import begin

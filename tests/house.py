@@ -64,7 +64,7 @@ VENDORS: dict[str, tuple[str, ...]] = {
     "diskcache": ("askance.replay*",),
     "filelock": (
         "askance.evals.run_folder",
-        "askance.models.batch.job",
+        "askance.models.batch.batch_job",
         "askance.models.encoders.vectors",
         "askance.retrieval.index",
     ),
@@ -412,12 +412,15 @@ def namesakes(modules: Mapping[str, Module]) -> list[str]:
 
 
 def basenames(modules: Mapping[str, Module]) -> list[str]:
-    """Names of modules that stand twice below one package, and where; each suite counts as a package."""
+    """Names of modules that stand twice in the package, and where.
+
+    Suites are alike, and a command's module is called as what it shows: each of them is looked at alone.
+    """
+    apart = (*SUITES, f"{PACKAGE}.cli")
     found: dict[tuple[str, str], list[str]] = {}
     for name in modules:
-        if name.count(".") > 1:
-            package = next((suite for suite in SUITES if _within(name, suite)), ".".join(name.split(".")[:2]))
-            found.setdefault((package, name.rpartition(".")[2]), []).append(name)
+        package = next((each for each in apart if _within(name, each)), PACKAGE)
+        found.setdefault((package, name.rpartition(".")[2]), []).append(name)
     return [", ".join(places) for places in found.values() if len(places) > 1]
 
 

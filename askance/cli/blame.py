@@ -105,8 +105,8 @@ def blame(context_: typer.Context, options: BlameOptions) -> None:
     from askance.cli.workspace import open_workspace
     from askance.evals.analysis.blame import LEDGER, blame_job, make_blame
     from askance.evals.analysis.trial import Trials
-    from askance.evals.catalog import task_of
     from askance.evals.run import Run
+    from askance.evals.task_catalog import task_of
     from askance.images import Image
 
     replacement = _replacement(options)

@@ -91,7 +91,7 @@ def list_tasks(
 
 def _print_tasks(*, as_json: bool) -> None:
     """Prints the packaged tasks, with what each takes."""
-    from askance.evals.catalog import packaged
+    from askance.evals.task_catalog import packaged
 
     tasks = packaged()
 
@@ -112,8 +112,8 @@ def _print_options(name: str, *, as_json: bool) -> None:
     Raises:
         UsageError: there is no such task.
     """
-    from askance.evals.catalog import find_task
-    from askance.evals.options import type_in_words
+    from askance.evals.task_catalog import find_task
+    from askance.evals.task_options import type_in_words
 
     task = find_task(name)
     options = [
@@ -194,8 +194,8 @@ def run(context_: typer.Context, options: EvaluationOptions, calls: ModelCalls) 
     """Run a task and score it; the same command goes on with a run that was interrupted."""
     _leave_langchain_out(context_, options.task)
     from askance.cli.workspace import open_workspace
-    from askance.evals.catalog import find_task
     from askance.evals.run_plan import planning
+    from askance.evals.task_catalog import find_task
 
     _check(options, calls)
     with open_workspace(calls) as work:
@@ -210,7 +210,7 @@ def run(context_: typer.Context, options: EvaluationOptions, calls: ModelCalls) 
 def _remember(task: str) -> None:
     """Keeps that the user has run this Python file, so that the runs which it makes may name it."""
     from askance.errors import UsageError
-    from askance.evals.catalog import PYTHON
+    from askance.evals.task_catalog import PYTHON
     from askance.python_file import read_source
     from askance.trust import Consent, agree
 
@@ -264,8 +264,8 @@ def _task_options(
         UsageError: an option is given that the task does not take, or one that cannot be read.
     """
     from askance.errors import UsageError
-    from askance.evals.options import ROLES
     from askance.evals.task import WORKSPACE
+    from askance.evals.task_options import ROLES
     from askance.workspace import Role
 
     takes = task.takes()
@@ -295,7 +295,7 @@ def _task_options(
 
 def _uses_configured(option: FieldInfo, options: EvaluationOptions) -> bool:
     """Whether the settings file's model is used: if the task needs one, or if no model is named at all."""
-    from askance.evals.options import ROLES
+    from askance.evals.task_options import ROLES
 
     named = any(role in options.for_task for role in ROLES)
     return option.is_required() or not named
@@ -304,7 +304,7 @@ def _uses_configured(option: FieldInfo, options: EvaluationOptions) -> bool:
 def _given_options(options: EvaluationOptions, takes: Mapping[str, FieldInfo]) -> Mapping[str, Any]:
     """The options of the task that `-T` names, and `--fold`, which stands for `-T fold=…`."""
     from askance.errors import UsageError
-    from askance.evals.options import kinds_of
+    from askance.evals.task_options import kinds_of
 
     values: dict[str, str] = {}
     for text in options.option or ():
@@ -431,8 +431,8 @@ def score(
     _leave_langchain_out(context_, task or form.get("origin", {}).get("task") or form["configuration"].get("task", ""))
     from askance.cli.progress import Progress
     from askance.evals.analysis.rescore import rescore
-    from askance.evals.catalog import task_of
     from askance.evals.run import Run
+    from askance.evals.task_catalog import task_of
     from askance.models import run_sync
 
     run = Run.open(folder)

@@ -49,7 +49,7 @@ def grid(
     from askance.cli.process import OK, Process
     from askance.cli.workspace import open_workspace
     from askance.evals.analysis.grid import GridRunner, grid_file, read_grid
-    from askance.evals.catalog import find_task
+    from askance.evals.task_catalog import find_task
     from askance.prompts import overlay_prompts
 
     if show:

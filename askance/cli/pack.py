@@ -73,7 +73,7 @@ def replay(
     from askance.cli.progress import Progress
     from askance.evals.analysis.pack import check_signature, open_pack
     from askance.evals.analysis.pack_check import check_pack
-    from askance.evals.catalog import find_task
+    from askance.evals.task_catalog import find_task
     from askance.models import run_sync
 
     own = {each.name: each for each in map(find_task, task or [])}

@@ -7,8 +7,6 @@ from .analysis.compare import compare as compare
 from .analysis.rescore import RescoreResult as RescoreResult
 from .analysis.rescore import rescore as rescore
 from .attachment import Attachment as Attachment
-from .catalog import find_task as find_task
-from .catalog import task_of as task_of
 from .evaluation import Evaluation as Evaluation
 from .exports import export as export
 from .exports import to_pandas as to_pandas
@@ -41,3 +39,5 @@ from .solver import Solver as Solver
 from .tables import Table as Table
 from .tables import rendered as rendered
 from .task import Task as Task
+from .task_catalog import find_task as find_task
+from .task_catalog import task_of as task_of

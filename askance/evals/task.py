@@ -39,10 +39,10 @@ from typing_extensions import override
 
 from askance.errors import UsageError
 from askance.evals.evaluation import Evaluation
-from askance.evals.options import ROLES, Options, way_to_give, wrong_value
 from askance.evals.part import Answerer, Part, Question, check_answerers
 from askance.evals.sample import SampleQuestion
 from askance.evals.suite_registry import SUITES, package_of
+from askance.evals.task_options import ROLES, Options, way_to_give, wrong_value
 from askance.models import get_model
 
 Value = TypeVar("Value")

@@ -26,7 +26,7 @@ from askance.chains import (
     plan,
     verbalize,
 )
-from askance.chains.batch import read_in_batches
+from askance.chains.batch_passes import read_in_batches
 from askance.chains.output_line import link_values
 from askance.cli.blame import blame_parts
 from askance.cli.columns import text_of

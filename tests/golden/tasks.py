@@ -17,13 +17,13 @@ from typing import Any, cast
 from askance.errors import AskanceError
 from askance.evals import Run, aevaluate
 from askance.evals.analysis.rescore import rescored
-from askance.evals.catalog import packaged
 from askance.evals.controls import controlled
 from askance.evals.evaluation import Evaluation
 from askance.evals.metric import Figure
 from askance.evals.run_plan import planning
 from askance.evals.runner import SampleEpoch, run_job
 from askance.evals.task import Task, evaluation_of
+from askance.evals.task_catalog import packaged
 from askance.models import Engine
 from askance.replay import MemoryStore
 from tests.draws import few_draws

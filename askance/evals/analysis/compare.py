@@ -23,12 +23,12 @@ from askance.evals.analysis.missing_answers import (
     no_answer_of,
     way_out,
 )
-from askance.evals.catalog import task_of
 from askance.evals.metric import ends_of_rows, first_columns, stacked
 from askance.evals.report.html import render
 from askance.evals.run_tables import names_of
 from askance.evals.scorer import bounds_of, ends_of
 from askance.evals.tables import NONE, shown_value
+from askance.evals.task_catalog import task_of
 from askance.models import Engine
 from askance.statistics import (
     Comparison,

@@ -10,11 +10,11 @@ from askance.agents import PositionVerdict, Preference
 from askance.amounts import many
 from askance.errors import UsageError
 from askance.evals.analysis.compare import common_samples
-from askance.evals.catalog import task_of
 from askance.evals.judges.scores import references_of
 from askance.evals.judges.verdicts import digest_of
 from askance.evals.run_tables import names_of
 from askance.evals.sample import SampleQuestion
+from askance.evals.task_catalog import task_of
 
 if TYPE_CHECKING:
     from askance.agents import PreferenceValue

@@ -26,11 +26,11 @@ from askance.chains import DESCRIPTION, Chain
 from askance.chains.planner import check_mode
 from askance.errors import UsageError
 from askance.evals.baselines import COUNT, options_of
-from askance.evals.options import ROLES
 from askance.evals.part import Answerer, Question
 from askance.evals.sample import Prediction
 from askance.evals.solver import Solver, given_of, nodes_form
 from askance.evals.suite.context import PICTURE
+from askance.evals.task_options import ROLES
 from askance.models import ScorerLike, cosine, get_embedder, get_scorer
 
 if TYPE_CHECKING:
