@@ -11,6 +11,7 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, TypeAlias, Union
 
 from askance.cli.process import OK
@@ -43,7 +44,14 @@ class Columns(NamedTuple):
     keys: int = 1
 
 
-Part: TypeAlias = Union[str, Line, Columns, "Table"]
+class Section(NamedTuple):
+    """A heading, and below it rows of up to three columns: what, how many, and which; or a sentence each."""
+
+    title: str
+    rows: Sequence[Sequence[str]]
+
+
+Part: TypeAlias = Union[str, Line, Columns, Section, "Table"]
 """A part of what is printed; a text may be of several lines."""
 
 
@@ -176,6 +184,37 @@ def table_text(table: Table) -> str:
     return "\n".join([*lines, *([""] if notes else []), *notes]) + "\n"
 
 
+WIDTH = 100
+"""Columns of a section where no terminal says otherwise."""
+SHOWN = 12
+"""Rows of a section at most; `--json` has them all."""
+
+
+def _section_lines(section: Section, width: int | None) -> Iterator[str]:
+    """The lines of a section; a cell that is too wide has several."""
+    rows = [[printable(cell) for cell in row] for row in section.rows[:SHOWN]]
+    widths = _narrowed([max(map(len, column)) for column in zip(*rows, strict=True)], (width or WIDTH) - len(GAP))
+    yield ""
+    yield section.title
+    for row in rows:
+        cells = [
+            textwrap.wrap(cell, max(room, 1), break_on_hyphens=False) for cell, room in zip(row, widths, strict=True)
+        ]
+        for line in zip_longest(*cells, fillvalue=""):
+            placed = [_cell(text, widths[place], left=place != 1) for place, text in enumerate(line)]
+            yield f"{GAP}{GAP.join(placed)}".rstrip()
+    if len(section.rows) > SHOWN:
+        yield f"{GAP}… and {len(section.rows) - SHOWN:,} more"
+
+
+def _narrowed(widths: Sequence[int], room: int) -> list[int]:
+    """The widths of columns that fit so much room: the widest become narrower."""
+    narrow = list(widths)
+    for _ in range(sum(widths) + len(GAP) * (len(widths) - 1) - room):
+        narrow[narrow.index(max(narrow))] -= 1
+    return narrow
+
+
 def text_of(parts: Iterable[Part], *, breaks: bool = True) -> str:
     """The parts of a report, below each other; see `Report`."""
     width = terminal_width()
@@ -183,6 +222,8 @@ def text_of(parts: Iterable[Part], *, breaks: bool = True) -> str:
     def text(part: Part) -> str:
         if isinstance(part, Line):
             return filled(printable(part.text), width=width, indent=part.indent)
+        if isinstance(part, Section):
+            return "\n".join(_section_lines(part, width))
         if isinstance(part, Columns):
             part = "\n".join(aligned(part.rows, left=part.left, keys=part.keys, width=width))
         if not isinstance(part, str):

@@ -443,9 +443,7 @@ def score(
     for lack in rescored.lacks:
         echo(f"· {lack}.", err=True)
     form = {**_run_form(rescored.run), "reread": rescored.reread, "changed": rescored.changed, "kept": rescored.kept}
-    Report(lambda: form, lambda: figures_of(rescored.run)).print(as_json=as_json)
-    for line in () if as_json else _reread(rescored):
-        echo(line)
+    Report(lambda: form, lambda: [*figures_of(rescored.run), *_reread(rescored)]).print(as_json=as_json)
 
 
 _SHOWN = 3

@@ -588,13 +588,13 @@ def stats(
     counted = {name: {"pairs": each.pairs, "entries": each.entries} for name, each in twins.items()}
     form = {**(counts or {"index": str(folder)}), "near_twins": counted or None, "problems": problems}
     notes = [] if as_json else problems
-    if near_twins and any(space.store != "file" for space in index.spaces):
+    if near_twins and not index.spaces:
+        notes = ["Near-twins are told by vectors, and the index has none.", *notes]
+    elif near_twins and any(space.store != "file" for space in index.spaces):
         notes = ["Near-twins are counted in files of vectors alone.", *notes]
     parts = () if counts is None else _stats_parts(index, twins)
-    if near_twins and not index.spaces:
-        echo("· Near-twins are told by vectors, and the index has none.", err=True)
-    Report(lambda: form, lambda: parts, notes, breaks=False).print(as_json=as_json)
-    raise typer.Exit(SOME if problems else OK)
+    end = SOME if problems else OK
+    raise typer.Exit(Report(lambda: form, lambda: parts, notes, breaks=False, ends=lambda: end).print(as_json=as_json))
 
 
 async def _near_twins(index: Index) -> Mapping[str, NearTwins]:
