@@ -1,4 +1,7 @@
 from .comparison import Comparison as Comparison
+from .data_check import CorpusReport as CorpusReport
+from .data_check import SherlockReport as SherlockReport
+from .data_check import check as check
 from .dataset import Sherlock as Sherlock
 from .instance import Box as Box
 from .instance import Instance as Instance

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from hashlib import md5
@@ -22,6 +22,9 @@ MEND = "Fetch the file again; `askance data check sherlock DIR` lists every such
 
 Box: TypeAlias = tuple[int, int, int, int]
 """Left, top, right and bottom in pixels of the image; right and bottom are the first that are outside."""
+
+CONFIDENCES: Mapping[int, str] = {1: "possibly", 2: "likely", 3: "definitely"}
+"""How sure an annotator may be."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +44,7 @@ class Instance:
     inference: str = ""
     """What follows from it; empty where the file does not say it."""
     confidence: int | None = None
-    """How sure the annotator was: 1 possibly, 2 likely, 3 definitely."""
+    """How sure the annotator was, 1 to 3: see `CONFIDENCES`."""
     chunk: int | None = None
     """The part of the validation corpus that it is in, 0 to 22."""
     clipped: int = 0
