@@ -49,7 +49,7 @@ class CorpusReport:
     """Instances by chunk."""
     boxes: int
     clipped: int
-    """Boxes that ran past the edge of their image, and are clipped."""
+    """Boxes that run past the edge of their image, and are clipped to it when they are shown."""
     twins: int
     """Inferences that repeat another of their chunk, word for word."""
     twins_of_image: int
@@ -162,7 +162,7 @@ def _corpus(data: Sherlock, instances: Sequence[Instance], shown: Sequence[str])
         },
         chunks={chunk: Counted(found=count, published=CHUNK_SIZES[chunk]) for chunk, count in sorted(chunks.items())},
         boxes=sum(len(instance.boxes) for instance in instances),
-        clipped=sum(instance.clipped for instance in instances),
+        clipped=sum(map(_clipped, instances)),
         twins=_repeats((each.chunk, each.inference) for each in instances if each.chunk is not None),
         twins_of_image=_repeats((each.url, each.inference) for each in instances),
         doubled=tuple(dict.fromkeys(url for (url, _), count in regions.items() if count > 1)),
@@ -212,6 +212,12 @@ def _ceiling(instances: Sequence[Instance]) -> float:
         if instance.chunk is not None:
             by_chunk.setdefault(instance.chunk, Counter())[instance.inference] += 1
     return 100 * fmean(sum(count == 1 for count in texts.values()) / texts.total() for texts in by_chunk.values())
+
+
+def _clipped(instance: Instance) -> int:
+    """How many boxes run past the edge of the image."""
+    width, height = instance.width, instance.height
+    return sum(left < 0 or top < 0 or right > width or bottom > height for left, top, right, bottom in instance.boxes)
 
 
 def _along(instance: Instance) -> tuple[int, int, list[tuple[int, int]]]:
@@ -280,7 +286,8 @@ def _limits(corpus: CorpusReport) -> Iterator[str]:
     if corpus.twins and corpus.ceiling is not None:
         yield (
             f"{many(corpus.twins, 'inference repeats', 'inferences repeat')} another of the chunk word for word. Both "
-            f"get one score, so that neither is ever alone in the first place: P@1 of retrieval is at most {corpus.ceiling:.3f}."
+            "get one score, so that neither is ever alone in the first place: P@1 of retrieval is at most "
+            f"{corpus.ceiling:.3f}."
         )
     if corpus.shared_chunks:
         yield (
@@ -299,8 +306,8 @@ def _limits(corpus: CorpusReport) -> Iterator[str]:
         )
     if corpus.clipped:
         yield (
-            f"{many(corpus.clipped, 'box', 'boxes')} of {corpus.boxes:,} ran past the edge of the image, to which "
-            "boxes are clipped."
+            f"{many(corpus.clipped, f'box of {corpus.boxes:,} runs', f'boxes of {corpus.boxes:,} run')} past the edge "
+            "of the image: they are clipped to it when they are shown."
         )
     if corpus.off_centre:
         yield (
