@@ -43,6 +43,16 @@ from .extract import extract_answer as extract_answer
 from .guess import Guesses as Guesses
 from .guess import GuessQuestion as GuessQuestion
 from .guess import guess_action_reasons as guess_action_reasons
+from .inference import InferenceQuestion as InferenceQuestion
+from .inference import LabelLogprobs as LabelLogprobs
+from .inference import RankedInferences as RankedInferences
+from .inference import Rating as Rating
+from .inference import accept_inference as accept_inference
+from .inference import accept_inference_from_picture as accept_inference_from_picture
+from .inference import rank_inferences as rank_inferences
+from .inference import rank_inferences_from_picture as rank_inferences_from_picture
+from .inference import rate_inference as rate_inference
+from .inference import rate_inference_from_picture as rate_inference_from_picture
 from .judge import EquivalenceQuestion as EquivalenceQuestion
 from .judge import JudgeForm as JudgeForm
 from .judge import Panel as Panel
@@ -73,6 +83,9 @@ from .plausibility import region_scorer as region_scorer
 from .plausibility import vlm_scorer as vlm_scorer
 from .region import Inference as Inference
 from .region import RegionSubject as RegionSubject
+from .region import describe_region as describe_region
+from .region import describe_region_scene as describe_region_scene
+from .region import highlight_region as highlight_region
 from .region import infer_from_picture as infer_from_picture
 from .reply_ladder import read_answer as read_answer
 from .statement import FillQuestion as FillQuestion

@@ -25,6 +25,7 @@ from askance.cli.options import (
     ModelCalls,
     TaskPlace,
     Vlm,
+    named_values,
     spelled_out,
 )
 from askance.cli.process import HELP, OK, SOME, Columns, Line, Part, Process, Report
@@ -307,13 +308,7 @@ def _given_options(options: EvaluationOptions, takes: Mapping[str, FieldInfo]) -
     from askance.errors import UsageError
     from askance.evals.options import kinds_of
 
-    values: dict[str, str] = {}
-    for text in options.option or ():
-        name, equals, value = text.partition("=")
-        name = name.strip().replace("-", "_")
-        if not equals or not name:
-            raise UsageError(f"{text!r} is no option of a task.", hint="Write `-T name=value`.")
-        values[name] = value
+    values = named_values(options.option or (), of="a task")
     if options.fold is not None and (other := values.setdefault("fold", options.fold)) != options.fold:
         raise UsageError(f"`--fold {options.fold}` and `-T fold={other}` are different.", hint="Give one of them.")
     return {name: _option_value(text, kinds_of(takes[name]) if name in takes else ()) for name, text in values.items()}

@@ -1,3 +1,7 @@
+from .candidates import Candidate as Candidate
+from .candidates import CandidateSet as CandidateSet
+from .candidates import CandidateSets as CandidateSets
+from .candidates import build_candidates as build_candidates
 from .comparison import Comparison as Comparison
 from .data_check import CorpusReport as CorpusReport
 from .data_check import SherlockReport as SherlockReport
@@ -11,3 +15,5 @@ from .leaderboard import RatedInference as RatedInference
 from .leaderboard import RatedRegion as RatedRegion
 from .localization import Localization as Localization
 from .retrieval import Retrieval as Retrieval
+from .submission import Submission as Submission
+from .submission import submission_of as submission_of

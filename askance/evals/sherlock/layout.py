@@ -33,6 +33,17 @@ Source: TypeAlias = Literal["VG", "VCR"]
 TASKS: tuple[LeaderboardTask, ...] = get_args(LeaderboardTask)
 CHUNKS = 23
 """Parts of the validation corpus within which inferences are retrieved (section 4.1), numbered from 0."""
+TEST_CHUNKS = (
+    *(1000, 989, 996, 1004, 982, 989, 996, 991, 988, 992, 992, 1000),
+    *(997, 990, 988, 987, 998, 983, 996, 983, 985, 992, 998),
+)
+"""By chunk, how many regions the test set has, and as many inferences."""
+LENGTHS: Mapping[str, int] = {
+    "comparison": 4_719,
+    "localization": 2_365_256,
+    **{f"retrieval_{chunk}": count**2 for chunk, count in enumerate(TEST_CHUNKS)},
+}
+"""By name of a file of the leaderboard, how many pairs of the test set it scores."""
 IMAGES = "images"
 """The folder with pictures, within that of the data, where none is named."""
 

@@ -115,7 +115,7 @@ class Retrieval(SherlockTask):
                         "same picture": pictures[instance.url],
                         "same text": texts[text],
                     },
-                    group=f"chunk {chunk}, {instance.url}",
+                    group=group_of(chunk, instance.url),
                     tags={CHUNK: chunk, PLACE: place, **facts_of(instance)},
                 )
 
@@ -186,6 +186,11 @@ class Retrieval(SherlockTask):
         """What no answer changes."""
         pool: int = sample.target["pool"]
         return {CEILING: float(len(sample.target["same text"]) == 1), CHANCE: 1 / pool, CHANCE_RANK: (pool + 1) / 2}
+
+
+def group_of(chunk: int | None, url: str) -> str:
+    """The group of the samples of an image within a chunk."""
+    return f"chunk {chunk}, {url}"
 
 
 def _named(chunks: Sequence[int]) -> str:
