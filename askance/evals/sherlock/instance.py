@@ -171,9 +171,7 @@ def _boxes(forms: Sequence[_BoxForm], image: _ImageForm, where: str) -> tuple[Bo
     """The boxes of a region of an image."""
     if not forms:
         raise BadData(f"{where}: the region has no box.", hint=MEND)
-    return tuple(
-        _box(form, image, f"{where}: box {at} of the region") for number, form in enumerate(forms, start=1)
-    )
+    return tuple(_box(form, image, f"{where}: box {at} of the region") for at, form in enumerate(forms, start=1))
 
 
 def _box(form: _BoxForm, image: _ImageForm, name: str) -> Box:

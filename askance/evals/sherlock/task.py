@@ -74,6 +74,18 @@ def text_of(instance: Instance, which: RegionText) -> str:
     return instance.clue if which == "clue" else instance.inference
 
 
+def check_text(which: RegionText) -> None:
+    """Checks that the leaderboard's files have what is held against regions.
+
+    Raises:
+        UsageError: it is a clue.
+    """
+    if which == "clue":
+        raise UsageError(
+            "The leaderboard's files have no clues.", hint="Hold inferences against regions: leave `text` out."
+        )
+
+
 class RegionModel(Answerer):
     """A model that is asked how plausible inferences are of a region that it sees, or that is described to it."""
 
