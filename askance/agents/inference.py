@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from pydantic import InstanceOf
@@ -275,3 +276,11 @@ class InferenceRanker(Chooser):
     def variables(self, subject: OptionsQuestion) -> Mapping[str, Any]:
         view = cast("RankedInferences", subject).view
         return {**super().variables(subject), **region_input(view, sees=self.sees)}
+
+
+accept_inference = AcceptanceWeigher
+accept_inference_from_picture = partial(AcceptanceWeigher, sees=True)
+rate_inference = InferenceRater
+rate_inference_from_picture = partial(InferenceRater, sees=True)
+rank_inferences = InferenceRanker
+rank_inferences_from_picture = partial(InferenceRanker, sees=True)

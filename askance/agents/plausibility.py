@@ -52,6 +52,7 @@ from askance.agents.region import (
     describe_region_scene,
     highlight_region,
     speaks_of_mark,
+    with_way_out,
 )
 from askance.chat import ModelId
 from askance.errors import CallError, ConfigError, UsageError
@@ -63,7 +64,7 @@ from askance.spec_grammar import one_of, read_settings, split_settings
 
 if TYPE_CHECKING:
     from askance.agents.choose import Choice
-    from askance.agents.picture_agent import PictureAgent, Subject
+    from askance.agents.picture_agent import PictureAgent
     from askance.chat import JsonObject
     from askance.models import ModelLike
     from askance.nodes import Node
@@ -118,10 +119,10 @@ class _Way(ABC):
         """What tells the calls of one draw apart: a text for each, of which the request is made."""
         return texts
 
-    async def _asked(self, subjects: Sequence[Subject]) -> list[Any]:
+    async def _asked(self, subjects: Sequence[InferenceQuestion | RankedInferences]) -> list[Any]:
         """The node's answers; all are asked for before an error of one is raised."""
         results = await asyncio.gather(*(self.node.ask(each) for each in subjects))
-        return [result.unwrap() for result in results]
+        return [with_way_out(result, each.view).unwrap() for result, each in zip(results, subjects, strict=True)]
 
 
 class _EachAsked(_Way):

@@ -18,11 +18,14 @@ from typing_extensions import override
 
 from askance.agents.explain import Reply
 from askance.agents.picture_agent import PictureAgent, Subject
+from askance.errors import BadRequest, ImagesRejected
 from askance.images import WHOLE_IMAGE, RegionView
-from askance.nodes import TextAnswer, TextNode
+from askance.nodes import Result, TextNode
 from askance.nodes.reply import strip_quotes
 
 if TYPE_CHECKING:
+    from langchain_core.runnables import RunnableConfig
+
     from askance.chat import ImagePart
     from askance.images import Image
     from askance.models import Model
@@ -75,12 +78,12 @@ class RegionSubject(Subject):
     """What is shown of the picture."""
 
 
-class Inference(TextAnswer):
-    """What probably holds of a picture although it cannot be seen, in a model's words."""
-
-
 About = TypeVar("About", bound=RegionSubject)
 Out = TypeVar("Out")
+
+
+class Inference(Reply):
+    """What probably holds of a picture although it cannot be seen, in a model's words."""
 
 
 def region_parts(model: Model, pictures: Iterable[Image], view: RegionView) -> tuple[ImagePart, ...]:
@@ -93,6 +96,14 @@ def region_input(view: RegionView, *, sees: bool) -> Mapping[str, str]:
     """The input `region` of a prompt for a model that sees the view; none where all of the picture is shown."""
     words = region_words(view) if sees else ""
     return {"region": words} if words else {}
+
+
+def with_way_out(result: Result[Out], view: RegionView) -> Result[Out]:
+    """`result`, which says how to ask instead where an endpoint rejected the two pictures of the view `both`."""
+    if view.show != "both" or result.error not in {BadRequest.__name__, ImagesRejected.__name__}:
+        return result
+    hint = "If it takes one picture alone, show the region by `highlight` or by `crop`."
+    return replace(result, reason=f"{result.reason} {hint}")
 
 
 class RegionAgent(PictureAgent[About, Out]):
@@ -114,6 +125,11 @@ class InferenceWriter(TextNode[RegionSubject, Inference], RegionAgent[RegionSubj
     takes = RegionSubject
     gives = Inference
     field = "inference"
+
+    @override
+    async def ask(self, inputs: Any, config: RunnableConfig | None = None) -> Result[Inference]:
+        subject = self.accept(inputs)
+        return with_way_out(await super().ask(subject, config), subject.view)
 
     @override
     def read_text(self, text: str, subject: RegionSubject) -> Inference:

@@ -8,7 +8,7 @@ from PIL import Image as Pillow
 
 from askance.errors import BadImage, UsageError
 from askance.images import WHOLE_IMAGE, Image, RegionView
-from askance.images.pixels import MEAN_COLOUR, as_stored, pad_to_square
+from askance.images.pixels import MEAN_COLOUR, as_stored
 from askance.images.region_styles import MAGENTA
 from tests.images import samples
 
@@ -178,18 +178,6 @@ def test_what_is_transparent_is_on_white() -> None:
     clear = Image.from_pil(Pillow.new("RGBA", (4, 4), (0, 0, 0, 0)))
 
     assert pixels(WHOLE_IMAGE, clear)[0].getcolors() == [(16, (255, 255, 255))]
-
-
-@pytest.mark.parametrize(
-    ("size", "corner"), [((40, 20), MEAN_COLOUR), ((20, 40), MEAN_COLOUR), ((20, 20), GREY)], ids=str
-)
-def test_a_square_has_bars_beside_what_is_not_square(size: tuple[int, int], corner: object) -> None:
-    drawn = pad_to_square(Pillow.new("RGB", size, GREY))
-
-    side = max(size)
-    assert (drawn.size, drawn.getpixel((0, 0))) == ((side, side), corner)
-    assert drawn.getpixel((side // 2, side // 2)) == GREY
-    assert (size[0] * size[1], GREY) in (drawn.getcolors() or [])
 
 
 WRONG: dict[str, tuple[Any, Any, str]] = {

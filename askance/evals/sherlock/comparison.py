@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from typing_extensions import override
 
 from askance.evals.metric import mean
-from askance.evals.sample import Sample
+from askance.evals.sample import REGIONS, Sample
 from askance.evals.sherlock.measures import CANDIDATES, pairwise_accuracy, tied_pairs
-from askance.evals.sherlock.region_solver import INFERENCES, REGIONS, SHOW
+from askance.evals.sherlock.region_solver import INFERENCES, SHOW
 from askance.evals.sherlock.task import SherlockTask, facts_of
 from askance.evals.suite.selection import Subset
 

@@ -8,17 +8,19 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from itertools import pairwise
+from typing import TYPE_CHECKING, Annotated, TypeAlias, cast
 
 from pydantic import Field, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
+from askance.amounts import many
 from askance.documents import validation_message
 from askance.errors import BadData
 from askance.evals.sherlock.instance import MEND, Box, Instance, read_pair
 
 if TYPE_CHECKING:
-    from askance.evals.sherlock.layout import LeaderboardFiles, LeaderboardTask, Split
+    from askance.evals.sherlock.layout import LeaderboardFiles, LeaderboardKey, LeaderboardTask, Split
     from askance.evals.suite.files import DataFile
 
 
@@ -79,7 +81,7 @@ class Leaderboard:
     """Every `test_id`, sorted."""
 
 
-def read_leaderboard(key: tuple[Split, LeaderboardTask, int | None], files: LeaderboardFiles) -> Leaderboard:
+def read_leaderboard(key: LeaderboardKey, files: LeaderboardFiles) -> Leaderboard:
     """The pairs in the files of one task. Of comparison each region is a group, of localization each image.
 
     Raises:
@@ -88,26 +90,25 @@ def read_leaderboard(key: tuple[Split, LeaderboardTask, int | None], files: Lead
     """
     split, task, chunk = key
     groups: dict[object, _Group] = {}
-    ids = list[str]()
-    owners = list[_Group]()
-    for where, row in _rows_of(files.instances):
-        region, inference = read_pair(row, where)
-        ids.append(region.id)
+    ids, owners = list[str](), list[_Group]()
+    for place, row in files.instances.stream():
+        region, inference = read_pair(row, f"The file {str(files.instances)!r}, item {place}")
         named = {"comparison": (region.url, region.boxes), "localization": region.url, "retrieval": None}[task]
-        group = groups.setdefault(named, _Group())
+        if (group := groups.get(named)) is None:
+            group = groups[named] = _Group()
         group.add(region, inference)
+        ids.append(region.id)
         owners.append(group)
+    if not ids:
+        raise BadData(f"The file {str(files.instances)!r} holds no instances.", hint=MEND)
     order = sorted(range(len(ids)), key=ids.__getitem__)
-    for place, at in enumerate(order):
-        if place and ids[at] == ids[order[place - 1]]:
-            raise BadData(f"The file {str(files.instances)!r} has the 'test_id' {ids[at][:60]!r} twice.", hint=MEND)
+    sorted_ids = tuple(ids[at] for at in order)
+    _check_ids(sorted_ids, files)
     places = array("i", bytes(4 * len(ids)))
     for place, at in enumerate(order):
         places[at] = place
     for place, group in zip(places, owners, strict=True):
         group.places.append(place)
-    sorted_ids = tuple(ids[at] for at in order)
-    _check_ids(sorted_ids, files)
     made = tuple(group.made() for group in groups.values())
     return Leaderboard(task=task, split=split, chunk=chunk, groups=made, ids=sorted_ids)
 
@@ -139,6 +140,8 @@ def hidden_instances(leaderboard: Leaderboard) -> tuple[Instance, ...]:
 
 
 class _Group:
+    """A `PairGroup` while it is read."""
+
     def __init__(self) -> None:
         self.regions: dict[tuple[str, tuple[Box, ...]], tuple[int, Instance]] = {}
         self.inferences: dict[str, int] = {}
@@ -158,31 +161,39 @@ class _Group:
         )
 
 
-def _rows_of(file: DataFile) -> Iterator[tuple[str, Any]]:
-    """The items of a list, each after the words that name its place."""
-    for place, row in file.stream():
-        if isinstance(place, str):
-            raise BadData(f"The file {str(file)!r} holds a JSON object, not a list.", hint=MEND)
-        yield f"The file {str(file)!r}, item {place}", row
-
-
 def _check_ids(ids: Sequence[str], files: LeaderboardFiles) -> None:
+    """Checks that sorted ids are different from each other, and those of their file."""
+    twice = next((one for one, other in pairwise(ids) if one == other), None)
+    if twice is not None:
+        raise BadData(f"The file {str(files.instances)!r} has the 'test_id' {twice[:60]!r} twice.", hint=MEND)
     if files.instance_ids is None:
         return
-    count = 0
-    for where, name in _rows_of(files.instance_ids):
-        if count >= len(ids) or name != ids[count]:
-            raise BadData(
-                f"{where} is {name!r}, and the sorted ids of {str(files.instances)!r} have "
-                f"{repr(ids[count]) if count < len(ids) else 'ended'} there.",
-                hint="Fetch both files of one download again; numbers are handed in in the order of the sorted ids.",
-            )
-        count += 1
-    if count < len(ids):
+    listed = read_ids(files.instance_ids)
+    where = f"The file {str(files.instance_ids)!r}"
+    if len(listed) != len(ids):
         raise BadData(
-            f"The file {str(files.instance_ids)!r} has {count:,} ids, and there are {len(ids):,} instances.",
+            f"{where} has {many(len(listed), 'id')}, and there are {len(ids):,} instances.",
             hint="Fetch both files of one download again.",
         )
+    place = next((place for place, name in enumerate(ids) if listed[place] != name), None)
+    if place is not None:
+        raise BadData(
+            f"{where}, item {place} is {str(listed[place])[:60]!r}, and the sorted ids of the instances have "
+            f"{ids[place][:60]!r} there.",
+            hint="Numbers are handed in in the order of the sorted ids; fetch both files of one download again.",
+        )
+
+
+def read_ids(file: DataFile) -> Sequence[object]:
+    """The ids in a file.
+
+    Raises:
+        BadData: it cannot be read, or is no list.
+    """
+    ids = file.json()
+    if not isinstance(ids, list):
+        raise BadData(f"The file {str(file)!r} holds no list of ids.", hint=MEND)
+    return cast("list[object]", ids)
 
 
 # --- the answers of comparison ---

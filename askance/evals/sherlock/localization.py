@@ -16,9 +16,9 @@ from typing_extensions import override
 
 from askance.errors import UsageError
 from askance.evals.metric import mean
-from askance.evals.sample import Sample
+from askance.evals.sample import REGIONS, Sample
 from askance.evals.sherlock.measures import assignment_accuracy, overlapping, proposal_accuracy
-from askance.evals.sherlock.region_solver import INFERENCES, REGIONS, SHOW
+from askance.evals.sherlock.region_solver import INFERENCES, SHOW
 from askance.evals.sherlock.task import RegionText, SherlockTask, check_text, text_of
 from askance.evals.suite.selection import Subset
 

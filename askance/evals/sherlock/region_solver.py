@@ -22,7 +22,7 @@ from typing_extensions import override
 from askance.chains.planner import check_mode
 from askance.errors import UsageError
 from askance.evals.matrix import Matrix
-from askance.evals.sample import Prediction, Sample
+from askance.evals.sample import REGIONS, Prediction, Sample
 from askance.evals.solver import Solver
 from askance.evals.suite.shuffle import stable_hash
 from askance.images import WHOLE_IMAGE, RegionView
@@ -43,8 +43,6 @@ if TYPE_CHECKING:
 
     Scores = NDArray[np.float64]
 
-REGIONS: Final = "regions"
-"""The input of a sample with its regions: of each its boxes, as left, top, right and bottom."""
 INFERENCES: Final = "inferences"
 """The input of a sample with the inferences that are held against its regions."""
 SHOW: Final = "show"

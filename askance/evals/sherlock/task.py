@@ -19,14 +19,13 @@ from askance.agents.plausibility import TOP, By, PlausibilityScorer, region_scor
 from askance.errors import BadData, UsageError
 from askance.evals.metric import mean
 from askance.evals.part import Answerer, Question
-from askance.evals.sample import Prediction, Sample, Score
+from askance.evals.sample import REGIONS, Prediction, Sample, Score
 from askance.evals.scorer import Scorer
 from askance.evals.sherlock.dataset import Sherlock
 from askance.evals.sherlock.region_solver import (
     FLOORED,
     INFERENCES,
     MARKS,
-    REGIONS,
     AskedRegions,
     EncodedRegions,
     RandomScores,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from askance.errors import BadData, UsageError
 from askance.evals import Matrix, Prediction, Run, Sample, evaluate
 from askance.evals.analysis.rescore import rescore
+from askance.evals.controls import SWAPPED_REGION_NOTE, controlled
 from askance.evals.sherlock import Comparison, Localization, Retrieval
 from askance.evals.sherlock.task import SherlockTask
 from askance.images import Image, RegionView
@@ -317,3 +319,76 @@ def test_a_replay_of_a_chunk_says_where_its_scores_are(data: Path, tmp_path: Pat
 
     assert {answer.prediction.outcome for answer in done.answers} == {"failed"}
     assert "lie in the matrices" in str(done.answers[0].prediction.reason)
+
+
+# --- the control ---
+
+
+@pytest.mark.parametrize("kind", [Comparison, Retrieval])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_swapped_region_lies_in_another_picture(kind: type[SherlockTask], seed: int, data: Path) -> None:
+    plain = kind(data=data, scorer=Scripted(knows), engine=Engine(records=MemoryStore())).evaluation()
+
+    swapped = controlled(plain, "swapped-region", seed=seed)
+
+    regions = {(_picture(sample), str(sample.inputs["regions"])): sample for sample in plain.samples}
+    for own, other in zip(plain.samples, swapped.samples, strict=True):
+        assert _picture(other) != _picture(own)
+        assert (_picture(other), str(other.inputs["regions"])) in regions
+        assert other.inputs["inferences"] == own.inputs["inferences"]
+        assert (other.id, other.target, other.group, other.tags) == (own.id, own.target, own.group, own.tags)
+    assert swapped.label.endswith(", swapped region")
+
+
+def _picture(sample: Sample) -> str:
+    assert sample.image is not None
+    return sample.image.sha256
+
+
+def test_pools_hold_swapped_regions(data: Path, tmp_path: Path) -> None:
+    """An oracle is at chance where every region of the pool is another's."""
+    task = Retrieval(data=data, scorer=Scripted(knows), engine=Engine(records=MemoryStore()), chunk=0)
+
+    swapped = controlled(task, "swapped-region")
+    done = evaluate(swapped, out=tmp_path / "run")
+
+    by_id = {sample.id: sample for sample in swapped.samples}
+    for answer in done.answers:
+        assert answer.prediction.matrix is not None
+        own = by_id[answer.sample.id].inputs["inferences"][0]
+        expected = [
+            knows(str(each.image and each.image.name), _view(each), own)
+            for each in sorted(swapped.samples, key=lambda each: each.tags["place"])
+        ]
+        assert answer.prediction.matrix.array[1].tolist() == expected
+
+
+def _view(sample: Sample) -> RegionView:
+    return RegionView("highlight", tuple(map(tuple, sample.inputs["regions"][0])))
+
+
+def test_a_blind_scorer_is_tied_under_swapped_regions(data: Path, tmp_path: Path) -> None:
+    task = Comparison(data=data, scorer=Scripted(by_length), engine=Engine(records=MemoryStore()))
+
+    plain, swapped = (
+        evaluate(each, out=tmp_path / name)
+        for name, each in {"plain": task, "swapped": controlled(task, "swapped-region")}.items()
+    )
+
+    assert figures(plain) == figures(swapped)
+
+
+def test_pictures_of_other_counts_of_regions_are_left_out(data: Path) -> None:
+    task = Localization(data=data, scorer=Scripted(knows), engine=Engine(records=MemoryStore()))
+    one, two, *_ = task.evaluation().samples  # of three regions and of two
+
+    with pytest.raises(UsageError, match="no two pictures have samples with as many"):
+        controlled(replace(task.evaluation(), samples=[one, two]), "swapped-region")
+    assert controlled(task, "swapped-region").notes[-1] == SWAPPED_REGION_NOTE
+
+
+def test_regions_are_not_swapped_as_pictures(data: Path) -> None:
+    task = Localization(data=data, scorer=Scripted(knows), engine=Engine(records=MemoryStore()))
+
+    with pytest.raises(UsageError, match="--control swapped-region"):
+        controlled(task, "swapped-image")

@@ -5,6 +5,7 @@ A scorer has `score` (texts against a picture), `score_texts` (against other tex
 
 from __future__ import annotations
 
+import asyncio
 import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeAlias, cast, runtime_checkable
@@ -44,7 +45,6 @@ class PictureScorer(Protocol):
     - `parameters`, JSON values, are what else decides its scores;
     - `policy`, an `ImagePolicy`, says how pictures are prepared for it; by default they are `clean`;
     - `async score_view(image, texts, view)` scores what a `RegionView` shows of a picture;
-    - `async score_views(shown, texts)` scores many texts with each of many `Shown`: an array, `shown` × `texts`;
     - `keep_in(folder)` is told, before it is asked, where arrays of numbers can be kept beside the records; None where
       nothing may be read or kept;
     - `in_engine(engine)` gives a scorer that asks chat models with these in an engine. The calls are on record, so that
@@ -181,9 +181,7 @@ class RecordedScorer(RecordedModel):
         return self._checked(await method(image, texts), len(texts))
 
     async def fresh_matrix(self, pictures: Sequence[tuple[Image, RegionView]], texts: Sequence[str]) -> Scores:
-        """What the scorer itself gives for many texts with each of many pictures, unrecorded.
-
-        A scorer that has vectors makes each once; another one is asked about one picture after the other.
+        """As `fresh`, for each of many pictures; a dual encoder encodes each picture and each text once.
 
         Args:
             pictures: each with what is shown of it.
@@ -193,23 +191,14 @@ class RecordedScorer(RecordedModel):
             An array of 64 bits, pictures × texts.
 
         Raises:
-            BadImage: a picture cannot be used.
-            UsageError: the scorer takes no pictures, or no views of them.
-            CallError: it gave something else than a number for each pair.
+            BadImage, UsageError, CallError: as for `fresh`.
         """
         import numpy as np
 
-        score_views: Any = getattr(self._recorded, "score_views", None)
-        if score_views is None:
-            return np.array([await self.fresh(image, texts, view=view) for image, view in pictures], dtype=np.float64)
-        self._responses.lend_folder(self._recorded)
-        shown = [Shown(image, self.policy, view) for image, view in pictures]
-        scores: Scores = np.asarray(await score_views(shown, texts), dtype=np.float64)
-        if scores.shape != (len(shown), len(texts)):
-            raise ModelError(f"{str(self.id)!r} was asked for {len(shown)} × {len(texts)} scores and gave others.")
-        if not np.isfinite(scores).all():
-            raise ModelError(f"{str(self.id)!r} gave a score that is no number.")
-        return scores
+        (image, view), *others = pictures
+        first = await self.fresh(image, texts, view=view)  # then the texts are known
+        rows = await asyncio.gather(*(self.fresh(image, texts, view=view) for image, view in others))
+        return np.array([first, *rows], dtype=np.float64)
 
     def check_views(self) -> None:
         """Checks that the scorer can be shown a part of a picture.
