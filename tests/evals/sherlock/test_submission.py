@@ -195,10 +195,8 @@ def test_the_test_set_is_run_and_submitted_without_its_answers(folder: Path, tmp
 
 def _score(row: corpus.Row) -> float:
     """The score of a pair of the leaderboard."""
-    width, height = row["image"]["width"], row["image"]["height"]
-    boxes = [(box["left"], box["top"], box["left"] + box["width"], box["top"] + box["height"]) for box in row["region"]]
-    clipped = [[left, top, min(right, width), min(bottom, height)] for left, top, right, bottom in boxes]
-    return lot(row["image"]["url"].rpartition("/")[2], clipped, row["inference"])
+    boxes = [[box["left"], box["top"], box["left"] + box["width"], box["top"] + box["height"]] for box in row["region"]]
+    return lot(row["image"]["url"].rpartition("/")[2], boxes, row["inference"])
 
 
 def test_clues_and_proposals_alone_are_not_in_the_test_set(folder: Path) -> None:
