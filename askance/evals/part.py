@@ -23,7 +23,7 @@ from pydantic import PrivateAttr
 
 from askance.chains import REPLY, Chain, Link
 from askance.errors import UsageError
-from askance.evals.options import Options
+from askance.evals.task_options import Options
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
@@ -157,6 +157,8 @@ class Question:
     """How many of a sample's options an answer has; 0 if there are no options."""
     samples: Callable[[], Sequence[Sample]] = tuple
     """The samples; whoever makes the solver adds them."""
+    pooled: str = ""
+    """The tag by whose value samples are held against each other; empty if each is answered alone."""
     seed: int = 0
     """Of random answers."""
 

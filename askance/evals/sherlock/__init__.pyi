@@ -1,0 +1,16 @@
+from .candidates import Candidate as Candidate
+from .candidates import CandidateSet as CandidateSet
+from .candidates import CandidateSets as CandidateSets
+from .candidates import build_candidates as build_candidates
+from .comparison import Comparison as Comparison
+from .dataset import Sherlock as Sherlock
+from .instance import Box as Box
+from .instance import Instance as Instance
+from .leaderboard import Leaderboard as Leaderboard
+from .leaderboard import PairGroup as PairGroup
+from .leaderboard import RatedInference as RatedInference
+from .leaderboard import RatedRegion as RatedRegion
+from .localization import Localization as Localization
+from .retrieval import Retrieval as Retrieval
+from .submission import Submission as Submission
+from .submission import submission_of as submission_of
