@@ -4,6 +4,7 @@ from .candidates import CandidateSets as CandidateSets
 from .candidates import build_candidates as build_candidates
 from .comparison import Comparison as Comparison
 from .dataset import Sherlock as Sherlock
+from .inference import Inference as Inference
 from .instance import Box as Box
 from .instance import Instance as Instance
 from .leaderboard import Leaderboard as Leaderboard

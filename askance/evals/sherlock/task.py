@@ -1,4 +1,4 @@
-"""Base class of the tasks over Sherlock: which regions are asked about, how they are shown, and who scores inferences.
+"""Base classes of the tasks over Sherlock: which regions are asked about, how they are shown, who scores inferences.
 
 All tasks share one interface (section 4): a picture, a region of it and an inference have a plausibility. It is scored
 by an encoder (`-T scorer=clip:…`), by a model that is asked about each inference (`--vlm …`), or by lot.
@@ -200,11 +200,9 @@ class RegionBaseline(AnySolver):
         return own
 
 
-class SherlockTask(Task):
-    """A task over regions of pictures and inferences about them."""
+class RegionTask(Task):
+    """A task over regions of pictures."""
 
-    ranks: ClassVar[int] = 0
-    """How many inferences one region is held against, where only scores of one region are compared; else 0."""
     headlines: ClassVar[tuple[str, ...]] = ()
     """Figures that stand also by source and by confidence."""
 
@@ -221,13 +219,6 @@ class SherlockTask(Task):
     region: RegionShow = "highlight"
     """How a region is shown: highlighted, hidden, alone, as its position, cropped, or not at all (`whole`)."""
 
-    model: RegionModel = RegionModel()
-    """The model that is asked."""
-    encoder: RegionEncoder = RegionEncoder()
-    """An encoder in its place."""
-    other: RegionBaseline = RegionBaseline()
-    """A solver in its place."""
-
     @cached_property
     def dataset(self) -> Sherlock:
         """The data."""
@@ -242,10 +233,6 @@ class SherlockTask(Task):
     @cached_property
     def _pictures(self) -> dict[str, Image | None]:
         return {}
-
-    @override
-    def question(self) -> Question:
-        return Question(name=self.name, count=self.ranks, seed=self.seed)
 
     @override
     def words(self) -> tuple[str, ...]:
@@ -294,24 +281,6 @@ class SherlockTask(Task):
             )
         return subset.first(self.limit)
 
-    # --- the figures ---
-
-    @abstractmethod
-    def metrics(self) -> Sequence[Metric]:
-        """The figures; the first stands for the task."""
-
-    @abstractmethod
-    def values_of(self, sample: Sample, scores: Scores) -> Mapping[str, float]:
-        """The values of the scores of a sample."""
-
-    @abstractmethod
-    def bounds_of(self, sample: Sample, *, right: bool) -> Mapping[str, float]:
-        """The values of a sample whose answer is all right, or all wrong."""
-
-    def shape_of(self, sample: Sample) -> tuple[int, int]:
-        """How many rows and columns the scores of a sample have."""
-        return len(sample.inputs[REGIONS]), len(sample.inputs[INFERENCES])
-
     @cached_property
     def breakdown(self) -> Mapping[str, Sequence[Any]]:
         """By tag, its values, by which figures are broken down; a run keeps them."""
@@ -337,6 +306,48 @@ class SherlockTask(Task):
     def kept(self) -> JsonObject:
         return {**super().kept(), "breakdown": {tag: [*values] for tag, values in self.breakdown.items()}}
 
+    def broken_down(self, scorer: Scorer) -> Scorer:
+        """`scorer` with its headlines by source and by confidence as well."""
+        for tag, values in self.breakdown.items():
+            scorer = by_tag(scorer, tag, values, *self.headlines, label=TAGS[tag])
+        return scorer
+
+
+class SherlockTask(RegionTask):
+    """A task that holds inferences against regions of pictures."""
+
+    ranks: ClassVar[int] = 0
+    """How many inferences one region is held against, where only scores of one region are compared; else 0."""
+
+    model: RegionModel = RegionModel()
+    """The model that is asked."""
+    encoder: RegionEncoder = RegionEncoder()
+    """An encoder in its place."""
+    other: RegionBaseline = RegionBaseline()
+    """A solver in its place."""
+
+    @override
+    def question(self) -> Question:
+        return Question(name=self.name, count=self.ranks, seed=self.seed)
+
+    # --- the figures ---
+
+    @abstractmethod
+    def metrics(self) -> Sequence[Metric]:
+        """The figures; the first stands for the task."""
+
+    @abstractmethod
+    def values_of(self, sample: Sample, scores: Scores) -> Mapping[str, float]:
+        """The values of the scores of a sample."""
+
+    @abstractmethod
+    def bounds_of(self, sample: Sample, *, right: bool) -> Mapping[str, float]:
+        """The values of a sample whose answer is all right, or all wrong."""
+
+    def shape_of(self, sample: Sample) -> tuple[int, int]:
+        """How many rows and columns the scores of a sample have."""
+        return len(sample.inputs[REGIONS]), len(sample.inputs[INFERENCES])
+
     @override
     def scorer(self) -> Scorer:
         scorer = Scorer(
@@ -346,9 +357,7 @@ class SherlockTask(Task):
             if_right=lambda sample: Score(values=self.bounds_of(sample, right=True)),
             takes="prediction",
         )
-        for tag, values in self.breakdown.items():
-            scorer = by_tag(scorer, tag, values, *self.headlines, label=TAGS[tag])
-        return scorer
+        return self.broken_down(scorer)
 
     def _counted(self) -> Sequence[Metric]:
         if not isinstance(self.answerer, RegionModel):
