@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
+from askance.cli.columns import Report
 from askance.cli.options import AsJson, Records
-from askance.cli.process import Report
 from askance.terminal import echo
 
 if TYPE_CHECKING:

@@ -32,16 +32,17 @@ from askance.chat import key_of
 from askance.documents import read_yaml, validation_message
 from askance.errors import CallError, UsageError
 from askance.evals.job import plan_of
-from askance.evals.options import ROLES
 from askance.evals.published_figures import find_published_table
 from askance.evals.run_plan import planning
+from askance.evals.run_tables import notes_of, table_of_runs
 from askance.evals.runner import RunProgress, SampleEpoch, aevaluate, configuration_of, place_of, run_job
 from askance.evals.solver import as_solver
-from askance.evals.tables import Cell, Format, Table, notes_of, rendered, table_of_runs
+from askance.evals.tables import Cell, Format, Table, rendered
+from askance.evals.task_options import ROLES
 from askance.models import get_model
 from askance.models.encoders.embedder import EMBEDDERS
+from askance.models.encoders.picture_scorer import SCORERS
 from askance.models.encoders.records import allows_code
-from askance.models.encoders.scorer import SCORERS
 from askance.models.spec import BACKENDS
 from askance.python_file import is_python
 

@@ -4,23 +4,17 @@ about the data decides what a figure can say.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from statistics import fmean
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from askance.amounts import first_few, many
-from askance.errors import BadData, BadImage
 from askance.evals.sherlock.dataset import Sherlock
-from askance.evals.sherlock.layout import SOURCES, LeaderboardKey, Split, leaderboard_name, source_of
-from askance.evals.sherlock.leaderboard import read_ids
-from askance.evals.suite.files import Counted, Problems, note
+from askance.evals.sherlock.layout import Split
+from askance.evals.suite.files import Counted, Problems
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
-    from askance.evals.sherlock.instance import Instance
     from askance.evals.sherlock.layout import Source
 
 INSTANCES, IMAGES = 22_737, 6_656

@@ -11,10 +11,10 @@ import pytest
 
 from askance.chat import ChatRequest, ChatResponse
 from askance.evals.analysis.grid import GridPlan, GridRun, GridRunner, grid_tables, read_grid
-from askance.evals.catalog import find_task
 from askance.evals.published_figures import find_published_table
 from askance.evals.report.published_part import published_beside
 from askance.evals.tables import FORMATS, rendered
+from askance.evals.task_catalog import find_task
 from askance.models import Engine, Model, ScriptedModel, ScriptedScorer, get_model
 from askance.replay import MemoryStore, RecordKind
 from tests.evals.newyorker import cartoons

@@ -15,12 +15,12 @@ from askance.atypicality import Statement
 from askance.chat import ChatRequest, ChatResponse
 from askance.evals import Run
 from askance.evals.analysis.grid import CellSpec, GridPlan, GridRun, GridRunner, grid_tables, read_grid
-from askance.evals.catalog import find_task
 from askance.evals.metric import Figure
 from askance.evals.negatives import generate, read_statements
 from askance.evals.pittads import statements_in
 from askance.evals.published_figures import find_published_table
 from askance.evals.tables import FORMATS, rendered
+from askance.evals.task_catalog import find_task
 from askance.images import Image
 from askance.models import Engine, Model, ScriptedEmbedder, ScriptedModel, ScriptedScorer, get_model
 from askance.replay import MemoryStore, RecordKind

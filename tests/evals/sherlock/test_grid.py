@@ -11,11 +11,11 @@ import pytest
 
 from askance.evals import Run, evaluate
 from askance.evals.analysis.grid import GridRun, GridRunner, grid_tables, read_grid
-from askance.evals.catalog import find_task
 from askance.evals.published_figures import find_published_table
 from askance.evals.report import build_report
 from askance.evals.sherlock import Comparison, Localization, Retrieval
 from askance.evals.tables import FORMATS, rendered
+from askance.evals.task_catalog import find_task
 from askance.images import Image, RegionView
 from askance.models import Engine
 from askance.replay import MemoryStore

@@ -12,10 +12,10 @@ import pytest
 from askance.chat import ChatRequest, JsonObject
 from askance.errors import UsageError
 from askance.evals.analysis.grid import GridRun, GridRunner, grid_tables, read_grid
-from askance.evals.catalog import find_task
 from askance.evals.negatives import Recipe, generate
 from askance.evals.published_figures import find_published_table
 from askance.evals.tables import FORMATS, rendered
+from askance.evals.task_catalog import find_task
 from askance.evals.whoops import Whoops
 from askance.evals.whoops.explain_choice import statements
 from askance.images import Image
