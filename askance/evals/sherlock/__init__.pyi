@@ -2,7 +2,7 @@ from .candidates import Candidate as Candidate
 from .candidates import CandidateSet as CandidateSet
 from .candidates import CandidateSets as CandidateSets
 from .candidates import build_candidates as build_candidates
-from .comparison import Comparison as Comparison
+from .comparison import InferenceComparison as InferenceComparison
 from .data_check import CorpusReport as CorpusReport
 from .data_check import SherlockReport as SherlockReport
 from .data_check import check as check

@@ -24,9 +24,9 @@ from askance.evals.sample import REGIONS, Sample, SampleQuestion, Score
 from askance.evals.scorer import Scorer
 from askance.evals.sherlock.region_solver import SHOW, view_of
 from askance.evals.sherlock.task import RegionTask, facts_of
+from askance.evals.suite.answer_judge import NeededJudge
 from askance.evals.suite.any_solver import AnySolver
 from askance.evals.suite.context import PICTURE, InContext
-from askance.evals.suite.answer_judge import NeededJudge
 from askance.evals.suite.selection import Subset
 
 if TYPE_CHECKING:
