@@ -7,7 +7,7 @@ from .data_check import CorpusReport as CorpusReport
 from .data_check import SherlockReport as SherlockReport
 from .data_check import check as check
 from .dataset import Sherlock as Sherlock
-from .inference import Inference as Inference
+from .inference import InferenceWriting as InferenceWriting
 from .instance import Box as Box
 from .instance import Instance as Instance
 from .leaderboard import Leaderboard as Leaderboard

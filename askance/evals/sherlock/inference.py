@@ -63,7 +63,7 @@ class InferenceJudge(NeededJudge):
     """A rubric, by which a judge may be unclear; or a short question, true or false."""
 
 
-class Inference(RegionTask):
+class InferenceWriting(RegionTask):
     """What can be inferred from a region, in one sentence."""
 
     name = "sherlock/inference"
