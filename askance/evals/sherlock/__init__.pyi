@@ -7,6 +7,10 @@ from .data_check import CorpusReport as CorpusReport
 from .data_check import SherlockReport as SherlockReport
 from .data_check import check as check
 from .dataset import Sherlock as Sherlock
+from .error_analysis import CheckpointCorrelations as CheckpointCorrelations
+from .error_analysis import ErrorPrediction as ErrorPrediction
+from .error_analysis import checkpoint_correlations as checkpoint_correlations
+from .error_analysis import error_prediction as error_prediction
 from .inference import InferenceWriting as InferenceWriting
 from .instance import Box as Box
 from .instance import Instance as Instance
