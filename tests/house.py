@@ -64,7 +64,7 @@ VENDORS: dict[str, tuple[str, ...]] = {
     "diskcache": ("askance.replay*",),
     "filelock": (
         "askance.evals.run_folder",
-        "askance.models.batch.job",
+        "askance.models.batch.batch_job",
         "askance.models.encoders.vectors",
         "askance.retrieval.index",
     ),
@@ -282,10 +282,10 @@ def _package(module: str) -> str:
 
 
 def circle(arrows: Iterable[Arrow]) -> str | None:
-    """One circle of modules that import each other as they load, if there is any."""
+    """One circle of modules that import each other, be it for types alone, if there is any."""
     graph: dict[str, set[str]] = {}
     for arrow in arrows:
-        if arrow.inside and arrow.when == "load":
+        if arrow.inside and arrow.when != "lazy":
             graph.setdefault(arrow.source, set()).update(_loaded_by(arrow))
     try:
         TopologicalSorter(graph).prepare()
@@ -298,7 +298,7 @@ def _loaded_by(arrow: Arrow) -> Iterator[str]:
     """The target and, from outside its sub-package, the `__init__` that loads before it."""
     yield arrow.target
     parent = arrow.target.rpartition(".")[0]
-    if parent not in ("", PACKAGE) and not _within(arrow.source, parent):
+    if arrow.when == "load" and parent not in ("", PACKAGE) and not _within(arrow.source, parent):
         yield parent
 
 
@@ -413,12 +413,15 @@ def namesakes(modules: Mapping[str, Module]) -> list[str]:
 
 
 def basenames(modules: Mapping[str, Module]) -> list[str]:
-    """Names of modules that stand twice below one package, and where; each suite counts as a package."""
+    """Names of modules that stand twice in the package, and where.
+
+    Suites are alike, and a command's module is called as what it shows: each of them is looked at alone.
+    """
+    apart = (*SUITES, f"{PACKAGE}.cli")
     found: dict[tuple[str, str], list[str]] = {}
     for name in modules:
-        if name.count(".") > 1:
-            package = next((suite for suite in SUITES if _within(name, suite)), ".".join(name.split(".")[:2]))
-            found.setdefault((package, name.rpartition(".")[2]), []).append(name)
+        package = next((each for each in apart if _within(name, each)), PACKAGE)
+        found.setdefault((package, name.rpartition(".")[2]), []).append(name)
     return [", ".join(places) for places in found.values() if len(places) > 1]
 
 

@@ -28,7 +28,7 @@ from askance.models import Capabilities, Price, use_draw
 from askance.models.call_scope import Pending, on_miss
 from askance.models.capabilities import endpoint_key
 from askance.models.encoders.embedder import EMBEDDERS
-from askance.models.encoders.scorer import SCORERS
+from askance.models.encoders.picture_scorer import SCORERS
 from askance.models.token_estimate import (
     NOTHING,
     UNSEEN_ANSWER,

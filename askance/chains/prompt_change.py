@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from askance.prompts.word_diff import Stretch, excerpt, word_diff
-from askance.replay.explain import differences, nearest_key
+from askance.replay.miss import differences, nearest_key
 
 if TYPE_CHECKING:
     from askance.chat import ChatRequest

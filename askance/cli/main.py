@@ -21,8 +21,9 @@ import typer
 
 from askance import __version__
 from askance.cli.chain_command import ChainCommand
+from askance.cli.columns import complain
 from askance.cli.log import print_warnings
-from askance.cli.process import CANNOT_START, HELP, INTERRUPTED, OK, TERMINATED, USAGE, Process, code_of, complain
+from askance.cli.process import CANNOT_START, HELP, INTERRUPTED, OK, TERMINATED, USAGE, Process, code_of
 from askance.errors import AskanceError
 from askance.terminal import echo
 

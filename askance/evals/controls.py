@@ -14,14 +14,14 @@ from askance.amounts import many
 from askance.chains import STATEMENT
 from askance.chains.link import LINKS_BY_NAME
 from askance.errors import BadImage, UsageError
-from askance.evals.evaluation import Evaluation
 from askance.evals.sample import REGIONS, SHOTS
 from askance.evals.solver import as_solver
+from askance.evals.task import Task, evaluation_of
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
+    from askance.evals.evaluation import Evaluation
     from askance.evals.sample import Sample
-    from askance.evals.task import Task
     from askance.images import Image
 
 Control: TypeAlias = Literal["swapped-image", "swapped-region"]
@@ -45,7 +45,7 @@ def controlled(task: Task | Evaluation, control: str, *, seed: int = 0) -> Evalu
     make = _CONTROLS.get(control)
     if make is None:
         raise UsageError(f"There is no control {control!r}.", hint=f"There are {', '.join(CONTROLS)}.")
-    return make(Evaluation.of(task), seed)
+    return make(evaluation_of(task), seed)
 
 
 def swapped_images(task: Task | Evaluation, *, seed: int = 0) -> Evaluation:
@@ -63,7 +63,7 @@ def swapped_images(task: Task | Evaluation, *, seed: int = 0) -> Evaluation:
         UsageError: a sample has no picture, all have the same one, the chain has no step for a link that is dropped, a
             sample's examples were chosen by what is like its own picture, or samples are about regions.
     """
-    task = Evaluation.of(task)
+    task = evaluation_of(task)
     if any(REGIONS in sample.inputs for sample in task.samples):
         raise UsageError(
             f"The samples of {task.name!r} are about regions, which lie in their own pictures.",
@@ -102,7 +102,7 @@ def swapped_regions(task: Task | Evaluation, *, seed: int = 0) -> Evaluation:
     Raises:
         UsageError: a sample has no picture or no regions, no sample has a partner, or as for `swapped_images`.
     """
-    task = Evaluation.of(task)
+    task = evaluation_of(task)
     if not all(sample.inputs.get(REGIONS) for sample in task.samples):
         raise UsageError(
             f"The samples of {task.name!r} are about no regions.", hint="Give --control swapped-image, for pictures."

@@ -23,7 +23,7 @@ from pydantic import PrivateAttr
 
 from askance.chains import REPLY, Chain, Link
 from askance.errors import UsageError
-from askance.evals.options import Options
+from askance.evals.task_options import Options
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, cast
 from typing_extensions import override
 
 from askance.chains import Chain, Reading
-from askance.chains.output_line import line_of
 from askance.errors import AskanceError, StoreError, UsageError, UserCodeError, boundary
 from askance.evals.sample import Prediction
 from askance.models import collect_keys
@@ -234,7 +233,7 @@ def target_value(reading: Reading, sample: Sample) -> Json:  # noqa: ARG001  # t
 
 
 def _of_reading(reading: Reading, value: Callable[[], Json]) -> Prediction:
-    line = line_of(reading)
+    line = reading.to_dict()
     return Prediction(
         outcome=reading.outcome,
         value=value() if reading.outcome == "answered" else None,

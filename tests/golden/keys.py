@@ -95,7 +95,7 @@ JOKES = (
 )
 INFERENCE = "The wall was built yesterday."
 INFERRED: dict[str, dict[str, Any]] = {
-    **dict.fromkeys(("infer_from_picture", "describe_region", "describe_region_scene", "highlight_region"), {}),
+    **{name: {} for name in ("infer_from_picture", "describe_region", "describe_region_scene", "highlight_region")},
     "accept_inference_from_picture": {"inference": INFERENCE},
     "rate_inference_from_picture": {"inference": INFERENCE},
     "rank_inferences_from_picture": {"options": OPTIONS},

@@ -16,7 +16,8 @@ from askance.evals.exports.rows import finite, text_of
 if TYPE_CHECKING:
     from askance.chat import Json, JsonObject
     from askance.evals.metric import Figure
-    from askance.evals.run import Run, SampleResult
+    from askance.evals.run import Run
+    from askance.evals.sample import SampleResult
 
 VERSION = 2
 """Version of the form of logs."""

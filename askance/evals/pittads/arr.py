@@ -22,7 +22,7 @@ from pydantic import Field
 from typing_extensions import override
 
 from askance.agents import ChoiceMode, choose_action_reasons
-from askance.agents.negatives import KINDS
+from askance.agents.negative_writer import KINDS
 from askance.chains import ANSWERS, DESCRIPTION, Chain, verbalize
 from askance.evals.baselines import expected_figures
 from askance.evals.negatives.option_sets import read_sidecar, sidecar_of

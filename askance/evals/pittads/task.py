@@ -13,7 +13,7 @@ from typing_extensions import override
 
 from askance.agents import Verbalizations
 from askance.atypicality import RELATIONS, Statement
-from askance.chains.context import concatenate
+from askance.chains.context_steps import concatenate
 from askance.chains.link import LINKS_BY_NAME
 from askance.errors import BadData, UsageError
 from askance.evals.pittads.dataset import Need, PittAds, Which

@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from askance.evals.report.blame_part import BlamePart
     from askance.evals.report.run_part import RunPart
     from askance.evals.report.thumbnails import Thumbnails
-    from askance.evals.run import SampleResult
-    from askance.evals.sample import Prediction
+    from askance.evals.sample import Prediction, SampleResult
     from askance.replay import Record
 
 BLOCK = 50

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from askance.evals.sherlock.dataset import Sherlock
     from askance.evals.sherlock.instance import Instance
     from askance.models.encoders.embedder import EmbedderLike, RecordedEmbedder
-    from askance.models.encoders.scorer import ScorerLike
+    from askance.models.encoders.picture_scorer import ScorerLike
     from askance.models.engine import Engine
 
     Numbers = NDArray[np.float64]

@@ -23,7 +23,7 @@ from askance.evals.baselines import LongestOption, MajoritySolver, RandomSolver
 from askance.evals.part import Answerer, Question
 from askance.evals.solver import SolverLike, as_solver
 from askance.evals.suite.ranker import FusionSolver
-from askance.models.encoders.scorer import SCORERS
+from askance.models.encoders.picture_scorer import SCORERS
 from askance.python_file import is_python, load_object
 
 if TYPE_CHECKING:

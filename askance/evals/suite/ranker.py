@@ -23,15 +23,14 @@ from pydantic import Field
 from typing_extensions import override
 
 from askance.chains import DESCRIPTION, Chain
-from askance.chains.output_line import line_of
 from askance.chains.planner import check_mode
 from askance.errors import UsageError
 from askance.evals.baselines import COUNT, options_of
-from askance.evals.options import ROLES
 from askance.evals.part import Answerer, Question
 from askance.evals.sample import Prediction
 from askance.evals.solver import Solver, given_of, nodes_form
 from askance.evals.suite.context import PICTURE
+from askance.evals.task_options import ROLES
 from askance.models import ScorerLike, cosine, get_embedder, get_scorer
 
 if TYPE_CHECKING:
@@ -175,7 +174,7 @@ class FusionSolver(Solver):
         if sample.image is None:
             return Prediction(outcome="failed", reason="there is no picture")
         reading = await self.chain.ainvoke({**given_of(sample)})
-        line = line_of(reading)
+        line = reading.to_dict()
         missing = why_missing(reading, self.parts)
         if missing is not None:
             return Prediction(outcome="skipped", reason=missing, links=line["links"], meta=line["meta"])

@@ -7,8 +7,8 @@ import pytest
 from askance.chat import JsonObject, key_of
 from askance.errors import ReplayMiss
 from askance.replay import MemoryStore, Record, differences, explain_miss, open_records
-from askance.replay import explain as explain_module
-from askance.replay.explain import nearest_key
+from askance.replay import miss as miss_module
+from askance.replay.miss import nearest_key
 from tests.replay.samples import DIGEST, picture_request, record, request, search, search_request
 
 LONG = "Look at the picture. Name up to five objects that it shows. Write one a line. Write nothing else, no numbers."
@@ -240,7 +240,7 @@ def test_records_that_are_added_are_seen() -> None:
 
 
 def test_many_records_are_looked_at_in_part(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(explain_module, "MAX_CANDIDATES", 2)
+    monkeypatch.setattr(miss_module, "MAX_CANDIDATES", 2)
     records = store(request("one"), request("two"), request("three"))
     assert nearest_key(request("three"), "chat", records) in {key_of("chat", request(text)) for text in ("one", "two")}
 

@@ -18,11 +18,9 @@ from typing_extensions import override
 from askance.agents import Guesses, guess_action_reasons
 from askance.agents.guess import GUESSED, GuessQuestion
 from askance.chains import DESCRIPTION, STATEMENT, Chain, Link, Step
-from askance.chains.context import concatenate, text_of, verbalizations
+from askance.chains.context_steps import concatenate, text_of, verbalizations
 from askance.chains.link import LINKS_BY_NAME
-from askance.chains.output_line import line_of
 from askance.errors import CallError, ReplayMiss, StoreError, UsageError
-from askance.evals.options import ROLES
 from askance.evals.pittads.task import AdModel
 from askance.evals.ranking import Ranking
 from askance.evals.sample import Prediction, Sample
@@ -31,6 +29,7 @@ from askance.evals.suite.choice import COUNT
 from askance.evals.suite.context import PICTURE, TEXT_ONLY, ParsedContext, tools_of
 from askance.evals.suite.ranker import is_missing, said_in, why_missing
 from askance.evals.suite.retrieval_metrics import DEPTH
+from askance.evals.task_options import ROLES
 from askance.models import EmbedderLike, collect_keys
 from askance.models.call_scope import Pending
 from askance.python_file import load_object
@@ -514,7 +513,7 @@ def _prediction(
     reading: Reading, outcome: Outcome, *, links: JsonObject | None = None, trace: JsonObject | None = None, **more: Any
 ) -> Prediction:
     """A prediction with what the chain found out, and what was found by it."""
-    line = line_of(reading)
+    line = reading.to_dict()
     traced = {name: line[name] for name in ("verbalization", "statement")}
     return Prediction(
         outcome=outcome,

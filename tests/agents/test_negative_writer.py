@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from askance.agents import KINDS, Domain, Negative, NegativeKind, NegativeQuestion, Negatives, write_negative
-from askance.agents.negatives import NegativeWriter, kinds_of, normal, words
+from askance.agents.negative_writer import NegativeWriter, kinds_of, normal, words
 from askance.chat import ChatRequest
 from askance.errors import UsageError
 from askance.models import ScriptedModel, use_draw

@@ -24,11 +24,11 @@ import pytest
 from PIL import Image
 
 from askance.chains import action_reason
-from askance.chains.batch import read_in_batches
+from askance.chains.batch_passes import read_in_batches
 from askance.chat import ChatRequest
 from askance.errors import AuthError, StoreError, UsageError
 from askance.models import CallEvent, Price, RetryPolicy
-from askance.models.batch.job import JOURNAL, BatchJob
+from askance.models.batch.batch_job import JOURNAL, BatchJob
 from askance.models.batch.policy import BatchPolicy, BatchProgress
 from askance.models.batch.results import LARGEST_LINE, line_result
 from askance.models.vendor_errors import ErrorContext
@@ -768,7 +768,7 @@ def test_a_key_that_is_not_accepted_keeps_everything(
 def test_a_chain_that_never_asks_the_same_is_found_out(
     serve: Callable[..., BatchServer], tmp_path: Path, pictures: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("askance.chains.batch.MOST_ROUNDS", 3)
+    monkeypatch.setattr("askance.chains.batch_passes.MOST_ROUNDS", 3)
     numbers = count()
     with serve() as server:
         chain, engine = Run(server.url, tmp_path, pictures).chain()

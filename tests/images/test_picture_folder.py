@@ -10,7 +10,7 @@ import pytest
 from askance.cli.inputs import find_pictures
 from askance.errors import BadImage, UsageError
 from askance.images import Image
-from askance.images.folder import PictureFolder
+from askance.images.picture_folder import PictureFolder
 from tests.cli.command import draw
 
 URL = "https://example.org/a.png"

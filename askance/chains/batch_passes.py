@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 from askance.chains.chain import CONCURRENCY
 from askance.chat import key_of
 from askance.errors import UsageError
+from askance.models.batch.batch_job import BatchJob
 from askance.models.batch.batches import Batches
-from askance.models.batch.job import BatchJob
 from askance.models.call_scope import on_miss
 
 if TYPE_CHECKING:

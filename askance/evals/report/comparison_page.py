@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from askance.evals.analysis.compare import MetricComparison, RunsComparison
     from askance.evals.analysis.links import SaidByLink
     from askance.evals.report.run_part import RunPart, SampleRow
-    from askance.evals.run import SampleResult
+    from askance.evals.sample import SampleResult
 
 MOST_PICTURES = 1000
 """Most pictures that are listed; the browser of samples has the others."""

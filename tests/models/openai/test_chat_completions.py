@@ -22,7 +22,7 @@ from askance.chat import (
 )
 from askance.errors import ConfigError, MalformedReply, UsageError
 from askance.images import Image, PreparedImage, Shown
-from askance.models.openai.chat import from_chat, is_strict, to_chat
+from askance.models.openai.chat_completions import from_chat, is_strict, to_chat
 from tests.servers import chat_body, tool_call
 
 MODEL = ModelId("openai", "some-model")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from askance.models.vllm.log import LOGGING_VARIABLE, EngineLog
+from askance.models.vllm.engine_log import LOGGING_VARIABLE, EngineLog
 
 
 @pytest.fixture

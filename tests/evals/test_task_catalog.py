@@ -13,7 +13,7 @@ import pytest
 
 from askance.errors import ConfigError, UsageError
 from askance.evals import Run, Task, evaluate, find_task, task_of
-from askance.evals.catalog import packaged
+from askance.evals.task_catalog import packaged
 from tests.house import SUITES
 
 ONE = '''\
