@@ -224,7 +224,7 @@ def tasks(data: Path, model: Model) -> dict[str, Task | Evaluation]:
     return {
         "comparison-yes-no": asked,
         "comparison-swapped": controlled(asked, "swapped-region", seed=0),
-        "comparison-choice": InferenceComparison(data=data, vlm=model, by="choice", rank_orders=2),
+        "comparison-choice": InferenceComparison(data=data, vlm=model, by="choice", orders=2),
         "comparison-described": InferenceComparison(data=data, vlm=model, llm=model, context="region"),
         "localization-yes-no": Localization(data=data, vlm=model),
         "retrieval-random": Retrieval(data=data, solver="random"),

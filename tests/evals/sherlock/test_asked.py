@@ -129,7 +129,7 @@ def test_an_order_is_asked_once_a_region(data: Path, tmp_path: Path) -> None:
     script = scripted()
 
     run = evaluate(
-        InferenceComparison(data=data, vlm=model_of(script, MemoryStore()), by="choice", rank_orders=2),
+        InferenceComparison(data=data, vlm=model_of(script, MemoryStore()), by="choice", orders=2),
         out=tmp_path / "run",
     )
 
