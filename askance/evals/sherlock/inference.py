@@ -24,9 +24,9 @@ from askance.evals.sample import REGIONS, Sample, SampleQuestion, Score
 from askance.evals.scorer import Scorer
 from askance.evals.sherlock.region_solver import SHOW, view_of
 from askance.evals.sherlock.task import RegionTask, facts_of
+from askance.evals.suite.answer_judge import NeededJudge
 from askance.evals.suite.any_solver import AnySolver
 from askance.evals.suite.context import PICTURE, InContext
-from askance.evals.suite.answer_judge import NeededJudge
 from askance.evals.suite.selection import Subset
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class InferenceJudge(NeededJudge):
     """A rubric, by which a judge may be unclear; or a short question, true or false."""
 
 
-class Inference(RegionTask):
+class InferenceWriting(RegionTask):
     """What can be inferred from a region, in one sentence."""
 
     name = "sherlock/inference"

@@ -14,7 +14,7 @@ from askance.errors import UsageError
 from askance.evals import Run, evaluate
 from askance.evals.controls import SWAPPED_REGION_NOTE, controlled
 from askance.evals.runner import SampleEpoch, run_job
-from askance.evals.sherlock import Inference, Sherlock
+from askance.evals.sherlock import InferenceWriting, Sherlock
 from askance.images import RegionView
 from askance.models import Capabilities, Engine, ScriptedModel, get_model, run_sync
 from askance.replay import MemoryStore, Records
@@ -62,10 +62,10 @@ def model(reply: Write, name: str, records: Records, **engine: Any) -> Any:
     return get_model(script, engine=Engine(records=records, **engine))
 
 
-def task(data: Path, write: Write, records: Records | None = None, **options: Any) -> Inference:
+def task(data: Path, write: Write, records: Records | None = None, **options: Any) -> InferenceWriting:
     records = MemoryStore() if records is None else records
     vlm = model(lambda request: json.dumps({"inference": write(request)}), "writer", records)
-    return Inference(
+    return InferenceWriting(
         data=data, vlm=vlm, judge=get_model(model(judging, "judge", records), engine=vlm.engine), **options
     )
 
@@ -138,7 +138,7 @@ def test_the_plan_is_what_is_asked_and_the_replay_asks_nobody(data: Path, knowin
     engine = Engine(records=records, mode="replay")
     gone = get_model(model(always("gone"), "writer", records), engine=engine)
     judge = get_model(model(always("gone"), "judge", records), engine=engine)
-    again = evaluate(Inference(data=data, vlm=gone, judge=judge, limit=4), out=tmp_path / "again")
+    again = evaluate(InferenceWriting(data=data, vlm=gone, judge=judge, limit=4), out=tmp_path / "again")
 
     assert plan.links[0].known == len(made) == 4
     assert figures(again) == figures(first)
@@ -148,6 +148,6 @@ def test_it_needs_a_model_that_sees_and_a_judge(data: Path) -> None:
     records = MemoryStore()
 
     with pytest.raises(UsageError, match="needs 'judge'"):
-        Inference(data=data, vlm=model(always("-"), "writer", records))
+        InferenceWriting(data=data, vlm=model(always("-"), "writer", records))
     with pytest.raises(UsageError, match="There is no model that sees the picture"):
-        Inference(data=data, llm=model(always("-"), "reader", records), judge="openai:m").solver()
+        InferenceWriting(data=data, llm=model(always("-"), "reader", records), judge="openai:m").solver()
