@@ -22,7 +22,7 @@ from PIL import Image
 
 from askance.demo import PICTURES
 from askance.evals.controls import controlled
-from askance.evals.sherlock import Inference, InferenceComparison, Localization, Retrieval
+from askance.evals.sherlock import InferenceComparison, InferenceWriting, Localization, Retrieval
 
 if TYPE_CHECKING:
     from askance.evals import Evaluation, Task
@@ -220,7 +220,7 @@ def lay_out(folder: Path) -> None:
 def tasks(data: Path, model: Model) -> dict[str, Task | Evaluation]:
     """What is run, by the name of its folder."""
     asked = InferenceComparison(data=data, vlm=model)
-    written = Inference(data=data, vlm=model, judge=model, limit=8)
+    written = InferenceWriting(data=data, vlm=model, judge=model, limit=8)
     return {
         "comparison-yes-no": asked,
         "comparison-swapped": controlled(asked, "swapped-region", seed=0),
