@@ -16,7 +16,7 @@ from askance.amounts import first_few, many
 from askance.errors import BadData, BadImage
 from askance.evals.sherlock.dataset import Sherlock
 from askance.evals.sherlock.instance import CONFIDENCES, Box, Instance
-from askance.evals.sherlock.layout import CHUNKS, LeaderboardKey, Source, Split, pairs_name, source_of
+from askance.evals.sherlock.layout import CHUNKS, LENGTHS, VAL_CHUNKS, LeaderboardKey, Source, pairs_name, source_of
 from askance.evals.sherlock.leaderboard import read_ids
 from askance.evals.suite.files import Counted, Problems, note
 
@@ -28,13 +28,12 @@ INSTANCES, IMAGES = 22_737, 6_656
 OF_SOURCE: Mapping[Source, tuple[int, int]] = {"VG": (13_194, 3_740), "VCR": (9_543, 2_916)}
 """Instances and images of each source."""
 OF_CONFIDENCE: Mapping[int, int] = {1: 4_221, 2: 11_504, 3: 7_012}
-CHUNK_SIZES = (
-    *(983, 992, 986, 995, 988, 987, 986, 993, 985, 996, 980, 990),
-    *(994, 985, 992, 990, 994, 979, 985, 991, 991, 992, 983),
-)
-"""Instances of each chunk; retrieval scores the square of that many pairs."""
-COMPARED: Mapping[Split, int] = {"val": 4_850, "test": 4_719}
-"""Pairs of comparison."""
+PAIRS: Mapping[str, int] = {
+    "val_comparison": 4_850,
+    **{pairs_name(("val", "retrieval", chunk)): size**2 for chunk, size in enumerate(VAL_CHUNKS)},
+    **{f"test_{name}": length for name, length in LENGTHS.items()},
+}
+"""Pairs of the leaderboard that are published, as far as their number is known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,7 +159,7 @@ def _corpus(data: Sherlock, instances: Sequence[Instance], shown: Sequence[str])
             CONFIDENCES[level]: Counted(found=sum(each.confidence == level for each in instances), published=count)
             for level, count in OF_CONFIDENCE.items()
         },
-        chunks={chunk: Counted(found=count, published=CHUNK_SIZES[chunk]) for chunk, count in sorted(chunks.items())},
+        chunks={chunk: Counted(found=count, published=VAL_CHUNKS[chunk]) for chunk, count in sorted(chunks.items())},
         boxes=sum(len(instance.boxes) for instance in instances),
         clipped=sum(map(_clipped, instances)),
         twins=_repeats((each.chunk, each.inference) for each in instances if each.chunk is not None),
@@ -307,7 +306,7 @@ def _limits(corpus: CorpusReport) -> Iterator[str]:
     if corpus.clipped:
         yield (
             f"{many(corpus.clipped, f'box of {corpus.boxes:,} runs', f'boxes of {corpus.boxes:,} run')} past the edge "
-            "of the image: they are clipped to it when they are shown."
+            "of the image; what is shown of them is clipped to it."
         )
     if corpus.off_centre:
         yield (
@@ -326,7 +325,7 @@ def _otherwise(corpus: CorpusReport | None, pairs: Mapping[str, int]) -> Iterato
     """Counts that are not those of the published data."""
     if corpus is not None:
         sizes = [corpus.chunks[chunk].found if chunk in corpus.chunks else 0 for chunk in range(CHUNKS)]
-        others = sum(size != published for size, published in zip(sizes, CHUNK_SIZES, strict=True))
+        others = sum(size != published for size, published in zip(sizes, VAL_CHUNKS, strict=True))
         if not corpus.chunks:
             yield "The corpus has no chunks, which `sherlock/retrieval` needs: its rows have no 'split_idx'."
         elif others:
@@ -334,10 +333,13 @@ def _otherwise(corpus: CorpusReport | None, pairs: Mapping[str, int]) -> Iterato
                 f"Of the {CHUNKS} chunks {others} are missing or have another size than the published ones, so that "
                 "figures of retrieval cannot be compared with those of others."
             )
-    for split, published in COMPARED.items():
-        found = pairs.get(pairs_name((split, "comparison", None)), published)
-        if found != published:
-            yield f"Comparison has {found:,} pairs for {split}, and {published:,} are published."
+    others = [
+        f"{name} has {count:,} and not {PAIRS[name]:,}"
+        for name, count in pairs.items()
+        if name in PAIRS and count != PAIRS[name]
+    ]
+    if others:
+        yield f"Parts of the leaderboard with another number of pairs than published: {first_few(others)}."
 
 
 def _missing(sizes: Mapping[str, object], shown: Sequence[str]) -> Iterator[str]:

@@ -261,7 +261,7 @@ class EncodedRegions(RegionSolver):
         pairs = [(region.picture, region.view) for region in regions]
         if self._pooled or len(pairs) * len(inferences) > MOST_RECORDED:
             self._check_computes()
-            return await self.scorer.fresh_matrix(pairs, inferences)
+            return np.array(await self.scorer.fresh_rows(pairs, inferences), dtype=np.float64)
         rows = await asyncio.gather(*(self.scorer.score(image, inferences, view=view) for image, view in pairs))
         return np.array(rows, dtype=np.float64)
 

@@ -12,7 +12,7 @@ import pytest
 from askance.errors import BadData, UsageError
 from askance.evals import Evaluation, Prediction, Run, Sample, Score, Scorer, evaluate
 from askance.evals.metric import mean
-from askance.evals.sherlock import Comparison, Retrieval, Sherlock, checkpoint_correlations, error_prediction
+from askance.evals.sherlock import InferenceComparison, Retrieval, Sherlock, checkpoint_correlations, error_prediction
 from askance.images import Image, RegionView
 from askance.models import Engine, ScriptedEmbedder, run_sync
 from askance.replay import MemoryStore
@@ -40,7 +40,7 @@ def checkpoints(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Run], li
     """Runs of comparison and of retrieval by four checkpoints."""
     folder, out = corpus.write(tmp_path_factory.mktemp("data")), tmp_path_factory.mktemp("runs")
     return (
-        [evaluated(Comparison, folder, number, out) for number in range(4)],
+        [evaluated(InferenceComparison, folder, number, out) for number in range(4)],
         [evaluated(Retrieval, folder, number, out) for number in range(4)],
     )
 
