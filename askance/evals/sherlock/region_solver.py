@@ -395,7 +395,7 @@ def _above(scores: Scores, places: Sequence[int], better: Scores) -> Scores:
 
 
 class RandomScores(RegionSolver):
-    """Scores by lot; the same for a region and a place whenever they are drawn.
+    """Random scores; the same for a region and a place whenever they are drawn.
 
     Args:
         seed: of the draws.

@@ -157,8 +157,8 @@ class Retrieval(SherlockTask):
             mean(FIRST, summary="share of regions whose true inference is alone in the first place"),
             mean(ELSEWHERE, summary="the same without other inferences about the same picture"),
             mean(CEILING, better="neither", summary="P@1 if every true inference had the best score, given its twins"),
-            mean(CHANCE, better="neither", summary="P@1 by lot"),
-            mean(CHANCE_RANK, percent=False, better="neither", summary="mean rank by lot"),
+            mean(CHANCE, better="neither", summary="P@1 of random scores"),
+            mean(CHANCE_RANK, percent=False, better="neither", summary="mean rank of random scores"),
         )
 
     @cached_property

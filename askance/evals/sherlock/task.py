@@ -1,7 +1,7 @@
 """Base classes of the tasks over Sherlock: which regions are asked about, how they are shown, who scores inferences.
 
 All tasks share one interface (section 4): a picture, a region of it and an inference have a plausibility. It is scored
-by an encoder (`-T scorer=clip:…`), by a model that is asked about each inference (`--vlm …`), or by lot.
+by an encoder (`-T scorer=clip:…`), by a model that is asked about each inference (`--vlm …`), or drawn at random.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from askance.evals.sherlock.region_solver import (
     EncodedRegions,
     RandomScores,
 )
-from askance.evals.suite.any_solver import AnySolver
+from askance.evals.suite.any_solver import AnySolver, AnySolverLike
 from askance.evals.suite.breakdown import by_tag
 from askance.evals.suite.context import PICTURE
 from askance.evals.suite.ranker import Encoder
@@ -217,7 +217,10 @@ class RegionEncoder(Encoder):
 
 
 class RegionBaseline(AnySolver):
-    """Scores by lot, or a solver of one's own that gives a matrix, regions × inferences."""
+    """Random scores, or a solver of one's own that gives a matrix, regions × inferences."""
+
+    chosen: AnySolverLike | None = Field(default=None, alias="solver")
+    """Scores in place of a model: random, or FILE.py:NAME, which gives a matrix, regions × inferences."""
 
     @override
     def solver(self, question: Question) -> Solver:
