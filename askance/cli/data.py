@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from askance.amounts import many
+from askance.cli.columns import Part, Report, Section
 from askance.cli.options import AsJson, JudgePrompt, PromptCalls, spelled_out
-from askance.cli.process import HELP, OK, SOME, Part, Process, Report
-from askance.terminal import echo, json_text, printable
+from askance.cli.process import HELP, OK, SOME, Process
+from askance.terminal import echo
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
@@ -32,11 +32,6 @@ app = typer.Typer(
 )
 checks = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(checks, name="check")
-
-WIDTH = 100
-"""Columns where no terminal says otherwise."""
-SHOWN = 12
-"""Lines of a section at most; `--json` has them all."""
 
 Row = tuple[str, ...]
 """A row of a report: what, how many, and which; or a sentence."""
@@ -123,35 +118,12 @@ def _end_check(
     as_json: bool,
 ) -> None:
     """Prints what was found, and ends the command."""
-    if as_json:
-        echo(json_text(report.canonical()))
-    else:
-        show(report.folder, parts)
-    raise typer.Exit(OK if report.sound else SOME)
-
-
-def show(heading: str, parts: Iterable[tuple[str, list[Row]]]) -> None:
-    """Prints a report for a person: a heading and a table for each part that has anything to say."""
-    from rich.padding import Padding
-    from rich.table import Table
-    from rich.text import Text
-
-    from askance.cli.console import Console
-
-    console = Console(width=None if sys.stdout.isatty() else WIDTH, highlight=False)
-    console.print(Text(printable(heading), style="bold"))
-    for title, rows in parts:
-        console.print(Text(f"\n{title}", style="bold cyan"))
-        grid = Table.grid(padding=(0, 2))
-        for justify in ("left", "right", "left")[: len(rows[0])]:
-            grid.add_column(justify=justify)
-        for row in rows[:SHOWN]:
-            grid.add_row(*(Text(printable(text)) for text in row))
-        with console.capture() as captured:
-            console.print(Padding(grid, (0, 0, 0, 2)))
-        echo("\n".join(line.rstrip() for line in captured.get().splitlines()))
-        if len(rows) > SHOWN:
-            console.print(f"  … and {len(rows) - SHOWN:,} more")
+    found = Report(
+        report.canonical,
+        lambda: [report.folder, *(Section(title, rows) for title, rows in parts)],
+        ends=lambda: OK if report.sound else SOME,
+    )
+    raise typer.Exit(found.print(as_json=as_json))
 
 
 def sections(report: DataReport) -> Iterator[tuple[str, list[Row]]]:

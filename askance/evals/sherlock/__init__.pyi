@@ -2,11 +2,15 @@ from .candidates import Candidate as Candidate
 from .candidates import CandidateSet as CandidateSet
 from .candidates import CandidateSets as CandidateSets
 from .candidates import build_candidates as build_candidates
-from .comparison import Comparison as Comparison
+from .comparison import InferenceComparison as InferenceComparison
 from .data_check import CorpusReport as CorpusReport
 from .data_check import SherlockReport as SherlockReport
 from .data_check import check as check
 from .dataset import Sherlock as Sherlock
+from .error_analysis import CheckpointCorrelations as CheckpointCorrelations
+from .error_analysis import ErrorPrediction as ErrorPrediction
+from .error_analysis import checkpoint_correlations as checkpoint_correlations
+from .error_analysis import error_prediction as error_prediction
 from .inference import InferenceWriting as InferenceWriting
 from .instance import Box as Box
 from .instance import Instance as Instance

@@ -30,7 +30,7 @@ RATERS = ("rater 1", "rater 2")
 PEOPLE, ORACLE, TIED = "people", "oracle", "tied pairs"
 
 
-class Comparison(SherlockTask):
+class InferenceComparison(SherlockTask):
     """How well inferences about a region are ordered as people order them."""
 
     name = "sherlock/comparison"

@@ -101,7 +101,7 @@ class RegionModel(Answerer):
     """What is asked of an inference: yes-no, a rating, or a choice among all; by default yes-no, of words a rating."""
     draws: int = Field(default=1, ge=1)
     """How often each is asked; the mean counts."""
-    rank_orders: int = Field(default=1, ge=1)
+    orders: int = Field(default=1, ge=1)
     """In how many orders a choice shows the inferences."""
     top: int = Field(default=TOP, ge=0)
     """Likeliest tokens whose log-probabilities are asked for; 0 takes a rating as it is written."""
@@ -154,7 +154,7 @@ class RegionModel(Answerer):
             raise UsageError(
                 "There is no model that sees the picture.", hint="Give `vlm`, or an encoder: -T scorer=clip:FOLDER."
             )
-        settings: dict[str, Any] = {"by": self._by, "draws": self.draws, "orders": self.rank_orders, "top": self.top}
+        settings: dict[str, Any] = {"by": self._by, "draws": self.draws, "orders": self.orders, "top": self.top}
         if self.context == PICTURE:
             return vlm_scorer(get_model(self.vlm), **settings)
         llm = None if self.llm is None else get_model(self.llm)
@@ -168,7 +168,7 @@ class RegionModel(Answerer):
     @override
     def words(self) -> tuple[str, ...]:
         draws = (f"{self.draws} draws",) if self.draws > 1 else ()
-        orders = (f"{self.rank_orders} orders",) if self.rank_orders > 1 else ()
+        orders = (f"{self.orders} orders",) if self.orders > 1 else ()
         first = () if self._first is None else (f"best {self.keep} of {self._first.id}",)
         return (self.context, self._by, *draws, *orders, *first)
 

@@ -17,7 +17,7 @@ from askance.errors import UsageError
 from askance.evals import Run, evaluate
 from askance.evals.controls import controlled
 from askance.evals.runner import SampleEpoch, run_job
-from askance.evals.sherlock import Comparison, Localization, Retrieval
+from askance.evals.sherlock import InferenceComparison, Localization, Retrieval
 from askance.evals.sherlock.task import SherlockTask
 from askance.images import Image, RegionView
 from askance.models import Capabilities, Engine, Model, ScriptedModel, get_model, run_sync
@@ -25,7 +25,7 @@ from askance.replay import MemoryStore
 from tests.evals.sherlock import corpus
 from tests.scripted import name_of
 
-TASKS = (Comparison, Localization, Retrieval)
+TASKS = (InferenceComparison, Localization, Retrieval)
 
 
 @pytest.fixture(scope="module")
@@ -129,7 +129,8 @@ def test_an_order_is_asked_once_a_region(data: Path, tmp_path: Path) -> None:
     script = scripted()
 
     run = evaluate(
-        Comparison(data=data, vlm=model_of(script, MemoryStore()), by="choice", rank_orders=2), out=tmp_path / "run"
+        InferenceComparison(data=data, vlm=model_of(script, MemoryStore()), by="choice", orders=2),
+        out=tmp_path / "run",
     )
 
     assert len(script.requests) == 3 * 2
@@ -140,7 +141,7 @@ def test_a_region_is_described_once_for_all_inferences(data: Path, tmp_path: Pat
     eye, mind, records = scripted(seeing), scripted(), MemoryStore()
     models = {"vlm": model_of(eye, records), "llm": model_of(mind, records)}
 
-    run = evaluate(Comparison(data=data, context="region", **models), out=tmp_path / "run")
+    run = evaluate(InferenceComparison(data=data, context="region", **models), out=tmp_path / "run")
 
     assert len(eye.requests) == 3 * 3
     assert len(mind.requests) == 3 * 4
@@ -151,7 +152,7 @@ def test_a_region_is_described_once_for_all_inferences(data: Path, tmp_path: Pat
 def test_labels_that_are_not_likely_are_counted(data: Path, tmp_path: Path) -> None:
     script = scripted(lambda _: one_token({"Well": 0.9, "yes": 0.1}))
 
-    run = evaluate(Comparison(data=data, vlm=model_of(script, MemoryStore())), out=tmp_path / "run")
+    run = evaluate(InferenceComparison(data=data, vlm=model_of(script, MemoryStore())), out=tmp_path / "run")
 
     assert figures(run)["floored"] == 4
     assert figures(run)["tied pairs"] == 1
@@ -203,16 +204,20 @@ def _matrices(run: Run) -> Sequence[Any]:
     [
         (Localization, {"by": "choice"}, "by=choice puts the inferences of one region in order"),
         (Retrieval, {"by": "choice"}, "by=choice puts the inferences of one region in order"),
-        (Comparison, {"llm": scripted()}, "the context `I` shows the picture"),
-        (Comparison, {"vlm": None}, "There is no model that sees the picture"),
-        (Comparison, {"vlm": None, "llm": scripted(), "context": "region"}, "There is no model that sees the picture"),
-        (Comparison, {"top": 0}, "by=yes-no compares log-probabilities"),
+        (InferenceComparison, {"llm": scripted()}, "the context `I` shows the picture"),
+        (InferenceComparison, {"vlm": None}, "There is no model that sees the picture"),
+        (
+            InferenceComparison,
+            {"vlm": None, "llm": scripted(), "context": "region"},
+            "There is no model that sees the picture",
+        ),
+        (InferenceComparison, {"top": 0}, "by=yes-no compares log-probabilities"),
         (Retrieval, {"keep": 2}, "go together"),
         (Retrieval, {"first": Encoder()}, "go together"),
         (Localization, {"first": Encoder(), "keep": 2}, "has no chunk that an encoder could rank first"),
-        (Comparison, {"solver": "random"}, "A solver takes the place of models"),
-        (Comparison, {"vlm": None, "scorer": vlm_scorer(scripted())}, "is no encoder"),
-        (Comparison, {"vlm": None, "solver": "longest"}, "scores no regions"),
+        (InferenceComparison, {"solver": "random"}, "A solver takes the place of models"),
+        (InferenceComparison, {"vlm": None, "scorer": vlm_scorer(scripted())}, "is no encoder"),
+        (InferenceComparison, {"vlm": None, "solver": "longest"}, "scores no regions"),
     ],
 )
 def test_what_cannot_be_asked_is_named(

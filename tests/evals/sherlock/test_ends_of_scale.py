@@ -16,7 +16,7 @@ from PIL import Image as Pillow
 from askance.chat import ChatRequest, ChatResponse
 from askance.evals import Run, evaluate
 from askance.evals.controls import controlled
-from askance.evals.sherlock import Comparison
+from askance.evals.sherlock import InferenceComparison
 from askance.models import Capabilities, Engine, Model, ScriptedModel, get_model
 from askance.replay import MemoryStore
 from tests.evals.sherlock import corpus
@@ -93,7 +93,7 @@ def figure(run: Run, name: str = "human accuracy") -> Any:
 def test_a_blind_model_is_at_zero_within_its_interval_whatever_it_is_shown(
     rated: tuple[Path, Ratings], tmp_path: Path
 ) -> None:
-    task = Comparison(data=rated[0], vlm=model_of(lambda _, text: (int(_id(text), 16) % 97 + 1) / 99))
+    task = InferenceComparison(data=rated[0], vlm=model_of(lambda _, text: (int(_id(text), 16) % 97 + 1) / 99))
 
     plain = figure(evaluate(task, out=tmp_path / "plain"))
     swapped = figure(evaluate(controlled(task, "swapped-region"), out=tmp_path / "swapped"))
@@ -104,7 +104,7 @@ def test_a_blind_model_is_at_zero_within_its_interval_whatever_it_is_shown(
 
 def test_a_model_that_knows_the_mean_ratings_is_at_the_oracle(rated: tuple[Path, Ratings], tmp_path: Path) -> None:
     folder, means = rated
-    task = Comparison(data=folder, vlm=model_of(lambda name, text: means[name, text] / 4))
+    task = InferenceComparison(data=folder, vlm=model_of(lambda name, text: means[name, text] / 4))
 
     run = evaluate(task, out=tmp_path / "run")
 

@@ -19,7 +19,7 @@ from scipy.stats import rankdata
 from askance.errors import BadData, StoreError, UsageError
 from askance.evals import Run, evaluate
 from askance.evals.sherlock import Sherlock
-from askance.evals.sherlock.comparison import Comparison
+from askance.evals.sherlock.comparison import InferenceComparison
 from askance.evals.sherlock.layout import LENGTHS
 from askance.evals.sherlock.leaderboard import hidden_instances
 from askance.evals.sherlock.localization import Localization
@@ -59,7 +59,7 @@ def runs(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str,
     """Runs of all tasks over the validation corpus."""
     out = tmp_path_factory.mktemp("runs")
     tasks = {
-        "comparison": made(Comparison, folder),
+        "comparison": made(InferenceComparison, folder),
         "localization": made(Localization, folder),
         "proposals": made(Localization, folder, boxes="auto"),
         "retrieval": made(Retrieval, folder),
@@ -166,7 +166,7 @@ def test_the_published_lengths_are_squares_and_add_up() -> None:
 
 
 def test_a_test_set_has_the_published_lengths_and_comparison(folder: Path, tmp_path: Path) -> None:
-    run = evaluate(made(Comparison, folder, split="test"), out=tmp_path / "run")
+    run = evaluate(made(InferenceComparison, folder, split="test"), out=tmp_path / "run")
     data = Sherlock.open(folder)
     with pytest.raises(
         UsageError, match=r"comparison\.npy would have 12 scores, and that of the leaderboard has 4,719"
@@ -180,7 +180,7 @@ def test_a_test_set_has_the_published_lengths_and_comparison(folder: Path, tmp_p
 
 
 def test_the_test_set_is_run_and_submitted_without_its_answers(folder: Path, tmp_path: Path) -> None:
-    tasks = (Comparison, Localization, Retrieval)
+    tasks = (InferenceComparison, Localization, Retrieval)
     runs = [evaluate(made(task, folder, split="test"), out=tmp_path / task.name) for task in tasks]
     assert all(run.figures[0].value is None for run in runs)
     lengths = {"comparison": 12, "localization": 96, "retrieval_0": 49, "retrieval_1": 36}
@@ -227,7 +227,7 @@ def test_a_pair_without_a_score_is_refused(folder: Path, runs: Mapping[str, Run]
     with pytest.raises(UsageError, match="The runs lack 61 of the 96 pairs of localization") as caught:
         submission_of([runs["localization"]], data=data, split="val")
     assert "boxes=auto" in str(caught.value.hint)
-    short = evaluate(made(Comparison, folder, limit=2), out=tmp_path / "run")
+    short = evaluate(made(InferenceComparison, folder, limit=2), out=tmp_path / "run")
     with pytest.raises(UsageError, match="The runs lack 4 of the 12 pairs of comparison"):
         submission_of([short], data=data, split="val")
 
@@ -262,13 +262,13 @@ def test_samples_without_scores_are_refused(folder: Path, tmp_path: Path) -> Non
         async def score_view(self, image: Image, texts: Sequence[str], view: RegionView) -> Sequence[float]:
             return [float("nan") for _ in texts]
 
-    task = Comparison(data=folder, scorer=Broken(), engine=Engine(records=MemoryStore()))
+    task = InferenceComparison(data=folder, scorer=Broken(), engine=Engine(records=MemoryStore()))
     run = evaluate(task, out=tmp_path / "run")
     with pytest.raises(UsageError, match="3 samples have no scores"):
         submission_of([run], data=Sherlock.open(folder), split="val")
 
 
 def test_a_run_in_several_epochs_is_refused(folder: Path, tmp_path: Path) -> None:
-    run = evaluate(made(Comparison, folder), out=tmp_path / "run", epochs=2)
+    run = evaluate(made(InferenceComparison, folder), out=tmp_path / "run", epochs=2)
     with pytest.raises(UsageError, match="answers each sample several times"):
         submission_of([run], data=Sherlock.open(folder), split="val")

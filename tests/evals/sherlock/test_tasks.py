@@ -14,7 +14,7 @@ from askance.errors import BadData, UsageError
 from askance.evals import Matrix, Prediction, Run, Sample, evaluate
 from askance.evals.analysis.rescore import rescore
 from askance.evals.controls import SWAPPED_REGION_NOTE, controlled
-from askance.evals.sherlock import Comparison, Localization, Retrieval
+from askance.evals.sherlock import InferenceComparison, Localization, Retrieval
 from askance.evals.sherlock.task import SherlockTask
 from askance.images import Image, RegionView
 from askance.models import Engine, ScriptedScorer, run_sync
@@ -85,7 +85,7 @@ def test_comparison_by_what_both_raters_say(data: Path, tmp_path: Path) -> None:
     ranks = {candidate.text: float(-place) for place, candidate in enumerate(_first(data).candidates)}
     best = Scripted(lambda name, view, text: ranks[text])
 
-    known = figures(run(Comparison, data, tmp_path / "run", scorer=best, ids=[_first(data).instance.id]))
+    known = figures(run(InferenceComparison, data, tmp_path / "run", scorer=best, ids=[_first(data).instance.id]))
 
     assert known["human accuracy"] == known["oracle"] == 1
     assert known["people"] == pytest.approx(0.6)  # one pair in five is a tie of the other rater, drawn wrongly
@@ -93,13 +93,13 @@ def test_comparison_by_what_both_raters_say(data: Path, tmp_path: Path) -> None:
 
 
 def _first(data: Path) -> Any:
-    return Comparison(data=data, solver="random").dataset.comparison()[0]
+    return InferenceComparison(data=data, solver="random").dataset.comparison()[0]
 
 
 def test_comparison_asks_for_a_region_as_the_authors_draw_it(data: Path, tmp_path: Path) -> None:
     eye = Scripted(by_length)
 
-    folder = run(Comparison, data, tmp_path / "run", scorer=eye, region="hide", limit=1)
+    folder = run(InferenceComparison, data, tmp_path / "run", scorer=eye, region="hide", limit=1)
 
     ((name, view, texts),) = eye.asked
     instance = _first(data).instance
@@ -112,7 +112,7 @@ def test_comparison_asks_for_a_region_as_the_authors_draw_it(data: Path, tmp_pat
 
 
 def test_test_ratings_are_hidden(data: Path, tmp_path: Path) -> None:
-    done = run(Comparison, data, tmp_path / "run", split="test")
+    done = run(InferenceComparison, data, tmp_path / "run", split="test")
 
     assert figures(done)["human accuracy"] is None
     assert [len(each.sample.target["test_ids"]) for each in done.answers] == [4, 4, 4]
@@ -225,7 +225,7 @@ def test_clues_are_held_against_regions(data: Path, tmp_path: Path) -> None:
 
 # --- all of them ---
 
-TASKS = (Comparison, Localization, Retrieval)
+TASKS = (InferenceComparison, Localization, Retrieval)
 
 
 @pytest.mark.parametrize("kind", TASKS)
@@ -305,10 +305,12 @@ def test_unknown_ids_are_named(data: Path, tmp_path: Path) -> None:
 
 def test_a_replay_of_comparison_needs_no_encoder(data: Path, tmp_path: Path) -> None:
     records = MemoryStore()
-    before = run(Comparison, data, tmp_path / "run", engine=Engine(records=records))
+    before = run(InferenceComparison, data, tmp_path / "run", engine=Engine(records=records))
     form = before.configuration["options"]["scorer"]
 
-    again = run(Comparison, data, tmp_path / "again", scorer=form, engine=Engine(records=records, mode="replay"))
+    again = run(
+        InferenceComparison, data, tmp_path / "again", scorer=form, engine=Engine(records=records, mode="replay")
+    )
 
     assert figures(again) == figures(before)
 
@@ -323,7 +325,7 @@ def test_a_replay_of_a_chunk_says_where_its_scores_are(data: Path, tmp_path: Pat
 # --- the control ---
 
 
-@pytest.mark.parametrize("kind", [Comparison, Retrieval])
+@pytest.mark.parametrize("kind", [InferenceComparison, Retrieval])
 @pytest.mark.parametrize("seed", range(3))
 def test_a_swapped_region_lies_in_another_picture(kind: type[SherlockTask], seed: int, data: Path) -> None:
     plain = kind(data=data, scorer=Scripted(knows), engine=Engine(records=MemoryStore())).evaluation()
@@ -367,7 +369,7 @@ def _view(sample: Sample) -> RegionView:
 
 
 def test_a_blind_scorer_is_tied_under_swapped_regions(data: Path, tmp_path: Path) -> None:
-    task = Comparison(data=data, scorer=Scripted(by_length), engine=Engine(records=MemoryStore()))
+    task = InferenceComparison(data=data, scorer=Scripted(by_length), engine=Engine(records=MemoryStore()))
 
     plain, swapped = (
         evaluate(each, out=tmp_path / name)
