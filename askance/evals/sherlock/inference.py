@@ -22,7 +22,7 @@ from askance.evals.metric import mean
 from askance.evals.part import Question
 from askance.evals.sample import REGIONS, Sample, SampleQuestion, Score
 from askance.evals.scorer import Scorer
-from askance.evals.sherlock.rater import PLAUSIBLE, Rater
+from askance.evals.sherlock.rater import PLAUSIBLE, InferenceRating
 from askance.evals.sherlock.region_solver import SHOW, view_of
 from askance.evals.sherlock.task import RegionTask, facts_of
 from askance.evals.suite.answer_judge import NeededJudge
@@ -76,7 +76,7 @@ class InferenceWriting(RegionTask):
     """A solver in its place."""
     judge: InferenceJudge
     """The judge that compares inferences with those of people."""
-    rated: Rater = Rater()
+    rated: InferenceRating = InferenceRating()
     """A VLM that rates inferences, whatever people wrote."""
 
     @cached_property

@@ -109,8 +109,8 @@ def _pairs(target: Mapping[str, Any], prediction: Prediction) -> Sequence[tuple[
     return [(one >= LEAST, other) for person in ratings for one, other in zip(person, said, strict=True)]
 
 
-class Rater(Part):
-    """A VLM that rates what was written."""
+class InferenceRating(Part):
+    """A VLM that rates what was written about regions."""
 
     rater: ModelLike | None = None
     """A VLM that rates from 1 to 3 how plausible each inference is of the region, which it sees."""
