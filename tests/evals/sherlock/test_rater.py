@@ -14,7 +14,7 @@ from askance.errors import BadData, UsageError
 from askance.evals import Run, evaluate
 from askance.evals.analysis.rescore import rescore
 from askance.evals.runner import SampleEpoch, run_job
-from askance.evals.sherlock import Comparison, InferenceWriting
+from askance.evals.sherlock import InferenceComparison, InferenceWriting
 from askance.models import Capabilities, Engine, Model, ScriptedModel, get_model, run_sync
 from askance.replay import MemoryStore, Records
 from tests.evals.sherlock import corpus
@@ -56,7 +56,7 @@ def figures(run: Run) -> Mapping[str, float | None]:
 
 
 def card_of(data: Path, model: Model, out: Path, **options: Any) -> Run:
-    return evaluate(Comparison(data=data, vlm=model, **{"by": "rating", "top": 0, **options}), out=out)
+    return evaluate(InferenceComparison(data=data, vlm=model, **{"by": "rating", "top": 0, **options}), out=out)
 
 
 def test_what_is_written_is_rated_by_the_highlighted_region(data: Path, tmp_path: Path) -> None:
