@@ -15,6 +15,7 @@ from askance.agents.region import region_words, speaks_of_mark
 from askance.chains import Plan, Planner
 from askance.chat import ChatRequest, ChatResponse
 from askance.errors import BadRequest, ConfigError, ImagesRejected, NoLogprobs, Refused, UsageError
+from askance.evals.suite.ranker import OptionRanker
 from askance.images import WHOLE_IMAGE, Image, RegionView
 from askance.models import Capabilities, Engine, ScriptedModel, get_model, get_scorer, use_draw
 from askance.replay import MemoryStore, Records
@@ -366,3 +367,14 @@ def test_a_spec_that_cannot_be_read_is_named(make: Callable[[str], object], rest
         make(rest)
 
     assert caught.value.message == sentence
+
+
+def test_a_scorer_that_asks_models_is_no_encoder() -> None:
+    scorer = get_scorer(vlm_scorer(model_of(scripted())))
+
+    with pytest.raises(UsageError) as caught:
+        scorer.as_encoder()
+
+    assert caught.value.message == "The scorer 'vlm:knowing?by=yes-no' asks chat models, so it is no encoder."
+    with pytest.raises(UsageError, match="asks chat models"):
+        OptionRanker(scorer)

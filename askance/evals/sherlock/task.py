@@ -133,7 +133,7 @@ class RegionModel(Answerer):
 
     @cached_property
     def _first(self) -> RecordedScorer | None:
-        return None if self.first is None else get_scorer(self.first, engine=self.engine)
+        return None if self.first is None else get_scorer(self.first, engine=self.engine).as_encoder()
 
     @override
     def kept(self) -> JsonObject:
@@ -211,9 +211,7 @@ class RegionEncoder(Encoder):
         Raises:
             UsageError: it takes no views, or asks models.
         """
-        if self.recorded.asks:
-            raise UsageError("A scorer that asks models is no encoder.", hint="Give its model as `vlm`, with `by=…`.")
-        return EncodedRegions(self.recorded, pooled=question.pooled, samples=question.samples)
+        return EncodedRegions(self.recorded.as_encoder(), pooled=question.pooled, samples=question.samples)
 
 
 class RegionBaseline(AnySolver):
