@@ -264,7 +264,7 @@ class ErrorOptions:
         typer.Option(
             "-T",
             metavar="NAME=VALUE",
-            help="pictures=clip:FOLDER foretells errors from pictures, texts=st:FOLDER from inferences.",
+            help="pictures=clip:FOLDER predicts errors from pictures, texts=st:FOLDER from inferences.",
         ),
     ] = None
     seed: Annotated[int, typer.Option(help="Of the five folds.")] = 0
@@ -275,7 +275,7 @@ class ErrorOptions:
 @app.command(epilog=HELP)
 @spelled_out
 def errors(context_: typer.Context, options: ErrorOptions) -> None:
-    """Say what foretells on which regions a model does above or below its average (section 5.3).
+    """Say what predicts on which regions a model does above or below its average (section 5.3).
 
     A logistic regression learns it in five folds, from the agreement of the raters, and from vectors of pictures and of
     inferences where encoders are named. Needs scikit-learn: pip install 'askance[audit]'.
@@ -320,7 +320,7 @@ def _error_parts(found: ErrorPrediction) -> Iterator[Part]:
             shown_value(each.area, percent=True),
             ", ".join(shown_value(area, percent=True) for area in each.by_fold),
         )
-        for each in found.foretold
+        for each in found.predicted
     ]
     yield Columns(rows, left=(0, 2))
     yield ""

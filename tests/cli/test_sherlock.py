@@ -106,7 +106,7 @@ def test_correlations_over_checkpoints(askance: Command, own_place: Path) -> Non
     assert (done.code, "The steps '400,x' are no numbers." in done.err) == (2, True)
 
 
-def test_errors_are_foretold_from_inferences_and_agreement(
+def test_errors_are_predicted_from_inferences_and_agreement(
     askance: Command, own_place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def from_spec(*_: object, **__: object) -> ScriptedEmbedder:
@@ -123,6 +123,6 @@ def test_errors_are_foretold_from_inferences_and_agreement(
     assert agreement.startswith("agreement of the raters")
     assert note == "· Chance is 50 %."
     form = json.loads(askance("sherlock", "errors", "run", "--json").out)
-    assert [each["features"] for each in form["foretold"]] == ["agreement of the raters"]
+    assert [each["features"] for each in form["predicted"]] == ["agreement of the raters"]
     done = askance("sherlock", "errors", "run", "-T", "text=st:sense")
     assert (done.code, "'text' is no option of errors." in done.err) == (2, True)

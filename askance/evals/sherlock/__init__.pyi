@@ -20,5 +20,5 @@ from .leaderboard import RatedInference as RatedInference
 from .leaderboard import RatedRegion as RatedRegion
 from .localization import Localization as Localization
 from .retrieval import Retrieval as Retrieval
-from .submission import Submission as Submission
+from .submission import SubmittedScores as SubmittedScores
 from .submission import submission_of as submission_of

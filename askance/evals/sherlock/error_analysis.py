@@ -1,10 +1,10 @@
-"""What goes with agreement with people: how far a model was trained, how well it retrieves, and what can be foretold.
+"""What goes with agreement with people: how far a model was trained, how well it retrieves, and what can be predicted.
 
 Two figures of the paper, from runs of comparison and retrieval.
 
 - Section 5.2: over checkpoints of one model, Pearson's correlation of human accuracy with P@1 of retrieval and with the
   training step. A run of comparison goes with the run of retrieval by the same scorer.
-- Section 5.3: whether a model does above or below its average on a region is foretold by logistic regression, in five
+- Section 5.3: whether a model does above or below its average on a region is predicted by logistic regression, in five
   folds; the area under the ROC curve is 50 % by chance. Features are the vector of the picture, the mean vector of the
   inferences, or one number, how far the raters agree. Regions are the 340 on which they agree most.
 """
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 COMPARISON, RETRIEVAL = "sherlock/comparison", "sherlock/retrieval"
 MOST: Final = 340
-"""Regions with the highest agreement of raters, whose errors are foretold."""
+"""Regions with the highest agreement of raters, whose errors are predicted."""
 FOLDS: Final = 5
 AGREEMENT: Final = "agreement of the raters"
 
@@ -147,8 +147,8 @@ def _figure(run: Run, name: str) -> float:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Foretold:
-    """How far some features foretell on which regions a model does above its average."""
+class FeaturePrediction:
+    """How far some features predict on which regions a model does above its average."""
 
     features: str
     area: float
@@ -158,14 +158,14 @@ class Foretold:
 
 @dataclass(frozen=True, kw_only=True)
 class ErrorPrediction:
-    """What foretells the errors of a run of comparison."""
+    """What predicts the errors of a run of comparison."""
 
     run: str
     regions: int
     """How many were looked at."""
     average: float
     """The mean of their human accuracy."""
-    foretold: tuple[Foretold, ...]
+    predicted: tuple[FeaturePrediction, ...]
 
     def form(self) -> JsonObject:
         """All of it as JSON."""
@@ -182,7 +182,7 @@ async def error_prediction(
     seed: int = 0,
     engine: Engine | None = None,
 ) -> ErrorPrediction:
-    """What foretells on which regions a model does above its average.
+    """What predicts on which regions a model does above its average.
 
     Args:
         run: of comparison.
@@ -224,7 +224,7 @@ async def error_prediction(
         run=run.name,
         regions=len(agreed),
         average=average,
-        foretold=tuple(_foretold(name, rows, above, seed=seed) for name, rows in features.items()),
+        predicted=tuple(_predicted(name, rows, above, seed=seed) for name, rows in features.items()),
     )
 
 
@@ -255,15 +255,15 @@ async def _of_texts(results: Sequence[SampleResult], embedder: RecordedEmbedder)
     return means
 
 
-def _foretold(name: str, rows: Sequence[Sequence[float]], above: Sequence[bool], *, seed: int) -> Foretold:
-    """How far features foretell which regions are above the average."""
+def _predicted(name: str, rows: Sequence[Sequence[float]], above: Sequence[bool], *, seed: int) -> FeaturePrediction:
+    """How far features predict which regions are above the average."""
     selection, linear = _sklearn("model_selection"), _sklearn("linear_model")
     folds: Any = selection.StratifiedKFold(n_splits=FOLDS, shuffle=True, random_state=seed)
     areas: Any = selection.cross_val_score(
         linear.LogisticRegression(max_iter=1000), list(map(list, rows)), list(above), cv=folds, scoring="roc_auc"
     )
     by_fold = tuple(float(area) for area in areas)
-    return Foretold(features=name, area=sum(by_fold) / len(by_fold), by_fold=by_fold)
+    return FeaturePrediction(features=name, area=sum(by_fold) / len(by_fold), by_fold=by_fold)
 
 
 def _sklearn(module: str) -> Any:
@@ -271,5 +271,5 @@ def _sklearn(module: str) -> Any:
         return import_module(f"sklearn.{module}")
     except ImportError as error:
         raise MissingExtra(
-            "Errors are foretold with scikit-learn, which is not installed.", hint="pip install 'askance[audit]'"
+            "Errors are predicted with scikit-learn, which is not installed.", hint="pip install 'askance[audit]'"
         ) from error

@@ -138,13 +138,17 @@ class Localization(SherlockTask):
         if self.boxes == "auto":
             return (
                 mean(ACCURACY, summary="share of inferences whose best box overlaps theirs, mean over pictures"),
-                mean(CHANCE, better="neither", summary="that of boxes drawn by lot"),
+                mean(CHANCE, better="neither", summary="that of random boxes"),
                 mean(ORACLE, better="neither", summary="that of the best boxes among those proposed"),
             )
         return (
             mean(ACCURACY, summary="share of regions that get their own inference, mean over pictures"),
-            mean(CHANCE, better="neither", summary="that of inferences dealt by lot"),
-            mean(TIED, better="neither", summary="share of the pairs whose score equals another one, which lots order"),
+            mean(CHANCE, better="neither", summary="that of a random assignment"),
+            mean(
+                TIED,
+                better="neither",
+                summary="share of the pairs whose score equals another one, so that their order is drawn",
+            ),
         )
 
     @override

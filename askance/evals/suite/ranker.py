@@ -319,7 +319,7 @@ class Encoder(Answerer):
     alone = ("A scorer ranks by the picture alone.", "Leave out the models and the context.")
 
     encoder: ScorerLike | None = Field(default=None, alias="scorer")
-    """How well a caption fits the picture; in place of the models."""
+    """Says how well a text fits the picture; in place of the models."""
 
     @override
     def check(self, options: Mapping[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Correlations over checkpoints, and what foretells errors, beside what is known of made-up runs."""
+"""Correlations over checkpoints, and what predicts errors, beside what is known of made-up runs."""
 
 from __future__ import annotations
 
@@ -114,11 +114,11 @@ def predicted(run: Run, **options: Any) -> Any:
     return run_sync(error_prediction(run, engine=Engine(records=MemoryStore()), **options))
 
 
-def test_what_inferences_give_away_is_foretold_and_what_nothing_says_is_not(tmp_path: Path) -> None:
+def test_what_inferences_give_away_is_predicted_and_what_nothing_says_is_not(tmp_path: Path) -> None:
     run = made(tmp_path / "run")
     found = predicted(run, texts=TEXTS)
     assert (found.regions, found.average) == (COUNT, 0.5)
-    by_texts, by_agreement = found.foretold
+    by_texts, by_agreement = found.predicted
     assert (by_texts.features, by_texts.area, by_texts.by_fold) == ("inferences", 1.0, (1.0,) * 5)
     assert by_agreement.features == "agreement of the raters"
     assert 0.2 < by_agreement.area < 0.8
@@ -144,7 +144,7 @@ def test_pictures_are_found_by_the_image_of_a_sample(tmp_path: Path) -> None:
     for number in range(COUNT):
         path = home / "images" / "VG_100K" / f"{number}.jpg"
         path.write_bytes(corpus.picture(corpus.SCENES[number % 5]))
-    first, *_ = predicted(run, pictures=PICTURES, data=Sherlock.open(home)).foretold
+    first, *_ = predicted(run, pictures=PICTURES, data=Sherlock.open(home)).predicted
     assert first.features == "pictures"
     assert len(PICTURES.shown) == 5  # equal pictures once
 

@@ -24,7 +24,7 @@ from askance.evals.sherlock.layout import LENGTHS
 from askance.evals.sherlock.leaderboard import hidden_instances
 from askance.evals.sherlock.localization import Localization
 from askance.evals.sherlock.retrieval import Retrieval
-from askance.evals.sherlock.submission import Submission, submission_of
+from askance.evals.sherlock.submission import SubmittedScores, submission_of
 from askance.evals.sherlock.task import SherlockTask
 from askance.images import WHOLE_IMAGE, Image, RegionView
 from askance.models import Engine
@@ -151,7 +151,7 @@ def test_files_are_named_and_ordered_as_the_leaderboard_has_them(
 
 
 def test_the_leaderboard_takes_one_name_alone(tmp_path: Path) -> None:
-    found = Submission(split="test", vectors={"comparison": np.zeros(4719, dtype=np.float32)})
+    found = SubmittedScores(split="test", vectors={"comparison": np.zeros(4719, dtype=np.float32)})
     with pytest.raises(UsageError, match=r"'mine\.zip', and the leaderboard takes test_set_predictions\.zip alone"):
         found.write(tmp_path / "mine.zip")
     (tmp_path / "file").write_text("old", encoding="utf-8")
@@ -174,7 +174,7 @@ def test_a_test_set_has_the_published_lengths_and_comparison(folder: Path, tmp_p
         submission_of([run], data=data)
     found = submission_of([run], data=data, lengths={"comparison": 12})
     assert found.write(tmp_path / "test_set_predictions.zip").is_file()
-    alone = Submission(split="test", vectors={"retrieval_3": np.zeros(LENGTHS["retrieval_3"], dtype=np.float32)})
+    alone = SubmittedScores(split="test", vectors={"retrieval_3": np.zeros(LENGTHS["retrieval_3"], dtype=np.float32)})
     with pytest.raises(UsageError, match="takes no submission without comparison"):
         alone.check()
 
@@ -219,7 +219,7 @@ def test_scores_that_are_not_finite_are_refused(value: float) -> None:
     vector = np.zeros(12, dtype=np.float32)
     vector[3] = value
     with pytest.raises(UsageError, match=r"comparison\.npy would hold 1 scores that are no finite float32"):
-        Submission(split="val", vectors={"comparison": vector}).check()
+        SubmittedScores(split="val", vectors={"comparison": vector}).check()
 
 
 def test_a_pair_without_a_score_is_refused(folder: Path, runs: Mapping[str, Run], tmp_path: Path) -> None:
