@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from PIL import Image as Pillow
 
-from askance.images.frames import framed
+from askance.images.picture_frames import framed
 from askance.images.pixels import MEAN_COLOUR
 
 GREY = (100, 100, 100)
