@@ -63,7 +63,7 @@ To know
   ….
 
 To mend
-  1 picture is missing: https://cs.stanford.edu/people/rak248/VG_100K/102.jpg.
+  1 image has no picture: https://cs.stanford.edu/people/rak248/VG_100K/102.jpg.
 """
 
 
@@ -98,7 +98,7 @@ def test_folders_of_pictures_are_named_apart(askance: Command, own_place: Path) 
     both = askance("data", "check", "sherlock", "data", "--images", "vcr1images", "--images", "pictures")
 
     assert (alone.code, both.code) == (1, 0)
-    assert "3 pictures are missing" in alone.out
+    assert "3 images have no picture" in alone.out
 
 
 def test_a_folder_of_something_else_is_refused(askance: Command, own_place: Path) -> None:

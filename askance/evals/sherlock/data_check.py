@@ -6,7 +6,7 @@ It says as well what about the instances limits the figures: twins, images sever
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean
@@ -114,12 +114,17 @@ def check(
     training = Sherlock.open(folder, images=images, split="train", problems=problems)
     trained, instances = _read(training), _read(data)
     sizes = {instance.url: (instance.width, instance.height) for instance in instances}
-    shown = [url for url in sizes if data.picture(url) is not None]
-    corpus = _corpus(data, instances, shown) if instances else None
+    shown = {url: None for url in sizes if data.picture(url) is not None}
+    proposed = _proposed(data) if instances else ()
+    corpus = _corpus(instances, shown, proposed) if instances else None
     pairs = dict(_pairs(data, all_pairs=all_pairs))
     named = [*data.files.corpora.values(), *([] if data.files.proposals is None else [data.files.proposals])]
     about = [*_notes(data, shown), *(_limits(corpus) if corpus else ()), *_otherwise(corpus, pairs)]
-    mend = [*_missing(sizes, shown), *_resized(data, sizes, shown)]
+    mend = [
+        *_lacking(sizes, shown, ("image has no picture", "images have no picture")),
+        *_lacking(sizes, proposed, ("image has no proposals", "images have no proposals")),
+        *_resized(data, sizes, shown),
+    ]
     return SherlockReport(
         folder=str(folder),
         files=tuple(str(file).removeprefix(f"{data.folder}/") for file in named),
@@ -142,10 +147,19 @@ def _read(data: Sherlock) -> Sequence[Instance]:
         return ()
 
 
+def _proposed(data: Sherlock) -> Collection[str]:
+    """The images that a detector proposes boxes for; none where the file cannot be read."""
+    try:
+        return data.proposed
+    except BadData as error:
+        note(error, data.problems)
+        return ()
+
+
 # --- the corpus ---
 
 
-def _corpus(data: Sherlock, instances: Sequence[Instance], shown: Sequence[str]) -> CorpusReport:
+def _corpus(instances: Sequence[Instance], shown: Collection[str], proposed: Collection[str]) -> CorpusReport:
     by_image: dict[str, list[Instance]] = {}
     for instance in instances:
         by_image.setdefault(instance.url, []).append(instance)
@@ -154,7 +168,7 @@ def _corpus(data: Sherlock, instances: Sequence[Instance], shown: Sequence[str])
     regions = Counter((instance.url, instance.boxes) for instance in instances)
     long = [group[0] for group in by_image.values() if _is_long(group[0])]
     return CorpusReport(
-        counts=dict(_counts(data, instances, shown)),
+        counts=dict(_counts(instances, shown, proposed)),
         confidence={
             CONFIDENCES[level]: Counted(found=sum(each.confidence == level for each in instances), published=count)
             for level, count in OF_CONFIDENCE.items()
@@ -174,8 +188,11 @@ def _corpus(data: Sherlock, instances: Sequence[Instance], shown: Sequence[str])
     )
 
 
-def _counts(data: Sherlock, instances: Sequence[Instance], shown: Sequence[str]) -> Iterator[tuple[str, Counted]]:
-    images, pictures = Counter(map(source_of, data.urls)), Counter(map(source_of, shown))
+def _counts(
+    instances: Sequence[Instance], shown: Collection[str], proposed: Collection[str]
+) -> Iterator[tuple[str, Counted]]:
+    images = Counter(map(source_of, {instance.url for instance in instances}))
+    pictures = Counter(map(source_of, shown))
     yield "instances", Counted(found=len(instances), published=INSTANCES)
     for source, (published, _) in OF_SOURCE.items():
         found = sum(instance.source == source for instance in instances)
@@ -184,20 +201,7 @@ def _counts(data: Sherlock, instances: Sequence[Instance], shown: Sequence[str])
     for name, found in (("images", images), ("pictures", pictures)):
         for source, (_, published) in OF_SOURCE.items():
             yield f"{name} of {source}", Counted(found=found[source], published=published)
-    yield "images with proposals", Counted(found=len(_proposed(data)), published=IMAGES)
-
-
-def _proposed(data: Sherlock) -> Sequence[str]:
-    """Images that a detector proposes boxes for."""
-    found = list[str]()
-    for url in data.urls if data.files.proposals is not None else ():
-        try:
-            data.proposals(url)
-        except BadData as error:
-            note(error, data.problems)
-        else:
-            found.append(url)
-    return found
+    yield "images with proposals", Counted(found=len(proposed), published=IMAGES)
 
 
 def _repeats(values: Iterable[Hashable]) -> int:
@@ -267,7 +271,7 @@ def _count(data: Sherlock, key: LeaderboardKey, *, all_pairs: bool) -> int:
 # --- what is to be known, and what should be mended ---
 
 
-def _notes(data: Sherlock, shown: Sequence[str]) -> Iterator[str]:
+def _notes(data: Sherlock, shown: Collection[str]) -> Iterator[str]:
     if data.split not in data.files.corpora:
         yield "There is no validation corpus, which `sherlock/retrieval` and `sherlock/localization` are asked on."
     elif not shown:
@@ -342,14 +346,14 @@ def _otherwise(corpus: CorpusReport | None, pairs: Mapping[str, int]) -> Iterato
         yield f"Parts of the leaderboard with another number of pairs than published: {first_few(others)}."
 
 
-def _missing(sizes: Mapping[str, object], shown: Sequence[str]) -> Iterator[str]:
-    found = {*shown}
-    missing = [url for url in sizes if url not in found] if found else []
-    if missing:
-        yield f"{many(len(missing), 'picture is', 'pictures are')} missing: {first_few(missing)}."
+def _lacking(urls: Iterable[str], found: Collection[str], words: tuple[str, str]) -> Iterator[str]:
+    """A sentence on images that lack what others have."""
+    lacking = [url for url in urls if url not in found] if found else []
+    if lacking:
+        yield f"{many(len(lacking), *words)}: {first_few(lacking)}."
 
 
-def _resized(data: Sherlock, sizes: Mapping[str, tuple[int, int]], shown: Sequence[str]) -> Iterator[str]:
+def _resized(data: Sherlock, sizes: Mapping[str, tuple[int, int]], shown: Collection[str]) -> Iterator[str]:
     """Pictures in whose pixels the boxes do not lie, and those that cannot be used."""
     others = list[str]()
     for url in shown:

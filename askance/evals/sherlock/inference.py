@@ -3,7 +3,7 @@
 The paper leaves such figures out (footnote 8): what is always true, such as "somebody took this photograph", scores
 well by them. So a run is read beside its control, `--control swapped-region`, in which the same model writes about
 regions of other pictures; what it is right about there, it did not see. Answers that speak of the marks on the picture,
-such as "a pink rectangle", are counted.
+such as "a pink rectangle", are counted. A VLM may rate what was written beside (`-T rater=…`).
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from askance.evals.metric import mean
 from askance.evals.part import Question
 from askance.evals.sample import REGIONS, Sample, SampleQuestion, Score
 from askance.evals.scorer import Scorer
+from askance.evals.sherlock.rater import PLAUSIBLE, InferenceRating
 from askance.evals.sherlock.region_solver import SHOW, view_of
 from askance.evals.sherlock.task import RegionTask, facts_of
 from askance.evals.suite.answer_judge import NeededJudge
@@ -67,7 +68,7 @@ class InferenceWriting(RegionTask):
     """What can be inferred from a region, in one sentence."""
 
     name = "sherlock/inference"
-    headlines = (JUDGED,)
+    headlines = (JUDGED, PLAUSIBLE)
 
     model: InferenceModel = InferenceModel()
     """The model that answers."""
@@ -75,6 +76,8 @@ class InferenceWriting(RegionTask):
     """A solver in its place."""
     judge: InferenceJudge
     """The judge that compares inferences with those of people."""
+    rated: InferenceRating = InferenceRating()
+    """A VLM that rates inferences, whatever people wrote."""
 
     @cached_property
     @override
@@ -105,8 +108,20 @@ class InferenceWriting(RegionTask):
     @override
     def question(self) -> Question:
         return Question(
-            name="infer", agent=InferenceWriter, asks=region_of, needs=(REGION,), given=(REGION.name,), inputs=_given
+            name="infer",
+            agent=InferenceWriter,
+            asks=region_of,
+            needs=(REGION,),
+            given=(REGION.name,),
+            inputs=self._given,
+            measured=self.rated.measured,
         )
+
+    def _given(self, sample: Sample) -> Mapping[str, Any]:
+        """What the chain is given: the picture and the region."""
+        (boxes,) = sample.inputs[REGIONS]
+        view = view_of(boxes, show=sample.inputs[SHOW])
+        return {"name": sample.id, "image": sample.image, REGION.name: view, **self.rated.given(boxes)}
 
     @override
     def question_of(self, sample: Sample) -> SampleQuestion:
@@ -126,27 +141,20 @@ class InferenceWriting(RegionTask):
                 calls=judged.calls,
             )
 
-        return self.broken_down(
-            Scorer(
-                judges=(noted.judge,),
-                questions=lambda sample: len(_references(sample)),
-                score=score,
-                metrics=(
-                    mean(JUDGED, summary="says the same as an inference of people about the region"),
-                    mean(PER_REFERENCE, summary="share of these inferences that it says the same as"),
-                    mean(MARKED, better="lower", summary="speaks of the marks of the region as if they were seen"),
-                ),
-                if_wrong=lambda _: Score(values={JUDGED: 0.0, PER_REFERENCE: 0.0, MARKED: 0.0}),
-                if_right=lambda _: Score(values={JUDGED: 1.0, PER_REFERENCE: 1.0, MARKED: 0.0}),
-                notes=(noted.note.sentence, *NOTES),
-            )
+        plain = Scorer(
+            judges=(noted.judge,),
+            questions=lambda sample: len(_references(sample)),
+            score=score,
+            metrics=(
+                mean(JUDGED, summary="says the same as an inference of people about the region"),
+                mean(PER_REFERENCE, summary="share of these inferences that it says the same as"),
+                mean(MARKED, better="lower", summary="speaks of the marks of the region as if they were seen"),
+            ),
+            if_wrong=lambda _: Score(values={JUDGED: 0.0, PER_REFERENCE: 0.0, MARKED: 0.0}),
+            if_right=lambda _: Score(values={JUDGED: 1.0, PER_REFERENCE: 1.0, MARKED: 0.0}),
+            notes=(noted.note.sentence, *NOTES),
         )
-
-
-def _given(sample: Sample) -> Mapping[str, Any]:
-    """What the chain is given: the picture and the region."""
-    view = view_of(sample.inputs[REGIONS][0], show=sample.inputs[SHOW])
-    return {"name": sample.id, "image": sample.image, REGION.name: view}
+        return self.broken_down(self.rated.scorer(plain))
 
 
 def _references(sample: Sample) -> Sequence[str]:

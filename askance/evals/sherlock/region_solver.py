@@ -136,6 +136,7 @@ class RegionSolver(Solver):
 
     def __init__(self, *, pooled: str = "", samples: Callable[[], Sequence[Sample]] = tuple) -> None:
         self._pooled = pooled
+        self._samples = samples
         self._pools = cache(lambda: _pools_of(samples(), by=pooled))
         self._of_pools: PerLoop[dict[Any, asyncio.Future[Scores]]] = PerLoop(dict[Any, "asyncio.Future[Scores]"])
 
@@ -296,9 +297,6 @@ class AskedRegions(RegionSolver):
 
     Args:
         scorer: asks the models.
-        first: an encoder that ranks a pool before; without it the models are asked about all of it.
-        keep: how many of the best by the encoder the models are asked about. The others stay below these, in the
-            encoder's order.
         pooled: as of `RegionSolver`.
         samples: as of `RegionSolver`.
     """
@@ -306,18 +304,23 @@ class AskedRegions(RegionSolver):
     whole_pools = False
 
     def __init__(
-        self,
-        scorer: PlausibilityScorer,
-        *,
-        first: RecordedScorer | None = None,
-        keep: int = 0,
-        pooled: str = "",
-        samples: Callable[[], Sequence[Sample]] = tuple,
+        self, scorer: PlausibilityScorer, *, pooled: str = "", samples: Callable[[], Sequence[Sample]] = tuple
     ) -> None:
         super().__init__(pooled=pooled, samples=samples)
         self.scorer = scorer
-        self.keep = keep
-        self.first = None if first is None else EncodedRegions(first, pooled=pooled, samples=samples)
+        self.first: EncodedRegions | None = None
+        self.keep = 0
+
+    def after(self, first: RecordedScorer, *, keep: int) -> AskedRegions:
+        """This solver for the best of a pool alone; the others stay below these, in the order of an encoder.
+
+        Args:
+            first: the encoder, which ranks the pool first.
+            keep: how many of its best the models are asked about.
+        """
+        other = copy(self)
+        other.first, other.keep = EncodedRegions(first, pooled=self._pooled, samples=self._samples), keep
+        return other
 
     @override
     def among(self, samples: Sequence[Sample]) -> RegionSolver:

@@ -37,7 +37,7 @@ from askance.evals.suite.context import PICTURE
 from askance.evals.suite.ranker import Encoder
 from askance.evals.suite.selection import Subset, read_names
 from askance.evals.task import Task
-from askance.models import ModelLike, ScorerLike, get_model, get_scorer
+from askance.models import ModelLike, get_model
 
 if TYPE_CHECKING:
     import numpy as np
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from askance.evals.sherlock.instance import Instance
     from askance.evals.solver import Solver
     from askance.images import Image
-    from askance.models import Model, RecordedScorer
+    from askance.models import Model
 
     Scores = NDArray[np.float64]
 
@@ -105,10 +105,6 @@ class RegionModel(Answerer):
     """In how many orders a choice shows the inferences."""
     top: int = Field(default=TOP, ge=0)
     """Likeliest tokens whose log-probabilities are asked for; 0 takes a rating as it is written."""
-    first: ScorerLike | None = None
-    """An encoder that ranks a chunk first, of which the model is asked about the best alone; see `keep`."""
-    keep: int | None = Field(default=None, ge=1)
-    """How many of the best by `first` the model is asked about; the others stay below, in the order of the encoder."""
 
     @override
     def check(self, options: Mapping[str, Any]) -> None:
@@ -124,20 +120,7 @@ class RegionModel(Answerer):
                 "An LLM judges by what is said of a region, and the context `I` shows the picture.",
                 hint=f"Give --context {REGION} as well, or leave the LLM out.",
             )
-        if (self.first is None) != (self.keep is None):
-            raise UsageError(
-                "An encoder that ranks first and how many of its best are kept go together.",
-                hint="Give -T first=clip:FOLDER and -T keep=20.",
-            )
         _ = self.plausibility
-
-    @cached_property
-    def _first(self) -> RecordedScorer | None:
-        return None if self.first is None else get_scorer(self.first, engine=self.engine)
-
-    @override
-    def kept(self) -> JsonObject:
-        return {**super().kept(), **({} if self._first is None else {"first": self._first.form()})}
 
     @property
     def _by(self) -> By:
@@ -169,8 +152,7 @@ class RegionModel(Answerer):
     def words(self) -> tuple[str, ...]:
         draws = (f"{self.draws} draws",) if self.draws > 1 else ()
         orders = (f"{self.orders} orders",) if self.orders > 1 else ()
-        first = () if self._first is None else (f"best {self.keep} of {self._first.id}",)
-        return (self.context, self._by, *draws, *orders, *first)
+        return (self.context, self._by, *draws, *orders)
 
     @override
     def solver(self, question: Question) -> AskedRegions:
@@ -185,14 +167,7 @@ class RegionModel(Answerer):
                 f"by={self._by} puts the inferences of one region in order, and {self._task!r} compares regions.",
                 hint="Ask by=yes-no or by=rating.",
             )
-        if self.keep and not question.pooled:
-            raise UsageError(
-                f"The task {self._task!r} has no chunk that an encoder could rank first.",
-                hint="Leave out `first` and `keep`.",
-            )
-        return AskedRegions(
-            scorer, first=self._first, keep=self.keep or 0, pooled=question.pooled, samples=question.samples
-        )
+        return AskedRegions(scorer, pooled=question.pooled, samples=question.samples)
 
 
 class RegionEncoder(Encoder):

@@ -214,7 +214,7 @@ def _matrices(run: Run) -> Sequence[Any]:
         (InferenceComparison, {"top": 0}, "by=yes-no compares log-probabilities"),
         (Retrieval, {"keep": 2}, "go together"),
         (Retrieval, {"first": Encoder()}, "go together"),
-        (Localization, {"first": Encoder(), "keep": 2}, "has no chunk that an encoder could rank first"),
+        (Localization, {"first": Encoder(), "keep": 2}, "takes no 'first'"),
         (InferenceComparison, {"solver": "random"}, "A solver takes the place of models"),
         (InferenceComparison, {"vlm": None, "scorer": vlm_scorer(scripted())}, "is no encoder"),
         (InferenceComparison, {"vlm": None, "solver": "longest"}, "scores no regions"),

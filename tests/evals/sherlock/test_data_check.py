@@ -134,7 +134,7 @@ def test_pictures_that_are_missing_broken_or_of_another_size_are_problems(tmp_pa
     report = check(tmp_path)
 
     assert of(report).counts["pictures of VG"].found == 2
-    assert report.problems[0] == f"1 picture is missing: {SCENES[0].url}."
+    assert report.problems[0] == f"1 image has no picture: {SCENES[0].url}."
     assert "102.jpg" in report.problems[1]
     assert report.problems[2] == (
         f"1 picture has another size than the corpus says, so that boxes lie elsewhere: {SCENES[4].url}; the first "
@@ -175,14 +175,18 @@ def test_pairs_that_do_not_fit_are_problems(
 def test_proposals_that_cannot_be_used_are_problems(tmp_path: Path) -> None:
     corpus.write_json(tmp_path / CORPUS, corpus.rows())
     boxes = corpus.proposals()
+    boxes[SCENES[0].url] = boxes[SCENES[0].url][:1]
     boxes[SCENES[0].url][0]["left"] = 700
     del boxes[SCENES[1].url]
     corpus.write_json(tmp_path / PROPOSALS, boxes)
     report = check(tmp_path)
 
     assert of(report).counts["images with proposals"].found == 3
-    assert ["lies outside the image" in problem for problem in report.problems] == [True, False]
-    assert "has no boxes for the image" in report.problems[1]
+    assert ["no box in the image" in problem for problem in report.problems] == [True, False]
+    assert report.problems[1] == f"2 images have no proposals: {SCENES[0].url}, {SCENES[1].url}."
+
+    (tmp_path / PROPOSALS).write_text("{", encoding="utf-8")
+    assert "is no JSON (item 0: " in check(tmp_path).problems[0]
 
 
 @pytest.mark.skipif(not (REAL / REAL_FILE).is_file(), reason="ASKANCE_TEST_SHERLOCK names no folder with real files")

@@ -450,14 +450,36 @@ def test_proposals_that_are_missing_are_named(tmp_path: Path) -> None:
     with pytest.raises(BadData, match=r"has no boxes of a detector. Fetch image_url2auto_bboxes"):
         Sherlock.open(tmp_path).proposals(SCENES[0].url)
 
-    corpus.write_json(tmp_path / PROPOSALS, {SCENES[0].url: [[1, 2, 3, 4]], SCENES[1].url: []})
-    found = Sherlock.open(tmp_path)
-    with pytest.raises(BadData, match=r"VG_100K/101.jpg': \[0\] is \[1, 2, 3, 4\], not"):
-        found.proposals(SCENES[0].url)
-    with pytest.raises(BadData, match="the region has no box"):
-        found.proposals(SCENES[1].url)
+    corpus.write_json(tmp_path / PROPOSALS, {SCENES[0].url: corpus.proposals()[SCENES[0].url]})
     with pytest.raises(BadData, match=r"has no boxes for the image '.*103.jpg'"):
-        found.proposals(SCENES[2].url)
+        Sherlock.open(tmp_path).proposals(SCENES[2].url)
+
+
+@pytest.mark.parametrize(
+    ("boxes", "why"),
+    [
+        ([[1, 2, 3, 4]], r"VG_100K/101.jpg': \[0\] is \[1, 2, 3, 4\], not"),
+        ([], "there is no box in the image"),
+        (3, "not"),
+    ],
+)
+def test_proposals_of_another_form_are_named(boxes: object, why: str, tmp_path: Path) -> None:
+    corpus.write_json(tmp_path / CORPUS, corpus.rows())
+    corpus.write_json(tmp_path / PROPOSALS, {SCENES[0].url: boxes})
+
+    with pytest.raises(BadData, match=why):
+        Sherlock.open(tmp_path).proposals(SCENES[0].url)
+
+
+def test_proposals_of_no_area_are_left_out_and_parts_of_pixels_are_kept_whole(tmp_path: Path) -> None:
+    corpus.write_json(tmp_path / CORPUS, corpus.rows())
+    flat, beside = corpus.forms([(1, 1, 0, 5), (70, 1, 5, 5)])
+    parts = {"left": 1.2, "top": 2.7, "width": 3.1, "height": 4.0}
+    corpus.write_json(tmp_path / PROPOSALS, {SCENES[0].url: [flat, parts, beside]})
+    found = Sherlock.open(tmp_path)
+
+    assert found.proposals(SCENES[0].url) == ((1, 2, 5, 7),)
+    assert found.notes == ["2 proposed boxes have no area in the image, and so are left out."]
 
 
 # --- the real file ---
