@@ -122,6 +122,17 @@ class RegionModel(Answerer):
             )
         _ = self.plausibility
 
+<<<<<<< HEAD
+=======
+    @cached_property
+    def _first(self) -> RecordedScorer | None:
+        return None if self.first is None else get_scorer(self.first, engine=self.engine).as_encoder()
+
+    @override
+    def kept(self) -> JsonObject:
+        return {**super().kept(), **({} if self._first is None else {"first": self._first.form()})}
+
+>>>>>>> agents
     @property
     def _by(self) -> By:
         return self.by or ("yes-no" if self.context == PICTURE else "rating")
@@ -186,9 +197,7 @@ class RegionEncoder(Encoder):
         Raises:
             UsageError: it takes no views, or asks models.
         """
-        if self.recorded.asks:
-            raise UsageError("A scorer that asks models is no encoder.", hint="Give its model as `vlm`, with `by=…`.")
-        return EncodedRegions(self.recorded, pooled=question.pooled, samples=question.samples)
+        return EncodedRegions(self.recorded.as_encoder(), pooled=question.pooled, samples=question.samples)
 
 
 class RegionBaseline(AnySolver):
