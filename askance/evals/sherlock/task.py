@@ -122,17 +122,6 @@ class RegionModel(Answerer):
             )
         _ = self.plausibility
 
-<<<<<<< HEAD
-=======
-    @cached_property
-    def _first(self) -> RecordedScorer | None:
-        return None if self.first is None else get_scorer(self.first, engine=self.engine).as_encoder()
-
-    @override
-    def kept(self) -> JsonObject:
-        return {**super().kept(), **({} if self._first is None else {"first": self._first.form()})}
-
->>>>>>> agents
     @property
     def _by(self) -> By:
         return self.by or ("yes-no" if self.context == PICTURE else "rating")
