@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from askance.amounts import many
+from askance.cli.columns import Part, Report
 from askance.cli.options import AsJson, Records, named_values, spelled_out
-from askance.cli.process import HELP, Part, Process, Report
+from askance.cli.process import HELP, Process
 from askance.terminal import echo
 
 if TYPE_CHECKING:

@@ -34,7 +34,7 @@ async def test_a_region_may_be_given_with_each_picture() -> None:
     chain = infer(model_of(script), boxes=["10,10,60,60"])
 
     of_boxes = await chain.ainvoke({"image": PICTURE, "region": [[1, 2, 30, 40]]})
-    await chain.ainvoke({"image": PICTURE, "region": of_boxes.line()["links"]["region"]["value"]})
+    await chain.ainvoke({"image": PICTURE, "region": of_boxes.to_dict()["links"]["region"]["value"]})
     await chain.ainvoke(
         {"image": PICTURE, "region": {"show": "crop", "boxes": [[100, 200, 900, 950]], "unit": "thousandths"}}
     )

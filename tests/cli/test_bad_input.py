@@ -99,8 +99,8 @@ USAGE = {
         ["run", "verbalise", "ads", "--context", "IN"],
         said(
             "There is no chain 'verbalise'.",
-            "Choose one of verbalize, atypicality, action-reason, end-to-end, explain, identify, ask, brainstorm, infer, "
-            "or install the package that brings the chain.",
+            "Choose one of verbalize, atypicality, action-reason, end-to-end, explain, identify, ask, brainstorm, "
+            "infer, or install the package that brings the chain.",
         ),
     ),
     "a region without a box": (

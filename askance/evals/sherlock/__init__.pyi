@@ -3,6 +3,9 @@ from .candidates import CandidateSet as CandidateSet
 from .candidates import CandidateSets as CandidateSets
 from .candidates import build_candidates as build_candidates
 from .comparison import Comparison as Comparison
+from .data_check import CorpusReport as CorpusReport
+from .data_check import SherlockReport as SherlockReport
+from .data_check import check as check
 from .dataset import Sherlock as Sherlock
 from .instance import Box as Box
 from .instance import Instance as Instance

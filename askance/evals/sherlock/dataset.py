@@ -14,6 +14,7 @@ from askance.evals.sherlock.layout import (
     LeaderboardTask,
     SherlockFiles,
     Split,
+    pairs_name,
     picture_path,
 )
 from askance.evals.sherlock.leaderboard import Leaderboard, RatedRegion, rated_regions, read_leaderboard
@@ -162,11 +163,9 @@ class Sherlock:
         """
         key = split, task, chunk
         if key not in self.files.leaderboard:
-            name = "_".join(str(part) for part in key if part is not None)
-            others = ["_".join(str(part) for part in each if part is not None) for each in self.files.leaderboard]
-            has = ", ".join(others) if others else "none of the leaderboard"
+            others = ", ".join(map(pairs_name, self.files.leaderboard)) or "none of the leaderboard"
             raise BadData(
-                f"The folder {str(self.folder)!r} has no {name}_instances.json; it has {has}.",
+                f"The folder {str(self.folder)!r} has no {pairs_name(key)}_instances.json; it has {others}.",
                 hint=f"Fetch {split}_{task}{'_public' * (split == 'test')}.zip.",
             )
         return read_leaderboard(key, self.files.leaderboard[key])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from hashlib import md5
@@ -23,6 +23,9 @@ MEND = "Fetch the file again; `askance data check sherlock DIR` lists every such
 Box: TypeAlias = tuple[int, int, int, int]
 """Left, top, right and bottom in pixels of the image; right and bottom are the first that are outside."""
 
+CONFIDENCES: Mapping[int, str] = {1: "possibly", 2: "likely", 3: "definitely"}
+"""How sure an annotator may be."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Instance:
@@ -35,17 +38,15 @@ class Instance:
     width: int
     height: int
     boxes: tuple[Box, ...]
-    """At least one, in pixels of the image, clipped to it."""
+    """At least one, as the file has them: parts of each lie in the image, and some run past its edge."""
     clue: str = ""
     """What is seen in the region; empty where the file does not say it."""
     inference: str = ""
     """What follows from it; empty where the file does not say it."""
     confidence: int | None = None
-    """How sure the annotator was: 1 possibly, 2 likely, 3 definitely."""
+    """How sure the annotator was, 1 to 3: see `CONFIDENCES`."""
     chunk: int | None = None
     """The part of the validation corpus that it is in, 0 to 22."""
-    clipped: int = 0
-    """How many of its boxes ran past the edge of the image."""
 
     @property
     def source(self) -> Source:
@@ -118,18 +119,16 @@ def read_instance(row: object, where: str) -> Instance:
             f"{where}: its 'instance_id' is {form['instance_id'][:60]!r}, and the MD5 of its 'inputs' is {digest!r}.",
             hint=f"{MEND} In a file of your own, write that MD5 there.",
         )
-    boxes, clipped = _boxes(inputs["bboxes"], inputs["image"], where)
     return Instance(
         id=digest,
         url=intern(inputs["image"]["url"]),
         width=inputs["image"]["width"],
         height=inputs["image"]["height"],
-        boxes=boxes,
+        boxes=_boxes(inputs["bboxes"], inputs["image"], where),
         clue=inputs["clue"],
         inference=form["targets"]["inference"],
         confidence=int(inputs["confidence"]),
         chunk=form.get("split_idx"),
-        clipped=clipped,
     )
 
 
@@ -140,27 +139,25 @@ def read_pair(row: object, where: str) -> tuple[Instance, str]:
         BadData: the row is not as it should be, or a box lies outside its image.
     """
     form: _PairForm = _checked(_PairForm, row, where)
-    boxes, clipped = _boxes(form["region"], form["image"], where)
     image = form["image"]
     region = Instance(
         id=form["test_id"],
         url=intern(image["url"]),
         width=image["width"],
         height=image["height"],
-        boxes=boxes,
-        clipped=clipped,
+        boxes=_boxes(form["region"], image, where),
     )
     return region, form["inference"]
 
 
 def read_boxes(value: object, size: tuple[int, int], where: str) -> tuple[Box, ...]:
-    """The boxes in a list, clipped to an image of that width and height.
+    """The boxes in a list, which belong to an image of that width and height.
 
     Raises:
         BadData: it is no list of boxes, or a box lies outside the image.
     """
     image = _ImageForm(url="", width=size[0], height=size[1])
-    return _boxes(_checked(list[_BoxForm], value, where), image, where)[0]
+    return _boxes(_checked(list[_BoxForm], value, where), image, where)
 
 
 def _checked(form: Any, value: object, where: str) -> Any:
@@ -170,24 +167,22 @@ def _checked(form: Any, value: object, where: str) -> Any:
         raise BadData(f"{where}: {validation_message(error)}.", hint=MEND) from error
 
 
-def _boxes(forms: Sequence[_BoxForm], image: _ImageForm, where: str) -> tuple[tuple[Box, ...], int]:
-    """The boxes of a region, clipped to the image, and how many ran past its edge."""
+def _boxes(forms: Sequence[_BoxForm], image: _ImageForm, where: str) -> tuple[Box, ...]:
+    """The boxes of a region of an image."""
     if not forms:
         raise BadData(f"{where}: the region has no box.", hint=MEND)
-    boxes, clipped = list[Box](), 0
-    for number, form in enumerate(forms, start=1):
-        if form["width"] <= 0 or form["height"] <= 0:
-            size = f"{form['width']:g}×{form['height']:g} pixels"
-            raise BadData(f"{where}: box {number} of the region has no area: {size}.", hint=MEND)
-        left, top = math.floor(form["left"]), math.floor(form["top"])
-        right, bottom = math.ceil(form["left"] + form["width"]), math.ceil(form["top"] + form["height"])
-        box = max(0, left), max(0, top), min(right, image["width"]), min(bottom, image["height"])
-        if box[0] >= box[2] or box[1] >= box[3]:
-            raise BadData(
-                f"{where}: box {number} of the region lies outside the image of {image['width']}×{image['height']} "
-                f"pixels, from ({left}, {top}) to ({right}, {bottom}).",
-                hint=f"Boxes are left, top, width and height in pixels. {MEND}",
-            )
-        clipped += box != (left, top, right, bottom)
-        boxes.append(box)
-    return tuple(boxes), clipped
+    return tuple(_box(form, image, f"{where}: box {at} of the region") for at, form in enumerate(forms, start=1))
+
+
+def _box(form: _BoxForm, image: _ImageForm, name: str) -> Box:
+    if form["width"] <= 0 or form["height"] <= 0:
+        raise BadData(f"{name} has no area: {form['width']:g}×{form['height']:g} pixels.", hint=MEND)
+    left, top = math.floor(form["left"]), math.floor(form["top"])
+    right, bottom = math.ceil(form["left"] + form["width"]), math.ceil(form["top"] + form["height"])
+    if right <= 0 or bottom <= 0 or left >= image["width"] or top >= image["height"]:
+        raise BadData(
+            f"{name} lies outside the image of {image['width']}×{image['height']} pixels, from ({left}, {top}) to "
+            f"({right}, {bottom}).",
+            hint=f"Boxes are left, top, width and height in pixels. {MEND}",
+        )
+    return left, top, right, bottom

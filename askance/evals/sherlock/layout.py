@@ -80,6 +80,11 @@ LeaderboardKey: TypeAlias = tuple[Split, LeaderboardTask, int | None]
 """A split, a task, and for retrieval a chunk."""
 
 
+def pairs_name(key: LeaderboardKey) -> str:
+    """How the files of a part of the leaderboard begin, such as `val_retrieval_0`."""
+    return "_".join(str(part) for part in key if part is not None)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SherlockFiles:
     """What a folder holds; `scan` finds it by names alone."""

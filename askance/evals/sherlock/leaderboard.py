@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from array import array
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -109,6 +111,32 @@ def read_leaderboard(key: LeaderboardKey, files: LeaderboardFiles) -> Leaderboar
         group.places.append(place)
     made = tuple(group.made() for group in groups.values())
     return Leaderboard(task=task, split=split, chunk=chunk, groups=made, ids=sorted_ids)
+
+
+def hidden_instances(leaderboard: Leaderboard) -> tuple[Instance, ...]:
+    """The regions of a chunk, each with any of its inferences: which belong together is hidden.
+
+    A region or an inference that stands in the chunk several times does so here.
+
+    Raises:
+        BadData: the pairs are not all regions with all inferences.
+    """
+    regions, texts, count = list[Instance](), list[str](), math.isqrt(len(leaderboard.ids))
+    for group in leaderboard.groups:
+        for row, pairs in sorted(Counter(group.rows.tolist()).items()):
+            regions += [group.regions[row]] * (pairs // count)
+        for column, pairs in sorted(Counter(group.columns.tolist()).items()):
+            texts += [group.inferences[column]] * (pairs // count)
+    if not len(regions) == len(texts) == count or count**2 != len(leaderboard.ids):
+        raise BadData(
+            f"Chunk {leaderboard.chunk} of retrieval has {len(leaderboard.ids):,} pairs, which are not all of its "
+            "regions with all of its inferences.",
+            hint=MEND,
+        )
+    return tuple(
+        replace(region, id=f"chunk {leaderboard.chunk}/{place}", inference=text, chunk=leaderboard.chunk)
+        for place, (region, text) in enumerate(zip(regions, texts, strict=True))
+    )
 
 
 class _Group:

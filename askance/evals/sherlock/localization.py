@@ -14,16 +14,18 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from typing_extensions import override
 
+from askance.errors import UsageError
 from askance.evals.metric import mean
 from askance.evals.sample import REGIONS, Sample
 from askance.evals.sherlock.measures import assignment_accuracy, overlapping, proposal_accuracy
 from askance.evals.sherlock.region_solver import INFERENCES, SHOW
-from askance.evals.sherlock.task import RegionText, SherlockTask, text_of
+from askance.evals.sherlock.task import RegionText, SherlockTask, check_text, text_of
 from askance.evals.suite.selection import Subset
 
 if TYPE_CHECKING:
     from askance.evals.metric import Metric
     from askance.evals.sherlock.instance import Box, Instance
+    from askance.evals.sherlock.leaderboard import PairGroup
     from askance.evals.sherlock.task import Scores
 
 ACCURACY, CHANCE, TIED, ORACLE = "accuracy", "chance", "tied pairs", "oracle"
@@ -36,18 +38,47 @@ class Localization(SherlockTask):
     headlines = (ACCURACY,)
 
     boxes: Literal["gt", "auto"] = "gt"
-    """The regions: those of people, or boxes that a detector proposes."""
+    """The regions: those of people, or boxes that a detector proposes; the test set has both together."""
+    split: Literal["val", "test"] = "val"
+    """The validation corpus; or the leaderboard's test set, which hides what belongs together."""
     text: RegionText = "inference"
     """What is held against the regions: inferences, or the clues, which say what is seen there (Table 3)."""
 
     @override
     def words(self) -> tuple[str, ...]:
-        return (self.boxes, *(() if self.text == "inference" else (f"text={self.text}",)), *super().words())
+        return (
+            self.boxes if self.split == "val" else "test",
+            *(() if self.text == "inference" else (f"text={self.text}",)),
+            *super().words(),
+        )
+
+    @cached_property
+    def _hidden(self) -> Mapping[str, PairGroup]:
+        """Of the test set, by image, the pairs that are to be scored.
+
+        Raises:
+            UsageError: clues or proposals alone are asked for.
+        """
+        check_text(self.text)
+        if self.boxes == "auto":
+            raise UsageError(
+                "The leaderboard's files have the regions of people and proposals together.",
+                hint="Leave `boxes` out: all are scored.",
+            )
+        groups = self.dataset.leaderboard("localization", "test").groups
+        return {group.regions[0].url: group for group in groups}
 
     @cached_property
     @override
     def subset(self) -> Subset[str]:
         data = self.dataset
+        if self.split == "test":
+            note = f"{len(self._hidden):,} pictures of test; which inference belongs to which region is hidden"
+            return self.chosen(
+                Subset(items=tuple(self._hidden), noun="pictures", notes=(note,)),
+                names=lambda url: (url,),
+                url=lambda url: url,
+            )
         notes = (f"{len(data.instances):,} regions of {len(data.urls):,} pictures",)
         return self.chosen(
             Subset(items=tuple(data.urls), noun="pictures", notes=notes),
@@ -58,6 +89,9 @@ class Localization(SherlockTask):
     @override
     def regions(self) -> Iterator[Sample]:
         for url in self.subset.items:
+            if self.split == "test":
+                yield self._without_answers(url)
+                continue
             instances = self.dataset.of_image(url)
             own = [instance.boxes for instance in instances]
             proposed = self.dataset.proposals(url) if self.boxes == "auto" else ()
@@ -74,6 +108,21 @@ class Localization(SherlockTask):
                 group=url,
                 tags={"source": instances[0].source},
             )
+
+    def _without_answers(self, url: str) -> Sample:
+        """The sample of an image of the test set."""
+        group = self._hidden[url]
+        return Sample(
+            id=url,
+            image=self.picture(url) if self.answerer.looks else None,
+            inputs={
+                REGIONS: [[list(box) for box in region.boxes] for region in group.regions],
+                INFERENCES: [*group.inferences],
+                SHOW: self.region,
+            },
+            group=url,
+            tags={"source": group.regions[0].source},
+        )
 
     def _target(
         self, instances: Sequence[Instance], proposed: Sequence[Box], own: Sequence[Sequence[Box]]
@@ -100,6 +149,8 @@ class Localization(SherlockTask):
 
     @override
     def values_of(self, sample: Sample, scores: Scores) -> Mapping[str, float]:
+        if sample.target is None:
+            return {}
         if self.boxes == "auto":
             accuracy, _ = proposal_accuracy(scores, self._hits(sample))
             return {**self._beside(sample), ACCURACY: accuracy}
@@ -108,6 +159,8 @@ class Localization(SherlockTask):
 
     @override
     def bounds_of(self, sample: Sample, *, right: bool) -> Mapping[str, float]:
+        if sample.target is None:
+            return {}
         beside = self._beside(sample)
         return {TIED: 0.0, **beside, ACCURACY: beside.get(ORACLE, 1.0) if right else 0.0}
 

@@ -22,9 +22,10 @@ from askance.evals.metric import mean
 from askance.evals.part import Question
 from askance.evals.sample import REGIONS, Sample
 from askance.evals.sherlock.layout import CHUNKS
+from askance.evals.sherlock.leaderboard import hidden_instances
 from askance.evals.sherlock.measures import retrieval_rank
 from askance.evals.sherlock.region_solver import INFERENCES, PLACE, SHOW
-from askance.evals.sherlock.task import RegionText, SherlockTask, facts_of, text_of
+from askance.evals.sherlock.task import RegionText, SherlockTask, check_text, facts_of, text_of
 from askance.evals.suite.breakdown import over_folds
 from askance.evals.suite.selection import Subset
 
@@ -48,14 +49,17 @@ class Retrieval(SherlockTask):
     headlines = (TO_TEXT, TO_REGION, FIRST)
 
     chunk: ChunkChoice = "all"
-    """One of the 23 chunks of the validation corpus, from 0; or all."""
+    """One of the 23 chunks, from 0; or all."""
+    split: Literal["val", "test"] = "val"
+    """The validation corpus; or the leaderboard's test set, which hides what belongs together."""
     text: RegionText = "inference"
     """What is held against the regions: inferences, or the clues, which say what is seen there (Table 3)."""
 
     @override
     def words(self) -> tuple[str, ...]:
         one = () if self.chunk == "all" else (f"chunk {self.chunk}",)
-        return (*one, *(() if self.text == "inference" else (f"text={self.text}",)), *super().words())
+        test = ("test",) if self.split == "test" else ()
+        return (*test, *one, *(() if self.text == "inference" else (f"text={self.text}",)), *super().words())
 
     @override
     def question(self) -> Question:
@@ -64,14 +68,32 @@ class Retrieval(SherlockTask):
     @cached_property
     @override
     def subset(self) -> Subset[Instance]:
-        data = self.dataset
-        chunks = data.chunks if self.chunk == "all" else (self.chunk,)
-        instances = tuple(instance for chunk in chunks for instance in data.of_chunk(chunk))
+        instances = self._instances
+        chunks = [*dict.fromkeys(instance.chunk for instance in instances)]
+        hidden = " of test; which inference belongs to which is hidden" if self.split == "test" else ""
+        note = f"{len(instances):,} regions of {_named(chunks)}{hidden}"
         return self.chosen(
-            Subset(items=instances, noun="regions", notes=(f"{len(instances):,} regions of {_named(chunks)}",)),
+            Subset(items=instances, noun="regions", notes=(note,)),
             names=lambda instance: (instance.id, instance.url),
             url=lambda instance: instance.url,
         )
+
+    @cached_property
+    def _instances(self) -> tuple[Instance, ...]:
+        """The regions of the chunks, each with its inference; in the test set with any of the chunk.
+
+        Raises:
+            BadData: a chunk is not there, or the test set has no clues.
+        """
+        data = self.dataset
+        if self.split == "val":
+            chunks = data.chunks if self.chunk == "all" else (self.chunk,)
+            return tuple(instance for chunk in chunks for instance in data.of_chunk(chunk))
+        check_text(self.text)
+        known = [chunk for split, task, chunk in data.files.leaderboard if (split, task) == ("test", "retrieval")]
+        asked = (known or [0]) if self.chunk == "all" else [self.chunk]
+        chunks = [data.leaderboard("retrieval", "test", chunk) for chunk in asked]
+        return tuple(instance for chunk in chunks for instance in hidden_instances(chunk))
 
     @override
     def notes(self) -> tuple[str, ...]:
@@ -80,8 +102,8 @@ class Retrieval(SherlockTask):
     def _smaller(self) -> Iterator[str]:
         """A note on chunks that are not whole."""
         asked = Counter(instance.chunk for instance in self.subset.items)
-        whole = {chunk: len(self.dataset.of_chunk(chunk)) for chunk in asked if chunk is not None}
-        smaller = [chunk for chunk, count in whole.items() if asked[chunk] < count]
+        whole = Counter(instance.chunk for instance in self._instances)
+        smaller = [chunk for chunk, count in asked.items() if count < whole[chunk]]
         if smaller:
             first = smaller[0]
             yield (
@@ -114,7 +136,9 @@ class Retrieval(SherlockTask):
                         "place": place,
                         "same picture": pictures[instance.url],
                         "same text": texts[text],
-                    },
+                    }
+                    if self.split == "val"
+                    else {"pool": len(pool)},
                     group=group_of(chunk, instance.url),
                     tags={CHUNK: chunk, PLACE: place, **facts_of(instance)},
                 )
@@ -154,6 +178,8 @@ class Retrieval(SherlockTask):
     def values_of(self, sample: Sample, scores: Scores) -> Mapping[str, float]:
         import numpy as np
 
+        if "place" not in sample.target:
+            return {}
         place: int = sample.target["place"]
         to_text, to_region = (retrieval_rank(row, place) for row in scores)
         others = [other for other in sample.target["same picture"] if other != place]
@@ -169,6 +195,8 @@ class Retrieval(SherlockTask):
 
     @override
     def bounds_of(self, sample: Sample, *, right: bool) -> Mapping[str, float]:
+        if "place" not in sample.target:
+            return {}
         beside, last = self._beside(sample), float(sample.target["pool"])
         if not right:
             return {**beside, TO_TEXT: last, TO_REGION: last, FIRST: 0.0, ELSEWHERE: 0.0}
@@ -193,5 +221,5 @@ def group_of(chunk: int | None, url: str) -> str:
     return f"chunk {chunk}, {url}"
 
 
-def _named(chunks: Sequence[int]) -> str:
+def _named(chunks: Sequence[int | None]) -> str:
     return f"chunk {chunks[0]}" if len(chunks) == 1 else f"{len(chunks)} chunks"

@@ -22,6 +22,7 @@ from askance.evals.part import Answerer, Question
 from askance.evals.sample import REGIONS, Prediction, Sample, Score
 from askance.evals.scorer import Scorer
 from askance.evals.sherlock.dataset import Sherlock
+from askance.evals.sherlock.instance import CONFIDENCES
 from askance.evals.sherlock.region_solver import (
     FLOORED,
     INFERENCES,
@@ -58,7 +59,6 @@ RegionText: TypeAlias = Literal["inference", "clue"]
 
 REGION = "region"
 """The context in which a VLM describes a region and an LLM scores inferences by that."""
-CONFIDENCES: Mapping[int, str] = {1: "possibly", 2: "likely", 3: "definitely"}
 TAGS: Mapping[str, Callable[[Any], str]] = {"source": str, "confidence": lambda value: CONFIDENCES[value]}
 """By tag, what figures by its values are called."""
 
@@ -72,6 +72,18 @@ def facts_of(instance: Instance) -> Mapping[str, Any]:
 def text_of(instance: Instance, which: RegionText) -> str:
     """What is held against regions of an instance."""
     return instance.clue if which == "clue" else instance.inference
+
+
+def check_text(which: RegionText) -> None:
+    """Checks that the leaderboard's files have what is held against regions.
+
+    Raises:
+        UsageError: it is a clue.
+    """
+    if which == "clue":
+        raise UsageError(
+            "The leaderboard's files have no clues.", hint="Hold inferences against regions: leave `text` out."
+        )
 
 
 class RegionModel(Answerer):

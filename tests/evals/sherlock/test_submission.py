@@ -16,11 +16,12 @@ import numpy as np
 import pytest
 from scipy.stats import rankdata
 
-from askance.errors import StoreError, UsageError
+from askance.errors import BadData, StoreError, UsageError
 from askance.evals import Run, evaluate
 from askance.evals.sherlock import Sherlock
 from askance.evals.sherlock.comparison import Comparison
 from askance.evals.sherlock.layout import LENGTHS
+from askance.evals.sherlock.leaderboard import hidden_instances
 from askance.evals.sherlock.localization import Localization
 from askance.evals.sherlock.retrieval import Retrieval
 from askance.evals.sherlock.submission import Submission, submission_of
@@ -40,7 +41,8 @@ class ByLot:
         return await self.score_view(image, texts, WHOLE_IMAGE)
 
     async def score_view(self, image: Image, texts: Sequence[str], view: RegionView) -> Sequence[float]:
-        return [lot(image.name, view.boxes, text) for text in texts]
+        boxes = [[int(edge) for edge in box] for box in view.boxes]
+        return [lot(image.name, boxes, text) for text in texts]
 
 
 def lot(*about: Any) -> float:
@@ -175,6 +177,41 @@ def test_a_test_set_has_the_published_lengths_and_comparison(folder: Path, tmp_p
     alone = Submission(split="test", vectors={"retrieval_3": np.zeros(LENGTHS["retrieval_3"], dtype=np.float32)})
     with pytest.raises(UsageError, match="takes no submission without comparison"):
         alone.check()
+
+
+def test_the_test_set_is_run_and_submitted_without_its_answers(folder: Path, tmp_path: Path) -> None:
+    tasks = (Comparison, Localization, Retrieval)
+    runs = [evaluate(made(task, folder, split="test"), out=tmp_path / task.name) for task in tasks]
+    assert all(run.figures[0].value is None for run in runs)
+    lengths = {"comparison": 12, "localization": 96, "retrieval_0": 49, "retrieval_1": 36}
+    found = submission_of(runs, data=Sherlock.open(folder), lengths=lengths)
+    assert found.missing == tuple(range(2, 23))
+    home = folder / "leaderboard_eval"
+    for name, vector in found.vectors.items():
+        file = home / f"test_{name.partition('_')[0]}_public" / f"test_{name}_instances.json"
+        rows = sorted(json.loads(file.read_text(encoding="utf-8")), key=lambda row: row["test_id"])
+        assert vector.tolist() == [_score(row) for row in rows]
+
+
+def _score(row: corpus.Row) -> float:
+    """The score of a pair of the leaderboard."""
+    boxes = [[box["left"], box["top"], box["left"] + box["width"], box["top"] + box["height"]] for box in row["region"]]
+    return lot(row["image"]["url"].rpartition("/")[2], boxes, row["inference"])
+
+
+def test_clues_and_proposals_alone_are_not_in_the_test_set(folder: Path) -> None:
+    for task in (Localization, Retrieval):
+        with pytest.raises(UsageError, match="The leaderboard's files have no clues"):
+            made(task, folder, split="test", text="clue").samples()
+    with pytest.raises(UsageError, match="have the regions of people and proposals together"):
+        made(Localization, folder, split="test", boxes="auto").samples()
+
+
+def test_a_chunk_of_which_pairs_are_missing_is_refused(folder: Path) -> None:
+    chunk = Sherlock.open(folder).leaderboard("retrieval", "test", 0)
+    assert len(hidden_instances(chunk)) == 7
+    with pytest.raises(BadData, match="Chunk 0 of retrieval has 48 pairs, which are not all of its regions"):
+        hidden_instances(replace(chunk, ids=chunk.ids[1:]))
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])

@@ -45,9 +45,8 @@ def truths() -> Mapping[tuple[str, frozenset[Any]], set[str]]:
     """By picture and region, the inferences and the clues of people."""
     known: dict[tuple[str, frozenset[Any]], set[str]] = {}
     for scene in corpus.SCENES:
-        width, height = scene.size
         for _, boxes, clue, inference, _ in scene.regions:
-            corners = frozenset((x, y, min(x + w, width), min(y + h, height)) for x, y, w, h in boxes)
+            corners = frozenset((x, y, x + w, y + h) for x, y, w, h in boxes)
             known.setdefault((scene.path.rpartition("/")[2], corners), set()).update({clue, inference})
     return known
 
