@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from askance.cli.tally import Tally
     from askance.evals.newyorker import NewYorkerReport
     from askance.evals.pittads import DataReport, Dropped
+    from askance.evals.sherlock import CorpusReport, SherlockReport
     from askance.evals.suite.files import Counted
     from askance.evals.whoops import WeirdImage, WhoopsReport
     from askance.evals.whoops.questions import QuestionMaker, QuestionSet
@@ -90,8 +91,30 @@ def newyorker(
     _end_check(report, contest_sections(report), as_json=as_json)
 
 
+@checks.command()
+def sherlock(
+    folder: Annotated[Path, typer.Argument(help="The folder that holds it: corpus, leaderboard files, proposals.")],
+    images: Annotated[
+        list[Path] | None,
+        typer.Option("--images", help="Folder of pictures; may be given again. By default images/ of the folder."),
+    ] = None,
+    all_pairs: Annotated[
+        bool, typer.Option("--all-pairs", help="Read all pairs of retrieval and localization; this takes minutes.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Check the regions and inferences of Sherlock: corpus, chunks, pictures, boxes, and the leaderboard's pairs."""
+    from askance.evals.sherlock import check
+
+    report = check(folder, images=images or None, all_pairs=all_pairs)
+    _end_check(report, region_sections(report), as_json=as_json)
+
+
 def _end_check(
-    report: DataReport | WhoopsReport | NewYorkerReport, parts: Iterable[tuple[str, list[Row]]], *, as_json: bool
+    report: DataReport | WhoopsReport | NewYorkerReport | SherlockReport,
+    parts: Iterable[tuple[str, list[Row]]],
+    *,
+    as_json: bool,
 ) -> None:
     """Prints what was found, and ends the command."""
     found = Report(
@@ -202,6 +225,29 @@ def contest_sections(report: NewYorkerReport) -> Iterator[tuple[str, list[Row]]]
         "To mend": [(text,) for text in report.problems],
     }
     yield from ((title, rows) for title, rows in parts.items() if rows)
+
+
+def region_sections(report: SherlockReport) -> Iterator[tuple[str, list[Row]]]:
+    """The parts of a report on Sherlock as rows; those without any are left out."""
+    corpus = report.corpus
+    parts: dict[str, list[Row]] = {
+        "Files": [(file,) for file in report.files],
+        "Training corpus": [] if report.training is None else [("instances", f"{report.training:,}")],
+        "Validation corpus, in which each id is the MD5 of its inputs": _counted(
+            corpus.counts.items() if corpus else (), note=" that are published"
+        ),
+        "How sure annotators were": _counted(corpus.confidence.items() if corpus else ()),
+        "Chunks": [_chunk_row(corpus)] if corpus and corpus.chunks else [],
+        "Pairs of the leaderboard": [(name, f"{count:,}") for name, count in report.pairs.items()],
+        "To know": [(text,) for text in report.notes],
+        "To mend": [(text,) for text in report.problems],
+    }
+    yield from ((title, rows) for title, rows in parts.items() if rows)
+
+
+def _chunk_row(corpus: CorpusReport) -> Row:
+    sizes = [count.found for count in corpus.chunks.values()]
+    return "chunks", f"{len(sizes):,}", f"of {min(sizes):,} to {max(sizes):,} instances"
 
 
 questions = typer.Typer(no_args_is_help=True, rich_markup_mode=None)

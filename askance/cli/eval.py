@@ -26,6 +26,7 @@ from askance.cli.options import (
     ModelCalls,
     TaskPlace,
     Vlm,
+    named_values,
     spelled_out,
 )
 from askance.cli.process import HELP, OK, SOME, Process
@@ -51,9 +52,10 @@ app = typer.Typer(
 
 
 class ControlName(StrEnum):
-    """Controls that go for any task with pictures."""
+    """Controls that go for any task with pictures, or with regions of pictures."""
 
     swapped_image = "swapped-image"
+    swapped_region = "swapped-region"
 
 
 class TableFormat(StrEnum):
@@ -171,7 +173,8 @@ class EvaluationOptions:
         list[str] | None, typer.Option("-T", metavar="NAME=VALUE", help="An option of the task; may be repeated.")
     ] = None
     control: Annotated[
-        ControlName | None, typer.Option(help="swapped-image: every sample is shown another sample's picture.")
+        ControlName | None,
+        typer.Option(help="Every sample is shown another sample's picture, or is asked about another's region."),
     ] = None
     convention: ConventionOption = None
     label: Annotated[str | None, typer.Option(help="Name of the run in tables; by default its models.")] = None
@@ -306,13 +309,7 @@ def _given_options(options: EvaluationOptions, takes: Mapping[str, FieldInfo]) -
     from askance.errors import UsageError
     from askance.evals.task_options import kinds_of
 
-    values: dict[str, str] = {}
-    for text in options.option or ():
-        name, equals, value = text.partition("=")
-        name = name.strip().replace("-", "_")
-        if not equals or not name:
-            raise UsageError(f"{text!r} is no option of a task.", hint="Write `-T name=value`.")
-        values[name] = value
+    values = named_values(options.option or (), of="a task")
     if options.fold is not None and (other := values.setdefault("fold", options.fold)) != options.fold:
         raise UsageError(f"`--fold {options.fold}` and `-T fold={other}` are different.", hint="Give one of them.")
     return {name: _option_value(text, kinds_of(takes[name]) if name in takes else ()) for name, text in values.items()}

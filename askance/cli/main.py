@@ -48,6 +48,7 @@ _COMMANDS: Mapping[str, str] = {
     "judge": "judge:app",
     "index": "index:app",
     "newyorker": "newyorker:app",
+    "sherlock": "sherlock:app",
 }
 """Module and name of every command, or group of commands, in the order in which help lists them."""
 

@@ -130,7 +130,7 @@ def build(context_: typer.Context, options: BuildOptions) -> None:
     """
     Process.of(context_).without_langchain()
     from askance.evals.newyorker import RawContests
-    from askance.evals.newyorker.task_construction import check_new
+    from askance.evals.run_folder import check_new
     from askance.models import run_sync
 
     check_new(options.out)

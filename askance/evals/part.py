@@ -156,6 +156,8 @@ class Question:
     """How many of a sample's options an answer has; 0 if there are no options."""
     samples: Callable[[], Sequence[Sample]] = tuple
     """The samples; whoever makes the solver adds them."""
+    pooled: str = ""
+    """The tag by whose value samples are held against each other; empty if each is answered alone."""
     seed: int = 0
     """Of random answers."""
 

@@ -28,6 +28,8 @@ SHOTS: Final = "shots"
 """Entry of a sample's trace: which examples were chosen, and how (`askance.evals.suite.shots`)."""
 RECORDED: Final = "recorded"
 """The input of a sample that carries a reply which others recorded; see `askance.evals.suite.recorded_replies`."""
+REGIONS: Final = "regions"
+"""The input that holds regions of the picture: of each its boxes, as left, top, right and bottom."""
 ATTACHMENTS: Final[tuple[type[Attachment], ...]] = (Ranking, Matrix)
 """Every kind of file that a line may have beside it; a prediction has a field for each."""
 

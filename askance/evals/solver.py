@@ -91,6 +91,10 @@ class Solver(ABC):
         """
         raise UsageError("The calls of a solver that is not a chain cannot be planned.", hint="Leave `--plan` out.")
 
+    def among(self, samples: Sequence[Sample]) -> Solver:  # noqa: ARG002  # a subclass holds each against others
+        """This solver for samples that were changed after it was made, such as those of a control."""
+        return self
+
     def with_extractor(self, model: Model) -> Solver:  # noqa: ARG002  # a subclass asks it
         """This solver with a model that reads replies which cannot be read otherwise.
 

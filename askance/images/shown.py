@@ -22,7 +22,7 @@ from askance.images.prepare import (
     prepare,
     prepare_drawn,
 )
-from askance.images.regions import WHOLE_IMAGE, RegionView, bounding_box
+from askance.images.regions import WHOLE_IMAGE, RegionView
 
 if TYPE_CHECKING:
     from askance.images.image import Image
@@ -69,11 +69,7 @@ class Shown:
         info = self.image.info
         if self.view == WHOLE_IMAGE and self.policy.name == "original":
             return info.width, info.height
-        size = info.upright_size
-        if self.view.show == "crop":
-            left, top, right, bottom = bounding_box(self.view.pixel_boxes(size, self.image.name))
-            size = right - left, bottom - top
-        return self.policy.sent_size(size)
+        return self.policy.sent_size(self.view.size_of(self.image))
 
     def prepare(self) -> PreparedImage:
         """It as it is sent, prepared once while the `Image` is in use.

@@ -4,6 +4,7 @@ from .agreement import cohen_kappa as cohen_kappa
 from .agreement import gwet_ac1 as gwet_ac1
 from .agreement import krippendorff_alpha as krippendorff_alpha
 from .agreement import pairwise_agreement as pairwise_agreement
+from .assignment import best_assignment as best_assignment
 from .association import ChiSquared as ChiSquared
 from .association import Correlation as Correlation
 from .association import ErrorIndependence as ErrorIndependence

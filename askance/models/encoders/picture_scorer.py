@@ -5,6 +5,7 @@ A scorer has `score` (texts against a picture), `score_texts` (against other tex
 
 from __future__ import annotations
 
+import asyncio
 import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeAlias, cast, runtime_checkable
@@ -46,6 +47,8 @@ class PictureScorer(Protocol):
     - `async score_view(image, texts, view)` scores what a `RegionView` shows of a picture;
     - `keep_in(folder)` is told, before it is asked, where arrays of numbers can be kept beside the records; None where
       nothing may be read or kept;
+    - `in_engine(engine)` gives a scorer that asks chat models with these in an engine. The calls are on record, so that
+      the scorer is replayed though `stored` is False;
     - `async aclose()` closes it.
     """
 
@@ -67,8 +70,12 @@ class TextScorer(Protocol):
 
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from askance.models.engine import Engine
 
+    Scores: TypeAlias = NDArray[np.float64]
     ScorerLike: TypeAlias = "str | PictureScorer | TextScorer | RecordedScorer | Mapping[str, Any]"
 else:
     ScorerLike = Annotated[Any, "a scorer"]  # a field of a task may have this type, and pydantic reads it
@@ -101,7 +108,6 @@ class RecordedScorer(RecordedModel):
     ) -> None:
         super().__init__(scorer, "score", id=id, engine=engine, parameters=parameters)
         self.policy = policy
-        self._scorer = scorer
 
     @classmethod
     def _described(cls, model: ModelId, fields: dict[str, Any], *, engine: Engine) -> RecordedScorer:
@@ -167,12 +173,41 @@ class RecordedScorer(RecordedModel):
         Raises:
             CallError: it gave something else than a number for each text.
         """
-        self._responses.lend_folder(self._scorer)
-        if view != WHOLE_IMAGE and not isinstance(self._scorer, _ReplayOnlyScorer):
-            method = _method(self._scorer, "score_view", lacking="no part of a picture", by=self.id)
+        self._responses.lend_folder(self._recorded)
+        if view != WHOLE_IMAGE and not isinstance(self._recorded, _ReplayOnlyScorer):
+            method = _method(self._recorded, "score_view", lacking="no part of a picture", by=self.id)
             return self._checked(await method(image, texts, view), len(texts))
-        method = _method(self._scorer, "score", lacking="no pictures", by=self.id)
+        method = _method(self._recorded, "score", lacking="no pictures", by=self.id)
         return self._checked(await method(image, texts), len(texts))
+
+    async def fresh_matrix(self, pictures: Sequence[tuple[Image, RegionView]], texts: Sequence[str]) -> Scores:
+        """As `fresh`, for each of many pictures; a dual encoder encodes each picture and each text once.
+
+        Args:
+            pictures: each with what is shown of it.
+            texts: held against each of them.
+
+        Returns:
+            An array of 64 bits, pictures × texts.
+
+        Raises:
+            BadImage, UsageError, CallError: as for `fresh`.
+        """
+        import numpy as np
+
+        (image, view), *others = pictures
+        first = await self.fresh(image, texts, view=view)  # then the texts are known
+        rows = await asyncio.gather(*(self.fresh(image, texts, view=view) for image, view in others))
+        return np.array([first, *rows], dtype=np.float64)
+
+    def check_views(self) -> None:
+        """Checks that the scorer can be shown a part of a picture.
+
+        Raises:
+            UsageError: it cannot.
+        """
+        if not isinstance(self._recorded, _ReplayOnlyScorer):
+            _method(self._recorded, "score_view", lacking="no part of a picture", by=self.id)
 
     async def score_texts(self, about: Mapping[str, str], texts: Sequence[str]) -> list[float]:
         """As `score`, against other texts.
@@ -184,8 +219,8 @@ class RecordedScorer(RecordedModel):
         """
 
         async def ask(some: Sequence[str]) -> Sequence[float]:
-            self._responses.lend_folder(self._scorer)
-            method = _method(self._scorer, "score_texts", lacking="no texts without a picture", by=self.id)
+            self._responses.lend_folder(self._recorded)
+            method = _method(self._recorded, "score_texts", lacking="no texts without a picture", by=self.id)
             return self._checked(await method(about, some), len(some))
 
         return await self._scores([self.request(about, text) for text in texts], texts, ask)
