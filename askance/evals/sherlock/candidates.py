@@ -189,12 +189,13 @@ async def build_candidates(
 
     Raises:
         BadData: the corpus has no picture, or no set of ten can be made.
-        UsageError: the scorer takes no views of pictures.
+        UsageError: the scorer takes no views of pictures, or asks models.
         CallError: the scorer or the embedder failed.
     """
     import numpy as np
 
-    recorded, texts_alike = get_scorer(scorer, engine=engine), get_embedder(embedder, engine=engine)
+    recorded = get_scorer(scorer, engine=engine).as_encoder()
+    texts_alike = get_embedder(embedder, engine=engine)
     pool = await Pool.of(data.instances, embedder=texts_alike, seed=seed)
     order = list(data.instances)
     Random(seed).shuffle(order)

@@ -67,7 +67,7 @@ class ChunkModel(RegionModel):
 
     @cached_property
     def _first(self) -> RecordedScorer | None:
-        return None if self.first is None else get_scorer(self.first, engine=self.engine)
+        return None if self.first is None else get_scorer(self.first, engine=self.engine).as_encoder()
 
     @override
     def kept(self) -> JsonObject:

@@ -186,9 +186,7 @@ class RegionEncoder(Encoder):
         Raises:
             UsageError: it takes no views, or asks models.
         """
-        if self.recorded.asks:
-            raise UsageError("A scorer that asks models is no encoder.", hint="Give its model as `vlm`, with `by=…`.")
-        return EncodedRegions(self.recorded, pooled=question.pooled, samples=question.samples)
+        return EncodedRegions(self.recorded.as_encoder(), pooled=question.pooled, samples=question.samples)
 
 
 class RegionBaseline(AnySolver):

@@ -190,6 +190,19 @@ class RecordedScorer(RecordedModel):
         first = await self.fresh(image, texts, view=view)  # then the texts are known
         return [first, *await asyncio.gather(*(self.fresh(image, texts, view=view) for image, view in others))]
 
+    def as_encoder(self) -> RecordedScorer:
+        """Itself, where a model is wanted that runs here, since nobody plans or counts its scores as calls.
+
+        Raises:
+            UsageError: it asks chat models.
+        """
+        if self.asks:
+            raise UsageError(
+                f"The scorer {str(self.id)!r} asks chat models, so it is no encoder.",
+                hint="Give one that runs here, such as `clip:FOLDER`, or the model itself: --vlm MODEL.",
+            )
+        return self
+
     def check_views(self) -> None:
         """Checks that the scorer can be shown a part of a picture.
 

@@ -14,6 +14,7 @@ import pytest
 from PIL import Image as Pillow
 
 from askance.chat import ChatRequest, ChatResponse
+from askance.errors import NoLogprobs
 from askance.evals import Run, evaluate
 from askance.evals.controls import controlled
 from askance.evals.sherlock import InferenceComparison
@@ -110,3 +111,15 @@ def test_a_model_that_knows_the_mean_ratings_is_at_the_oracle(rated: tuple[Path,
 
     assert figure(run).value == pytest.approx(figure(run, "oracle").value)
     assert figure(run).value > 0.7
+
+
+def test_a_run_stops_at_its_first_region_where_the_endpoint_gives_no_log_probabilities(
+    rated: tuple[Path, Ratings], tmp_path: Path
+) -> None:
+    script = ScriptedModel(lambda _: "Yes", identity="eye", capabilities=Capabilities(schema="enforced"))
+    model = get_model(script, engine=Engine(records=MemoryStore(), concurrency=1))
+
+    with pytest.raises(NoLogprobs, match="Stopped at the first sample, since the others would fail alike"):
+        evaluate(InferenceComparison(data=rated[0], vlm=model), out=tmp_path / "run")
+
+    assert len(script.requests) < REGIONS * CANDIDATES
