@@ -402,6 +402,10 @@ def sherlock(tasks: Mapping[str, type[Task]]) -> dict[str, Cases]:
     )
     own: Mapping[str, tuple[Mapping[str, Sequence[Any]], Sequence[Options]]] = {
         "comparison": ({"split": ["test"]}, []),
+        "pool": (
+            {"chunk": [1], "text": ["clue"], "count": [3, 20, 1], "by": ["rating"], "draws": [2], "top": [5]},
+            [{"by": "choice", "orders": 2}],
+        ),
         "localization": (
             {"boxes": ["auto"], "split": ["test"], "text": ["clue"]},
             [{**fit, "boxes": "auto", "limit": 5, **swapped}, {"boxes": "auto", "split": "test"}],
@@ -418,9 +422,9 @@ def sherlock(tasks: Mapping[str, type[Task]]) -> dict[str, Cases]:
     }
     found = {
         f"sherlock/{name}": Cases(
-            base={"data": "@data", "limit": 3, **EYE},
+            base={"data": "@data", "limit": 3, **EYE, **({"count": 4} if name == "pool" else {})},
             alone={**shared, **alone},
-            more=[*ways, *more],
+            more=[*(() if name == "pool" else ways), *more],  # it is made of the same classes
             pairs=[fit, described, {"region": "hide"}, swapped],
         )
         for name, (alone, more) in own.items()
