@@ -428,8 +428,8 @@ def sherlock(tasks: Mapping[str, type[Task]]) -> dict[str, Cases]:
     found["sherlock/inference"] = Cases(
         base={"data": "@data", "limit": 3, **EYE, "judge": "@judge"},
         alone={**shared, "context": ["T_V"], "judge_form": ["short"], "card": ["@card"], "judge": [None]},
-        more=[*MODELS, {"judge_form": "short", "card": "@card"}],
-        pairs=[{"region": "hide"}, swapped],
+        more=[*MODELS, {"judge_form": "short", "card": "@card"}, {"rater_card": "@card"}],
+        pairs=[{"region": "hide"}, {"rater": "@eye"}, swapped],
     )
     return found
 
