@@ -264,7 +264,7 @@ class ErrorOptions:
         typer.Option(
             "-T",
             metavar="NAME=VALUE",
-            help="pictures=clip:FOLDER predicts errors from pictures, texts=st:FOLDER from inferences.",
+            help="pictures=clip:FOLDER predicts from vectors of pictures, texts=st:FOLDER from those of inferences.",
         ),
     ] = None
     seed: Annotated[int, typer.Option(help="Of the five folds.")] = 0
@@ -275,7 +275,7 @@ class ErrorOptions:
 @app.command(epilog=HELP)
 @spelled_out
 def errors(context_: typer.Context, options: ErrorOptions) -> None:
-    """Say what predicts on which regions a model does above or below its average (section 5.3).
+    """Say how well one can predict on which regions a model does above or below its average (section 5.3).
 
     A logistic regression learns it in five folds, from the agreement of the raters, and from vectors of pictures and of
     inferences where encoders are named. Needs scikit-learn: pip install 'askance[audit]'.

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from askance.evals import evaluate
-from askance.evals.sherlock.comparison import Comparison
+from askance.evals.sherlock.comparison import InferenceComparison
 from askance.evals.sherlock.retrieval import Retrieval
 from askance.models import ScriptedEmbedder
 from askance.models.encoders import records as encoders
@@ -22,7 +22,7 @@ from tests.evals.sherlock.test_submission import made
 
 def test_submit_writes_the_files_of_the_leaderboard(askance: Command, own_place: Path) -> None:
     corpus.write(own_place / "data")
-    for task in (Comparison, Retrieval):
+    for task in (InferenceComparison, Retrieval):
         evaluate(made(task, own_place / "data"), out=own_place / task.name)
     runs = ("sherlock/retrieval", "sherlock/comparison")
     done = askance("sherlock", "submit", *runs, "--data", "data", "--split", "val")
@@ -91,9 +91,9 @@ def test_candidates_need_a_scorer_and_an_embedder(
 def test_correlations_over_checkpoints(askance: Command, own_place: Path) -> None:
     data = corpus.write(own_place / "data")
     for number in range(3):
-        for task in (Comparison, Retrieval):
+        for task in (InferenceComparison, Retrieval):
             analysed.evaluated(task, data, number, own_place)
-    runs = [f"{task}{number}" for task in ("Comparison", "Retrieval") for number in range(3)]
+    runs = [f"{task}{number}" for task in ("InferenceComparison", "Retrieval") for number in range(3)]
     done = askance("sherlock", "correlations", *runs, "--steps", "400,800,1200")
     assert (done.code, done.err) == (0, "")
     head, *rows = done.out.splitlines()

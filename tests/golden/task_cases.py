@@ -402,6 +402,7 @@ def sherlock(tasks: Mapping[str, type[Task]]) -> dict[str, Cases]:
     )
     own: Mapping[str, tuple[Mapping[str, Sequence[Any]], Sequence[Options]]] = {
         "comparison": ({"split": ["test"]}, []),
+        "pool": ({"chunk": [1], "text": ["clue"], "count": [3, 20, 1]}, []),
         "localization": (
             {"boxes": ["auto"], "split": ["test"], "text": ["clue"]},
             [{**fit, "boxes": "auto", "limit": 5, **swapped}, {"boxes": "auto", "split": "test"}],
@@ -418,18 +419,24 @@ def sherlock(tasks: Mapping[str, type[Task]]) -> dict[str, Cases]:
     }
     found = {
         f"sherlock/{name}": Cases(
-            base={"data": "@data", "limit": 3, **EYE},
+            base={"data": "@data", "limit": 3, **EYE, **({"count": 4} if name == "pool" else {})},
             alone={**shared, **alone},
-            more=[*ways, *more],
+            more=[*(() if name == "pool" else ways), *more],  # it is made of the same classes
             pairs=[fit, described, {"region": "hide"}, swapped],
         )
         for name, (alone, more) in own.items()
     }
+    rated: Options = {"rater": "@eye"}
     found["sherlock/inference"] = Cases(
         base={"data": "@data", "limit": 3, **EYE, "judge": "@judge"},
         alone={**shared, "context": ["T_V"], "judge_form": ["short"], "card": ["@card"], "judge": [None]},
-        more=[*MODELS, {"judge_form": "short", "card": "@card"}, {"rater_card": "@card"}],
-        pairs=[{"region": "hide"}, {"rater": "@eye"}, swapped],
+        more=[
+            *MODELS,
+            {"judge_form": "short", "card": "@card"},
+            {"rater_card": "@card"},
+            {**rated, "rater_card": "@card"},
+        ],
+        pairs=[{"region": "hide"}, swapped, rated],
     )
     return found
 

@@ -12,6 +12,7 @@ from .error_analysis import ErrorPrediction as ErrorPrediction
 from .error_analysis import checkpoint_correlations as checkpoint_correlations
 from .error_analysis import error_prediction as error_prediction
 from .inference import InferenceWriting as InferenceWriting
+from .inference_pool import InferencePool as InferencePool
 from .instance import Box as Box
 from .instance import Instance as Instance
 from .leaderboard import Leaderboard as Leaderboard

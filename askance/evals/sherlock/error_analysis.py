@@ -148,7 +148,7 @@ def _figure(run: Run, name: str) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeaturePrediction:
-    """How far some features predict on which regions a model does above its average."""
+    """How well some features predict on which regions a model does above its average."""
 
     features: str
     area: float
@@ -158,7 +158,7 @@ class FeaturePrediction:
 
 @dataclass(frozen=True, kw_only=True)
 class ErrorPrediction:
-    """What predicts the errors of a run of comparison."""
+    """How well the errors of a run of comparison can be predicted."""
 
     run: str
     regions: int
@@ -182,7 +182,7 @@ async def error_prediction(
     seed: int = 0,
     engine: Engine | None = None,
 ) -> ErrorPrediction:
-    """What predicts on which regions a model does above its average.
+    """How well features predict on which regions a model does above its average.
 
     Args:
         run: of comparison.

@@ -75,13 +75,13 @@ class Localization(SherlockTask):
         if self.split == "test":
             note = f"{len(self._hidden):,} pictures of test; which inference belongs to which region is hidden"
             return self.chosen(
-                Subset(items=tuple(self._hidden), noun="pictures", notes=(note,)),
+                Subset(items=tuple(self._hidden), noun="images", notes=(note,)),
                 names=lambda url: (url,),
                 url=lambda url: url,
             )
         notes = (f"{len(data.instances):,} regions of {len(data.urls):,} pictures",)
         return self.chosen(
-            Subset(items=tuple(data.urls), noun="pictures", notes=notes),
+            Subset(items=tuple(data.urls), noun="images", notes=notes),
             names=lambda url: {url, *(instance.id for instance in data.of_image(url))},
             url=lambda url: url,
         )

@@ -14,7 +14,7 @@ from askance.errors import BadData, UsageError
 from askance.evals import Matrix, Prediction, Run, Sample, evaluate
 from askance.evals.analysis.rescore import rescore
 from askance.evals.controls import SWAPPED_REGION_NOTE, controlled
-from askance.evals.sherlock import InferenceComparison, Localization, Retrieval
+from askance.evals.sherlock import InferenceComparison, InferencePool, Localization, Retrieval
 from askance.evals.sherlock.task import SherlockTask
 from askance.images import Image, RegionView
 from askance.models import Engine, ScriptedScorer, run_sync
@@ -221,6 +221,30 @@ def test_clues_are_held_against_regions(data: Path, tmp_path: Path) -> None:
     run(Retrieval, data, tmp_path / "run", scorer=eye, text="clue", chunk=0)
 
     assert "a red bucket" in eye.asked[0][2]
+
+
+# --- pools ---
+
+
+def test_a_pool_has_the_own_inference_and_others_about_other_pictures(data: Path, tmp_path: Path) -> None:
+    done = run(InferencePool, data, tmp_path / "run", count=4)
+
+    about = {text: name for (name, _), texts in TRUTHS.items() for text in texts if text != corpus.SEA}
+    for answer in done.answers:
+        texts, place = answer.sample.inputs["inferences"], answer.sample.target["place"]
+        assert len({*texts}) == 4
+        assert answer.sample.image is not None
+        others = {about.get(text) for at, text in enumerate(texts) if at != place}
+        assert answer.sample.image.name not in others
+    assert figures(done)["P@1"] == 1
+    assert figures(done)["rank chance"] == 2.5
+    assert {answer.sample.target["place"] for answer in done.answers} != {0}
+    assert any(note.startswith("Not comparable with retrieval") for note in done.notes)
+
+
+def test_a_pool_that_a_chunk_cannot_fill_is_refused(data: Path, tmp_path: Path) -> None:
+    with pytest.raises(BadData, match="has no pool of 20"):
+        run(InferencePool, data, tmp_path / "run")
 
 
 # --- all of them ---
