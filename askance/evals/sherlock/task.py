@@ -321,8 +321,8 @@ class RegionTask(Task):
 
     def broken_down(self, scorer: Scorer) -> Scorer:
         """`scorer` with its headlines by source and by confidence as well."""
-        for tag, values in self.breakdown.items():
-            scorer = by_tag(scorer, tag, values, *self.headlines, label=TAGS[tag])
+        for tag, label in TAGS.items():
+            scorer = by_tag(scorer, tag, self.breakdown.get(tag, ()), *self.headlines, label=label)
         return scorer
 
 
