@@ -189,7 +189,8 @@ def askance(given: argparse.Namespace) -> dict[str, float]:
                 (Image.from_path(file), RegionView("highlight", (boxes_of(number),), "native pixels"))
                 for number, file in enumerate(files_in(given.place, given.regions))
             ]
-            scores = asyncio.run(scorer.fresh_matrix(shown, [text_of(number) for number in range(given.regions)]))
+            rows = asyncio.run(scorer.fresh_rows(shown, [text_of(number) for number in range(given.regions)]))
+            scores = np.array(rows)
         return _measured(begun, scores)
 
 
@@ -251,7 +252,7 @@ def memory(given: argparse.Namespace) -> dict[str, tuple[float, float]]:
                 (images[number % len(images)], RegionView("highlight", (boxes_of(number),), "native pixels"))
                 for number in numbers
             ]
-            await scorer.fresh_matrix(shown, [text_of(number) for number in numbers])
+            np.array(await scorer.fresh_rows(shown, [text_of(number) for number in numbers]))
             if chunk + 1 in {1, 5, given.chunks}:
                 found[str(chunk + 1)] = (time.perf_counter() - start, _megabytes())
 
