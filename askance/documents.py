@@ -69,7 +69,8 @@ _TOO_DEEP = f"is nested deeper than {MAX_DEPTH} levels"
 def stream_json(chunks: Iterable[str], *, max_item: int = 1 << 24) -> Iterator[tuple[str | int, Any]]:
     """The items of the list or object that a JSON text is, each when it has been read; no other is kept.
 
-    Of a name that an object gives twice the last value counts.
+    It is for files of millions of items. So their numbers are what Python makes of them, without the limits of
+    `parse_json` but without NaN and Infinity, and of a name that an object gives twice the last value counts.
 
     Args:
         chunks: the text, in parts of any length.
@@ -95,7 +96,7 @@ class _StreamedText:
     def __init__(self, chunks: Iterable[str], max_item: int) -> None:
         self._chunks = iter(chunks)
         self._max_item = max_item
-        self._decode = decoder().raw_decode
+        self._decode = json.JSONDecoder(parse_constant=_refuse_constant).raw_decode
         self._text, self._at, self._count = "", 0, 0
 
     def _more(self) -> bool:
@@ -160,8 +161,12 @@ class _StreamedText:
                 reason = "it ends"
             except RecursionError as error:
                 raise UnreadableDocument(_TOO_DEEP) from error
+            except UnreadableDocument:
+                raise
             except json.JSONDecodeError as error:
                 value, end, reason = None, len(self._text), error.msg
+            except ValueError as error:  # Python converts no more than some thousand digits
+                raise UnreadableDocument(f"holds a number of thousands of digits in item {self._count:,}") from error
             if self._text[end : end + 1] in _ENDS:  # else more of a number may follow
                 self._at = end
                 return value

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from askance.amounts import many
 from askance.cli.columns import Part, Report, Section
 from askance.cli.options import AsJson, JudgePrompt, PromptCalls, spelled_out
 from askance.cli.process import HELP, OK, SOME, Process
@@ -238,11 +239,21 @@ def region_sections(report: SherlockReport) -> Iterator[tuple[str, list[Row]]]:
         ),
         "How sure annotators were": _counted(corpus.confidence.items() if corpus else ()),
         "Chunks": [_chunk_row(corpus)] if corpus and corpus.chunks else [],
-        "Pairs of the leaderboard": [(name, f"{count:,}") for name, count in report.pairs.items()],
+        "Pairs of the leaderboard": [*_pair_rows(report.pairs)],
         "To know": [(text,) for text in report.notes],
         "To mend": [(text,) for text in report.problems],
     }
     yield from ((title, rows) for title, rows in parts.items() if rows)
+
+
+def _pair_rows(pairs: Mapping[str, int]) -> Iterator[Row]:
+    """Those of retrieval, of which there are many parts, in one row of a split."""
+    chunks: dict[str, list[int]] = {}
+    for name, count in pairs.items():
+        split, task = name.split("_")[:2]
+        chunks.setdefault(f"{split} {task}", []).append(count)
+    for name, counts in chunks.items():
+        yield name, f"{sum(counts):,}", f"in {many(len(counts), 'chunk')}" if name.endswith("retrieval") else ""
 
 
 def _chunk_row(corpus: CorpusReport) -> Row:
@@ -367,7 +378,6 @@ def _sheet(out: Path, options: QuestionOptions, made: QuestionSet, entries: Sequ
     Raises:
         UsageError: no question is left to check.
     """
-    from askance.amounts import many
     from askance.evals.negatives.validation import KEY, PAGE, TABLE
     from askance.evals.whoops.questions import write_validation
 
@@ -399,7 +409,6 @@ def _questions_form(made: QuestionSet) -> JsonObject:
 
 def _gates(made: QuestionSet) -> Iterator[Part]:
     """The counts at each gate, and why pairs were dropped there."""
-    from askance.amounts import many
     from askance.evals.tables import Table
     from askance.evals.whoops.questions import DROPPED, GATES, KEPT
 
@@ -419,7 +428,6 @@ def _with_any(made: QuestionSet) -> int:
 
 
 def _end(made: QuestionSet) -> str:
-    from askance.amounts import many
 
     summary = f"{made.done:,} of {made.captions:,} captions: {many(made.candidates, 'answer')} found."
     without = ", ".join(f"{n:,} {outcome}" for outcome, n in made.reasons.items() if outcome != "answered")

@@ -6,7 +6,7 @@ It says as well what about the instances limits the figures: twins, images sever
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean
@@ -16,7 +16,7 @@ from askance.amounts import first_few, many
 from askance.errors import BadData, BadImage
 from askance.evals.sherlock.dataset import Sherlock
 from askance.evals.sherlock.instance import CONFIDENCES, Box, Instance
-from askance.evals.sherlock.layout import CHUNKS, LeaderboardKey, Source, Split, pairs_name, source_of
+from askance.evals.sherlock.layout import CHUNKS, LENGTHS, VAL_CHUNKS, LeaderboardKey, Source, pairs_name, source_of
 from askance.evals.sherlock.leaderboard import read_ids
 from askance.evals.suite.files import Counted, Problems, note
 
@@ -28,13 +28,12 @@ INSTANCES, IMAGES = 22_737, 6_656
 OF_SOURCE: Mapping[Source, tuple[int, int]] = {"VG": (13_194, 3_740), "VCR": (9_543, 2_916)}
 """Instances and images of each source."""
 OF_CONFIDENCE: Mapping[int, int] = {1: 4_221, 2: 11_504, 3: 7_012}
-CHUNK_SIZES = (
-    *(983, 992, 986, 995, 988, 987, 986, 993, 985, 996, 980, 990),
-    *(994, 985, 992, 990, 994, 979, 985, 991, 991, 992, 983),
-)
-"""Instances of each chunk; retrieval scores the square of that many pairs."""
-COMPARED: Mapping[Split, int] = {"val": 4_850, "test": 4_719}
-"""Pairs of comparison."""
+PAIRS: Mapping[str, int] = {
+    "val_comparison": 4_850,
+    **{pairs_name(("val", "retrieval", chunk)): size**2 for chunk, size in enumerate(VAL_CHUNKS)},
+    **{f"test_{name}": length for name, length in LENGTHS.items()},
+}
+"""Pairs of the leaderboard that are published, as far as their number is known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +66,7 @@ class CorpusReport:
     ceiling: float | None
     """The highest P@1 of retrieval in percent, mean over chunks, as twins have equal scores."""
     chance: float
-    """The accuracy by lot of localization among people's regions in percent, mean over images."""
+    """The accuracy at chance of localization among people's regions in percent, mean over images."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,12 +114,17 @@ def check(
     training = Sherlock.open(folder, images=images, split="train", problems=problems)
     trained, instances = _read(training), _read(data)
     sizes = {instance.url: (instance.width, instance.height) for instance in instances}
-    shown = [url for url in sizes if data.picture(url) is not None]
-    corpus = _corpus(data, instances, shown) if instances else None
+    shown = {url: None for url in sizes if data.picture(url) is not None}
+    proposed = _proposed(data) if instances else ()
+    corpus = _corpus(instances, shown, proposed) if instances else None
     pairs = dict(_pairs(data, all_pairs=all_pairs))
     named = [*data.files.corpora.values(), *([] if data.files.proposals is None else [data.files.proposals])]
     about = [*_notes(data, shown), *(_limits(corpus) if corpus else ()), *_otherwise(corpus, pairs)]
-    mend = [*_missing(sizes, shown), *_resized(data, sizes, shown)]
+    mend = [
+        *_lacking(sizes, shown, ("image has no picture", "images have no picture")),
+        *_lacking(sizes, proposed, ("image has no proposals", "images have no proposals")),
+        *_resized(data, sizes, shown),
+    ]
     return SherlockReport(
         folder=str(folder),
         files=tuple(str(file).removeprefix(f"{data.folder}/") for file in named),
@@ -143,10 +147,19 @@ def _read(data: Sherlock) -> Sequence[Instance]:
         return ()
 
 
+def _proposed(data: Sherlock) -> Collection[str]:
+    """The images that a detector proposes boxes for; none where the file cannot be read."""
+    try:
+        return data.proposed
+    except BadData as error:
+        note(error, data.problems)
+        return ()
+
+
 # --- the corpus ---
 
 
-def _corpus(data: Sherlock, instances: Sequence[Instance], shown: Sequence[str]) -> CorpusReport:
+def _corpus(instances: Sequence[Instance], shown: Collection[str], proposed: Collection[str]) -> CorpusReport:
     by_image: dict[str, list[Instance]] = {}
     for instance in instances:
         by_image.setdefault(instance.url, []).append(instance)
@@ -155,12 +168,12 @@ def _corpus(data: Sherlock, instances: Sequence[Instance], shown: Sequence[str])
     regions = Counter((instance.url, instance.boxes) for instance in instances)
     long = [group[0] for group in by_image.values() if _is_long(group[0])]
     return CorpusReport(
-        counts=dict(_counts(data, instances, shown)),
+        counts=dict(_counts(instances, shown, proposed)),
         confidence={
             CONFIDENCES[level]: Counted(found=sum(each.confidence == level for each in instances), published=count)
             for level, count in OF_CONFIDENCE.items()
         },
-        chunks={chunk: Counted(found=count, published=CHUNK_SIZES[chunk]) for chunk, count in sorted(chunks.items())},
+        chunks={chunk: Counted(found=count, published=VAL_CHUNKS[chunk]) for chunk, count in sorted(chunks.items())},
         boxes=sum(len(instance.boxes) for instance in instances),
         clipped=sum(map(_clipped, instances)),
         twins=_repeats((each.chunk, each.inference) for each in instances if each.chunk is not None),
@@ -175,8 +188,11 @@ def _corpus(data: Sherlock, instances: Sequence[Instance], shown: Sequence[str])
     )
 
 
-def _counts(data: Sherlock, instances: Sequence[Instance], shown: Sequence[str]) -> Iterator[tuple[str, Counted]]:
-    images, pictures = Counter(map(source_of, data.urls)), Counter(map(source_of, shown))
+def _counts(
+    instances: Sequence[Instance], shown: Collection[str], proposed: Collection[str]
+) -> Iterator[tuple[str, Counted]]:
+    images = Counter(map(source_of, {instance.url for instance in instances}))
+    pictures = Counter(map(source_of, shown))
     yield "instances", Counted(found=len(instances), published=INSTANCES)
     for source, (published, _) in OF_SOURCE.items():
         found = sum(instance.source == source for instance in instances)
@@ -185,20 +201,7 @@ def _counts(data: Sherlock, instances: Sequence[Instance], shown: Sequence[str])
     for name, found in (("images", images), ("pictures", pictures)):
         for source, (_, published) in OF_SOURCE.items():
             yield f"{name} of {source}", Counted(found=found[source], published=published)
-    yield "images with proposals", Counted(found=len(_proposed(data)), published=IMAGES)
-
-
-def _proposed(data: Sherlock) -> Sequence[str]:
-    """Images that a detector proposes boxes for."""
-    found = list[str]()
-    for url in data.urls if data.files.proposals is not None else ():
-        try:
-            data.proposals(url)
-        except BadData as error:
-            note(error, data.problems)
-        else:
-            found.append(url)
-    return found
+    yield "images with proposals", Counted(found=len(proposed), published=IMAGES)
 
 
 def _repeats(values: Iterable[Hashable]) -> int:
@@ -268,7 +271,7 @@ def _count(data: Sherlock, key: LeaderboardKey, *, all_pairs: bool) -> int:
 # --- what is to be known, and what should be mended ---
 
 
-def _notes(data: Sherlock, shown: Sequence[str]) -> Iterator[str]:
+def _notes(data: Sherlock, shown: Collection[str]) -> Iterator[str]:
     if data.split not in data.files.corpora:
         yield "There is no validation corpus, which `sherlock/retrieval` and `sherlock/localization` are asked on."
     elif not shown:
@@ -307,7 +310,7 @@ def _limits(corpus: CorpusReport) -> Iterator[str]:
     if corpus.clipped:
         yield (
             f"{many(corpus.clipped, f'box of {corpus.boxes:,} runs', f'boxes of {corpus.boxes:,} run')} past the edge "
-            "of the image: they are clipped to it when they are shown."
+            "of the image; what is shown of them is clipped to it."
         )
     if corpus.off_centre:
         yield (
@@ -326,7 +329,7 @@ def _otherwise(corpus: CorpusReport | None, pairs: Mapping[str, int]) -> Iterato
     """Counts that are not those of the published data."""
     if corpus is not None:
         sizes = [corpus.chunks[chunk].found if chunk in corpus.chunks else 0 for chunk in range(CHUNKS)]
-        others = sum(size != published for size, published in zip(sizes, CHUNK_SIZES, strict=True))
+        others = sum(size != published for size, published in zip(sizes, VAL_CHUNKS, strict=True))
         if not corpus.chunks:
             yield "The corpus has no chunks, which `sherlock/retrieval` needs: its rows have no 'split_idx'."
         elif others:
@@ -334,20 +337,23 @@ def _otherwise(corpus: CorpusReport | None, pairs: Mapping[str, int]) -> Iterato
                 f"Of the {CHUNKS} chunks {others} are missing or have another size than the published ones, so that "
                 "figures of retrieval cannot be compared with those of others."
             )
-    for split, published in COMPARED.items():
-        found = pairs.get(pairs_name((split, "comparison", None)), published)
-        if found != published:
-            yield f"Comparison has {found:,} pairs for {split}, and {published:,} are published."
+    others = [
+        f"{name} has {count:,} and not {PAIRS[name]:,}"
+        for name, count in pairs.items()
+        if name in PAIRS and count != PAIRS[name]
+    ]
+    if others:
+        yield f"Parts of the leaderboard with another number of pairs than published: {first_few(others)}."
 
 
-def _missing(sizes: Mapping[str, object], shown: Sequence[str]) -> Iterator[str]:
-    found = {*shown}
-    missing = [url for url in sizes if url not in found] if found else []
-    if missing:
-        yield f"{many(len(missing), 'picture is', 'pictures are')} missing: {first_few(missing)}."
+def _lacking(urls: Iterable[str], found: Collection[str], words: tuple[str, str]) -> Iterator[str]:
+    """A sentence on images that lack what others have."""
+    lacking = [url for url in urls if url not in found] if found else []
+    if lacking:
+        yield f"{many(len(lacking), *words)}: {first_few(lacking)}."
 
 
-def _resized(data: Sherlock, sizes: Mapping[str, tuple[int, int]], shown: Sequence[str]) -> Iterator[str]:
+def _resized(data: Sherlock, sizes: Mapping[str, tuple[int, int]], shown: Collection[str]) -> Iterator[str]:
     """Pictures in whose pixels the boxes do not lie, and those that cannot be used."""
     others = list[str]()
     for url in shown:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from array import array
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 
+from askance.amounts import many
 from askance.errors import BadData
-from askance.evals.sherlock.instance import MEND, Box, Instance, read_boxes, read_instance
+from askance.evals.sherlock.instance import MEND, Box, Instance, read_instance, read_proposals
 from askance.evals.sherlock.layout import (
     IMAGES,
     LeaderboardTask,
@@ -188,25 +191,49 @@ class Sherlock:
         """The boxes that a detector proposes for an image of the corpus, in the order of the file.
 
         Raises:
-            BadData: there is no file of them, it lacks this image, or a box is not as it should be.
+            BadData: there is no file of them, it is not as it should be, or it lacks this image.
         """
-        if url not in self._proposals:
+        edges = self._proposals.get(url)
+        if edges is None:
             raise BadData(
                 f"The file {str(self.files.proposals)!r} has no boxes for the image {url!r}.",
                 hint="Fetch image_url2auto_bboxes.json.zip again.",
             )
-        image = self._by_image[url][0]
-        where = f"The file {str(self.files.proposals)!r}, {url!r}"
-        return read_boxes(self._proposals[url], (image.width, image.height), where)
+        return tuple((edges[at], edges[at + 1], edges[at + 2], edges[at + 3]) for at in range(0, len(edges), 4))
+
+    @property
+    def proposed(self) -> Collection[str]:
+        """The images of the corpus that a detector proposes boxes for; none without the file."""
+        return () if self.files.proposals is None else self._proposals.keys()
 
     @cached_property
-    def _proposals(self) -> Mapping[str, object]:
-        if self.files.proposals is None:
+    def _proposals(self) -> Mapping[str, Sequence[int]]:
+        """By image the edges of its boxes, one after another, as there are hundreds of thousands."""
+        file = self.files.proposals
+        if file is None:
             raise BadData(
                 f"The folder {str(self.folder)!r} has no boxes of a detector.",
                 hint="Fetch image_url2auto_bboxes.json.zip; the regions of people are `boxes=gt`.",
             )
-        return {str(url): boxes for url, boxes in self.files.proposals.stream() if url in self._by_image}
+        edges, left_out = dict[str, Sequence[int]](), 0
+        for name, value in file.stream():
+            url = str(name)
+            for image in self._by_image.get(url, ())[:1]:
+                try:
+                    boxes, others = read_proposals(
+                        value, (image.width, image.height), f"The file {str(file)!r}, {url!r}"
+                    )
+                except BadData as error:
+                    note(error, self.problems)
+                else:
+                    edges[url] = array("i", chain.from_iterable(boxes))
+                    left_out += others
+        if left_out:
+            self.notes.append(
+                f"{many(left_out, 'proposed box has', 'proposed boxes have')} no area in the image, and so "
+                f"{'is' if left_out == 1 else 'are'} left out."
+            )
+        return edges
 
     @cached_property
     def _by_chunk(self) -> Mapping[int, Sequence[Instance]]:

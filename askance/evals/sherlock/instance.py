@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from hashlib import md5
@@ -150,14 +151,25 @@ def read_pair(row: object, where: str) -> tuple[Instance, str]:
     return region, form["inference"]
 
 
-def read_boxes(value: object, size: tuple[int, int], where: str) -> tuple[Box, ...]:
-    """The boxes in a list, which belong to an image of that width and height.
+def read_proposals(value: object, size: tuple[int, int], where: str) -> tuple[list[Box], int]:
+    """The boxes that a detector proposes for an image of that width and height.
+
+    A detector may propose boxes of no area, or beside the image; they are left out.
+
+    Returns:
+        The boxes, and how many are left out.
 
     Raises:
-        BadData: it is no list of boxes, or a box lies outside the image.
+        BadData: it is no list of boxes, or none is left.
     """
-    image = _ImageForm(url="", width=size[0], height=size[1])
-    return _boxes(_checked(list[_BoxForm], value, where), image, where)
+    forms: Sequence[_BoxForm] = _checked(list[_BoxForm], value, where)
+    image, boxes = _ImageForm(url="", width=size[0], height=size[1]), list[Box]()
+    for form in forms:
+        with suppress(BadData):
+            boxes.append(_box(form, image, where))
+    if not boxes:
+        raise BadData(f"{where}: there is no box in the image.", hint=MEND)
+    return boxes, len(forms) - len(boxes)
 
 
 def _checked(form: Any, value: object, where: str) -> Any:

@@ -33,6 +33,11 @@ Source: TypeAlias = Literal["VG", "VCR"]
 TASKS: tuple[LeaderboardTask, ...] = get_args(LeaderboardTask)
 CHUNKS = 23
 """Parts of the validation corpus within which inferences are retrieved (section 4.1), numbered from 0."""
+VAL_CHUNKS = (
+    *(983, 992, 986, 995, 988, 987, 986, 993, 985, 996, 980, 990),
+    *(994, 985, 992, 990, 994, 979, 985, 991, 991, 992, 983),
+)
+"""By chunk, how many instances the validation corpus has."""
 TEST_CHUNKS = (
     *(1000, 989, 996, 1004, 982, 989, 996, 991, 988, 992, 992, 1000),
     *(997, 990, 988, 987, 998, 983, 996, 983, 985, 992, 998),

@@ -7,8 +7,12 @@ from typing import Any
 import pytest
 from PIL import Image as Pillow
 
-from askance.images.frames import framed
+<<<<<<<< HEAD:tests/images/test_picture_frames.py
+from askance.images.picture_frames import framed
+========
+>>>>>>>> tasks:tests/images/test_square_frames.py
 from askance.images.pixels import MEAN_COLOUR
+from askance.images.square_frames import framed
 
 GREY = (100, 100, 100)
 
