@@ -7,10 +7,6 @@ from typing import Any
 import pytest
 from PIL import Image as Pillow
 
-<<<<<<<< HEAD:tests/images/test_picture_frames.py
-from askance.images.picture_frames import framed
-========
->>>>>>>> tasks:tests/images/test_square_frames.py
 from askance.images.pixels import MEAN_COLOUR
 from askance.images.square_frames import framed
 

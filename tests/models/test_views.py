@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from askance.models.local.inputs import decoded
+from askance.models.local.batch_row import decoded
 from PIL import Image as Pillow
 
 from askance.chat import ChatRequest, ImagePart, Message, ModelId, ResponseFormat, TextPart
