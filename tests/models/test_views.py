@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from askance.models.local.batch_row import decoded
 from PIL import Image as Pillow
 
 from askance.chat import ChatRequest, ImagePart, Message, ModelId, ResponseFormat, TextPart
@@ -23,6 +22,7 @@ from askance.models import Engine, Model, ScriptedModel, get_model
 from askance.models.batch.target import line_of
 from askance.models.image_data import encode
 from askance.models.langchain.messages import to_langchain
+from askance.models.local.batch_row import decoded
 from askance.models.openai.dialect import Dialect, to_body
 from askance.models.recorder import sent_images
 from askance.models.settings import ModelSettings
