@@ -22,7 +22,7 @@ from PIL import Image
 
 from askance.demo import PICTURES
 from askance.evals.controls import controlled
-from askance.evals.sherlock import Comparison, Localization, Retrieval
+from askance.evals.sherlock import InferenceComparison, InferenceWriting, Localization, Retrieval
 
 if TYPE_CHECKING:
     from askance.evals import Evaluation, Task
@@ -219,14 +219,17 @@ def lay_out(folder: Path) -> None:
 
 def tasks(data: Path, model: Model) -> dict[str, Task | Evaluation]:
     """What is run, by the name of its folder."""
-    asked = Comparison(data=data, vlm=model)
+    asked = InferenceComparison(data=data, vlm=model)
+    written = InferenceWriting(data=data, vlm=model, judge=model, limit=8)
     return {
         "comparison-yes-no": asked,
-        "comparison-swapped": controlled(asked, "swapped-image", seed=0),
-        "comparison-choice": Comparison(data=data, vlm=model, by="choice", rank_orders=2),
-        "comparison-described": Comparison(data=data, vlm=model, llm=model, context="region"),
+        "comparison-swapped": controlled(asked, "swapped-region", seed=0),
+        "comparison-choice": InferenceComparison(data=data, vlm=model, by="choice", orders=2),
+        "comparison-described": InferenceComparison(data=data, vlm=model, llm=model, context="region"),
         "localization-yes-no": Localization(data=data, vlm=model),
         "retrieval-random": Retrieval(data=data, solver="random"),
+        "inference": written,
+        "inference-swapped": controlled(written, "swapped-region", seed=0),
     }
 
 

@@ -107,7 +107,7 @@ VENDORS: dict[str, tuple[str, ...]] = {
     "safetensors": (),
     "scipy": ("askance.statistics*",),
     "sentence_transformers": ("askance.models.encoders.sentence",),
-    "sklearn": ("askance.evals.negatives*",),
+    "sklearn": ("askance.evals.negatives*", "askance.evals.sherlock.error_analysis"),
     "statsmodels": (),
     "tenacity": ("askance.models*", "askance.replay.sqlite_ledger"),
     "torch": ("askance.models.local.*",),

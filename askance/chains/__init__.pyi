@@ -35,6 +35,6 @@ from .planner import plan as plan
 from .reading import Given as Given
 from .reading import Reading as Reading
 from .reading import picture as picture
-from .region import REGION as REGION
-from .region import infer as infer
-from .region import region_of as region_of
+from .region_inference import REGION as REGION
+from .region_inference import infer as infer
+from .region_inference import region_of as region_of

@@ -49,7 +49,7 @@ CHAINS = Registry(
         "identify": "askance.chains.catalog:identify",
         "ask": "askance.chains.catalog:ask",
         "brainstorm": "askance.chains.cartoon:brainstorm",
-        "infer": "askance.chains.region:infer",
+        "infer": "askance.chains.region_inference:infer",
     },
 )
 """By name, the function that makes the chain."""

@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from askance.evals.solver import Solver
     from askance.models import Engine
     from askance.nodes import Read
-    from askance.nodes.closed_set import ClosedSet
 
 
 class Part(Options):
@@ -164,8 +163,6 @@ class Question:
 
     read: Callable[[Sample, Any], Json | Read[Any]] | None = None
     """Gives the answer that a recorded reply to a sample has; None if recorded replies are not read."""
-    choices: Callable[[Sample], ClosedSet] | None = None
-    """The answers that there are, so that one can be extracted from a reply; None if they are free."""
 
 
 class Answerer(Part):

@@ -120,8 +120,12 @@ def flatten(picture: Picture) -> Picture:
 
 
 def to_rgb(picture: Picture) -> Picture:
-    """The picture in `RGB` on a white background; the colour profile of a grey picture goes, since it fits no other."""
-    rgb = flatten(picture).convert("RGB")
+    """The picture in `RGB` on a white background; the colour profile of a grey picture goes, since it fits no other.
+
+    One that is in `RGB` is given as it is, and not copied.
+    """
+    flat = flatten(picture)
+    rgb = flat if flat.mode == "RGB" else flat.convert("RGB")
     if picture.mode == "L":
         rgb.info.pop("icc_profile", None)
     return rgb

@@ -116,11 +116,20 @@ def _overlay(picture: Picture, boxes: Sequence[PixelBox]) -> Picture:
     """The picture under a layer on which each box is drawn over those before it."""
     from PIL import Image, ImageDraw
 
-    layer = Image.new("RGBA", picture.size)
+    # A layer over all of a large picture takes time. The outline of a thin box lies outside it, too.
+    lefts, tops, rights, bottoms = zip(*boxes, strict=True)
+    left, top = max(0, min(lefts) - OUTLINE_PIXELS), max(0, min(tops) - OUTLINE_PIXELS)
+    right = min(picture.width, max(rights) + OUTLINE_PIXELS + 1)
+    bottom = min(picture.height, max(bottoms) + OUTLINE_PIXELS + 1)
+    below = picture.crop((left, top, right, bottom)).convert("RGBA")
+    layer = Image.new("RGBA", below.size)
     draw = ImageDraw.Draw(layer)
     for box in boxes:
-        draw.rectangle(box, fill=(*PURPLE, OPACITY), outline=(*GREEN, 255), width=OUTLINE_PIXELS)
-    return Image.alpha_composite(picture.convert("RGBA"), layer).convert("RGB")
+        moved = box[0] - left, box[1] - top, box[2] - left, box[3] - top
+        draw.rectangle(moved, fill=(*PURPLE, OPACITY), outline=(*GREEN, 255), width=OUTLINE_PIXELS)
+    highlighted = picture.copy()
+    highlighted.paste(Image.alpha_composite(below, layer).convert("RGB"), (left, top))
+    return highlighted
 
 
 STYLES: Mapping[StyleName, RegionStyle] = {

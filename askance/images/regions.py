@@ -87,6 +87,23 @@ class RegionView:
         style = {} if self.style == "askance" else {"style": self.style}
         return {"show": self.show, "boxes": [list(box) for box in self.boxes], "version": VERSION, **unit, **style}
 
+    @classmethod
+    def from_form(cls, form: Mapping[str, Any]) -> RegionView:
+        """The view whose canonical form this is.
+
+        Raises:
+            UsageError: it is that of no view, or of one that another version drew.
+        """
+        try:
+            boxes = tuple(tuple(box) for box in form["boxes"])
+            view = cls(form["show"], boxes, form.get("unit", "pixels"), form.get("style", "askance"))
+            same = view.canonical() == dict(form)
+        except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
+            raise _no_view(form) from error
+        if not same:
+            raise _no_view(form)
+        return view
+
     def render(self, image: Image) -> tuple[Picture, ...]:
         """The pictures of mode `RGB` that are shown: two for `both`, else one. Boxes are clipped to the picture.
 
@@ -166,6 +183,10 @@ class RegionView:
         else:
             left, top, right, bottom = box
         return math.floor(left), math.floor(top), math.ceil(right), math.ceil(bottom)
+
+
+def _no_view(form: object) -> UsageError:
+    return UsageError(f"This is no view of a picture: {str(form)[:80]}.", hint="Give what `RegionView.canonical` gave.")
 
 
 def _check_choice(value: str, choices: Any, problem: str) -> None:

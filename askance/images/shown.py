@@ -14,6 +14,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from askance.errors import UsageError
+from askance.images.pixels import encode, scale_down
 from askance.images.prepare import (
     CLEAN_POLICY,
     PREPARED_IMAGES,
@@ -92,6 +93,19 @@ class Shown:
 
         with image.errors_named():
             return PREPARED_IMAGES.get((image.sha256, policy, view), make, holder=image)
+
+    def thumbnail(self, side: int = 256) -> bytes:
+        """A small JPEG of it, with no side longer than `side` pixels.
+
+        Raises:
+            BadImage: a picture that cannot be decoded, or a box that lies outside it.
+            UsageError: the view is two pictures.
+        """
+        self.check_single()
+        if self.view == WHOLE_IMAGE:
+            return self.image.thumbnail(side)
+        (drawn,) = self.view.render(self.image)
+        return encode(scale_down(drawn, side), "jpeg", quality=80)
 
     def check_single(self) -> None:
         """Refuses a view that is two pictures.

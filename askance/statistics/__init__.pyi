@@ -11,6 +11,7 @@ from .association import ErrorIndependence as ErrorIndependence
 from .association import chi_squared as chi_squared
 from .association import error_independence as error_independence
 from .association import outcomes_by_group as outcomes_by_group
+from .association import pearson as pearson
 from .association import spearman as spearman
 from .classification import LabelCounts as LabelCounts
 from .classification import LabelFigure as LabelFigure

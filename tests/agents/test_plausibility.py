@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import math
+import sys
+import tomllib
 from collections.abc import Callable, Mapping
-from typing import Any
+from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -14,12 +17,15 @@ from askance.agents.plausibility import chain_spec, vlm_spec
 from askance.agents.region import region_words, speaks_of_mark
 from askance.chains import Plan, Planner
 from askance.chat import ChatRequest, ChatResponse
-from askance.errors import BadRequest, ConfigError, ImagesRejected, NoLogprobs, Refused, UsageError
+from askance.errors import BadRequest, ConfigError, ImagesRejected, NoLogprobs, OverLimit, Refused, UsageError
+from askance.evals.suite.ranker import OptionRanker
 from askance.images import WHOLE_IMAGE, Image, RegionView
-from askance.models import Capabilities, Engine, ScriptedModel, get_model, get_scorer, use_draw
+from askance.models import Capabilities, Engine, ScriptedModel, get_model, get_scorer, limit_calls, use_draw
 from askance.replay import MemoryStore, Records
+from tests.distributions import install
 from tests.scripted import PICTURE, name_of
 
+ROOT = Path(__file__).resolve().parents[2]
 IMAGE = Image.from_path(PICTURE)
 REGION = RegionView("highlight", ((10, 10, 60, 60),), style="sherlock")
 TEXTS = ("a cup is new", "it rains", "bricks are old")
@@ -289,6 +295,11 @@ async def test_all_calls_of_a_region_are_under_way_before_an_error_of_one_is_rai
     assert len(script.requests) == 3
 
 
+async def test_a_call_beyond_a_limit_is_told_apart_from_one_that_failed() -> None:
+    with limit_calls(2), pytest.raises(OverLimit):
+        await scores(vlm_scorer(model_of(scripted())))
+
+
 # --- what cannot be asked ---
 
 
@@ -366,3 +377,28 @@ def test_a_spec_that_cannot_be_read_is_named(make: Callable[[str], object], rest
         make(rest)
 
     assert caught.value.message == sentence
+
+
+def test_a_scorer_that_asks_models_is_no_encoder() -> None:
+    scorer = get_scorer(vlm_scorer(model_of(scripted())))
+
+    with pytest.raises(UsageError) as caught:
+        scorer.as_encoder()
+
+    assert caught.value.message == "The scorer 'vlm:knowing?by=yes-no' asks chat models, so it is no encoder."
+    with pytest.raises(UsageError, match="asks chat models"):
+        OptionRanker(scorer)
+
+
+async def test_the_package_brings_its_scorers_by_entry_points(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    install(tmp_path, "as-it-is-installed", {"askance.scorers": project["entry-points"]["askance.scorers"]})
+    monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path)])
+    engine = Engine(records=MemoryStore())
+
+    seeing = get_scorer("vlm:openai:m?by=rating&top=5", engine=engine)
+    described = get_scorer("chain:region?vlm=openai:m&llm=openai:n", engine=engine)
+
+    assert (str(seeing.id), seeing.asks, seeing.engine) == ("vlm:openai:m?by=rating&top=5", True, engine)
+    assert str(described.id) == "chain:region?vlm=openai:m&llm=openai:n&by=rating"
+    assert {each.engine for each in cast("Any", described)._recorded.models} == {engine}

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from PIL import Image as Pillow
+from PIL import ImageDraw
 
 from askance.errors import BadImage, UsageError
 from askance.images import WHOLE_IMAGE, Image, RegionView
@@ -110,6 +111,16 @@ def test_the_style_of_sherlock_outlines_see_through_purple_with_three_pixels_of_
         GREY, GREEN, GREEN, SHERLOCK_TINT, SHERLOCK_TINT, GREEN, GREEN,
     ]  # fmt: skip
     assert drawn.getpixel((21, 15)) == drawn.getpixel((20, 16)) == GREY
+
+
+@pytest.mark.parametrize("boxes", [[(10, 5, 20, 6)], [(10, 5, 11, 15)], [(0, 0, 1, 1), (38, 17, 40, 20)]], ids=str)
+def test_in_the_style_of_sherlock_the_outline_of_a_thin_box_lies_outside_it_too(boxes: Any) -> None:
+    (drawn,) = pixels(RegionView("highlight", tuple(boxes), style="sherlock"), Image.from_pil(SPOTS))
+
+    layer = Pillow.new("RGBA", SPOTS.size)
+    for box in boxes:
+        ImageDraw.Draw(layer).rectangle(box, fill=(*PURPLE, 60), outline=GREEN, width=3)
+    assert drawn.tobytes() == Pillow.alpha_composite(SPOTS.convert("RGBA"), layer).convert("RGB").tobytes()
 
 
 def test_in_the_style_of_sherlock_a_later_box_overwrites_an_earlier_one() -> None:

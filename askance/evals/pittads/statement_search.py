@@ -21,6 +21,7 @@ from askance.chains import DESCRIPTION, STATEMENT, Chain, Link, Step
 from askance.chains.context_steps import concatenate, text_of, verbalizations
 from askance.chains.link import LINKS_BY_NAME
 from askance.errors import CallError, ReplayMiss, StoreError, UsageError
+from askance.evals.baselines import BlindSolver
 from askance.evals.pittads.task import AdModel
 from askance.evals.ranking import Ranking
 from askance.evals.sample import Prediction, Sample
@@ -530,7 +531,7 @@ def names_of_options(sample: Sample) -> list[str] | None:
     return None if options is None else [entry_id(text) for text in options]
 
 
-class FrequentSolver(Solver):
+class FrequentSolver(BlindSolver):
     """Ranks the same statements for every picture: those that are true of most images.
 
     Args:

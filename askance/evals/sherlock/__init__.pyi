@@ -2,11 +2,17 @@ from .candidates import Candidate as Candidate
 from .candidates import CandidateSet as CandidateSet
 from .candidates import CandidateSets as CandidateSets
 from .candidates import build_candidates as build_candidates
-from .comparison import Comparison as Comparison
+from .comparison import InferenceComparison as InferenceComparison
 from .data_check import CorpusReport as CorpusReport
 from .data_check import SherlockReport as SherlockReport
 from .data_check import check as check
 from .dataset import Sherlock as Sherlock
+from .error_analysis import CheckpointCorrelations as CheckpointCorrelations
+from .error_analysis import ErrorPrediction as ErrorPrediction
+from .error_analysis import checkpoint_correlations as checkpoint_correlations
+from .error_analysis import error_prediction as error_prediction
+from .inference import InferenceWriting as InferenceWriting
+from .inference_pool import InferencePool as InferencePool
 from .instance import Box as Box
 from .instance import Instance as Instance
 from .leaderboard import Leaderboard as Leaderboard
@@ -15,5 +21,5 @@ from .leaderboard import RatedInference as RatedInference
 from .leaderboard import RatedRegion as RatedRegion
 from .localization import Localization as Localization
 from .retrieval import Retrieval as Retrieval
-from .submission import Submission as Submission
+from .submission import SubmittedScores as SubmittedScores
 from .submission import submission_of as submission_of

@@ -189,10 +189,13 @@ async def build_candidates(
 
     Raises:
         BadData: the corpus has no picture, or no set of ten can be made.
-        UsageError: the scorer takes no views of pictures.
+        UsageError: the scorer takes no views of pictures, or asks models.
         CallError: the scorer or the embedder failed.
     """
-    recorded, texts_alike = get_scorer(scorer, engine=engine), get_embedder(embedder, engine=engine)
+    import numpy as np
+
+    recorded = get_scorer(scorer, engine=engine).as_encoder()
+    texts_alike = get_embedder(embedder, engine=engine)
     pool = await Pool.of(data.instances, embedder=texts_alike, seed=seed)
     order = list(data.instances)
     Random(seed).shuffle(order)
@@ -207,7 +210,7 @@ async def build_candidates(
         some = regions[start : start + BLOCK]
         own = list(dict.fromkeys(instance.inference for instance, _ in some))
         shown = [(image, view_of(instance.boxes, show="highlight")) for instance, image in some]
-        scores = await recorded.fresh_matrix(shown, [*pool.texts, *own])
+        scores = np.array(await recorded.fresh_rows(shown, [*pool.texts, *own]))
         for (instance, _), row in zip(some, scores, strict=True):
             plausibility, gold = row[: len(pool.texts)], row[len(pool.texts) + own.index(instance.inference)]
             chosen = pool.choose(instance, plausibility, above=float(gold))

@@ -30,7 +30,7 @@ RATERS = ("rater 1", "rater 2")
 PEOPLE, ORACLE, TIED = "people", "oracle", "tied pairs"
 
 
-class Comparison(SherlockTask):
+class InferenceComparison(SherlockTask):
     """How well inferences about a region are ordered as people order them."""
 
     name = "sherlock/comparison"
@@ -80,7 +80,11 @@ class Comparison(SherlockTask):
             *(mean(rater, summary=f"agreement with {rater}") for rater in RATERS),
             mean(PEOPLE, better="neither", summary="agreement of the raters with each other"),
             mean(ORACLE, better="neither", summary="agreement of the mean rating with both raters"),
-            mean(TIED, better="neither", summary="share of the pairs whose scores are equal, so that lots order them"),
+            mean(
+                TIED,
+                better="neither",
+                summary="share of the pairs whose scores are equal, so that their order is drawn",
+            ),
         )
 
     @override

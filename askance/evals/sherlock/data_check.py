@@ -66,7 +66,7 @@ class CorpusReport:
     ceiling: float | None
     """The highest P@1 of retrieval in percent, mean over chunks, as twins have equal scores."""
     chance: float
-    """The accuracy by lot of localization among people's regions in percent, mean over images."""
+    """The accuracy at chance of localization among people's regions in percent, mean over images."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -75,13 +75,13 @@ class Localization(SherlockTask):
         if self.split == "test":
             note = f"{len(self._hidden):,} pictures of test; which inference belongs to which region is hidden"
             return self.chosen(
-                Subset(items=tuple(self._hidden), noun="pictures", notes=(note,)),
+                Subset(items=tuple(self._hidden), noun="images", notes=(note,)),
                 names=lambda url: (url,),
                 url=lambda url: url,
             )
         notes = (f"{len(data.instances):,} regions of {len(data.urls):,} pictures",)
         return self.chosen(
-            Subset(items=tuple(data.urls), noun="pictures", notes=notes),
+            Subset(items=tuple(data.urls), noun="images", notes=notes),
             names=lambda url: {url, *(instance.id for instance in data.of_image(url))},
             url=lambda url: url,
         )
@@ -138,13 +138,17 @@ class Localization(SherlockTask):
         if self.boxes == "auto":
             return (
                 mean(ACCURACY, summary="share of inferences whose best box overlaps theirs, mean over pictures"),
-                mean(CHANCE, better="neither", summary="that of boxes drawn by lot"),
+                mean(CHANCE, better="neither", summary="that of random boxes"),
                 mean(ORACLE, better="neither", summary="that of the best boxes among those proposed"),
             )
         return (
             mean(ACCURACY, summary="share of regions that get their own inference, mean over pictures"),
-            mean(CHANCE, better="neither", summary="that of inferences dealt by lot"),
-            mean(TIED, better="neither", summary="share of the pairs whose score equals another one, which lots order"),
+            mean(CHANCE, better="neither", summary="that of a random assignment"),
+            mean(
+                TIED,
+                better="neither",
+                summary="share of the pairs whose score equals another one, so that their order is drawn",
+            ),
         )
 
     @override

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from typing_extensions import override
 
@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from askance.models import Engine, Model, RecordedScorer
 
     Scores = NDArray[np.float64]
+
+Item = TypeVar("Item")
 
 INFERENCES: Final = "inferences"
 """The input of a sample with the inferences that are held against its regions."""
@@ -134,6 +136,7 @@ class RegionSolver(Solver):
 
     def __init__(self, *, pooled: str = "", samples: Callable[[], Sequence[Sample]] = tuple) -> None:
         self._pooled = pooled
+        self._samples = samples
         self._pools = cache(lambda: _pools_of(samples(), by=pooled))
         self._of_pools: PerLoop[dict[Any, asyncio.Future[Scores]]] = PerLoop(dict[Any, "asyncio.Future[Scores]"])
 
@@ -259,7 +262,7 @@ class EncodedRegions(RegionSolver):
         pairs = [(region.picture, region.view) for region in regions]
         if self._pooled or len(pairs) * len(inferences) > MOST_RECORDED:
             self._check_computes()
-            return await self.scorer.fresh_matrix(pairs, inferences)
+            return np.array(await self.scorer.fresh_rows(pairs, inferences), dtype=np.float64)
         rows = await asyncio.gather(*(self.scorer.score(image, inferences, view=view) for image, view in pairs))
         return np.array(rows, dtype=np.float64)
 
@@ -305,6 +308,25 @@ class AskedRegions(RegionSolver):
     ) -> None:
         super().__init__(pooled=pooled, samples=samples)
         self.scorer = scorer
+        self.first: EncodedRegions | None = None
+        self.keep = 0
+
+    def after(self, first: RecordedScorer, *, keep: int) -> AskedRegions:
+        """This solver for the best of a pool alone; the others stay below these, in the order of an encoder.
+
+        Args:
+            first: the encoder, which ranks the pool first.
+            keep: how many of its best the models are asked about.
+        """
+        other = copy(self)
+        other.first, other.keep = EncodedRegions(first, pooled=self._pooled, samples=self._samples), keep
+        return other
+
+    @override
+    def among(self, samples: Sequence[Sample]) -> RegionSolver:
+        other = cast("AskedRegions", super().among(samples))
+        other.first = None if self.first is None else cast("EncodedRegions", self.first.among(samples))
+        return other
 
     @property
     @override
@@ -318,7 +340,8 @@ class AskedRegions(RegionSolver):
 
     @override
     def form(self) -> JsonObject:
-        return {"solver": "regions", **self.scorer.parameters}
+        first = {} if self.first is None else {"first": self.first.scorer.form(), "keep": self.keep}
+        return {"solver": "regions", **self.scorer.parameters, **first}
 
     @override
     async def scores(self, regions: Sequence[Region], inferences: Sequence[str], counts: Counter[str]) -> Scores:
@@ -331,6 +354,18 @@ class AskedRegions(RegionSolver):
         return np.array([row.scores for row in rows], dtype=np.float64)
 
     @override
+    async def _in_pool(self, sample: Sample, counts: Counter[str]) -> Scores:
+        import numpy as np
+
+        if self.first is None:
+            return await super()._in_pool(sample, counts)
+        pool, ranked = self._pool_of(sample), await self.first._in_pool(sample, counts)
+        texts, regions = (np.argsort(-scores, kind="stable")[: self.keep].tolist() for scores in ranked)
+        (row,) = await self.scores(regions_of(sample), _at(pool.inferences, texts), counts)
+        column = await self.scores(_at(pool.regions, regions), sample.inputs[INFERENCES], counts)
+        return np.stack([_above(ranked[0], texts, row), _above(ranked[1], regions, column[:, 0])])
+
+    @override
     def plan(self, planner: Planner) -> PlanSample:
         for model in self.models:
             check_mode(model.mode)
@@ -341,6 +376,9 @@ class AskedRegions(RegionSolver):
             if self._pooled:
                 pool = self._pool_of(sample)
                 asked = [(own, pool.inferences), (pool.regions, inferences)]
+                if self.first is not None:  # which ones is not known; these are asked about by no other sample
+                    after = [(pool.places[sample.id] + step) % len(pool.samples) for step in range(1, self.keep + 1)]
+                    asked = [(own, _at(pool.inferences, after)), (_at(pool.regions, after), inferences)]
             for regions, texts in asked:
                 for region in regions:
                     await self.scorer.plan_view(planner, region.picture, texts, region.view, draw=draw)
@@ -348,8 +386,19 @@ class AskedRegions(RegionSolver):
         return count
 
 
+def _at(items: Sequence[Item], places: Sequence[int]) -> Sequence[Item]:
+    return [items[place] for place in places]
+
+
+def _above(scores: Scores, places: Sequence[int], better: Scores) -> Scores:
+    """Scores with others at some places, which stand above all that stay."""
+    merged = scores.copy()
+    merged[places] = scores.max() + 1 + better - better.min()
+    return merged
+
+
 class RandomScores(RegionSolver):
-    """Scores by lot; the same for a region and a place whenever they are drawn.
+    """Random scores; the same for a region and a place whenever they are drawn.
 
     Args:
         seed: of the draws.

@@ -21,8 +21,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 from askance.amounts import many
 from askance.errors import UsageError
 from askance.evals.run_folder import write_whole
+from askance.evals.sample import REGIONS
 from askance.evals.sherlock.layout import CHUNKS, LENGTHS, TASKS
-from askance.evals.sherlock.region_solver import INFERENCES, PLACE, REGIONS
+from askance.evals.sherlock.region_solver import INFERENCES, PLACE
 from askance.evals.sherlock.retrieval import CHUNK, group_of
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ _DATE: Final = (1980, 1, 1, 0, 0, 0)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Submission:
+class SubmittedScores:
     """Scores as the leaderboard takes them."""
 
     split: Split
@@ -124,7 +125,7 @@ class Submission:
 
 def submission_of(
     runs: Sequence[Run], *, data: Sherlock, split: Split = "test", lengths: Mapping[str, int] = LENGTHS
-) -> Submission:
+) -> SubmittedScores:
     """The submission of finished runs.
 
     Args:
@@ -153,7 +154,7 @@ def submission_of(
     for task, chunk in order:
         name = task if chunk is None else f"{task}_{chunk}"
         vectors[name] = _vector(data.leaderboard(task, split, chunk), tables.pop((task, chunk)), name)
-    made = Submission(split=split, vectors=vectors)
+    made = SubmittedScores(split=split, vectors=vectors)
     made.check(lengths)
     return made
 

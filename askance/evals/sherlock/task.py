@@ -1,7 +1,7 @@
-"""Base class of the tasks over Sherlock: which regions are asked about, how they are shown, and who scores inferences.
+"""Base classes of the tasks over Sherlock: which regions are asked about, how they are shown, who scores inferences.
 
 All tasks share one interface (section 4): a picture, a region of it and an inference have a plausibility. It is scored
-by an encoder (`-T scorer=clip:…`), by a model that is asked about each inference (`--vlm …`), or by lot.
+by an encoder (`-T scorer=clip:…`), by a model that is asked about each inference (`--vlm …`), or drawn at random.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from askance.evals.sherlock.region_solver import (
     EncodedRegions,
     RandomScores,
 )
-from askance.evals.suite.any_solver import AnySolver
+from askance.evals.suite.any_solver import AnySolver, AnySolverLike
 from askance.evals.suite.breakdown import by_tag
 from askance.evals.suite.context import PICTURE
 from askance.evals.suite.ranker import Encoder
@@ -101,7 +101,7 @@ class RegionModel(Answerer):
     """What is asked of an inference: yes-no, a rating, or a choice among all; by default yes-no, of words a rating."""
     draws: int = Field(default=1, ge=1)
     """How often each is asked; the mean counts."""
-    rank_orders: int = Field(default=1, ge=1)
+    orders: int = Field(default=1, ge=1)
     """In how many orders a choice shows the inferences."""
     top: int = Field(default=TOP, ge=0)
     """Likeliest tokens whose log-probabilities are asked for; 0 takes a rating as it is written."""
@@ -137,7 +137,7 @@ class RegionModel(Answerer):
             raise UsageError(
                 "There is no model that sees the picture.", hint="Give `vlm`, or an encoder: -T scorer=clip:FOLDER."
             )
-        settings: dict[str, Any] = {"by": self._by, "draws": self.draws, "orders": self.rank_orders, "top": self.top}
+        settings: dict[str, Any] = {"by": self._by, "draws": self.draws, "orders": self.orders, "top": self.top}
         if self.context == PICTURE:
             return vlm_scorer(get_model(self.vlm), **settings)
         llm = None if self.llm is None else get_model(self.llm)
@@ -151,7 +151,7 @@ class RegionModel(Answerer):
     @override
     def words(self) -> tuple[str, ...]:
         draws = (f"{self.draws} draws",) if self.draws > 1 else ()
-        orders = (f"{self.rank_orders} orders",) if self.rank_orders > 1 else ()
+        orders = (f"{self.orders} orders",) if self.orders > 1 else ()
         return (self.context, self._by, *draws, *orders)
 
     @override
@@ -186,13 +186,14 @@ class RegionEncoder(Encoder):
         Raises:
             UsageError: it takes no views, or asks models.
         """
-        if self.recorded.asks:
-            raise UsageError("A scorer that asks models is no encoder.", hint="Give its model as `vlm`, with `by=…`.")
-        return EncodedRegions(self.recorded, pooled=question.pooled, samples=question.samples)
+        return EncodedRegions(self.recorded.as_encoder(), pooled=question.pooled, samples=question.samples)
 
 
 class RegionBaseline(AnySolver):
-    """Scores by lot, or a solver of one's own that gives a matrix, regions × inferences."""
+    """Random scores, or a solver of one's own that gives a matrix, regions × inferences."""
+
+    chosen: AnySolverLike | None = Field(default=None, alias="solver")
+    """Scores in place of a model: random, or FILE.py:NAME, which gives a matrix, regions × inferences."""
 
     @override
     def solver(self, question: Question) -> Solver:
@@ -212,11 +213,9 @@ class RegionBaseline(AnySolver):
         return own
 
 
-class SherlockTask(Task):
-    """A task over regions of pictures and inferences about them."""
+class RegionTask(Task):
+    """A task over regions of pictures."""
 
-    ranks: ClassVar[int] = 0
-    """How many inferences one region is held against, where only scores of one region are compared; else 0."""
     headlines: ClassVar[tuple[str, ...]] = ()
     """Figures that stand also by source and by confidence."""
 
@@ -233,13 +232,6 @@ class SherlockTask(Task):
     region: RegionShow = "highlight"
     """How a region is shown: highlighted, hidden, alone, as its position, cropped, or not at all (`whole`)."""
 
-    model: RegionModel = RegionModel()
-    """The model that is asked."""
-    encoder: RegionEncoder = RegionEncoder()
-    """An encoder in its place."""
-    other: RegionBaseline = RegionBaseline()
-    """A solver in its place."""
-
     @cached_property
     def dataset(self) -> Sherlock:
         """The data."""
@@ -254,10 +246,6 @@ class SherlockTask(Task):
     @cached_property
     def _pictures(self) -> dict[str, Image | None]:
         return {}
-
-    @override
-    def question(self) -> Question:
-        return Question(name=self.name, count=self.ranks, seed=self.seed)
 
     @override
     def words(self) -> tuple[str, ...]:
@@ -306,24 +294,6 @@ class SherlockTask(Task):
             )
         return subset.first(self.limit)
 
-    # --- the figures ---
-
-    @abstractmethod
-    def metrics(self) -> Sequence[Metric]:
-        """The figures; the first stands for the task."""
-
-    @abstractmethod
-    def values_of(self, sample: Sample, scores: Scores) -> Mapping[str, float]:
-        """The values of the scores of a sample."""
-
-    @abstractmethod
-    def bounds_of(self, sample: Sample, *, right: bool) -> Mapping[str, float]:
-        """The values of a sample whose answer is all right, or all wrong."""
-
-    def shape_of(self, sample: Sample) -> tuple[int, int]:
-        """How many rows and columns the scores of a sample have."""
-        return len(sample.inputs[REGIONS]), len(sample.inputs[INFERENCES])
-
     @cached_property
     def breakdown(self) -> Mapping[str, Sequence[Any]]:
         """By tag, its values, by which figures are broken down; a run keeps them."""
@@ -349,6 +319,48 @@ class SherlockTask(Task):
     def kept(self) -> JsonObject:
         return {**super().kept(), "breakdown": {tag: [*values] for tag, values in self.breakdown.items()}}
 
+    def broken_down(self, scorer: Scorer) -> Scorer:
+        """`scorer` with its headlines by source and by confidence as well."""
+        for tag, values in self.breakdown.items():
+            scorer = by_tag(scorer, tag, values, *self.headlines, label=TAGS[tag])
+        return scorer
+
+
+class SherlockTask(RegionTask):
+    """A task that holds inferences against regions of pictures."""
+
+    ranks: ClassVar[int] = 0
+    """How many inferences one region is held against, where only scores of one region are compared; else 0."""
+
+    model: RegionModel = RegionModel()
+    """The model that is asked."""
+    encoder: RegionEncoder = RegionEncoder()
+    """An encoder in its place."""
+    other: RegionBaseline = RegionBaseline()
+    """A solver in its place."""
+
+    @override
+    def question(self) -> Question:
+        return Question(name=self.name, count=self.ranks, seed=self.seed)
+
+    # --- the figures ---
+
+    @abstractmethod
+    def metrics(self) -> Sequence[Metric]:
+        """The figures; the first stands for the task."""
+
+    @abstractmethod
+    def values_of(self, sample: Sample, scores: Scores) -> Mapping[str, float]:
+        """The values of the scores of a sample."""
+
+    @abstractmethod
+    def bounds_of(self, sample: Sample, *, right: bool) -> Mapping[str, float]:
+        """The values of a sample whose answer is all right, or all wrong."""
+
+    def shape_of(self, sample: Sample) -> tuple[int, int]:
+        """How many rows and columns the scores of a sample have."""
+        return len(sample.inputs[REGIONS]), len(sample.inputs[INFERENCES])
+
     @override
     def scorer(self) -> Scorer:
         scorer = Scorer(
@@ -358,9 +370,7 @@ class SherlockTask(Task):
             if_right=lambda sample: Score(values=self.bounds_of(sample, right=True)),
             takes="prediction",
         )
-        for tag, values in self.breakdown.items():
-            scorer = by_tag(scorer, tag, values, *self.headlines, label=TAGS[tag])
-        return scorer
+        return self.broken_down(scorer)
 
     def _counted(self) -> Sequence[Metric]:
         if not isinstance(self.answerer, RegionModel):

@@ -98,7 +98,7 @@ class FusionSolver(Solver):
                 f"Texts cannot be weighed by {weight:g} and taken {texts!r}.",
                 hint=f"The weight is from 0 to 1; texts are {' or '.join(get_args(Texts))}.",
             )
-        self.scorer = get_scorer(scorer, engine=engine)
+        self.scorer = get_scorer(scorer, engine=engine).as_encoder()
         self.embedder = None if embedder is None else get_embedder(embedder, engine=engine or self.scorer.engine)
         self.context = context
         self.chain = chain or Chain("given", target=DESCRIPTION, steps=())
@@ -262,7 +262,7 @@ class OptionRanker(Solver):
     plannable = True
 
     def __init__(self, scorer: ScorerLike, *, prefix: str = "", engine: Engine | None = None) -> None:
-        self.scorer = get_scorer(scorer, engine=engine)
+        self.scorer = get_scorer(scorer, engine=engine).as_encoder()
         self.prefix = prefix
 
     @property
@@ -319,7 +319,7 @@ class Encoder(Answerer):
     alone = ("A scorer ranks by the picture alone.", "Leave out the models and the context.")
 
     encoder: ScorerLike | None = Field(default=None, alias="scorer")
-    """How well a caption fits the picture; in place of the models."""
+    """Says how well a text fits the picture; in place of the models."""
 
     @override
     def check(self, options: Mapping[str, Any]) -> None:

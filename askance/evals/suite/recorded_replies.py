@@ -506,7 +506,7 @@ class RecordedAnswers(Answerer):
         """
         if question.read is None:
             raise UsageError("Recorded replies are not read for this question.", hint="Leave out `answers`.")
-        return self.file.solver(question.read, choices=question.choices)
+        return self.file.solver(question.read)
 
     @override
     def prepared(self, evaluation: Evaluation, *, left_out: Collection[str]) -> Evaluation:

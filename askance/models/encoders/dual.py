@@ -26,8 +26,8 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from askance.errors import ConfigError, UsageError
 from askance.images import ORIGINAL_POLICY, WHOLE_IMAGE, Image, RegionView, Shown
-from askance.images.frames import Frame
 from askance.images.region_styles import StyleName
+from askance.images.square_frames import Frame
 from askance.models.encoders.records import BATCH, settings_in
 from askance.models.encoders.shared_encoder import EncodeJob, KeptVectors, SharedEncoder, shared_encoder
 from askance.models.encoders.towers import SIGLIP_KINDS

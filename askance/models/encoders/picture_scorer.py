@@ -70,12 +70,8 @@ class TextScorer(Protocol):
 
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from askance.models.engine import Engine
 
-    Scores: TypeAlias = NDArray[np.float64]
     ScorerLike: TypeAlias = "str | PictureScorer | TextScorer | RecordedScorer | Mapping[str, Any]"
 else:
     ScorerLike = Annotated[Any, "a scorer"]  # a field of a task may have this type, and pydantic reads it
@@ -180,25 +176,32 @@ class RecordedScorer(RecordedModel):
         method = _method(self._recorded, "score", lacking="no pictures", by=self.id)
         return self._checked(await method(image, texts), len(texts))
 
-    async def fresh_matrix(self, pictures: Sequence[tuple[Image, RegionView]], texts: Sequence[str]) -> Scores:
+    async def fresh_rows(self, pictures: Sequence[tuple[Image, RegionView]], texts: Sequence[str]) -> list[list[float]]:
         """As `fresh`, for each of many pictures; a dual encoder encodes each picture and each text once.
 
         Args:
             pictures: each with what is shown of it.
             texts: held against each of them.
 
-        Returns:
-            An array of 64 bits, pictures × texts.
-
         Raises:
             BadImage, UsageError, CallError: as for `fresh`.
         """
-        import numpy as np
-
         (image, view), *others = pictures
         first = await self.fresh(image, texts, view=view)  # then the texts are known
-        rows = await asyncio.gather(*(self.fresh(image, texts, view=view) for image, view in others))
-        return np.array([first, *rows], dtype=np.float64)
+        return [first, *await asyncio.gather(*(self.fresh(image, texts, view=view) for image, view in others))]
+
+    def as_encoder(self) -> RecordedScorer:
+        """Itself, where a model is wanted that runs here, since nobody plans or counts its scores as calls.
+
+        Raises:
+            UsageError: it asks chat models.
+        """
+        if self.asks:
+            raise UsageError(
+                f"The scorer {str(self.id)!r} asks chat models, so it is no encoder.",
+                hint="Give one that runs here, such as `clip:FOLDER`, or the model itself: --vlm MODEL.",
+            )
+        return self
 
     def check_views(self) -> None:
         """Checks that the scorer can be shown a part of a picture.

@@ -13,8 +13,8 @@ from weakref import WeakValueDictionary
 
 from askance.chat import ModelId, key_of
 from askance.errors import AskanceError
-from askance.images.frames import Frame, framed
 from askance.images.pixels import to_rgb
+from askance.images.square_frames import Frame, framed
 from askance.models.encoders.towers import Towers, no_towers, parts_of
 from askance.models.encoders.vectors import MemoryVectors, VectorFile, mean_of
 from askance.models.local.collector import BatchCollector

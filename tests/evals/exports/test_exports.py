@@ -21,6 +21,7 @@ from askance.evals.exports.frames import LONGEST_CELL
 from askance.evals.tables import spreadsheet_cell
 from tests.evals.guilty import run_of
 from tests.evals.numbers import NON_ANSWERS
+from tests.evals.odd import Corner, chooser, write_pictures
 from tests.evals.pictures import OPTIONS, chain_of, picture_run
 
 
@@ -145,6 +146,19 @@ def test_a_log_of_inspect_has_every_sample_with_what_was_asked(run: Run, tmp_pat
     assert (sample["id"], sample["epoch"], sample["scores"]["askance"]["value"]) == ("01", 1, {"accuracy": 0.0})
     assert [message["role"] for message in sample["messages"][:3]] == ["system", "user", "assistant"]
     assert sum(message["role"] == "assistant" for message in sample["messages"]) == 7
+
+
+def test_a_log_of_inspect_says_what_was_shown_of_a_picture(tmp_path: Path) -> None:
+    run = evaluate(Corner(data=write_pictures(tmp_path / "data", 1), vlm=chooser(2), count=1), out=tmp_path / "run")
+
+    log = json.loads(export(run, "inspect", tmp_path / "run.json").read_text(encoding="utf-8"))
+
+    crop, highlight, text = log["samples"][0]["messages"][0]["content"].splitlines()
+    assert crop.endswith(', view {"boxes": [[0, 0, 9, 9]], "show": "crop", "unit": "native pixels", "version": 1}]')
+    assert highlight.endswith(
+        ', view {"boxes": [[0, 0, 9, 9]], "show": "highlight", "style": "sherlock", "version": 1}]'
+    )
+    assert text == "Which?"
 
 
 def test_the_packed_log_says_the_same(run: Run, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from askance.evals import Run, evaluate
 from askance.evals.analysis.grid import GridRun, GridRunner, grid_tables, read_grid
 from askance.evals.published_figures import find_published_table
 from askance.evals.report import build_report
-from askance.evals.sherlock import Comparison, Localization, Retrieval
+from askance.evals.sherlock import InferenceComparison, Localization, Retrieval
 from askance.evals.tables import FORMATS, rendered
 from askance.evals.task_catalog import find_task
 from askance.images import Image, RegionView
@@ -122,8 +122,8 @@ def beside(made: Run) -> list[tuple[str, str]]:
 
 
 def test_a_run_stands_beside_published_figures_of_the_same_setting(data: Path, tmp_path: Path) -> None:
-    comparison = beside(run(Comparison, data, tmp_path / "comparison"))
-    hidden = beside(run(Comparison, data, tmp_path / "hidden", region="hide"))
+    comparison = beside(run(InferenceComparison, data, tmp_path / "comparison"))
+    hidden = beside(run(InferenceComparison, data, tmp_path / "hidden", region="hide"))
 
     assert ("Table 2", "CLIP ViT-B/16") in comparison
     assert ("Fig. 5a", "Trained w/ only Clues") in comparison

@@ -19,12 +19,12 @@ from scipy.stats import rankdata
 from askance.errors import BadData, StoreError, UsageError
 from askance.evals import Run, evaluate
 from askance.evals.sherlock import Sherlock
-from askance.evals.sherlock.comparison import Comparison
+from askance.evals.sherlock.comparison import InferenceComparison
 from askance.evals.sherlock.layout import LENGTHS
 from askance.evals.sherlock.leaderboard import hidden_instances
 from askance.evals.sherlock.localization import Localization
 from askance.evals.sherlock.retrieval import Retrieval
-from askance.evals.sherlock.submission import Submission, submission_of
+from askance.evals.sherlock.submission import SubmittedScores, submission_of
 from askance.evals.sherlock.task import SherlockTask
 from askance.images import WHOLE_IMAGE, Image, RegionView
 from askance.models import Engine
@@ -59,7 +59,7 @@ def runs(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str,
     """Runs of all tasks over the validation corpus."""
     out = tmp_path_factory.mktemp("runs")
     tasks = {
-        "comparison": made(Comparison, folder),
+        "comparison": made(InferenceComparison, folder),
         "localization": made(Localization, folder),
         "proposals": made(Localization, folder, boxes="auto"),
         "retrieval": made(Retrieval, folder),
@@ -151,7 +151,7 @@ def test_files_are_named_and_ordered_as_the_leaderboard_has_them(
 
 
 def test_the_leaderboard_takes_one_name_alone(tmp_path: Path) -> None:
-    found = Submission(split="test", vectors={"comparison": np.zeros(4719, dtype=np.float32)})
+    found = SubmittedScores(split="test", vectors={"comparison": np.zeros(4719, dtype=np.float32)})
     with pytest.raises(UsageError, match=r"'mine\.zip', and the leaderboard takes test_set_predictions\.zip alone"):
         found.write(tmp_path / "mine.zip")
     (tmp_path / "file").write_text("old", encoding="utf-8")
@@ -166,7 +166,7 @@ def test_the_published_lengths_are_squares_and_add_up() -> None:
 
 
 def test_a_test_set_has_the_published_lengths_and_comparison(folder: Path, tmp_path: Path) -> None:
-    run = evaluate(made(Comparison, folder, split="test"), out=tmp_path / "run")
+    run = evaluate(made(InferenceComparison, folder, split="test"), out=tmp_path / "run")
     data = Sherlock.open(folder)
     with pytest.raises(
         UsageError, match=r"comparison\.npy would have 12 scores, and that of the leaderboard has 4,719"
@@ -174,13 +174,13 @@ def test_a_test_set_has_the_published_lengths_and_comparison(folder: Path, tmp_p
         submission_of([run], data=data)
     found = submission_of([run], data=data, lengths={"comparison": 12})
     assert found.write(tmp_path / "test_set_predictions.zip").is_file()
-    alone = Submission(split="test", vectors={"retrieval_3": np.zeros(LENGTHS["retrieval_3"], dtype=np.float32)})
+    alone = SubmittedScores(split="test", vectors={"retrieval_3": np.zeros(LENGTHS["retrieval_3"], dtype=np.float32)})
     with pytest.raises(UsageError, match="takes no submission without comparison"):
         alone.check()
 
 
 def test_the_test_set_is_run_and_submitted_without_its_answers(folder: Path, tmp_path: Path) -> None:
-    tasks = (Comparison, Localization, Retrieval)
+    tasks = (InferenceComparison, Localization, Retrieval)
     runs = [evaluate(made(task, folder, split="test"), out=tmp_path / task.name) for task in tasks]
     assert all(run.figures[0].value is None for run in runs)
     lengths = {"comparison": 12, "localization": 96, "retrieval_0": 49, "retrieval_1": 36}
@@ -219,7 +219,7 @@ def test_scores_that_are_not_finite_are_refused(value: float) -> None:
     vector = np.zeros(12, dtype=np.float32)
     vector[3] = value
     with pytest.raises(UsageError, match=r"comparison\.npy would hold 1 scores that are no finite float32"):
-        Submission(split="val", vectors={"comparison": vector}).check()
+        SubmittedScores(split="val", vectors={"comparison": vector}).check()
 
 
 def test_a_pair_without_a_score_is_refused(folder: Path, runs: Mapping[str, Run], tmp_path: Path) -> None:
@@ -227,7 +227,7 @@ def test_a_pair_without_a_score_is_refused(folder: Path, runs: Mapping[str, Run]
     with pytest.raises(UsageError, match="The runs lack 61 of the 96 pairs of localization") as caught:
         submission_of([runs["localization"]], data=data, split="val")
     assert "boxes=auto" in str(caught.value.hint)
-    short = evaluate(made(Comparison, folder, limit=2), out=tmp_path / "run")
+    short = evaluate(made(InferenceComparison, folder, limit=2), out=tmp_path / "run")
     with pytest.raises(UsageError, match="The runs lack 4 of the 12 pairs of comparison"):
         submission_of([short], data=data, split="val")
 
@@ -262,13 +262,13 @@ def test_samples_without_scores_are_refused(folder: Path, tmp_path: Path) -> Non
         async def score_view(self, image: Image, texts: Sequence[str], view: RegionView) -> Sequence[float]:
             return [float("nan") for _ in texts]
 
-    task = Comparison(data=folder, scorer=Broken(), engine=Engine(records=MemoryStore()))
+    task = InferenceComparison(data=folder, scorer=Broken(), engine=Engine(records=MemoryStore()))
     run = evaluate(task, out=tmp_path / "run")
     with pytest.raises(UsageError, match="3 samples have no scores"):
         submission_of([run], data=Sherlock.open(folder), split="val")
 
 
 def test_a_run_in_several_epochs_is_refused(folder: Path, tmp_path: Path) -> None:
-    run = evaluate(made(Comparison, folder), out=tmp_path / "run", epochs=2)
+    run = evaluate(made(InferenceComparison, folder), out=tmp_path / "run", epochs=2)
     with pytest.raises(UsageError, match="answers each sample several times"):
         submission_of([run], data=Sherlock.open(folder), split="val")

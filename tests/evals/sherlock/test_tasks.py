@@ -14,7 +14,7 @@ from askance.errors import BadData, UsageError
 from askance.evals import Matrix, Prediction, Run, Sample, evaluate
 from askance.evals.analysis.rescore import rescore
 from askance.evals.controls import SWAPPED_REGION_NOTE, controlled
-from askance.evals.sherlock import Comparison, Localization, Retrieval
+from askance.evals.sherlock import InferenceComparison, InferencePool, Localization, Retrieval
 from askance.evals.sherlock.task import SherlockTask
 from askance.images import Image, RegionView
 from askance.models import Engine, ScriptedScorer, run_sync
@@ -85,7 +85,7 @@ def test_comparison_by_what_both_raters_say(data: Path, tmp_path: Path) -> None:
     ranks = {candidate.text: float(-place) for place, candidate in enumerate(_first(data).candidates)}
     best = Scripted(lambda name, view, text: ranks[text])
 
-    known = figures(run(Comparison, data, tmp_path / "run", scorer=best, ids=[_first(data).instance.id]))
+    known = figures(run(InferenceComparison, data, tmp_path / "run", scorer=best, ids=[_first(data).instance.id]))
 
     assert known["human accuracy"] == known["oracle"] == 1
     assert known["people"] == pytest.approx(0.6)  # one pair in five is a tie of the other rater, drawn wrongly
@@ -93,13 +93,13 @@ def test_comparison_by_what_both_raters_say(data: Path, tmp_path: Path) -> None:
 
 
 def _first(data: Path) -> Any:
-    return Comparison(data=data, solver="random").dataset.comparison()[0]
+    return InferenceComparison(data=data, solver="random").dataset.comparison()[0]
 
 
 def test_comparison_asks_for_a_region_as_the_authors_draw_it(data: Path, tmp_path: Path) -> None:
     eye = Scripted(by_length)
 
-    folder = run(Comparison, data, tmp_path / "run", scorer=eye, region="hide", limit=1)
+    folder = run(InferenceComparison, data, tmp_path / "run", scorer=eye, region="hide", limit=1)
 
     ((name, view, texts),) = eye.asked
     instance = _first(data).instance
@@ -112,7 +112,7 @@ def test_comparison_asks_for_a_region_as_the_authors_draw_it(data: Path, tmp_pat
 
 
 def test_test_ratings_are_hidden(data: Path, tmp_path: Path) -> None:
-    done = run(Comparison, data, tmp_path / "run", split="test")
+    done = run(InferenceComparison, data, tmp_path / "run", split="test")
 
     assert figures(done)["human accuracy"] is None
     assert [len(each.sample.target["test_ids"]) for each in done.answers] == [4, 4, 4]
@@ -223,9 +223,33 @@ def test_clues_are_held_against_regions(data: Path, tmp_path: Path) -> None:
     assert "a red bucket" in eye.asked[0][2]
 
 
+# --- pools ---
+
+
+def test_a_pool_has_the_own_inference_and_others_about_other_pictures(data: Path, tmp_path: Path) -> None:
+    done = run(InferencePool, data, tmp_path / "run", count=4)
+
+    about = {text: name for (name, _), texts in TRUTHS.items() for text in texts if text != corpus.SEA}
+    for answer in done.answers:
+        texts, place = answer.sample.inputs["inferences"], answer.sample.target["place"]
+        assert len({*texts}) == 4
+        assert answer.sample.image is not None
+        others = {about.get(text) for at, text in enumerate(texts) if at != place}
+        assert answer.sample.image.name not in others
+    assert figures(done)["P@1"] == 1
+    assert figures(done)["rank chance"] == 2.5
+    assert {answer.sample.target["place"] for answer in done.answers} != {0}
+    assert any(note.startswith("Not comparable with retrieval") for note in done.notes)
+
+
+def test_a_pool_that_a_chunk_cannot_fill_is_refused(data: Path, tmp_path: Path) -> None:
+    with pytest.raises(BadData, match="has no pool of 20"):
+        run(InferencePool, data, tmp_path / "run")
+
+
 # --- all of them ---
 
-TASKS = (Comparison, Localization, Retrieval)
+TASKS = (InferenceComparison, Localization, Retrieval)
 
 
 @pytest.mark.parametrize("kind", TASKS)
@@ -305,10 +329,12 @@ def test_unknown_ids_are_named(data: Path, tmp_path: Path) -> None:
 
 def test_a_replay_of_comparison_needs_no_encoder(data: Path, tmp_path: Path) -> None:
     records = MemoryStore()
-    before = run(Comparison, data, tmp_path / "run", engine=Engine(records=records))
+    before = run(InferenceComparison, data, tmp_path / "run", engine=Engine(records=records))
     form = before.configuration["options"]["scorer"]
 
-    again = run(Comparison, data, tmp_path / "again", scorer=form, engine=Engine(records=records, mode="replay"))
+    again = run(
+        InferenceComparison, data, tmp_path / "again", scorer=form, engine=Engine(records=records, mode="replay")
+    )
 
     assert figures(again) == figures(before)
 
@@ -323,7 +349,7 @@ def test_a_replay_of_a_chunk_says_where_its_scores_are(data: Path, tmp_path: Pat
 # --- the control ---
 
 
-@pytest.mark.parametrize("kind", [Comparison, Retrieval])
+@pytest.mark.parametrize("kind", [InferenceComparison, Retrieval])
 @pytest.mark.parametrize("seed", range(3))
 def test_a_swapped_region_lies_in_another_picture(kind: type[SherlockTask], seed: int, data: Path) -> None:
     plain = kind(data=data, scorer=Scripted(knows), engine=Engine(records=MemoryStore())).evaluation()
@@ -367,7 +393,7 @@ def _view(sample: Sample) -> RegionView:
 
 
 def test_a_blind_scorer_is_tied_under_swapped_regions(data: Path, tmp_path: Path) -> None:
-    task = Comparison(data=data, scorer=Scripted(by_length), engine=Engine(records=MemoryStore()))
+    task = InferenceComparison(data=data, scorer=Scripted(by_length), engine=Engine(records=MemoryStore()))
 
     plain, swapped = (
         evaluate(each, out=tmp_path / name)

@@ -15,8 +15,8 @@ import pytest
 
 from askance.errors import BadImage, ConfigError, ModelError, OutOfMemory, ReplayMiss, StoreError, UsageError
 from askance.images import Image, RegionView
-from askance.images.frames import framed
 from askance.images.pixels import MEAN_COLOUR, pad_to_square
+from askance.images.square_frames import framed
 from askance.models import Engine, RecordedScorer, best_texts, get_embedder, get_scorer, nearest_texts
 from askance.models.encoders.dual import DualEncoder
 from askance.models.encoders.towers import Towers, parts_of

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from PIL import Image as Pillow
 
-from askance.images.frames import framed
 from askance.images.pixels import MEAN_COLOUR
+from askance.images.square_frames import framed
 
 GREY = (100, 100, 100)
 
