@@ -66,6 +66,128 @@ def parse_json(text: str | bytes, *, finite: bool = True, unique: bool = False, 
 _TOO_DEEP = f"is nested deeper than {MAX_DEPTH} levels"
 
 
+def stream_json(chunks: Iterable[str], *, max_item: int = 1 << 24) -> Iterator[tuple[str | int, Any]]:
+    """The items of the list or object that a JSON text is, each when it has been read; no other is kept.
+
+    It is for files of millions of items. So their numbers are what Python makes of them, without the limits of
+    `parse_json` but without NaN and Infinity, and of a name that an object gives twice the last value counts.
+
+    Args:
+        chunks: the text, in parts of any length.
+        max_item: characters of an item at most.
+
+    Yields:
+        Each item after its place in the list, from 0, or after its name in the object.
+
+    Raises:
+        UnreadableDocument: it is no JSON text, no list or object, or an item breaks one of these rules.
+    """
+    text = _StreamedText(chunks, max_item)
+    if text.mark("[{") == "[":
+        yield from enumerate(text.items())
+    else:
+        yield from text.members()
+    text.end()
+
+
+class _StreamedText:
+    """A text that is read as it is needed; what has been decoded is dropped."""
+
+    def __init__(self, chunks: Iterable[str], max_item: int) -> None:
+        self._chunks = iter(chunks)
+        self._max_item = max_item
+        self._decode = json.JSONDecoder(parse_constant=_refuse_constant).raw_decode
+        self._text, self._at, self._count = "", 0, 0
+
+    def _more(self) -> bool:
+        """Reads on; whether there was more."""
+        chunk = next(self._chunks, "")
+        self._text, self._at = self._text[self._at :] + chunk, 0
+        return bool(chunk)
+
+    def _skip_blanks(self) -> None:
+        while True:
+            while self._text[self._at : self._at + 1] in _BLANKS:
+                self._at += 1
+            if self._at < len(self._text) or not self._more():
+                return
+
+    def _ahead(self) -> str:
+        """The next character that is no blank; empty at the end."""
+        self._skip_blanks()
+        return self._text[self._at : self._at + 1]
+
+    def closes(self, mark: str) -> bool:
+        """Whether `mark` comes next; it is passed over then."""
+        found = self._ahead() == mark
+        self._at += found
+        return found
+
+    def mark(self, marks: str) -> str:
+        """The next character, which is one of `marks`."""
+        found = self._ahead()
+        if not found or found not in marks:
+            wanted = " or ".join(map(repr, marks))
+            raise UnreadableDocument(f"is no JSON ({wanted} is expected, and {repr(found) if found else 'it ends'})")
+        self._at += 1
+        return found
+
+    def items(self) -> Iterator[Any]:
+        """The items of a list whose bracket has been read."""
+        more = not self.closes("]")
+        while more:
+            yield self.value()
+            self._count += 1
+            more = self.mark(",]") == ","
+
+    def members(self) -> Iterator[tuple[str, Any]]:
+        """The names and values of an object whose brace has been read."""
+        more = not self.closes("}")
+        while more:
+            name = self.value()
+            if not isinstance(name, str):
+                raise UnreadableDocument(f"is no JSON (the name of item {self._count:,} is no text)")
+            self.mark(":")
+            yield name, self.value()
+            self._count += 1
+            more = self.mark(",}") == ","
+
+    def value(self) -> Any:
+        """The next value."""
+        self._skip_blanks()
+        while True:
+            try:
+                value, end = self._decode(self._text, self._at)
+                reason = "it ends"
+            except RecursionError as error:
+                raise UnreadableDocument(_TOO_DEEP) from error
+            except UnreadableDocument:
+                raise
+            except json.JSONDecodeError as error:
+                value, end, reason = None, len(self._text), error.msg
+            except ValueError as error:  # Python converts no more than some thousand digits
+                raise UnreadableDocument(f"holds a number of thousands of digits in item {self._count:,}") from error
+            if self._text[end : end + 1] in _ENDS:  # else more of a number may follow
+                self._at = end
+                return value
+            if len(self._text) - self._at > self._max_item:
+                reason = f"{reason}, or it is longer than {self._max_item:,} characters"
+                break
+            if not self._more():
+                break
+        raise UnreadableDocument(f"is no JSON (item {self._count:,}: {reason})")
+
+    def end(self) -> None:
+        """Checks that nothing comes next."""
+        if self._ahead():
+            raise UnreadableDocument("is no JSON (something stands behind its end)")
+
+
+_BLANKS = frozenset(" \t\n\r")
+_ENDS = _BLANKS | frozenset(",:]}")
+"""What may follow a value within a list or an object."""
+
+
 @cache
 def decoder(*, finite: bool = True, unique: bool = False, max_digits: int = MAX_DIGITS) -> json.JSONDecoder:
     """The decoder of `parse_json`, without its limit of depth; it raises `UnreadableDocument` and errors of `json`."""
@@ -81,9 +203,6 @@ def decoder(*, finite: bool = True, unique: bool = False, max_digits: int = MAX_
             raise UnreadableDocument(f"holds {text[:MAX_SHOWN]}, a number that is too large")
         return number
 
-    def constant(name: str) -> float:
-        raise UnreadableDocument(f"holds {name}, which is no JSON")
-
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         form = dict(pairs)
         if len(form) != len(pairs):
@@ -92,8 +211,14 @@ def decoder(*, finite: bool = True, unique: bool = False, max_digits: int = MAX_
 
     hook = once if unique else None
     if finite:
-        return json.JSONDecoder(parse_int=whole, parse_float=broken, parse_constant=constant, object_pairs_hook=hook)
+        return json.JSONDecoder(
+            parse_int=whole, parse_float=broken, parse_constant=_refuse_constant, object_pairs_hook=hook
+        )
     return json.JSONDecoder(parse_int=whole, object_pairs_hook=hook)
+
+
+def _refuse_constant(name: str) -> float:
+    raise UnreadableDocument(f"holds {name}, which is no JSON")
 
 
 def _within_depth(value: Any) -> bool:

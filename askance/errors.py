@@ -23,6 +23,7 @@ AskanceError
     │   ├── RateLimited       the endpoint asks to slow down
     │   ├── ServerFault       the endpoint failed (5xx)
     │   ├── OutOfMemory       the machine has not the memory for one call alone
+    │   ├── NoLogprobs        the endpoint gives no log-probabilities, and the answer is made of them
     │   ├── MalformedReply    a reply of the wrong shape
     │   │   ├── NotHttp           what answers sends no HTTP, or a head beyond all limits
     │   │   └── UnknownFinish     it ended for a reason that nobody here knows
@@ -209,6 +210,10 @@ class OutOfMemory(ModelError):
     """The machine that runs the model lacks the memory for a single call; the message says what it needs."""
 
 
+class NoLogprobs(ModelError):
+    """The endpoint gives no log-probabilities, and the answer is made of them."""
+
+
 class MalformedReply(ModelError):
     """A reply that is cut off, not JSON, or of the wrong shape."""
 
@@ -302,7 +307,7 @@ def boundary(
 
 
 FATAL: Mapping[str, type[ModelError]] = {
-    kind.__name__: kind for kind in (AuthError, ImagesRejected, ModelNotFound, NotHttp, Unreachable)
+    kind.__name__: kind for kind in (AuthError, ImagesRejected, ModelNotFound, NoLogprobs, NotHttp, Unreachable)
 }
 """Errors, by name, that every further call of a model would raise too; a run stops if its first picture raises one."""
 

@@ -21,7 +21,6 @@ from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda, R
 from workload import MODEL, make, reply
 
 from askance.chains import Chain, Reading, action_reason
-from askance.chains.output_line import line_of
 from askance.images import Image
 from askance.models import Engine, Model, ScriptedModel, get_model
 from askance.replay import MemoryStore, Records, open_records
@@ -62,7 +61,7 @@ def parts(chain: Chain, store: Records, readings: Sequence[Reading]) -> Iterator
         yield f"{link}: make it and work out its key", lambda subject, node=node: _key(node, subject), subjects
         yield f"{link}: find the record", lambda request: store.answer(request.key, request.canonical_text), requests
         yield f"{link}: the node, all of that and the reading of the reply", node.ask, subjects
-    yield "line: from the reading to JSON text", lambda reading: json_text(line_of(reading)), readings
+    yield "line: from the reading to JSON text", lambda reading: json_text(reading.to_dict()), readings
 
 
 def _key(node: Any, subject: Any) -> str:

@@ -28,7 +28,7 @@ from askance.models import Engine, get_model
 from askance.models.config import Config
 from askance.models.image_data import encode
 from askance.models.loop import live
-from askance.models.openai.chat import to_chat
+from askance.models.openai.chat_completions import to_chat
 from askance.models.vllm.payload import with_extensions
 from askance.replay import MemoryStore
 

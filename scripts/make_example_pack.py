@@ -24,7 +24,7 @@ from askance.evals import Evaluation, Run, Task, aevaluate
 from askance.evals.analysis.pack import write_pack
 from askance.evals.controls import controlled
 from askance.evals.pittads import ArrBaseline, ArrMulti, Mac
-from askance.evals.tables import task_tables
+from askance.evals.run_tables import task_tables
 from askance.models import Engine, Model, get_model
 from askance.replay import MemoryStore
 

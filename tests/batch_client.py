@@ -15,11 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from askance.chains import Chain, Reading, action_reason
-from askance.chains.batch import read_in_batches
-from askance.chains.output_line import line_of
+from askance.chains.batch_passes import read_in_batches
 from askance.images import prepare
 from askance.models import BudgetGuard, Engine, get_model
-from askance.models.batch.job import BatchJob
+from askance.models.batch.batch_job import BatchJob
 from askance.models.batch.policy import BatchPolicy, BatchProgress
 from askance.replay import Budget, Records, SqliteLedger, open_records
 from tests.processes import begin
@@ -115,7 +114,7 @@ class Run:
 async def lines_of(chain: Chain, engine: Engine, readings: AsyncIterable[Reading]) -> list[JsonObject]:
     """The lines of the readings, without what is volatile; all is closed then."""
     try:
-        return [{**line_of(reading), "meta": None} async for reading in readings]
+        return [{**reading.to_dict(), "meta": None} async for reading in readings]
     finally:
         for node in chain.nodes:
             await node.model.aclose()
@@ -135,7 +134,7 @@ def _main(run: Run) -> None:
         readings = read_in_batches(chain, run.inputs, folder=run.place / run.folder, policy=run.policy)
         with (run.place / f"{run.folder}.lines.jsonl").open("w") as file:
             async for reading in readings:
-                print(json.dumps({**line_of(reading), "meta": None}), file=file)
+                print(json.dumps({**reading.to_dict(), "meta": None}), file=file)
         await engine.aclose()
 
     asyncio.run(read())

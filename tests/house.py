@@ -49,7 +49,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
 BESIDE = {"testing": "models"}
 """Packages that no other imports, and the floor they stand beside: they import what may be imported there, and it."""
 
-SUITES = tuple(f"{PACKAGE}.evals.{suite}" for suite in ("pittads", "whoops", "newyorker"))
+SUITES = tuple(f"{PACKAGE}.evals.{suite}" for suite in ("pittads", "whoops", "newyorker", "sherlock"))
 """Suites of tasks. What two of them need stands in `evals.suite`."""
 
 RUNNABLE_PACKAGES = tuple(f"{PACKAGE}.{name}*" for name in ("nodes", "tools", "agents", "chains"))
@@ -64,7 +64,7 @@ VENDORS: dict[str, tuple[str, ...]] = {
     "diskcache": ("askance.replay*",),
     "filelock": (
         "askance.evals.run_folder",
-        "askance.models.batch.job",
+        "askance.models.batch.batch_job",
         "askance.models.encoders.vectors",
         "askance.retrieval.index",
     ),
@@ -85,6 +85,7 @@ VENDORS: dict[str, tuple[str, ...]] = {
     "numpy": (
         "askance.evals.matrix",
         "askance.evals.metric",
+        "askance.evals.sherlock*",
         "askance.evals.suite.shots",
         "askance.models.encoders.search",
         "askance.models.encoders.vectors",
@@ -106,7 +107,7 @@ VENDORS: dict[str, tuple[str, ...]] = {
     "safetensors": (),
     "scipy": ("askance.statistics*",),
     "sentence_transformers": ("askance.models.encoders.sentence",),
-    "sklearn": ("askance.evals.negatives*",),
+    "sklearn": ("askance.evals.negatives*", "askance.evals.sherlock.error_analysis"),
     "statsmodels": (),
     "tenacity": ("askance.models*", "askance.replay.sqlite_ledger"),
     "torch": ("askance.models.local.*",),
@@ -281,10 +282,10 @@ def _package(module: str) -> str:
 
 
 def circle(arrows: Iterable[Arrow]) -> str | None:
-    """One circle of modules that import each other as they load, if there is any."""
+    """One circle of modules that import each other, be it for types alone, if there is any."""
     graph: dict[str, set[str]] = {}
     for arrow in arrows:
-        if arrow.inside and arrow.when == "load":
+        if arrow.inside and arrow.when != "lazy":
             graph.setdefault(arrow.source, set()).update(_loaded_by(arrow))
     try:
         TopologicalSorter(graph).prepare()
@@ -297,7 +298,7 @@ def _loaded_by(arrow: Arrow) -> Iterator[str]:
     """The target and, from outside its sub-package, the `__init__` that loads before it."""
     yield arrow.target
     parent = arrow.target.rpartition(".")[0]
-    if parent not in ("", PACKAGE) and not _within(arrow.source, parent):
+    if arrow.when == "load" and parent not in ("", PACKAGE) and not _within(arrow.source, parent):
         yield parent
 
 
@@ -412,12 +413,15 @@ def namesakes(modules: Mapping[str, Module]) -> list[str]:
 
 
 def basenames(modules: Mapping[str, Module]) -> list[str]:
-    """Names of modules that stand twice below one package, and where; each suite counts as a package."""
+    """Names of modules that stand twice in the package, and where.
+
+    Suites are alike, and a command's module is called as what it shows: each of them is looked at alone.
+    """
+    apart = (*SUITES, f"{PACKAGE}.cli")
     found: dict[tuple[str, str], list[str]] = {}
     for name in modules:
-        if name.count(".") > 1:
-            package = next((suite for suite in SUITES if _within(name, suite)), ".".join(name.split(".")[:2]))
-            found.setdefault((package, name.rpartition(".")[2]), []).append(name)
+        package = next((each for each in apart if _within(name, each)), PACKAGE)
+        found.setdefault((package, name.rpartition(".")[2]), []).append(name)
     return [", ".join(places) for places in found.values() if len(places) > 1]
 
 

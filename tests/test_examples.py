@@ -69,6 +69,16 @@ def test_the_pack_of_captions_is_what_it_says(capsys: pytest.CaptureFixture[str]
     assert [run["again"] for run in found["runs"]] == [{"same": 8}] * 4 + [{"same": 16}, {"same": 8}]
 
 
+def test_the_pack_of_regions_is_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["replay", str(EXAMPLES / "sherlock.pack"), "--rerun", "--json"])
+    found = json.loads(capsys.readouterr().out)
+
+    assert (ended.value.code, found["sound"], found["differing_tables"]) == (0, True, [])
+    assert [run["differences"] for run in found["runs"]] == [[]] * 8
+    assert [run["again"] for run in found["runs"]] == [{"same": 8}] * 5 + [{"same": 24}] + [{"same": 8}] * 2
+
+
 def test_a_blind_model_says_the_same_of_another_picture() -> None:
     with open_pack(EXAMPLES / "demo.pack") as pack:
         runs = {run.path.name: run for run in pack.runs}
@@ -79,3 +89,10 @@ def test_a_blind_model_says_the_same_of_another_picture() -> None:
         runs = {run.path.name: run for run in pack.runs}
         (headline, *_) = compare(runs["matching-image"], runs["matching-swapped"])
         assert headline.comparison.verdict == "tied"
+    with open_pack(EXAMPLES / "sherlock.pack") as pack:
+        runs = {run.path.name: run for run in pack.runs}
+        (headline, *_) = compare(runs["comparison-yes-no"], runs["comparison-swapped"])
+        assert headline.comparison.verdict == "tied"
+        interval = runs["comparison-yes-no"].figure("human accuracy").interval
+        assert interval is not None
+        assert interval.low < 0 < interval.high

@@ -88,7 +88,12 @@ def test_an_unknown_group_is_told_the_others() -> None:
 
 @pytest.mark.parametrize(
     ("room", "tests"),
-    [("replay", "tests/replay"), ("documents", "tests/test_documents.py"), ("replays", "tests/replays")],
+    [
+        ("replay", "tests/replay"),
+        ("evals/whoops", "tests/evals/whoops"),
+        ("documents", "tests/test_documents.py"),
+        ("replays", "tests/replays"),
+    ],
 )
 def test_a_room_is_a_folder_of_tests_or_a_file(room: str, tests: str) -> None:
     # Under `make test` it would also print which folder it leaves.

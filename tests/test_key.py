@@ -56,6 +56,9 @@ views = st.sampled_from(
         RegionView("crop", ((0, 0, 8, 9),)),
         RegionView("crop", ((0, 0, 8, 8),), "thousandths"),
         RegionView("highlight", ((0, 0, 8, 8),)),
+        RegionView("highlight", ((0, 0, 8, 8),), style="sherlock"),
+        RegionView("highlight", ((0, 0, 8, 8),), "native pixels"),
+        RegionView("hide", ((0, 0, 8, 8),)),
     ]
 )
 shown = st.builds(Shown, st.binary(max_size=8).map(Image.from_bytes), policies, views)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from typing_extensions import override
 
-from askance.agents.negatives import LONGEST, normal
+from askance.agents.negative_writer import LONGEST, normal
 from askance.agents.picture_agent import PictureAgent, Subject
 from askance.errors import UsageError
 from askance.nodes import AnswerField, TypedAnswer, Unreadable

@@ -1,4 +1,4 @@
-from .batch import read_in_batches as read_in_batches
+from .batch_passes import read_in_batches as read_in_batches
 from .cartoon import CAPTION as CAPTION
 from .cartoon import CARTOON_LINKS as CARTOON_LINKS
 from .cartoon import ENTITIES as ENTITIES
@@ -15,9 +15,9 @@ from .catalog import identify as identify
 from .catalog import verbalize as verbalize
 from .chain import Chain as Chain
 from .chain import Step as Step
-from .context import Context as Context
-from .context import SeenContext as SeenContext
-from .context import concatenate as concatenate
+from .context_steps import Context as Context
+from .context_steps import SeenContext as SeenContext
+from .context_steps import concatenate as concatenate
 from .link import ANSWERS as ANSWERS
 from .link import DESCRIPTION as DESCRIPTION
 from .link import LINKS as LINKS
@@ -35,3 +35,6 @@ from .planner import plan as plan
 from .reading import Given as Given
 from .reading import Reading as Reading
 from .reading import picture as picture
+from .region_inference import REGION as REGION
+from .region_inference import infer as infer
+from .region_inference import region_of as region_of

@@ -25,7 +25,7 @@ from askance.agents.choose import COUNT, ActionReasonChooser
 from askance.agents.explain import Explainer, Identifier
 from askance.agents.vqa import ask_about_picture
 from askance.chains.chain import Chain, Step
-from askance.chains.context import Context, SeenContext, description_steps, statement_steps, text_of
+from askance.chains.context_steps import Context, SeenContext, description_steps, statement_steps, text_of
 from askance.chains.link import ANSWERS, DESCRIPTION, REPLY, STATEMENT
 from askance.chains.reading import Reading, picture
 from askance.errors import UsageError

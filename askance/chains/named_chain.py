@@ -49,6 +49,7 @@ CHAINS = Registry(
         "identify": "askance.chains.catalog:identify",
         "ask": "askance.chains.catalog:ask",
         "brainstorm": "askance.chains.cartoon:brainstorm",
+        "infer": "askance.chains.region_inference:infer",
     },
 )
 """By name, the function that makes the chain."""
@@ -164,6 +165,15 @@ def types_of(option: FieldInfo) -> Sequence[Any]:
     """The types that an option may have, without None."""
     several = get_origin(option.annotation) in {Union, UnionType}
     return [each for each in (get_args(option.annotation) if several else (option.annotation,)) if each is not NoneType]
+
+
+def is_repeated(option: FieldInfo) -> bool:
+    """Whether an option is a sequence of what a text can be, so that it is given once for each."""
+    types = types_of(option)
+    if len(types) != 1 or get_origin(types[0]) is not Sequence:
+        return False
+    (each,) = get_args(types[0])
+    return each is str or str in get_args(each)
 
 
 def choices_of(option: FieldInfo) -> Sequence[str]:

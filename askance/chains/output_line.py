@@ -1,4 +1,4 @@
-"""A reading as one line of JSON, as `askance run` prints it and `Reading.to_dict` gives it.
+"""The parts of a reading's line of JSON, as `askance run` prints it and `Reading.to_dict` gives it.
 
 All that changes from run to run stands under `meta`; the rest is the same in every replay. Beside this module lies the
 JSON Schema of a line.
@@ -16,7 +16,6 @@ from askance.chains.link import LINKS_BY_NAME
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from askance.chains.reading import Reading
     from askance.chat import Json, JsonObject, Try
     from askance.nodes import Call, Failure, Result
 
@@ -31,37 +30,11 @@ VERBALIZED = ("objects", "scene_text", "narration", "unusual", "description")
 """Links that stand under `verbalization` in a line; null where they say nothing."""
 
 
-def line_of(reading: Reading) -> JsonObject:
-    """The line for `reading`; replaying the same calls gives the same line but for `meta`.
-
-    The links of the papers have places of their own; the value of any other link stands with its outcome.
-    """
-    values = {
-        link: reading.known[link].write(result.value)
-        for link, result in reading.links.items()
-        if result.value is not None
-    }
-    statement = reading.statement
-    return {
-        "image": reading.name,
-        "sha256": reading.digest,
-        "outcome": reading.outcome,
-        "reason": reading.reason,
-        "verbalization": {link: values.get(link) for link in VERBALIZED},
-        "statement": values.get("statement"),
-        "statement_reason": statement.reason if statement is not None else "not asked",
-        "answers": values.get("answers"),
-        **({} if reading.reply is None else {"reply": values.get("reply")}),
-        "links": {link: _link(link, result, values.get(link)) for link, result in reading.links.items()},
-        "meta": calls_meta(reading.calls, reading.failures),
-    }
-
-
 def link_values(line: Mapping[str, Any]) -> dict[str, Json]:
     """By name, the values in a line, as JSON; links without a value are left out.
 
     Args:
-        line: as `line_of` gives it, or the `trace` of a prediction with its `links`.
+        line: as `Reading.to_dict` gives it, or the `trace` of a prediction with its `links`.
     """
     links: dict[str, Any] = line.get("links") or {}
     values: dict[str, Json] = {
@@ -73,7 +46,8 @@ def link_values(line: Mapping[str, Any]) -> dict[str, Json]:
     return {link: values[link] for link in names if values.get(link) is not None}
 
 
-def _link(link: str, result: Result[Any], value: Json) -> JsonObject:
+def link_form(link: str, result: Result[Any], value: Json) -> JsonObject:
+    """The entry of a link in a line; the value of a link that is none of the papers' stands there, too."""
     form: JsonObject = {"outcome": result.outcome, "calls": [call.key for call in result.calls]}
     optional = {"reason": result.reason, "error": result.error, "raw": result.raw, "rung": result.output_mode}
     form |= {name: entry for name, entry in optional.items() if entry is not None}

@@ -28,7 +28,7 @@ from askance.models import Capabilities, Price, use_draw
 from askance.models.call_scope import Pending, on_miss
 from askance.models.capabilities import endpoint_key
 from askance.models.encoders.embedder import EMBEDDERS
-from askance.models.encoders.scorer import SCORERS
+from askance.models.encoders.picture_scorer import SCORERS
 from askance.models.token_estimate import (
     NOTHING,
     UNSEEN_ANSWER,
@@ -677,9 +677,7 @@ class CallCounter:
 
     def _typical_input(self) -> Range:
         """Tokens of one dependent call that has no like on record."""
-        node = self.node
-        form = "text" if node.model.protocol == "paper" else "json"
-        prompt = node.prompts.find(node.prompt_name, form=form, family=node.model.family)
+        prompt = self.node.prompts_in_use[0]  # the one that it was made with
         known = prompt.path.stat().st_size + self.dependent_bytes / max(self.dependent, 1)
         return Range.around(text_tokens(round(known + self.typical_bytes)).expected)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from askance.prompts.word_diff import Stretch, excerpt, word_diff
-from askance.replay.explain import differences, nearest_key
+from askance.replay.miss import differences, nearest_key
 
 if TYPE_CHECKING:
     from askance.chat import ChatRequest
@@ -54,8 +54,7 @@ def prompt_change(
     Raises:
         StoreError: the records cannot be read.
     """
-    form = "text" if node.model.protocol == "paper" else "json"
-    prompt = node.prompts.find(node.prompt_name, form=form, family=node.model.family)
+    prompt = node.prompts_in_use[0]  # the one that it was made with
     own = {*_WORD.findall(prompt.path.read_text(encoding="utf-8"))}
     for request in requests:
         current = request.canonical()

@@ -25,7 +25,7 @@ from askance.chains.link import (
     Link,
 )
 from askance.chains.notebook import cell_text, html_table
-from askance.chains.output_line import line_of
+from askance.chains.output_line import VERBALIZED, calls_meta, link_form
 from askance.errors import BadImage, Skipped, UsageError
 from askance.images import Image
 from askance.nodes import Call, Example, Failure, Result
@@ -189,9 +189,27 @@ class Reading:
     def to_dict(self) -> JsonObject:
         """The reading as JSON, as a line of `askance run` has it; `Chain.get_output_jsonschema` describes it.
 
-        All that changes from run to run, such as seconds, stands under `meta`.
+        The links of the papers have places of their own; the value of any other link stands with its outcome. All that
+        changes from run to run, such as seconds, stands under `meta`; the rest is the same in every replay.
         """
-        return line_of(self)
+        values = {
+            link: self.known[link].write(result.value)
+            for link, result in self.links.items()
+            if result.value is not None
+        }
+        return {
+            "image": self.name,
+            "sha256": self.digest,
+            "outcome": self.outcome,
+            "reason": self.reason,
+            "verbalization": {link: values.get(link) for link in VERBALIZED},
+            "statement": values.get("statement"),
+            "statement_reason": "not asked" if self.statement is None else self.statement.reason,
+            "answers": values.get("answers"),
+            **({} if self.reply is None else {"reply": values.get("reply")}),
+            "links": {link: link_form(link, result, values.get(link)) for link, result in self.links.items()},
+            "meta": calls_meta(self.calls, self.failures),
+        }
 
     def _repr_html_(self) -> str:
         """A thumbnail, and a row for each link with its outcome and what it says or why it says nothing."""

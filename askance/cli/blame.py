@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from askance.cli.columns import Columns, Part, Report
 from askance.cli.options import (
     AsJson,
     Budget,
@@ -22,7 +23,7 @@ from askance.cli.options import (
     Yes,
     spelled_out,
 )
-from askance.cli.process import OK, SOME, Columns, Part, Process, Report
+from askance.cli.process import OK, SOME, Process
 from askance.terminal import echo
 
 if TYPE_CHECKING:
@@ -104,8 +105,8 @@ def blame(context_: typer.Context, options: BlameOptions) -> None:
     from askance.cli.workspace import open_workspace
     from askance.evals.analysis.blame import LEDGER, blame_job, make_blame
     from askance.evals.analysis.trial import Trials
-    from askance.evals.catalog import task_of
     from askance.evals.run import Run
+    from askance.evals.task_catalog import task_of
     from askance.images import Image
 
     replacement = _replacement(options)

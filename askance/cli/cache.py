@@ -14,7 +14,7 @@ from askance.cli.process import OK, SOME
 from askance.terminal import echo
 
 if TYPE_CHECKING:
-    from askance.images.folder import PictureFolder
+    from askance.images.picture_folder import PictureFolder
     from askance.replay import ValidRecords
 
 
@@ -83,7 +83,7 @@ def stats(store: Records = None) -> None:
 
 def _kept_pictures(records: Any) -> PictureFolder:
     """The folder of pictures beside the records."""
-    from askance.images.folder import PICTURES, PictureFolder
+    from askance.images.picture_folder import PICTURES, PictureFolder
 
     return PictureFolder(records.beside(PICTURES))
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from askance.chains.named_chain import CHAINS, ChosenChain, NamedChain, choices_of, find_chain, types_of
+from askance.chains.named_chain import CHAINS, ChosenChain, NamedChain, choices_of, find_chain, is_repeated, types_of
 from askance.cli.process import Process
 from askance.errors import UsageError
 
@@ -178,12 +178,12 @@ def _parameter(chain: NamedChain, name: str, option: FieldInfo) -> inspect.Param
         UsageError: a command line cannot say values of its type.
     """
     flag = f"--{(option.alias or name).replace('_', '-')}"
-    types, choices = types_of(option), choices_of(option)
-    kind = str if choices else types[0]
-    if not choices and (len(types) > 1 or kind not in {bool, int, float, str, Path}):
+    types, choices, repeated = types_of(option), choices_of(option), is_repeated(option)
+    kind = str if choices or repeated else types[0]
+    if not (choices or repeated) and (len(types) > 1 or kind not in {bool, int, float, str, Path}):
         raise UsageError(
             f"The option {name!r} of the chain {chain.name!r} can be no flag: its type is {option.annotation}.",
-            hint="Give it one of bool, int, float, str, Path, or a Literal of texts.",
+            hint="Give it one of bool, int, float, str, Path, a Literal of texts, or a Sequence of str.",
         )
     declared: Any = typer.Option(
         f"{flag}/--no-{flag[2:]}" if kind is bool else flag,
@@ -193,7 +193,7 @@ def _parameter(chain: NamedChain, name: str, option: FieldInfo) -> inspect.Param
         metavar=f"<{'|'.join(choices)}>" if choices else None,
         autocompletion=(lambda: choices) if choices else None,
     )
-    hint: Any = Annotated[kind | None, declared]
+    hint: Any = Annotated[(list[str] if repeated else kind) | None, declared]
     return inspect.Parameter(f"chain_{name}", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=hint)
 
 
@@ -205,5 +205,5 @@ def _help(option: FieldInfo, flag: str) -> str:
     elif isinstance(default, bool):
         told = f"By default {flag if default else f'--no-{flag[2:]}'}."
     else:
-        told = "" if default is None else f"By default {default}."
+        told = "" if default is None or default == () else f"By default {default}."
     return f"{option.description or ''} {told}".strip()

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from askance.amounts import many, shortened
+from askance.cli.columns import Columns, Part, Report
 from askance.cli.options import AsJson, ConventionOption, TaskPlace
-from askance.cli.process import Columns, Part, Report
 from askance.cli.report import BesideOption, ImagesOption, MegabytesOption, pictures_of, print_page, warn_of_many
 
 if TYPE_CHECKING:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,15 +9,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from askance.amounts import many
+from askance.cli.columns import Part, Report, Section
 from askance.cli.options import AsJson, JudgePrompt, PromptCalls, spelled_out
-from askance.cli.process import HELP, OK, SOME, Part, Process, Report
-from askance.terminal import echo, json_text, printable
+from askance.cli.process import HELP, OK, SOME, Process
+from askance.terminal import echo
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
     from askance.cli.tally import Tally
     from askance.evals.newyorker import NewYorkerReport
     from askance.evals.pittads import DataReport, Dropped
+    from askance.evals.sherlock import CorpusReport, SherlockReport
     from askance.evals.suite.files import Counted
     from askance.evals.whoops import WeirdImage, WhoopsReport
     from askance.evals.whoops.questions import QuestionMaker, QuestionSet
@@ -30,11 +32,6 @@ app = typer.Typer(
 )
 checks = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(checks, name="check")
-
-WIDTH = 100
-"""Columns where no terminal says otherwise."""
-SHOWN = 12
-"""Lines of a section at most; `--json` has them all."""
 
 Row = tuple[str, ...]
 """A row of a report: what, how many, and which; or a sentence."""
@@ -95,39 +92,38 @@ def newyorker(
     _end_check(report, contest_sections(report), as_json=as_json)
 
 
+@checks.command()
+def sherlock(
+    folder: Annotated[Path, typer.Argument(help="The folder that holds it: corpus, leaderboard files, proposals.")],
+    images: Annotated[
+        list[Path] | None,
+        typer.Option("--images", help="Folder of pictures; may be given again. By default images/ of the folder."),
+    ] = None,
+    all_pairs: Annotated[
+        bool, typer.Option("--all-pairs", help="Read all pairs of retrieval and localization; this takes minutes.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Check the regions and inferences of Sherlock: corpus, chunks, pictures, boxes, and the leaderboard's pairs."""
+    from askance.evals.sherlock import check
+
+    report = check(folder, images=images or None, all_pairs=all_pairs)
+    _end_check(report, region_sections(report), as_json=as_json)
+
+
 def _end_check(
-    report: DataReport | WhoopsReport | NewYorkerReport, parts: Iterable[tuple[str, list[Row]]], *, as_json: bool
+    report: DataReport | WhoopsReport | NewYorkerReport | SherlockReport,
+    parts: Iterable[tuple[str, list[Row]]],
+    *,
+    as_json: bool,
 ) -> None:
     """Prints what was found, and ends the command."""
-    if as_json:
-        echo(json_text(report.canonical()))
-    else:
-        show(report.folder, parts)
-    raise typer.Exit(OK if report.sound else SOME)
-
-
-def show(heading: str, parts: Iterable[tuple[str, list[Row]]]) -> None:
-    """Prints a report for a person: a heading and a table for each part that has anything to say."""
-    from rich.padding import Padding
-    from rich.table import Table
-    from rich.text import Text
-
-    from askance.cli.console import Console
-
-    console = Console(width=None if sys.stdout.isatty() else WIDTH, highlight=False)
-    console.print(Text(printable(heading), style="bold"))
-    for title, rows in parts:
-        console.print(Text(f"\n{title}", style="bold cyan"))
-        grid = Table.grid(padding=(0, 2))
-        for justify in ("left", "right", "left")[: len(rows[0])]:
-            grid.add_column(justify=justify)
-        for row in rows[:SHOWN]:
-            grid.add_row(*(Text(printable(text)) for text in row))
-        with console.capture() as captured:
-            console.print(Padding(grid, (0, 0, 0, 2)))
-        echo("\n".join(line.rstrip() for line in captured.get().splitlines()))
-        if len(rows) > SHOWN:
-            console.print(f"  … and {len(rows) - SHOWN:,} more")
+    found = Report(
+        report.canonical,
+        lambda: [report.folder, *(Section(title, rows) for title, rows in parts)],
+        ends=lambda: OK if report.sound else SOME,
+    )
+    raise typer.Exit(found.print(as_json=as_json))
 
 
 def sections(report: DataReport) -> Iterator[tuple[str, list[Row]]]:
@@ -230,6 +226,39 @@ def contest_sections(report: NewYorkerReport) -> Iterator[tuple[str, list[Row]]]
         "To mend": [(text,) for text in report.problems],
     }
     yield from ((title, rows) for title, rows in parts.items() if rows)
+
+
+def region_sections(report: SherlockReport) -> Iterator[tuple[str, list[Row]]]:
+    """The parts of a report on Sherlock as rows; those without any are left out."""
+    corpus = report.corpus
+    parts: dict[str, list[Row]] = {
+        "Files": [(file,) for file in report.files],
+        "Training corpus": [] if report.training is None else [("instances", f"{report.training:,}")],
+        "Validation corpus, in which each id is the MD5 of its inputs": _counted(
+            corpus.counts.items() if corpus else (), note=" that are published"
+        ),
+        "How sure annotators were": _counted(corpus.confidence.items() if corpus else ()),
+        "Chunks": [_chunk_row(corpus)] if corpus and corpus.chunks else [],
+        "Pairs of the leaderboard": [*_pair_rows(report.pairs)],
+        "To know": [(text,) for text in report.notes],
+        "To mend": [(text,) for text in report.problems],
+    }
+    yield from ((title, rows) for title, rows in parts.items() if rows)
+
+
+def _pair_rows(pairs: Mapping[str, int]) -> Iterator[Row]:
+    """Those of retrieval, of which there are many parts, in one row of a split."""
+    chunks: dict[str, list[int]] = {}
+    for name, count in pairs.items():
+        split, task = name.split("_")[:2]
+        chunks.setdefault(f"{split} {task}", []).append(count)
+    for name, counts in chunks.items():
+        yield name, f"{sum(counts):,}", f"in {many(len(counts), 'chunk')}" if name.endswith("retrieval") else ""
+
+
+def _chunk_row(corpus: CorpusReport) -> Row:
+    sizes = [count.found for count in corpus.chunks.values()]
+    return "chunks", f"{len(sizes):,}", f"of {min(sizes):,} to {max(sizes):,} instances"
 
 
 questions = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
@@ -349,7 +378,6 @@ def _sheet(out: Path, options: QuestionOptions, made: QuestionSet, entries: Sequ
     Raises:
         UsageError: no question is left to check.
     """
-    from askance.amounts import many
     from askance.evals.negatives.validation import KEY, PAGE, TABLE
     from askance.evals.whoops.questions import write_validation
 
@@ -381,7 +409,6 @@ def _questions_form(made: QuestionSet) -> JsonObject:
 
 def _gates(made: QuestionSet) -> Iterator[Part]:
     """The counts at each gate, and why pairs were dropped there."""
-    from askance.amounts import many
     from askance.evals.tables import Table
     from askance.evals.whoops.questions import DROPPED, GATES, KEPT
 
@@ -401,7 +428,6 @@ def _with_any(made: QuestionSet) -> int:
 
 
 def _end(made: QuestionSet) -> str:
-    from askance.amounts import many
 
     summary = f"{made.done:,} of {made.captions:,} captions: {many(made.candidates, 'answer')} found."
     without = ", ".join(f"{n:,} {outcome}" for outcome, n in made.reasons.items() if outcome != "answered")

@@ -107,13 +107,11 @@ async def _replay(chain: Chain, entries: list[DemoPicture], show: ReadingDisplay
     """How many of the chosen action-reasons are right, and how many were chosen."""
     from contextlib import aclosing
 
-    from askance.chains.output_line import line_of
-
     right = chosen = 0
     inputs = [{"image": entry.path, "name": entry.name, "options": entry.options} for entry in entries]
     async with aclosing(chain.read_all(inputs)) as readings:
         for entry in entries:
-            line = line_of(await anext(readings))
+            line = (await anext(readings)).to_dict()
             truth = {"answers": entry.right, "statements": entry.statements}
             show.reading(line, entry.options, truth, brief=not every and entry is not entries[0])
             numbers: list[int] = line["answers"] or []

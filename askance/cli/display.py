@@ -135,7 +135,7 @@ def rows_of(
     """Heading and text of each row of a card.
 
     Args:
-        line: the reading, as `askance.chains.output_line.line_of` gives it.
+        line: the reading, as `Reading.to_dict` gives it.
         options: what could be chosen from.
         truth: `answers` and `statements` that are true, where they are known; what is chosen is then marked.
     """

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
+from askance.cli.columns import Columns, Line, Part, Report
 from askance.cli.grid import grid
 from askance.cli.options import (
     AllowFolder,
@@ -25,9 +26,10 @@ from askance.cli.options import (
     ModelCalls,
     TaskPlace,
     Vlm,
+    named_values,
     spelled_out,
 )
-from askance.cli.process import HELP, OK, SOME, Columns, Line, Part, Process, Report
+from askance.cli.process import HELP, OK, SOME, Process
 from askance.terminal import echo, printable
 
 if TYPE_CHECKING:
@@ -50,9 +52,10 @@ app = typer.Typer(
 
 
 class ControlName(StrEnum):
-    """Controls that go for any task with pictures."""
+    """Controls that go for any task with pictures, or with regions of pictures."""
 
     swapped_image = "swapped-image"
+    swapped_region = "swapped-region"
 
 
 class TableFormat(StrEnum):
@@ -90,7 +93,7 @@ def list_tasks(
 
 def _print_tasks(*, as_json: bool) -> None:
     """Prints the packaged tasks, with what each takes."""
-    from askance.evals.catalog import packaged
+    from askance.evals.task_catalog import packaged
 
     tasks = packaged()
 
@@ -111,8 +114,8 @@ def _print_options(name: str, *, as_json: bool) -> None:
     Raises:
         UsageError: there is no such task.
     """
-    from askance.evals.catalog import find_task
-    from askance.evals.options import type_in_words
+    from askance.evals.task_catalog import find_task
+    from askance.evals.task_options import type_in_words
 
     task = find_task(name)
     options = [
@@ -170,7 +173,8 @@ class EvaluationOptions:
         list[str] | None, typer.Option("-T", metavar="NAME=VALUE", help="An option of the task; may be repeated.")
     ] = None
     control: Annotated[
-        ControlName | None, typer.Option(help="swapped-image: every sample is shown another sample's picture.")
+        ControlName | None,
+        typer.Option(help="Every sample is shown another sample's picture, or is asked about another's region."),
     ] = None
     convention: ConventionOption = None
     label: Annotated[str | None, typer.Option(help="Name of the run in tables; by default its models.")] = None
@@ -193,8 +197,8 @@ def run(context_: typer.Context, options: EvaluationOptions, calls: ModelCalls) 
     """Run a task and score it; the same command goes on with a run that was interrupted."""
     _leave_langchain_out(context_, options.task)
     from askance.cli.workspace import open_workspace
-    from askance.evals.catalog import find_task
     from askance.evals.run_plan import planning
+    from askance.evals.task_catalog import find_task
 
     _check(options, calls)
     with open_workspace(calls) as work:
@@ -209,7 +213,7 @@ def run(context_: typer.Context, options: EvaluationOptions, calls: ModelCalls) 
 def _remember(task: str) -> None:
     """Keeps that the user has run this Python file, so that the runs which it makes may name it."""
     from askance.errors import UsageError
-    from askance.evals.catalog import PYTHON
+    from askance.evals.task_catalog import PYTHON
     from askance.python_file import read_source
     from askance.trust import Consent, agree
 
@@ -263,8 +267,8 @@ def _task_options(
         UsageError: an option is given that the task does not take, or one that cannot be read.
     """
     from askance.errors import UsageError
-    from askance.evals.options import ROLES
     from askance.evals.task import WORKSPACE
+    from askance.evals.task_options import ROLES
     from askance.workspace import Role
 
     takes = task.takes()
@@ -294,7 +298,7 @@ def _task_options(
 
 def _uses_configured(option: FieldInfo, options: EvaluationOptions) -> bool:
     """Whether the settings file's model is used: if the task needs one, or if no model is named at all."""
-    from askance.evals.options import ROLES
+    from askance.evals.task_options import ROLES
 
     named = any(role in options.for_task for role in ROLES)
     return option.is_required() or not named
@@ -303,15 +307,9 @@ def _uses_configured(option: FieldInfo, options: EvaluationOptions) -> bool:
 def _given_options(options: EvaluationOptions, takes: Mapping[str, FieldInfo]) -> Mapping[str, Any]:
     """The options of the task that `-T` names, and `--fold`, which stands for `-T fold=…`."""
     from askance.errors import UsageError
-    from askance.evals.options import kinds_of
+    from askance.evals.task_options import kinds_of
 
-    values: dict[str, str] = {}
-    for text in options.option or ():
-        name, equals, value = text.partition("=")
-        name = name.strip().replace("-", "_")
-        if not equals or not name:
-            raise UsageError(f"{text!r} is no option of a task.", hint="Write `-T name=value`.")
-        values[name] = value
+    values = named_values(options.option or (), of="a task")
     if options.fold is not None and (other := values.setdefault("fold", options.fold)) != options.fold:
         raise UsageError(f"`--fold {options.fold}` and `-T fold={other}` are different.", hint="Give one of them.")
     return {name: _option_value(text, kinds_of(takes[name]) if name in takes else ()) for name, text in values.items()}
@@ -430,8 +428,8 @@ def score(
     _leave_langchain_out(context_, task or form.get("origin", {}).get("task") or form["configuration"].get("task", ""))
     from askance.cli.progress import Progress
     from askance.evals.analysis.rescore import rescore
-    from askance.evals.catalog import task_of
     from askance.evals.run import Run
+    from askance.evals.task_catalog import task_of
     from askance.models import run_sync
 
     run = Run.open(folder)
@@ -442,9 +440,7 @@ def score(
     for lack in rescored.lacks:
         echo(f"· {lack}.", err=True)
     form = {**_run_form(rescored.run), "reread": rescored.reread, "changed": rescored.changed, "kept": rescored.kept}
-    Report(lambda: form, lambda: figures_of(rescored.run)).print(as_json=as_json)
-    for line in () if as_json else _reread(rescored):
-        echo(line)
+    Report(lambda: form, lambda: [*figures_of(rescored.run), *_reread(rescored)]).print(as_json=as_json)
 
 
 _SHOWN = 3
@@ -484,7 +480,8 @@ def table(
     """Print a table of runs: one row each, a column a metric, with intervals."""
     from askance.cli.columns import table_text
     from askance.evals.run import Run
-    from askance.evals.tables import rendered, table_of_runs
+    from askance.evals.run_tables import table_of_runs
+    from askance.evals.tables import rendered
 
     made = table_of_runs([Run.open(folder) for folder in folders], metrics=metric)
     echo(table_text(made) if form is None else rendered(made, form.value), end="")

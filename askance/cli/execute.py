@@ -5,8 +5,9 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from askance.cli.columns import Report
 from askance.cli.output import left_text, plan_form, plan_text
-from askance.cli.process import INTERRUPTED, OK, SOME, Report
+from askance.cli.process import INTERRUPTED, OK, SOME
 from askance.cli.progress import BatchStatus
 from askance.models import run_sync
 from askance.terminal import echo

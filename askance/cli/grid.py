@@ -13,7 +13,7 @@ from askance.cli.options import Calls, ConventionOption, spelled_out
 from askance.terminal import echo
 
 if TYPE_CHECKING:
-    from askance.cli.process import Report
+    from askance.cli.columns import Report
     from askance.cli.tally import Tally
     from askance.evals.analysis.grid import Grid, GridPlan, GridPosition, GridRun
     from askance.evals.runner import RunProgress
@@ -49,7 +49,7 @@ def grid(
     from askance.cli.process import OK, Process
     from askance.cli.workspace import open_workspace
     from askance.evals.analysis.grid import GridRunner, grid_file, read_grid
-    from askance.evals.catalog import find_task
+    from askance.evals.task_catalog import find_task
     from askance.prompts import overlay_prompts
 
     if show:
@@ -78,7 +78,8 @@ def grid(
 
 def _tables_report(result: GridRun, folder: Path, tally: Tally) -> Report:
     """The tables, which are written first."""
-    from askance.cli.process import OK, SOME, Report
+    from askance.cli.columns import Report
+    from askance.cli.process import OK, SOME
     from askance.evals.analysis.grid import write_tables
 
     made = write_tables(result, folder)
@@ -92,8 +93,8 @@ def _tables_report(result: GridRun, folder: Path, tally: Tally) -> Report:
 
 def _plan_report(planned: GridPlan, engine: Engine) -> Report:
     """The plan of a grid, and what is not in it."""
+    from askance.cli.columns import Report
     from askance.cli.output import plan_text
-    from askance.cli.process import Report
 
     lines = [f"{many(planned.runs, 'run')}."]
     lines += [plan_text(planned.plan, engine)] if planned.runs else []

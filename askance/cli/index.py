@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from askance.amounts import many
+from askance.cli.columns import Columns, Line, Part, Report
 from askance.cli.options import AsJson, Llm, PromptCalls, Records, Vlm, spelled_out
 from askance.cli.options import Plan as PlanOption
-from askance.cli.process import HELP, OK, SOME, Columns, Line, Part, Process, Report
+from askance.cli.process import HELP, OK, SOME, Process
 from askance.errors import StoreError, UsageError
 from askance.terminal import echo
 
@@ -465,10 +466,9 @@ class _Search:
 
 def _unanswered(reading: Reading) -> int:
     """Says which links of a picture have no answer; returns the exit code."""
-    from askance.chains.output_line import line_of
     from askance.cli.output import table_of
 
-    echo(table_of([line_of(reading)]), err=True)
+    echo(table_of([reading.to_dict()]), err=True)
     return SOME
 
 
@@ -588,13 +588,13 @@ def stats(
     counted = {name: {"pairs": each.pairs, "entries": each.entries} for name, each in twins.items()}
     form = {**(counts or {"index": str(folder)}), "near_twins": counted or None, "problems": problems}
     notes = [] if as_json else problems
-    if near_twins and any(space.store != "file" for space in index.spaces):
+    if near_twins and not index.spaces:
+        notes = ["Near-twins are told by vectors, and the index has none.", *notes]
+    elif near_twins and any(space.store != "file" for space in index.spaces):
         notes = ["Near-twins are counted in files of vectors alone.", *notes]
     parts = () if counts is None else _stats_parts(index, twins)
-    if near_twins and not index.spaces:
-        echo("· Near-twins are told by vectors, and the index has none.", err=True)
-    Report(lambda: form, lambda: parts, notes, breaks=False).print(as_json=as_json)
-    raise typer.Exit(SOME if problems else OK)
+    end = SOME if problems else OK
+    raise typer.Exit(Report(lambda: form, lambda: parts, notes, breaks=False, ends=lambda: end).print(as_json=as_json))
 
 
 async def _near_twins(index: Index) -> Mapping[str, NearTwins]:

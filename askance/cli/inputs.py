@@ -21,7 +21,7 @@ from askance.images import SUFFIXES
 
 if TYPE_CHECKING:
     from askance.evals.picture_run import PictureKey
-    from askance.images.folder import Fetch, PictureFolder
+    from askance.images.picture_folder import Fetch, PictureFolder
 
 Options = tuple[str, ...]
 

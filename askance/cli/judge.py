@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from askance.cli.columns import Part, Report
 from askance.cli.options import AsJson, JudgePrompt, PromptCalls, TaskPlace, spelled_out
-from askance.cli.process import HELP, OK, SOME, Part, Process, Report
+from askance.cli.process import HELP, OK, SOME, Process
 from askance.terminal import echo
 
 if TYPE_CHECKING:

@@ -21,8 +21,9 @@ import typer
 
 from askance import __version__
 from askance.cli.chain_command import ChainCommand
+from askance.cli.columns import complain
 from askance.cli.log import print_warnings
-from askance.cli.process import CANNOT_START, HELP, INTERRUPTED, OK, TERMINATED, USAGE, Process, code_of, complain
+from askance.cli.process import CANNOT_START, HELP, INTERRUPTED, OK, TERMINATED, USAGE, Process, code_of
 from askance.errors import AskanceError
 from askance.terminal import echo
 
@@ -47,6 +48,7 @@ _COMMANDS: Mapping[str, str] = {
     "judge": "judge:app",
     "index": "index:app",
     "newyorker": "newyorker:app",
+    "sherlock": "sherlock:app",
 }
 """Module and name of every command, or group of commands, in the order in which help lists them."""
 

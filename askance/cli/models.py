@@ -1,21 +1,23 @@
-"""`askance models`: what is configured, and what an endpoint can do."""
+"""`askance models`: what is configured, what an endpoint can do, and checkpoints that become folders."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from askance.cli.options import Records
-from askance.cli.process import Report
+from askance.cli.columns import Report
+from askance.cli.options import AsJson, Records
 from askance.terminal import echo
 
 if TYPE_CHECKING:
     from askance.models import Capabilities, Model
 
 app = typer.Typer(
-    help="Models: what is configured, and what an endpoint can do.", no_args_is_help=True, rich_markup_mode=None
+    help="Models: settings, what an endpoint can do, checkpoints.", no_args_is_help=True, rich_markup_mode=None
 )
 
 
@@ -64,6 +66,35 @@ def check(
     if recorded is not None:
         parts.append(f"This is what is on record; `askance models check {spec} --refresh` asks again.")
     Report(lambda: {**about, **capabilities.canonical()}, lambda: parts, breaks=False).print(as_json=as_json)
+
+
+@app.command()
+def convert(
+    checkpoint: Annotated[
+        Path, typer.Argument(metavar="FILE", help="The checkpoint: a state dict in OpenAI's form, as torch saves it.")
+    ],
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="The folder to write, which is not there yet.")],
+    tokenizer: Annotated[
+        str,
+        typer.Option(
+            help="Where CLIP's tokenizer is: a folder, or the name of a model on the hub that was downloaded before, "
+            "such as openai/clip-vit-base-patch16."
+        ),
+    ],
+    as_json: AsJson = False,
+) -> None:
+    """Convert a CLIP checkpoint in OpenAI's form into a folder for `clip:`; nothing in the checkpoint is run."""
+    from askance.models.local.checkpoint import convert_clip
+
+    made = convert_clip(checkpoint, out, tokenizer=tokenizer)
+    side, patch, (text, vision) = made.image_size, made.patch_size, made.layers
+    printed = (
+        f"{out}: a CLIP of {made.weights / 1e6:,.1f} million weights\n"
+        f"  texts     {text} layers, up to {made.tokens} tokens\n"
+        f"  pictures  {vision} layers, {side} × {side} pixels in patches of {patch} × {patch}\n"
+        f"It is used as clip:{out}."
+    )
+    Report(lambda: {**asdict(made), "folder": str(out)}, lambda: [printed], breaks=False).print(as_json=as_json)
 
 
 async def _probed(model: Model) -> Capabilities:

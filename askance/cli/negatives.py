@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from askance.cli.columns import Report
 from askance.cli.options import AsJson, JudgePrompt, PromptCalls, spelled_out
-from askance.cli.process import HELP, OK, SOME, Process, Report
+from askance.cli.process import HELP, OK, SOME, Process
 from askance.terminal import echo
 
 if TYPE_CHECKING:
-    from askance.agents.negatives import Domain
+    from askance.agents.negative_writer import Domain
     from askance.cli.tally import Tally
     from askance.evals.job import OnProgress
     from askance.evals.negatives import (
@@ -104,7 +105,7 @@ class GenerateOptions:
 def generate(context_: typer.Context, options: GenerateOptions, calls: PromptCalls) -> None:
     """Write hard negatives for true statements, one kind a call, into files of the authors' shape."""
     Process.of(context_).without_langchain()
-    from askance.agents.negatives import kinds_of
+    from askance.agents.negative_writer import kinds_of
     from askance.cli.execute import execute
     from askance.cli.workspace import open_workspace
     from askance.evals.job import plan_of

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from askance.amounts import many
+from askance.cli.columns import Columns, Part, Report
 from askance.cli.options import AsJson, Records, spelled_out
-from askance.cli.process import HELP, Columns, Part, Process, Report
+from askance.cli.process import HELP, Process
 from askance.terminal import echo
 
 if TYPE_CHECKING:
@@ -129,7 +130,7 @@ def build(context_: typer.Context, options: BuildOptions) -> None:
     """
     Process.of(context_).without_langchain()
     from askance.evals.newyorker import RawContests
-    from askance.evals.newyorker.task_construction import check_new
+    from askance.evals.run_folder import check_new
     from askance.models import run_sync
 
     check_new(options.out)

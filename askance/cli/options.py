@@ -12,7 +12,7 @@ def card(options: CardOptions, calls: ModelCalls) -> None: ...
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from enum import StrEnum
 from functools import wraps
@@ -52,6 +52,28 @@ def spelled_out(command: Callable[..., None]) -> Callable[..., None]:
     needed_first = sorted(parameters, key=lambda each: each.default is not each.empty)
     vars(called)["__signature__"] = inspect.Signature(needed_first)
     return called
+
+
+def named_values(texts: Sequence[str], *, of: str) -> dict[str, str]:
+    """The values that `-T NAME=VALUE` gives, by name; of one name the last.
+
+    Args:
+        texts: what stands behind each `-T`.
+        of: what takes them: `a task`.
+
+    Raises:
+        UsageError: a text has no name or no value.
+    """
+    from askance.errors import UsageError
+
+    values: dict[str, str] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        name = name.strip().replace("-", "_")
+        if not equals or not name:
+            raise UsageError(f"{text!r} is no option of {of}.", hint="Write `-T name=value`.")
+        values[name] = value
+    return values
 
 
 def _options_of(group: type[Any]) -> Iterator[inspect.Parameter]:

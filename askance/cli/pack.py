@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from askance.amounts import many
-from askance.cli.process import Report
+from askance.cli.columns import Report
 from askance.terminal import echo
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def replay(
     from askance.cli.progress import Progress
     from askance.evals.analysis.pack import check_signature, open_pack
     from askance.evals.analysis.pack_check import check_pack
-    from askance.evals.catalog import find_task
+    from askance.evals.task_catalog import find_task
     from askance.models import run_sync
 
     own = {each.name: each for each in map(find_task, task or [])}

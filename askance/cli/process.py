@@ -1,22 +1,15 @@
-"""The process of a command: its exit codes, its signals, what it prints, and how it prints an error."""
+"""The process of a command: its exit codes and its signals."""
 
 from __future__ import annotations
 
 import gc
 import os
 import signal
-import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, Union
 
 import typer
 
 from askance.errors import AskanceError
-from askance.terminal import echo, json_text, printable
-
-if TYPE_CHECKING:
-    from askance.evals.tables import Table
 
 OK = 0
 """Every picture has an answer; or the command succeeded."""
@@ -42,79 +35,6 @@ def code_of(error: AskanceError) -> int:
     from askance.errors import CassetteError, UsageError
 
     return USAGE if isinstance(error, (UsageError, CassetteError)) else CANNOT_START
-
-
-def complain(error: AskanceError) -> None:
-    """Prints an error with its hint and diff on stderr, wrapped at the width of the terminal."""
-    echo(_fitted(f"askance: {printable(error.message)}", indent=2), err=True)
-    if error.hint:
-        echo(_fitted(f"  → {printable(error.hint)}", indent=4), err=True)
-    diff = getattr(error, "diff", "")
-    if diff:
-        echo(diff, err=True)
-
-
-def _fitted(text: str, *, indent: int) -> str:
-    if not sys.stderr.isatty():
-        return text
-    from shutil import get_terminal_size
-    from textwrap import fill
-
-    width = max(40, get_terminal_size().columns)
-    lines = text.split("\n")
-    return "\n".join(
-        fill(line, width, subsequent_indent=" " * indent, break_on_hyphens=False, break_long_words=False)
-        for line in lines
-    )
-
-
-# Named tuples: each command loads these classes, and they are made in an eighth of the time of data classes.
-
-
-class Line(NamedTuple):
-    """A line, broken between words where it is too long; what follows is indented so far."""
-
-    text: str
-    indent: int
-
-
-class Columns(NamedTuple):
-    """A table whose first row is its head; the rest is as `askance.cli.columns.aligned` takes it."""
-
-    rows: Sequence[Sequence[str]]
-    left: Sequence[int] = (0,)
-    keys: int = 1
-
-
-Part: TypeAlias = Union[str, Line, Columns, "Table"]
-"""A part of what is printed; a text may be of several lines."""
-
-
-class Report(NamedTuple):
-    """What a command prints."""
-
-    form: Callable[[], Mapping[str, Any] | Sequence[Any]] | None
-    """Makes the JSON object; None where there is none."""
-    parts: Callable[[], Iterable[Part]]
-    """Makes what a person reads in its place."""
-    notes: Iterable[str] = ()
-    """What there is to know beside either, on stderr."""
-    breaks: bool = True
-    """Whether lines break between words where the terminal is too narrow for them."""
-    ends: Callable[[], int] = lambda: OK
-    """Says on stderr, after all this, how the command ended; gives its exit code."""
-
-    def print(self, *, as_json: bool) -> int:
-        """Prints it, as one JSON object or for a person; returns the exit code."""
-        from askance.cli.columns import filled, terminal_width, text_of
-
-        if as_json and self.form is not None:
-            echo(json_text(self.form()))
-        elif text := text_of(self.parts(), breaks=self.breaks):
-            echo(text)
-        for note in self.notes:
-            echo(filled(f"· {note}", width=terminal_width()), err=True)
-        return self.ends()
 
 
 @dataclass(slots=True, kw_only=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from askance.amounts import many
-from askance.cli.process import Report
+from askance.cli.columns import Report
 from askance.terminal import echo
 
 if TYPE_CHECKING:

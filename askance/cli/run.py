@@ -15,8 +15,9 @@ import typer
 
 from askance.chains.named_chain import CHAINS, CHOOSING
 from askance.cli.chain_command import chosen_chain
+from askance.cli.columns import Report, complain
 from askance.cli.options import AllowFolder, Batch, Calls, Extract, Llm, PromptCalls, Vlm, spelled_out
-from askance.cli.process import INTERRUPTED, OK, SOME, Process, Report, complain
+from askance.cli.process import INTERRUPTED, OK, SOME, Process
 from askance.errors import AskanceError, ConfigError, UsageError
 from askance.terminal import echo
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from askance.evals import RunFolder
     from askance.evals.picture_run import PictureOptions, PictureRun
     from askance.evals.runner import BatchOptions
-    from askance.images.folder import Fetch
+    from askance.images.picture_folder import Fetch
     from askance.workspace import Workspace
 
 
@@ -229,7 +230,7 @@ def _run(command_options: RunOptions, chosen: ChosenChain, calls: Calls, *, read
 def _finder(options: RunOptions, calls: Calls, work: Workspace) -> PictureFinder:
     """What finds the pictures; those that are fetched, or stand in a table, are kept beside the records."""
     from askance.cli.inputs import PictureFinder, columns_named
-    from askance.images.folder import PICTURES, PictureFolder
+    from askance.images.picture_folder import PICTURES, PictureFolder
 
     modes: Mapping[str, Fetch] = {"replay": "never", "live": "always", "refresh": "always"}
     records = work.records

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from askance.amounts import many, shortened
+from askance.cli.columns import Report
 from askance.cli.options import AsJson, TaskPlace
-from askance.cli.process import SOME, Process, Report
+from askance.cli.process import SOME, Process
 from askance.cli.report import ImagesOption
 from askance.terminal import echo, printable
 

@@ -7,8 +7,6 @@ from .analysis.compare import compare as compare
 from .analysis.rescore import RescoreResult as RescoreResult
 from .analysis.rescore import rescore as rescore
 from .attachment import Attachment as Attachment
-from .catalog import find_task as find_task
-from .catalog import task_of as task_of
 from .evaluation import Evaluation as Evaluation
 from .exports import export as export
 from .exports import to_pandas as to_pandas
@@ -22,9 +20,9 @@ from .part import Part as Part
 from .part import Question as Question
 from .ranking import Ranking as Ranking
 from .run import Run as Run
-from .run import SampleResult as SampleResult
 from .run_folder import RunFolder as RunFolder
 from .run_folder import keys_used as keys_used
+from .run_tables import table_of_runs as table_of_runs
 from .runner import BatchOptions as BatchOptions
 from .runner import RunProgress as RunProgress
 from .runner import aevaluate as aevaluate
@@ -32,6 +30,7 @@ from .runner import evaluate as evaluate
 from .sample import Prediction as Prediction
 from .sample import Sample as Sample
 from .sample import SampleQuestion as SampleQuestion
+from .sample import SampleResult as SampleResult
 from .sample import Score as Score
 from .scorer import Scorer as Scorer
 from .scorer import right_or_wrong as right_or_wrong
@@ -39,5 +38,6 @@ from .solver import ChainSolver as ChainSolver
 from .solver import Solver as Solver
 from .tables import Table as Table
 from .tables import rendered as rendered
-from .tables import table_of_runs as table_of_runs
 from .task import Task as Task
+from .task_catalog import find_task as find_task
+from .task_catalog import task_of as task_of

@@ -19,13 +19,16 @@ from typing_extensions import override
 from askance.errors import UsageError
 from askance.evals.metric import Figure, Scored, figure
 from askance.evals.sample import Score
-from askance.evals.solver import Solver
+from askance.evals.solver import Solver, solved
+from askance.models import use_draw
 from askance.models.call_scope import current_scope
 
 if TYPE_CHECKING:
+    from askance.chains import Planner
     from askance.chat import JsonObject
-    from askance.evals.sample import Sample
+    from askance.evals.sample import Prediction, Sample
     from askance.evals.scorer import Scorer
+    from askance.evals.solver import PlanSample
 
 COUNT = 3
 """How many options an answer has, if the task does not say."""
@@ -34,7 +37,21 @@ MOST_ANSWERS = 50_000
 """How many possible answers to a sample are scored at most to compute its exact expectation."""
 
 
-class RandomSolver(Solver):
+class BlindSolver(Solver):
+    """A solver that looks at no picture and asks nobody: `answer` is all that has to be written."""
+
+    plannable = True
+
+    @override
+    def plan(self, planner: Planner) -> PlanSample:
+        async def answered(sample: Sample, draw: int) -> Prediction:
+            with use_draw(draw):
+                return await solved(self, sample)
+
+        return answered
+
+
+class RandomSolver(BlindSolver):
     """Chooses options at random. The choice depends on the seed, the sample's id and the epoch only.
 
     Args:
@@ -59,7 +76,7 @@ class RandomSolver(Solver):
         return {"baseline": "random", "count": self.count, "seed": self.seed}
 
 
-class LongestOption(Solver):
+class LongestOption(BlindSolver):
     """Chooses the longest options, in characters; of equally long ones the first.
 
     Args:
@@ -80,7 +97,7 @@ class LongestOption(Solver):
         return {"baseline": "longest option", "count": self.count}
 
 
-class MajoritySolver(Solver):
+class MajoritySolver(BlindSolver):
     """Gives every sample the numbers that are true most often; of equally frequent ones the lowest.
 
     It counts in the samples that it is scored on, so no constant answer can get more.

@@ -20,7 +20,8 @@ from askance.evals.sample import attachments_of, sample_text, samples_digest
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from askance.evals.run import Run, SampleResult
+    from askance.evals.run import Run
+    from askance.evals.sample import SampleResult
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

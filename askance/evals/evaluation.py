@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from askance.chat import ModelId
     from askance.evals.scorer import Scorer
     from askance.evals.solver import SolverLike
-    from askance.evals.task import Task
     from askance.models import Engine, Model
 
 
@@ -60,27 +59,6 @@ class Evaluation:
     """Where the task is defined, if its name does not say so, as JSON. A run keeps it, to be scored again."""
     computed: tuple[Computed, ...] = ()
     """What the samples rest on, such as vectors by which examples were chosen; a plan counts it."""
-
-    @classmethod
-    def of(cls, task: Task | Evaluation) -> Evaluation:
-        """`task` itself if it is an `Evaluation`, else the one that the task makes.
-
-        Raises:
-            UsageError: `task` is no task, such as the class of one, or its name.
-        """
-        if isinstance(task, Evaluation):
-            return task
-        source: Any = task
-        if isinstance(source, str):
-            raise UsageError(
-                f"{source!r} is a text, not a task.", hint=f'Make one: `find_task("{source}")(data=…, vlm=…)`.'
-            )
-        if isinstance(source, type):
-            name = source.__name__
-            raise UsageError(f"{name!r} is a class, not a task.", hint=f"Make one: `{name}(data=…, vlm=…)`.")
-        if not hasattr(source, "evaluation"):
-            raise UsageError(f"A {type(task).__name__} is no task.", hint="Give a `Task`, or an `Evaluation`.")
-        return task.evaluation()
 
     def __post_init__(self) -> None:
         samples: Sequence[Any] = self.samples

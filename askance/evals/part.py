@@ -23,7 +23,7 @@ from pydantic import PrivateAttr
 
 from askance.chains import REPLY, Chain, Link
 from askance.errors import UsageError
-from askance.evals.options import Options
+from askance.evals.task_options import Options
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from askance.evals.solver import Solver
     from askance.models import Engine
     from askance.nodes import Read
-    from askance.nodes.closed_set import ClosedSet
 
 
 class Part(Options):
@@ -157,13 +156,13 @@ class Question:
     """How many of a sample's options an answer has; 0 if there are no options."""
     samples: Callable[[], Sequence[Sample]] = tuple
     """The samples; whoever makes the solver adds them."""
+    pooled: str = ""
+    """The tag by whose value samples are held against each other; empty if each is answered alone."""
     seed: int = 0
     """Of random answers."""
 
     read: Callable[[Sample, Any], Json | Read[Any]] | None = None
     """Gives the answer that a recorded reply to a sample has; None if recorded replies are not read."""
-    choices: Callable[[Sample], ClosedSet] | None = None
-    """The answers that there are, so that one can be extracted from a reply; None if they are free."""
 
 
 class Answerer(Part):

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from askance import chains
-from askance.chains.output_line import line_of
 from askance.errors import BadImage
 from askance.evals.job import CountItem, FirstFailure, Job, affordable
 from askance.evals.run_folder import RunFolder
@@ -150,7 +149,7 @@ def picture_job(
             batch = chains.read_in_batches(chain, inputs, folder=batches.folder, on_progress=batches.on_progress)
         async with aclosing(batch) as readings:
             async for reading in readings:
-                yield line_of(reading)
+                yield reading.to_dict()
 
     @contextmanager
     def counting(planner: Planner) -> Generator[CountItem[PictureKey]]:

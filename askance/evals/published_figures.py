@@ -22,6 +22,8 @@ PERCENT = "percent"
 _FOLDERS = (Path(__file__).with_name("published"), Path(__file__).resolve().parents[2] / "docs" / "reference")
 """Where the files are in a wheel, and in a clone."""
 
+TableKey: TypeAlias = int | str
+"""The number of a published table; or another name, such as `Fig. 5a`."""
 Names: TypeAlias = Annotated[tuple[str, ...], Field(min_length=1)]
 Number: TypeAlias = Annotated[float, Field(strict=True)]
 
@@ -58,8 +60,10 @@ class PublishedRow(_Form):
 class PublishedTable(_Form):
     """One published table."""
 
-    number: int
+    key: TableKey
     title: str
+    source: str
+    """That of the file, unless the table names its own."""
     set: str
     rows_by: Names
     columns: Names
@@ -83,6 +87,11 @@ class PublishedTable(_Form):
                 raise ValueError(f"the row {row.names} has not as many values as there are columns")
         return self
 
+    @property
+    def name(self) -> str:
+        """What it is called in its source: `Table 3`, `Fig. 5a`."""
+        return self.key if isinstance(self.key, str) else f"Table {self.key}"
+
     def row(self, *names: str) -> PublishedRow | None:
         """The row with exactly these names, if there is one."""
         return next((row for row in self.rows if row.names == names), None)
@@ -102,9 +111,7 @@ class PublishedTable(_Form):
             UsageError: the table has no such column.
         """
         if column not in self.columns:
-            raise UsageError(
-                f"Table {self.number} has no column {column!r}.", hint=f"It has {', '.join(self.columns)}."
-            )
+            raise UsageError(f"{self.name} has no column {column!r}.", hint=f"It has {', '.join(self.columns)}.")
         row = self.row(*names)
         return self.figures(row)[column] if row else None
 
@@ -126,25 +133,25 @@ class PublishedFigures(_Form):
     suite: str
     source: str
     sets: Mapping[str, PublishedSet]
-    tables: Mapping[int, PublishedTable]
+    tables: Mapping[TableKey, PublishedTable]
     in_text: tuple[PublishedRemark, ...] = ()
 
     @model_validator(mode="before")
     @classmethod
-    def _numbered(cls, form: Any) -> Any:
-        """Gives each table its number, which is its key in the file."""
+    def _named(cls, form: Any) -> Any:
+        """Gives each table its key in the file, and the source of the file where it names none."""
         tables: Any = form.get("tables")
         if not isinstance(tables, dict):
             return form
-        each = cast("dict[Any, Any]", tables)
-        return {**form, "tables": {key: {**table, "number": key} for key, table in each.items()}}
+        each, source = cast("dict[Any, Any]", tables), form.get("source")
+        return {**form, "tables": {key: {"source": source, **table, "key": key} for key, table in each.items()}}
 
     @model_validator(mode="after")
     def _names_sets(self) -> Self:
         for table in self.tables.values():
             for name in (table.set, *(row.set for row in table.rows)):
                 if name is not None and name not in self.sets:
-                    raise ValueError(f"there is no set {name!r}, which table {table.number} names")
+                    raise ValueError(f"there is no set {name!r}, which table {table.key} names")
         return self
 
 
@@ -169,18 +176,20 @@ def read_published(suite: str) -> PublishedFigures:
     return read_published_file(path)
 
 
-def find_published_table(suite: str, number: int) -> PublishedTable:
-    """One published table of `suite`.
+def find_published_table(name: str) -> PublishedTable:
+    """One published table, by its suite and key: `pittads/3`, `sherlock/Fig. 5a`.
 
     Raises:
         UsageError: as `read_published`, or there is no such table.
     """
+    suite, slash, key = name.partition("/")
+    if not slash or suite not in published_files():
+        raise UsageError(f"No published table is called {name!r}.", hint="Write suite and number, such as pittads/3.")
     tables = read_published(suite).tables
-    if number not in tables:
-        raise UsageError(
-            f"{suite} has no published table {number}.", hint=f"It has {', '.join(map(str, sorted(tables)))}."
-        )
-    return tables[number]
+    table = tables.get(int(key) if key.isdecimal() else key)
+    if table is None:
+        raise UsageError(f"{suite} has no published table {key}.", hint=f"It has {', '.join(map(str, tables))}.")
+    return table
 
 
 def read_published_file(path: Path) -> PublishedFigures:

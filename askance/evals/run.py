@@ -8,17 +8,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from askance import __version__
 from askance.amounts import many
-from askance.chains.output_line import line_of, link_values
+from askance.chains.output_line import link_values
 from askance.errors import UsageError
 from askance.evals.exports.frames import pandas_frame, polars_frame
+from askance.evals.exports.rows import answer_row, columns_of, picture_row
 from askance.evals.metric import Figure, MissingAnswerPolicy
-from askance.evals.report.elements import Drawing, drawing_of, interval_text
+from askance.evals.report.elements import Drawing, drawing_of, interval_text, leading_figures
 from askance.evals.report.html import render
 from askance.evals.run_folder import records_of
 from askance.evals.run_format import (
@@ -34,7 +35,7 @@ from askance.evals.run_format import (
     lines_of,
     read_description,
 )
-from askance.evals.sample import Prediction, Sample, Score
+from askance.evals.sample import Prediction, Sample, SampleResult, Score
 from askance.evals.tables import shown_value
 from askance.images import Image
 from askance.nodes.reply import READERS
@@ -42,36 +43,9 @@ from askance.replay import MemoryStore
 
 if TYPE_CHECKING:
     from askance.chains import Reading
-    from askance.chat import Json, JsonObject, Outcome
+    from askance.chat import Json, JsonObject
+    from askance.evals.exports.rows import Columns
     from askance.replay import Records
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SampleResult:
-    """One sample of a run with its answer and its score."""
-
-    sample: Sample
-    epoch: int
-    """Counts from 0; a run with several epochs answers each sample several times."""
-    prediction: Prediction
-    score: Score | None = None
-    """None if there is no answer, or if it could not be scored."""
-    unscored: str | None = None
-    """Why an answer has no score, such as a judge's call that failed."""
-    tried: tuple[str, ...] = field(default=(), compare=False)
-    """Keys of the records of those calls; used while the run is under way."""
-
-    @property
-    def bare(self) -> SampleResult:
-        """The result without the texts of its answer: enough for the figures, in a tenth of the memory."""
-        return replace(self, prediction=_bare(self.prediction.outcome))
-
-    @property
-    def keys(self) -> tuple[str, ...]:
-        """Keys of the records that the answer and its score are made from."""
-        links = self.prediction.links.values()
-        call_keys = tuple(str(key) for link in links for key in link["calls"])
-        return call_keys if self.score is None else (*call_keys, *self.score.calls)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -297,8 +271,17 @@ class Run:
     @classmethod
     def of_readings(cls, readings: Iterable[Reading]) -> Run:
         """What a chain has read, as a run that lies in no folder: it can be looked at and exported like any other."""
-        answers = [picture_answer(line_of(reading), reading.options) for reading in readings]
+        answers = [picture_answer(reading.to_dict(), reading.options) for reading in readings]
         return cls.unkept({"chain": "readings"}, answers=answers)
+
+    def rows(self) -> Iterator[JsonObject]:
+        """Every result as one flat object; lists and maps stay what they are, and all have the same names."""
+        row = picture_row if self.of_pictures else answer_row
+        return (row(answer) for answer in self.answers)
+
+    def columns(self) -> Columns:
+        """The same by column, each of one type: lists and maps are JSON texts; what a row lacks is None."""
+        return columns_of(self.rows())
 
     def to_pandas(self) -> Any:
         """The results as a pandas `DataFrame`, one row each; lists and maps are JSON texts.
@@ -306,7 +289,7 @@ class Run:
         Raises:
             MissingExtra: pandas is not installed.
         """
-        return pandas_frame(self)
+        return pandas_frame(self.columns())
 
     def plot(self, metrics: Sequence[str] | None = None) -> Drawing:
         """A plot of the figures with their intervals. A notebook shows it, and `save` writes it as SVG.
@@ -317,7 +300,10 @@ class Run:
         Raises:
             UsageError: there is nothing to plot, or percentages and other numbers are mixed.
         """
-        return drawing_of(self, metrics)
+        figures = leading_figures(self.figures) if metrics is None else [self.figure(name) for name in metrics]
+        if not figures:
+            raise UsageError(f"The run {str(self.path)!r} has no figures to draw.", hint="Finish it first.")
+        return drawing_of(figures, title=f"{self.task} · {self.name}")
 
     def to_polars(self) -> Any:
         """As `to_pandas`, but a polars `DataFrame`.
@@ -325,7 +311,7 @@ class Run:
         Raises:
             MissingExtra: polars is not installed.
         """
-        return polars_frame(self)
+        return polars_frame(self.columns())
 
     def _repr_html_(self) -> str:
         outcomes = ", ".join(f"{count:,} {outcome}" for outcome, count in self.totals.get("outcomes", {}).items())
@@ -346,11 +332,6 @@ def _shown(figure: Figure) -> tuple[str, ...]:
     value = shown_value(figure.value, percent=figure.percent)
     interval = interval_text(figure.interval, percent=figure.percent)
     return figure.metric, value, interval, f"{figure.samples:,}", f"{figure.answered:,}"
-
-
-@cache
-def _bare(outcome: Outcome) -> Prediction:
-    return Prediction(outcome=outcome)
 
 
 def _place(answer: SampleResult) -> tuple[str, int]:
@@ -396,7 +377,7 @@ def picture_answer(line: Mapping[str, Any], options: Sequence[str] | None = None
     """The answer that the line of a picture tells of; nothing is true of it.
 
     Args:
-        line: as `askance.chains.output_line.line_of` gives it.
+        line: as `Reading.to_dict` gives it.
         options: what could be chosen from.
     """
     name, digest = str(line["image"]), line.get("sha256")

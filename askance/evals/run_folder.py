@@ -405,6 +405,16 @@ def _is_line(line: Any) -> bool:
     )
 
 
+def check_new(folder: Path) -> None:
+    """Refuses a folder that holds something.
+
+    Raises:
+        UsageError: it does, or it is no folder.
+    """
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise UsageError(f"{str(folder)!r} is there already, and is no empty folder.", hint="Name a new folder.")
+
+
 def write_whole(path: Path, content: str | bytes) -> None:
     """Writes a file, in place of one that is there; at no time is it half written.
 

@@ -8,7 +8,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Protocol
 
 from askance import chains
-from askance.evals.run import SampleResult
+from askance.evals.sample import SampleResult
 from askance.evals.scorer import scored
 from askance.models.call_scope import Pending, on_miss
 

@@ -20,15 +20,15 @@ from typing import TYPE_CHECKING, Any
 from askance import chains
 from askance.chat import key_of
 from askance.errors import UsageError
-from askance.evals.evaluation import Evaluation
 from askance.evals.job import CountItem, FirstFailure, Job
-from askance.evals.run import Run, SampleResult, answer_of, line_of_answer, name_of_line
+from askance.evals.run import Run, answer_of, line_of_answer, name_of_line
 from askance.evals.run_folder import RunFolder
 from askance.evals.run_format import BATCHES, PROMPTS, SCORES
 from askance.evals.run_plan import counting_judges
-from askance.evals.sample import EXAMPLES, Prediction, Sample, sample_text, samples_digest
+from askance.evals.sample import EXAMPLES, Prediction, Sample, SampleResult, sample_text, samples_digest
 from askance.evals.scorer import Scorer, figures_of, notes_on, scored, write_scores
 from askance.evals.solver import as_solver, plain, solved
+from askance.evals.task import Task, evaluation_of
 from askance.models import Engine, run_sync, use_draw
 from askance.models.capabilities import endpoint_key
 from askance.models.engine import default_engine
@@ -36,9 +36,9 @@ from askance.models.engine import default_engine
 if TYPE_CHECKING:
     from askance.chains import Planner
     from askance.chat import JsonObject
+    from askance.evals.evaluation import Evaluation
     from askance.evals.metric import Figure, MissingAnswerPolicy
     from askance.evals.solver import ChainSolver
-    from askance.evals.task import Task
     from askance.models import Model
     from askance.models.batch.batches import BatchProgress
 
@@ -119,7 +119,7 @@ async def aevaluate(
         CallError: a model cannot be reached at all, or the first sample failed in a way that all others would.
         StoreError: the records or the folder cannot be read or written.
     """
-    task = Evaluation.of(task)
+    task = evaluation_of(task)
     _check(task)
     configuration = configuration_of(task, epochs=epochs)
     solver = as_solver(task.solver)
@@ -191,7 +191,7 @@ def run_job(
         sample_epochs: what is to be answered.
         engine: of the run.
     """
-    task = Evaluation.of(task)
+    task = evaluation_of(task)
     solver = as_solver(task.solver)
 
     async def predict(each: SampleEpoch) -> Prediction:

@@ -1,10 +1,11 @@
-"""`Sample`, `Prediction` and `Score`: the plain values of an evaluation, each with a JSON form."""
+"""`Sample`, `Prediction` and `Score`, the plain values of an evaluation, each with a JSON form; and `SampleResult`."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast, get_args
@@ -27,6 +28,8 @@ SHOTS: Final = "shots"
 """Entry of a sample's trace: which examples were chosen, and how (`askance.evals.suite.shots`)."""
 RECORDED: Final = "recorded"
 """The input of a sample that carries a reply which others recorded; see `askance.evals.suite.recorded_replies`."""
+REGIONS: Final = "regions"
+"""The input that holds regions of the picture: of each its boxes, as left, top, right and bottom."""
 ATTACHMENTS: Final[tuple[type[Attachment], ...]] = (Ranking, Matrix)
 """Every kind of file that a line may have beside it; a prediction has a field for each."""
 
@@ -273,3 +276,36 @@ class Score:
     def form(self) -> JsonObject:
         """The score as JSON."""
         return {"values": dict(self.values), "notes": dict(self.notes), "calls": list(self.calls)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SampleResult:
+    """One sample of a run with its answer and its score."""
+
+    sample: Sample
+    epoch: int
+    """Counts from 0; a run with several epochs answers each sample several times."""
+    prediction: Prediction
+    score: Score | None = None
+    """None if there is no answer, or if it could not be scored."""
+    unscored: str | None = None
+    """Why an answer has no score, such as a judge's call that failed."""
+    tried: tuple[str, ...] = field(default=(), compare=False)
+    """Keys of the records of those calls; used while the run is under way."""
+
+    @property
+    def bare(self) -> SampleResult:
+        """The result without the texts of its answer: enough for the figures, in a tenth of the memory."""
+        return replace(self, prediction=_bare(self.prediction.outcome))
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """Keys of the records that the answer and its score are made from."""
+        links = self.prediction.links.values()
+        call_keys = tuple(str(key) for link in links for key in link["calls"])
+        return call_keys if self.score is None else (*call_keys, *self.score.calls)
+
+
+@cache
+def _bare(outcome: Outcome) -> Prediction:
+    return Prediction(outcome=outcome)

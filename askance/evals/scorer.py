@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from askance.evals.metric import Metric
-    from askance.evals.run import SampleResult
+    from askance.evals.sample import SampleResult
     from askance.nodes import Node
 
 ScoreFunction: TypeAlias = Callable[[Sample, Any], "Score | Awaitable[Score]"]

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, cast
 from typing_extensions import override
 
 from askance.chains import Chain, Reading
-from askance.chains.output_line import line_of
 from askance.errors import AskanceError, StoreError, UsageError, UserCodeError, boundary
 from askance.evals.sample import Prediction
 from askance.models import collect_keys
@@ -91,6 +90,10 @@ class Solver(ABC):
             UsageError: nobody knows beforehand what will be asked; or the mode is `replay`.
         """
         raise UsageError("The calls of a solver that is not a chain cannot be planned.", hint="Leave `--plan` out.")
+
+    def among(self, samples: Sequence[Sample]) -> Solver:  # noqa: ARG002  # a subclass holds each against others
+        """This solver for samples that were changed after it was made, such as those of a control."""
+        return self
 
     def with_extractor(self, model: Model) -> Solver:  # noqa: ARG002  # a subclass asks it
         """This solver with a model that reads replies which cannot be read otherwise.
@@ -230,7 +233,7 @@ def target_value(reading: Reading, sample: Sample) -> Json:  # noqa: ARG001  # t
 
 
 def _of_reading(reading: Reading, value: Callable[[], Json]) -> Prediction:
-    line = line_of(reading)
+    line = reading.to_dict()
     return Prediction(
         outcome=reading.outcome,
         value=value() if reading.outcome == "answered" else None,

@@ -39,10 +39,10 @@ from typing_extensions import override
 
 from askance.errors import UsageError
 from askance.evals.evaluation import Evaluation
-from askance.evals.options import ROLES, Options, way_to_give, wrong_value
 from askance.evals.part import Answerer, Part, Question, check_answerers
 from askance.evals.sample import SampleQuestion
 from askance.evals.suite_registry import SUITES, package_of
+from askance.evals.task_options import ROLES, Options, way_to_give, wrong_value
 from askance.models import get_model
 
 Value = TypeVar("Value")
@@ -355,6 +355,27 @@ class Task(Options, metaclass=TaskType):
         if first["type"] == "missing":
             return UsageError(f"The task {cls.name!r} needs {name!r}.", hint=way_to_give(name))
         return wrong_value(name, takes[name], first["input"], task=cls.name)
+
+
+def evaluation_of(task: Task | Evaluation) -> Evaluation:
+    """`task` itself if it is an `Evaluation`, else the one that the task makes.
+
+    Raises:
+        UsageError: `task` is no task, such as the class of one, or its name.
+    """
+    if isinstance(task, Evaluation):
+        return task
+    source: Any = task
+    if isinstance(source, str):
+        raise UsageError(
+            f"{source!r} is a text, not a task.", hint=f'Make one: `find_task("{source}")(data=…, vlm=…)`.'
+        )
+    if isinstance(source, type):
+        name = source.__name__
+        raise UsageError(f"{name!r} is a class, not a task.", hint=f"Make one: `{name}(data=…, vlm=…)`.")
+    if not hasattr(source, "evaluation"):
+        raise UsageError(f"A {type(task).__name__} is no task.", hint="Give a `Task`, or an `Evaluation`.")
+    return task.evaluation()
 
 
 def defined() -> dict[str, type[Task]]:

@@ -25,10 +25,10 @@ from askance.chains.named_chain import CHAINS, CHOOSING, NamedChain, find_chain
 from askance.data_table import HUB
 from askance.documents import read_yaml
 from askance.errors import UsageError
-from askance.evals.options import type_in_words
 from askance.evals.sample import SampleQuestion
 from askance.evals.solver import ChainSolver
 from askance.evals.task import Task
+from askance.evals.task_options import type_in_words
 from askance.evals.yaml_rows import Rows
 from askance.evals.yaml_scorer import ScoreName, scorer_of
 from askance.models import ModelLike

@@ -46,7 +46,7 @@ def decode(data: bytes, info: ImageInfo) -> Picture:
     with pillow_errors():
         picture.load()
         # Pillow turns a TIFF upright while it loads it.
-        return to_8bit(picture if info.format == "tiff" else _upright(picture, info.orientation))
+        return to_8bit(picture if info.format == "tiff" else upright(picture, info.orientation))
 
 
 def _decodable(data: bytes, form: Format) -> ImageFile:
@@ -56,7 +56,8 @@ def _decodable(data: bytes, form: Format) -> ImageFile:
     return picture
 
 
-def _upright(picture: Picture, orientation: int) -> Picture:
+def upright(picture: Picture, orientation: int) -> Picture:
+    """A picture whose EXIF says this orientation, turned upright."""
     from PIL.Image import Transpose
 
     turns = {
@@ -69,6 +70,11 @@ def _upright(picture: Picture, orientation: int) -> Picture:
         8: Transpose.ROTATE_90,
     }
     return picture.transpose(turns[orientation]) if orientation in turns else picture
+
+
+def as_stored(picture: Picture, orientation: int) -> Picture:
+    """An upright picture, turned back to how a file stores it whose EXIF says this orientation."""
+    return upright(picture, {6: 8, 8: 6}.get(orientation, orientation))
 
 
 def to_8bit(picture: Picture) -> Picture:
@@ -114,25 +120,29 @@ def flatten(picture: Picture) -> Picture:
 
 
 def to_rgb(picture: Picture) -> Picture:
-    """The picture in `RGB` on a white background; the colour profile of a grey picture goes, since it fits no other."""
-    rgb = flatten(picture).convert("RGB")
+    """The picture in `RGB` on a white background; the colour profile of a grey picture goes, since it fits no other.
+
+    One that is in `RGB` is given as it is, and not copied.
+    """
+    flat = flatten(picture)
+    rgb = flat if flat.mode == "RGB" else flat.convert("RGB")
     if picture.mode == "L":
         rgb.info.pop("icc_profile", None)
     return rgb
 
 
-PADDING_COLOUR = (123, 117, 104)
-"""Colour of the bars beside a padded picture: CLIP's mean colour, which its normalization turns into zero."""
+MEAN_COLOUR = (123, 117, 104)
+"""CLIP's mean colour, which its normalization turns into zero: of padding, and of what is hidden."""
 
 
-def pad_to_square(picture: Picture) -> Picture:
-    """The picture centred in a square with bars beside it, for encoders that crop to the centre."""
+def pad_to_square(picture: Picture, colour: tuple[int, int, int]) -> Picture:
+    """The picture centred in a square with bars of a colour beside it, for encoders that crop to the centre."""
     from PIL import Image
 
     side = max(picture.size)
     if picture.size == (side, side):
         return picture
-    square = Image.new("RGB", (side, side), PADDING_COLOUR)
+    square = Image.new("RGB", (side, side), colour)
     square.paste(picture, ((side - picture.width) // 2, (side - picture.height) // 2))
     return square
 

@@ -1,8 +1,9 @@
-"""Regions of a picture that a model is shown: the whole, or boxes that are highlighted, cropped, or both.
+"""Regions of a picture that a model is shown: the whole, or boxes that are highlighted, cropped, hidden or left alone.
 
-A view is part of a request's key, so a replay draws nothing. Boxes are in pixels of the upright picture, or in
-thousandths of its sides, as many models give them; so a replay of such a box does not need the picture. The drawing is
-fixed: a highlight is a tint and an outline of one colour, and a crop is the smallest rectangle around all boxes.
+A view is part of a request's key, so a replay draws nothing. Boxes are in pixels of the upright picture; in thousandths
+of its sides, as many models give them, so that a replay of such a box does not need the picture; or in pixels of the
+picture as its file stores it, as data sets give them. What is shown is upright in any case. A crop is the smallest
+rectangle around all boxes; all else is drawn in one of the styles of `region_styles.py`.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from askance.errors import BadImage, UsageError
-from askance.images.pixels import to_rgb
+from askance.images.pixels import as_stored, to_rgb, upright
+from askance.images.region_styles import STYLES, PixelBox, StyleName
 
 if TYPE_CHECKING:
     from PIL.Image import Image as Picture
@@ -23,11 +25,13 @@ if TYPE_CHECKING:
 Box: TypeAlias = tuple[float, float, float, float]
 """Left, top, right and bottom in the unit of the view; right and bottom are the first that are outside."""
 
-Show = Literal["whole", "highlight", "crop", "both"]
-"""The picture as it is; with its boxes highlighted; cropped to them; or both of the last two, as two pictures."""
+Show = Literal["whole", "highlight", "crop", "both", "hide", "blackout", "position"]
+"""The picture as it is; with its boxes highlighted; cropped to them; both of the last two, as two pictures; without
+what is in the boxes; without what is around them; or where the boxes are, without anything of the picture."""
 
-Unit = Literal["pixels", "thousandths"]
-"""Pixels of the upright picture, or thousandths of its width and its height."""
+Unit = Literal["pixels", "thousandths", "native pixels"]
+"""Pixels of the upright picture; thousandths of its width and its height; or pixels of the picture as its file stores
+it, before the orientation in its EXIF is applied."""
 
 VERSION = 1
 """Rises when a view begins to draw other pixels."""
@@ -41,42 +45,64 @@ class RegionView:
         show: see `Show`.
         boxes: at least one, unless the picture is shown as it is.
         unit: of the boxes.
+        style: how they are drawn, see `region_styles.py`; `whole` and `crop` have none.
 
     Raises:
-        UsageError: an unknown `show` or `unit`, boxes with `whole`, no boxes with another, or a box without an area.
+        UsageError: an unknown `show`, `unit` or `style`, boxes with `whole`, no boxes with another, or a box without an
+            area.
     """
 
     show: Show = "whole"
     boxes: tuple[Box, ...] = ()
     unit: Unit = "pixels"
+    style: StyleName = "askance"
 
     def __post_init__(self) -> None:
-        if self.show not in get_args(Show):
-            raise UsageError(
-                f"A picture cannot be shown as {self.show!r}.", hint=f"Choose one of {', '.join(get_args(Show))}."
-            )
-        if self.unit not in get_args(Unit):
-            raise UsageError(
-                f"The boxes of a view cannot be in {self.unit!r}.", hint=f"Choose one of {', '.join(get_args(Unit))}."
-            )
+        _check_choice(self.show, Show, "A picture cannot be shown as")
+        _check_choice(self.unit, Unit, "The boxes of a view cannot be in")
+        _check_choice(self.style, StyleName, "The boxes of a view cannot be drawn in the style")
         if (self.show == "whole") == bool(self.boxes):
             problem = "takes no boxes" if self.boxes else "needs boxes"
             raise UsageError(
                 f"The view {self.show!r} {problem}.", hint=f"Boxes are (left, top, right, bottom) in {self.unit}."
             )
         object.__setattr__(self, "boxes", tuple(_check_box(box, self.unit) for box in self.boxes))
+        # Where nothing is drawn, no style and no unit tell equal views apart.
+        if self.show in {"whole", "crop"}:
+            object.__setattr__(self, "style", "askance")
+        if self.show == "whole":
+            object.__setattr__(self, "unit", "pixels")
 
     def __str__(self) -> str:
         """Such as `crop of (10, 20, 30, 40) in pixels`."""
         boxes = " and ".join(f"({', '.join(f'{edge:g}' for edge in box)})" for box in self.boxes)
-        return f"{self.show} of {boxes} in {self.unit}" if boxes else self.show
+        style = "" if self.style == "askance" else f", drawn as in {self.style}"
+        return f"{self.show} of {boxes} in {self.unit}{style}" if boxes else self.show
 
     def canonical(self) -> dict[str, Any]:
         """The view as JSON values; empty for the whole picture."""
         if self.show == "whole":
             return {}
         unit = {} if self.unit == "pixels" else {"unit": self.unit}
-        return {"show": self.show, "boxes": [list(box) for box in self.boxes], "version": VERSION, **unit}
+        style = {} if self.style == "askance" else {"style": self.style}
+        return {"show": self.show, "boxes": [list(box) for box in self.boxes], "version": VERSION, **unit, **style}
+
+    @classmethod
+    def from_form(cls, form: Mapping[str, Any]) -> RegionView:
+        """The view whose canonical form this is.
+
+        Raises:
+            UsageError: it is that of no view, or of one that another version drew.
+        """
+        try:
+            boxes = tuple(tuple(box) for box in form["boxes"])
+            view = cls(form["show"], boxes, form.get("unit", "pixels"), form.get("style", "askance"))
+            same = view.canonical() == dict(form)
+        except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
+            raise _no_view(form) from error
+        if not same:
+            raise _no_view(form)
+        return view
 
     def render(self, image: Image) -> tuple[Picture, ...]:
         """The pictures of mode `RGB` that are shown: two for `both`, else one. Boxes are clipped to the picture.
@@ -84,38 +110,88 @@ class RegionView:
         Raises:
             BadImage: the picture cannot be decoded, or a box lies outside it.
         """
-        picture = to_rgb(image.open())
-        boxes = self.pixel_boxes(picture.size, image.name)
+        return self.draw(to_rgb(image.open()), image)
+
+    def draw(self, picture: Picture, image: Image) -> tuple[Picture, ...]:
+        """As `render`, where `picture` is `image`, decoded before: upright and of mode `RGB`.
+
+        Raises:
+            BadImage: a box lies outside the picture.
+        """
         if self.show == "whole":
             return (picture,)
-        crop = picture.crop(bounding_box(boxes))
-        if self.show == "crop":
-            return (crop,)
-        highlighted = highlight(picture, boxes)
-        return (highlighted,) if self.show == "highlight" else (highlighted, crop)
+        orientation = self._orientation(image)
+        drawn = self._drawn(as_stored(picture, orientation), image.name)
+        return tuple(upright(each, orientation) for each in drawn)
 
-    def pixel_boxes(self, size: tuple[int, int], name: str) -> list[PixelBox]:
-        """The boxes in whole pixels of a picture of this size, clipped to it.
+    def _drawn(self, picture: Picture, name: str) -> tuple[Picture, ...]:
+        style = STYLES[self.style]
+        boxes = self._pixel_boxes(picture.size, name, beyond=style.outline)
+        match self.show:
+            case "hide":
+                return (style.hide(picture, boxes),)
+            case "blackout":
+                return (style.blackout(picture, boxes),)
+            case "position":
+                return (style.position(picture, boxes),)
+            case "highlight":
+                return (style.highlight(picture, boxes),)
+            case _:
+                crop = picture.crop(bounding_box(self._pixel_boxes(picture.size, name)))
+                return (crop,) if self.show == "crop" else (style.highlight(picture, boxes), crop)
+
+    def size_of(self, image: Image) -> tuple[int, int]:
+        """Width and height, in pixels, of what is shown of the picture, as its header tells; of `both` of the first.
+
+        Raises:
+            BadImage: the picture cannot be used, or a crop lies outside it.
+        """
+        size = image.info.upright_size
+        if self.show != "crop":
+            return size
+        sideways = self._orientation(image) > 4
+        left, top, right, bottom = bounding_box(self._pixel_boxes((size[1], size[0]) if sideways else size, image.name))
+        size = right - left, bottom - top
+        return (size[1], size[0]) if sideways else size
+
+    def _orientation(self, image: Image) -> int:
+        """That of EXIF where the boxes are in pixels before it is applied; else 1, which is upright."""
+        return image.info.orientation if self.unit == "native pixels" else 1
+
+    def _pixel_boxes(self, size: tuple[int, int], name: str, *, beyond: int = 0) -> list[PixelBox]:
+        """The boxes in whole pixels of a picture of this size, clipped to so many pixels beyond its border.
 
         Raises:
             BadImage: a box lies outside the picture `name`.
         """
-        return [self._pixel_box(box, size, name) for box in self.boxes]
+        width, height = size
+        boxes = [self._in_pixels(box, size) for box in self.boxes]
+        for box, (left, top, right, bottom) in zip(self.boxes, boxes, strict=True):
+            if left >= width or top >= height or right <= 0 or bottom <= 0:
+                raise BadImage(
+                    f"The box {box!r} lies outside the picture {name!r}, which has {width}×{height} pixels.",
+                    hint=_OTHER_UNIT[self.unit],
+                )
+        return [
+            (max(-beyond, left), max(-beyond, top), min(width + beyond, right), min(height + beyond, bottom))
+            for left, top, right, bottom in boxes
+        ]
 
-    def _pixel_box(self, box: Box, size: tuple[int, int], name: str) -> PixelBox:
-        edges = box if self.unit == "pixels" else [edge * side / 1000 for edge, side in zip(box, size * 2, strict=True)]
-        left, top = max(0, math.floor(edges[0])), max(0, math.floor(edges[1]))
-        right, bottom = min(size[0], math.ceil(edges[2])), min(size[1], math.ceil(edges[3]))
-        if left >= right or top >= bottom:
-            raise BadImage(
-                f"The box {box!r} lies outside the picture {name!r}, which has {size[0]}×{size[1]} pixels.",
-                hint=_OTHER_UNIT[self.unit],
-            )
-        return left, top, right, bottom
+    def _in_pixels(self, box: Box, size: tuple[int, int]) -> PixelBox:
+        if self.unit == "thousandths":
+            left, top, right, bottom = (edge * side / 1000 for edge, side in zip(box, size * 2, strict=True))
+        else:
+            left, top, right, bottom = box
+        return math.floor(left), math.floor(top), math.ceil(right), math.ceil(bottom)
 
 
-WHOLE_IMAGE = RegionView()
-"""The picture as it is."""
+def _no_view(form: object) -> UsageError:
+    return UsageError(f"This is no view of a picture: {str(form)[:80]}.", hint="Give what `RegionView.canonical` gave.")
+
+
+def _check_choice(value: str, choices: Any, problem: str) -> None:
+    if value not in get_args(choices):
+        raise UsageError(f"{problem} {value!r}.", hint=f"Choose one of {', '.join(get_args(choices))}.")
 
 
 def _check_box(box: Sequence[float], unit: Unit) -> Box:
@@ -138,40 +214,8 @@ def _plain(edge: float) -> float:
 _OTHER_UNIT: Mapping[Unit, str] = {
     "pixels": "Boxes are in pixels of the upright picture; give `unit='thousandths'` for thousandths of its sides.",
     "thousandths": "Boxes are in thousandths of the picture's sides; leave `unit` out for pixels.",
+    "native pixels": "Boxes are in pixels of the picture as its file stores it; leave `unit` out for the upright one.",
 }
-
-
-PixelBox: TypeAlias = tuple[int, int, int, int]
-"""Left, top, right and bottom in whole pixels, inside the picture."""
-
-COLOUR = (255, 0, 255)
-"""Colour of a highlight: magenta, which is rare in photographs."""
-
-TINT = 0.25
-"""Share of the colour in a highlighted region."""
-
-OUTLINE = 0.01
-"""Width of the outline as a share of the picture's shorter side, at least one pixel. It lies inside the box."""
-
-
-def highlight(picture: Picture, boxes: Sequence[PixelBox]) -> Picture:
-    """The picture with each box tinted and outlined; where boxes overlap, a pixel is tinted once."""
-    from PIL import Image
-
-    highlighted = picture.copy()
-    tinted = Image.blend(picture, Image.new("RGB", picture.size, COLOUR), TINT)
-    for box in boxes:
-        highlighted.paste(tinted.crop(box), box)
-    width = max(1, round(min(picture.size) * OUTLINE))
-    for left, top, right, bottom in boxes:
-        for line in (
-            (left, top, right, min(bottom, top + width)),
-            (left, max(top, bottom - width), right, bottom),
-            (left, top, min(right, left + width), bottom),
-            (max(left, right - width), top, right, bottom),
-        ):
-            highlighted.paste(COLOUR, line)
-    return highlighted
 
 
 def bounding_box(boxes: Sequence[PixelBox]) -> PixelBox:
@@ -180,3 +224,7 @@ def bounding_box(boxes: Sequence[PixelBox]) -> PixelBox:
         return (0, 0, 0, 0)
     lefts, tops, rights, bottoms = zip(*boxes, strict=True)
     return min(lefts), min(tops), max(rights), max(bottoms)
+
+
+WHOLE_IMAGE = RegionView()
+"""The picture as it is."""

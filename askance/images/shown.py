@@ -14,6 +14,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from askance.errors import UsageError
+from askance.images.pixels import encode, scale_down
 from askance.images.prepare import (
     CLEAN_POLICY,
     PREPARED_IMAGES,
@@ -22,7 +23,7 @@ from askance.images.prepare import (
     prepare,
     prepare_drawn,
 )
-from askance.images.regions import WHOLE_IMAGE, RegionView, bounding_box
+from askance.images.regions import WHOLE_IMAGE, RegionView
 
 if TYPE_CHECKING:
     from askance.images.image import Image
@@ -69,11 +70,7 @@ class Shown:
         info = self.image.info
         if self.view == WHOLE_IMAGE and self.policy.name == "original":
             return info.width, info.height
-        size = info.upright_size
-        if self.view.show == "crop":
-            left, top, right, bottom = bounding_box(self.view.pixel_boxes(size, self.image.name))
-            size = right - left, bottom - top
-        return self.policy.sent_size(size)
+        return self.policy.sent_size(self.view.size_of(self.image))
 
     def prepare(self) -> PreparedImage:
         """It as it is sent, prepared once while the `Image` is in use.
@@ -96,6 +93,19 @@ class Shown:
 
         with image.errors_named():
             return PREPARED_IMAGES.get((image.sha256, policy, view), make, holder=image)
+
+    def thumbnail(self, side: int = 256) -> bytes:
+        """A small JPEG of it, with no side longer than `side` pixels.
+
+        Raises:
+            BadImage: a picture that cannot be decoded, or a box that lies outside it.
+            UsageError: the view is two pictures.
+        """
+        self.check_single()
+        if self.view == WHOLE_IMAGE:
+            return self.image.thumbnail(side)
+        (drawn,) = self.view.render(self.image)
+        return encode(scale_down(drawn, side), "jpeg", quality=80)
 
     def check_single(self) -> None:
         """Refuses a view that is two pictures.

@@ -12,11 +12,11 @@ from .encoders.embedder import EmbedderLike as EmbedderLike
 from .encoders.embedder import RecordedEmbedder as RecordedEmbedder
 from .encoders.embedder import ScriptedEmbedder as ScriptedEmbedder
 from .encoders.embedder import get_embedder as get_embedder
-from .encoders.scorer import PictureScorer as PictureScorer
-from .encoders.scorer import RecordedScorer as RecordedScorer
-from .encoders.scorer import ScorerLike as ScorerLike
-from .encoders.scorer import ScriptedScorer as ScriptedScorer
-from .encoders.scorer import get_scorer as get_scorer
+from .encoders.picture_scorer import PictureScorer as PictureScorer
+from .encoders.picture_scorer import RecordedScorer as RecordedScorer
+from .encoders.picture_scorer import ScorerLike as ScorerLike
+from .encoders.picture_scorer import ScriptedScorer as ScriptedScorer
+from .encoders.picture_scorer import get_scorer as get_scorer
 from .encoders.search import Hit as Hit
 from .encoders.search import best_texts as best_texts
 from .encoders.search import nearest_texts as nearest_texts

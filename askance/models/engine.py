@@ -14,7 +14,7 @@ from askance.errors import UsageError
 from askance.models.capabilities import Capabilities
 from askance.models.config import Config
 from askance.models.events import Observer
-from askance.models.langchain.tracing import settle_tracing
+from askance.models.langchain.langsmith_switch import settle_tracing
 from askance.models.learnt_pace import LearntPace
 from askance.models.limits import DEFAULT_CONCURRENCY, ConcurrencyLimit, EndpointLimits
 from askance.models.loop import PerLoop, SingleFlight

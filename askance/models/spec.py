@@ -16,7 +16,7 @@ BACKENDS = Registry(
     group="askance.backends",
     what="backend",
     built_in={
-        "demo": "askance.demo.model:from_settings",
+        "demo": "askance.demo.demo_model:from_settings",
         "hf": "askance.models.local.hf:from_settings",
         "langchain": "askance.models.langchain.langchain_model:from_settings",
         "openai": "askance.models.openai.openai_model:from_settings",
@@ -32,7 +32,7 @@ IDENTITIES: Mapping[str, str] = {
 }
 """By provider of models on this machine: a function that fills in `ModelSettings` with an identity by the weights."""
 
-DECLARED: Mapping[str, str] = {"demo": "askance.demo.model:CAPABILITIES"}
+DECLARED: Mapping[str, str] = {"demo": "askance.demo.demo_model:CAPABILITIES"}
 """By provider: the `Capabilities` of models that need not be asked what they can do."""
 
 BUILT_IN: dict[str, dict[str, Any]] = {

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from langchain_core.callbacks import AsyncCallbackManager
     from langchain_core.runnables import RunnableConfig
 
-    from askance.chat import ChatRequest, ChatResponse, JsonObject, Outcome
+    from askance.chat import ChatRequest, ChatResponse, ImagePart, JsonObject, Outcome
     from askance.images import Image
     from askance.models import Model, ModelLike, OutputMode
     from askance.nodes.closed_set import ClosedSet, Extraction
@@ -214,6 +214,10 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
         """Pictures that stand before the text of the first user turn; behind examples, of the last one."""
         return ()
 
+    def picture_parts(self, subject: In) -> tuple[ImagePart, ...]:
+        """The pictures as the model is shown them; a subclass may show views of them."""
+        return tuple(self.model.image(picture) for picture in self.pictures(subject))
+
     def examples(self, subject: In) -> tuple[Example, ...]:  # noqa: ARG002
         """Questions with their answers that are shown before `subject` is asked about."""
         return ()
@@ -256,15 +260,18 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
     def request(self, subject: In, mode: OutputMode) -> ChatRequest:
         """The request that asks about `subject` in that output mode."""
         prompt, examples = self._prompt_for("text" if mode == "paper" else "json"), self.examples(subject)
-        shown = [self.example_variables(example) for example in examples]
-        turns = prompt.render(examples=shown, **self.variables(subject))
+        answered = [self.example_variables(example) for example in examples]
+        turns = prompt.render(examples=answered, **self.variables(subject))
         messages = [self._message(place, turn) for place, turn in enumerate(turns)]
         last = len(turns) - 1
         own = last if examples else next(place for place, turn in enumerate(turns) if turn.role == "user")
-        pictures = {last - 2 * len(examples) + 2 * n: (each.image,) for n, each in enumerate(examples) if each.image}
-        for place, several in {**pictures, own: self.pictures(subject)}.items():
-            if several:
-                parts = tuple(self.model.image(picture) for picture in several)
+        shown = {
+            last - 2 * len(examples) + 2 * n: (self.model.image(each.image),)
+            for n, each in enumerate(examples)
+            if each.image
+        }
+        for place, parts in {**shown, own: self.picture_parts(subject)}.items():
+            if parts:
                 messages[place] = Message("user", (*parts, *messages[place].parts))
         return self.model.request(messages, response=self._response_format(subject, mode), max_tokens=self.max_tokens)
 

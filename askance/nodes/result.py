@@ -115,11 +115,28 @@ class Result(Generic[T_co]):
         """The value.
 
         Raises:
-            CallError: of the class that stands for the outcome, where there is none.
+            CallError: of the class that `error` names, else of the one that stands for the outcome, where there is
+                none.
         """
         if self.outcome == "answered":
             return self.value  # pyright: ignore[reportReturnType]  # answered means that a value is there
-        raise _ERRORS[self.outcome](self.reason or f"no answer: {self.outcome}", raw=self.raw)
+        kind = _call_errors().get(self.error or "", _ERRORS[self.outcome])
+        error = kind(self.reason or f"no answer: {self.outcome}", raw=self.raw)
+        if self.failure is not None:
+            error.key, error.tries = self.failure.key, self.failure.tries
+        raise error
+
+
+def _call_errors() -> Mapping[str, type[CallError]]:
+    """By name, the package's own classes of `CallError`."""
+    found: dict[str, type[CallError]] = {}
+    waiting = [CallError]
+    while waiting:
+        kind = waiting.pop()
+        waiting += kind.__subclasses__()
+        if kind.__module__.startswith("askance."):
+            found[kind.__name__] = kind
+    return found
 
 
 def given(value: T_co) -> Result[T_co]:

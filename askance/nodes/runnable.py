@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from askance.models.langchain.tracing import tracing_asked
+from askance.models.langchain.langsmith_switch import tracing_asked
 
 if TYPE_CHECKING:
     from langchain_core.runnables import Runnable

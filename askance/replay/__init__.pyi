@@ -8,10 +8,6 @@ from .cassette import export_cassette as export_cassette
 from .cassette import import_cassette as import_cassette
 from .cassette import read_cassette as read_cassette
 from .cassette import read_pictures as read_pictures
-from .explain import RequestDifference as RequestDifference
-from .explain import differences as differences
-from .explain import explain_difference as explain_difference
-from .explain import explain_miss as explain_miss
 from .leases import Leases as Leases
 from .ledger import NOTHING as NOTHING
 from .ledger import Balance as Balance
@@ -32,6 +28,10 @@ from .maintenance import savings as savings
 from .maintenance import select as select
 from .maintenance import stats as stats
 from .maintenance import verify as verify
+from .miss import RequestDifference as RequestDifference
+from .miss import differences as differences
+from .miss import explain_difference as explain_difference
+from .miss import explain_miss as explain_miss
 from .pace import Allowance as Allowance
 from .pace import Pace as Pace
 from .pace import Quota as Quota

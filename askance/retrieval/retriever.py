@@ -194,7 +194,7 @@ class SearchRecords:
     """
 
     def __init__(self, engine: Engine, *, stored: bool, title: str) -> None:
-        self._responses = RecordedResponses("search", engine, stored=stored, title=title)
+        self._responses = RecordedResponses("search", engine, stored=stored, replayable=stored, title=title)
         self._stored = stored
         self._title = title
 

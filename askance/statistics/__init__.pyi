@@ -4,12 +4,14 @@ from .agreement import cohen_kappa as cohen_kappa
 from .agreement import gwet_ac1 as gwet_ac1
 from .agreement import krippendorff_alpha as krippendorff_alpha
 from .agreement import pairwise_agreement as pairwise_agreement
+from .assignment import best_assignment as best_assignment
 from .association import ChiSquared as ChiSquared
 from .association import Correlation as Correlation
 from .association import ErrorIndependence as ErrorIndependence
 from .association import chi_squared as chi_squared
 from .association import error_independence as error_independence
 from .association import outcomes_by_group as outcomes_by_group
+from .association import pearson as pearson
 from .association import spearman as spearman
 from .classification import LabelCounts as LabelCounts
 from .classification import LabelFigure as LabelFigure

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from askance.errors import UsageError
 from askance.statistics.arguments import check_binary, check_counts, finite_array
@@ -201,13 +201,27 @@ def spearman(a: Sequence[float], b: Sequence[float]) -> Correlation:
     Raises:
         UsageError: the two are not equally long, or a value is not finite.
     """
+    return _correlation(a, b, "spearmanr")
+
+
+def pearson(a: Sequence[float], b: Sequence[float]) -> Correlation:
+    """Pearson's correlation (1895): how far two lists of numbers lie on a line.
+
+    Raises:
+        UsageError: the two are not equally long, or a value is not finite.
+    """
+    return _correlation(a, b, "pearsonr")
+
+
+def _correlation(a: Sequence[float], b: Sequence[float], name: Literal["spearmanr", "pearsonr"]) -> Correlation:
+    """The correlation that scipy calls so."""
     check_equal_length(a, b)
     finite_array([*a, *b])
     if len(a) < 3 or min(len({*a}), len({*b})) < 2:
         return Correlation(rho=None, p=None, n=len(a))
     from scipy import stats
 
-    result = stats.spearmanr(a, b)
+    result = stats.spearmanr(a, b) if name == "spearmanr" else stats.pearsonr(a, b)
     return Correlation(rho=float(result.statistic), p=float(result.pvalue), n=len(a))
 
 

@@ -21,7 +21,7 @@ from askance.chains import (
     plan,
 )
 from askance.chains.cartoon import lay_out
-from askance.chains.output_line import line_of, link_values
+from askance.chains.output_line import link_values
 from askance.chat import ChatRequest
 from askance.cli.display import card_text
 from askance.errors import UsageError
@@ -129,7 +129,7 @@ def test_a_field_that_says_nothing_is_left_out() -> None:
 async def test_a_line_holds_the_fields() -> None:
     reading = await chain(model_of(scripted(**ASKED))).ainvoke(PICTURE)
 
-    line = line_of(reading)
+    line = reading.to_dict()
 
     assert link_values(line) == {**GIVEN, "description": LAID_OUT}
     assert line["links"]["location"]["value"] == "a bar"
@@ -175,7 +175,7 @@ async def test_each_draw_is_a_candidate_of_its_own() -> None:
     assert len(seen.requests) == 4
     assert LAID_OUT in written.requests[0].messages[-1].text
     assert [str(reading[f"candidate_{n}"].value) for n in (1, 2, 3)] == ["Next!"] * 3
-    assert link_values(line_of(reading)) == {**GIVEN, **{f"candidate_{n}": DRAFT for n in (1, 2, 3)}}
+    assert link_values(reading.to_dict()) == {**GIVEN, **{f"candidate_{n}": DRAFT for n in (1, 2, 3)}}
 
 
 async def test_a_candidate_that_fails_leaves_the_others() -> None:
@@ -187,7 +187,7 @@ async def test_a_candidate_that_fails_leaves_the_others() -> None:
 
     assert [reading[f"candidate_{n}"].outcome for n in (1, 2, 3)] == ["answered", "invalid", "answered"]
     assert reading.outcome == "answered"
-    assert "\n  candidate 2 none, invalid: " in card_text(line_of(reading), None)
+    assert "\n  candidate 2 none, invalid: " in card_text(reading.to_dict(), None)
 
 
 async def test_a_cartoon_that_is_described_takes_no_eyes() -> None:

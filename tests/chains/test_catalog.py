@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from askance.chains import LINKS, explain, identify
-from askance.chains.output_line import line_of
 from askance.chat import ChatRequest
 from askance.errors import UsageError
 from askance.models import Model
@@ -54,7 +53,7 @@ def test_a_context_is_what_is_asked(make: Any, context: str, asked: list[str], r
 
     assert names == asked
     assert (reading.outcome, str(reading.reply.value)) == ("answered", reply)
-    assert line_of(reading)["reply"] == reply
+    assert reading.to_dict()["reply"] == reply
 
 
 def test_t_v_is_made_by_the_model_that_reasons() -> None:
@@ -70,7 +69,7 @@ def test_t_v_is_made_by_the_model_that_reasons() -> None:
 def test_what_is_not_one_of_the_two_words_is_no_answer(said: str) -> None:
     reading = identify(asked_of([], identify_from_picture={"answer": said}))(PICTURE)
 
-    assert (reading.outcome, line_of(reading)["reply"]) == ("invalid", None)
+    assert (reading.outcome, reading.to_dict()["reply"]) == ("invalid", None)
 
 
 @pytest.mark.parametrize("said", ["weird", "Weird.", '"weird"', "Answer: weird", "**weird**", "It is weird"])

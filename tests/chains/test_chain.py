@@ -13,7 +13,6 @@ from langchain_core.runnables import RunnableLambda, RunnableParallel
 from askance.agents import Choice, combine
 from askance.atypicality import Statement
 from askance.chains import Chain, Reading, action_reason, atypicality, end_to_end, verbalize
-from askance.chains.output_line import line_of
 from askance.chat import ChatRequest, ChatResponse
 from askance.errors import AskanceError, BadData, BadOptions, Refused, StoreError, UsageError
 from askance.images import Image
@@ -483,7 +482,7 @@ def test_a_file_that_is_gone_is_the_same_with_and_without_a_listener(tmp_path: P
     source = {"image": tmp_path / "gone.jpg"}
 
     assert chain.invoke(source, {"callbacks": [Listener()]}).links == chain.invoke(source).links
-    assert line_of(chain.invoke(source))["sha256"] is None
+    assert chain.invoke(source).to_dict()["sha256"] is None
 
 
 def test_langchain_draws_and_describes_compositions() -> None:

@@ -24,6 +24,7 @@ OPTIONS = {
     "identify": ["context"],
     "ask": [],
     "brainstorm": ["draws"],
+    "infer": ["box", "unit", "show"],
 }
 
 

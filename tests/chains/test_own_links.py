@@ -26,8 +26,8 @@ from askance.chains import (
     plan,
     verbalize,
 )
-from askance.chains.batch import read_in_batches
-from askance.chains.output_line import line_of, link_values
+from askance.chains.batch_passes import read_in_batches
+from askance.chains.output_line import link_values
 from askance.cli.blame import blame_parts
 from askance.cli.columns import text_of
 from askance.cli.display import card_text
@@ -36,7 +36,6 @@ from askance.evals import Run, aevaluate, compare, find_task, rescore
 from askance.evals.analysis.blame import ablame
 from askance.evals.analysis.trial import from_run, from_truth
 from askance.evals.controls import controlled
-from askance.evals.exports.rows import columns_of
 from askance.evals.report import build_report, report_page
 from askance.evals.report.samples import detail_of
 from askance.models import Engine, Model, get_model
@@ -165,7 +164,7 @@ async def test_a_reading_brings_its_links_to_the_next_chain() -> None:
     reading = await (surprise(model_of(script)) | verbalize(model_of(script), context="IN")).ainvoke(PICTURE)
 
     assert [*reading.links] == ["narration", "description", "scene", "clue", "inference"]
-    assert line_of(reading)["links"]["clue"]["value"] == {"text": "The cup is made of bricks.", "sure": False}
+    assert reading.to_dict()["links"]["clue"]["value"] == {"text": "The cup is made of bricks.", "sure": False}
     assert (reading.target, reading.outcome) == (DESCRIPTION, "answered")
 
 
@@ -198,7 +197,7 @@ def test_links_that_cannot_be_wired_are_refused(steps: Sequence[Step], message: 
 
 
 async def test_a_line_has_the_values_of_own_links_where_their_outcomes_are() -> None:
-    made = line_of(await surprise(model_of(scripted())).ainvoke(PICTURE))
+    made = (await surprise(model_of(scripted())).ainvoke(PICTURE)).to_dict()
     schema = json.loads((Path(output_line.__file__).parent / output_line.SCHEMA).read_text(encoding="utf-8"))
 
     valid: Any = Draft202012Validator(schema)
@@ -300,7 +299,7 @@ async def test_a_yaml_task_is_run_scored_again_blamed_compared_and_reported() ->
     assert [each.link for each in dropped.sums] == ["scene", "clue", "none"]
     assert "a.png: C" in text_of(blame_parts(by_run))
     assert compare(wrong, right).metrics[0].comparison.difference == -0.5
-    assert columns_of(wrong)["link.scene"] == ["A cup of bricks.", "A cup of bricks."]
+    assert wrong.columns()["link.scene"] == ["A cup of bricks.", "A cup of bricks."]
     assert detail["verbalization"] == {
         "scene": "A cup of bricks.",
         "clue": {"text": "bad", "sure": False},

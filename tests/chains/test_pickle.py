@@ -26,7 +26,6 @@ from askance.chains import (
     picture,
     verbalize,
 )
-from askance.chains.output_line import line_of
 from askance.chat import canonical_json
 from askance.errors import OverBudget, PromptError, UsageError
 from askance.models import Engine, Model, get_model
@@ -59,19 +58,18 @@ def test_a_chain_that_was_pickled_replays_the_same_in_another_process(own_place:
 
     code = f"""
 import pickle
-from askance.chains.output_line import line_of
 from askance.chat import canonical_json
 first, second = pickle.load(open({str(own_place / "chain.pickle")!r}, "rb"))
 second = pickle.loads(second)
 assert {{node.model.engine for node in first.nodes}} == {{node.model.engine for node in second.nodes}}
 assert len({{id(node.model) for node in first.nodes}}) == 1
-print(canonical_json({{**line_of(second.invoke({INPUT!r})), "meta": None}}))
+print(canonical_json({{**second.invoke({INPUT!r}).to_dict(), "meta": None}}))
 """
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=own_place / "elsewhere", capture_output=True, text=True, check=False
     )
 
-    assert (done.stderr, done.stdout.strip()) == ("", canonical_json({**line_of(reading), "meta": None}))
+    assert (done.stderr, done.stdout.strip()) == ("", canonical_json({**reading.to_dict(), "meta": None}))
 
 
 def test_all_processes_that_an_engine_travels_to_spend_of_one_budget(own_place: Path) -> None:
@@ -136,7 +134,7 @@ def test_a_reading_is_equal_after_its_journey() -> None:
 
     for found in (again(reading), copy.copy(reading), copy.deepcopy(reading)):
         assert isinstance(found, Reading)
-        assert (found, line_of(found)) == (reading, line_of(reading))
+        assert (found, found.to_dict()) == (reading, reading.to_dict())
         assert [*found.known.values()] == [*reading.known.values()]
 
 

@@ -24,7 +24,6 @@ from askance.chains import (
     picture,
     verbalize,
 )
-from askance.chains.output_line import line_of
 from askance.chains.reading import reading_of
 from askance.errors import AskanceError, Refused, Skipped
 from tests.scripted import OPTIONS, PICTURE, model_of, scripted
@@ -126,7 +125,6 @@ async def test_what_a_chain_gives_is_as_its_schema_says() -> None:
 
     form = reading.to_dict()
 
-    assert form == line_of(reading)
     assert json.loads(json.dumps(form)) == form
     valid: Any = Draft202012Validator(asked.get_output_jsonschema())
     assert [*valid.iter_errors(form)] == []

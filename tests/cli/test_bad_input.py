@@ -99,8 +99,26 @@ USAGE = {
         ["run", "verbalise", "ads", "--context", "IN"],
         said(
             "There is no chain 'verbalise'.",
-            "Choose one of verbalize, atypicality, action-reason, end-to-end, explain, identify, ask, brainstorm, or "
-            "install the package that brings the chain.",
+            "Choose one of verbalize, atypicality, action-reason, end-to-end, explain, identify, ask, brainstorm, "
+            "infer, or install the package that brings the chain.",
+        ),
+    ),
+    "a region without a box": (
+        ["run", "infer", "ads", "--vlm", "openai:gpt-4o"],
+        said(
+            "`infer` needs a region of the image, and no box is given.",
+            "Give its edges in pixels: --box LEFT,TOP,RIGHT,BOTTOM, such as --box 329,119,418,287.",
+        ),
+    ),
+    "no box": (
+        ["run", "infer", "ads", "--vlm", "openai:gpt-4o", "--box", "1,2,3"],
+        said("This is no box: '1,2,3'.", "Give four numbers, LEFT,TOP,RIGHT,BOTTOM: --box 329,119,418,287"),
+    ),
+    "a box of no area": (
+        ["run", "infer", "ads", "--vlm", "openai:gpt-4o", "--box", "30,20,10,40"],
+        said(
+            "The box (30, 20, 10, 40) has no area: -20×20 pixels.",
+            "Give (left, top, right, bottom), not a corner and a size.",
         ),
     ),
     "option of a chain without a chain": (
@@ -588,6 +606,6 @@ def test_an_unknown_chain_names_the_known_ones(askance: Command) -> None:
     assert done.code == 2
     assert "There is no chain 'action-reasons'." in done.err
     assert (
-        "Choose one of verbalize, atypicality, action-reason, end-to-end, explain, identify, ask, brainstorm, or"
+        "Choose one of verbalize, atypicality, action-reason, end-to-end, explain, identify, ask, brainstorm, infer, or"
         in done.err
     )

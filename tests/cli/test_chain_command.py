@@ -51,6 +51,7 @@ SHIPPED = {
     "end-to-end": "--statement / --no-statement Whether the atypicality statement stands beside the image. By default "
     "--no-statement.",
     "identify": "--context <I|caption|T_V|T_V-UH|V+T|IN|UH|V+T+IN|V+T+IN+UH>",
+    "infer": "--box <list[str]> A box of the region, LEFT,TOP,RIGHT,BOTTOM, of which the last two are outside",
     "brainstorm": "How many candidate captions there are to be; a model writes them. By default 1. [x>=1]",
     "needing": "How it is told. Needed.",
 }
@@ -95,7 +96,7 @@ def test_options_that_cannot_be_flags_are_named(chain: str, message: str, askanc
     assert (done.code, done.err.startswith(f"askance: {message}")) == (2, True), done.err
 
 
-NAMES = ["verbalize", "atypicality", "action-reason", "end-to-end", "explain", "identify", "ask", "brainstorm"]
+NAMES = ["verbalize", "atypicality", "action-reason", "end-to-end", "explain", "identify", "ask", "brainstorm", "infer"]
 COMPLETED = {
     "askance run ": [*NAMES, "broken", "failing", "kept", "listed", "needing", "surprise", "taken"],
     "askance run --quiet su": ["surprise"],

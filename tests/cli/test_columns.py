@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from askance.cli import columns
-from askance.cli.columns import aligned, filled, shortened, text_of
-from askance.cli.process import Columns, Line, Report
+from askance.cli.columns import Columns, Line, Report, Section, aligned, filled, shortened, text_of
 from tests.cli.command import Command, Workplace
 from tests.cli.test_compare import OWN
 from tests.cli.test_terminal import text
@@ -142,3 +141,23 @@ def test_lines_that_do_not_break_are_left_to_the_terminal(monkeypatch: pytest.Mo
     monkeypatch.setattr(columns, "terminal_width", lambda: 20)
 
     assert text_of(["one two three four five six"], breaks=False) == "one two three four five six"
+
+
+def test_cells_of_a_section_break_where_a_line_would_be_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [("cartoons", "705", "of 704 that are published"), ("pictures that are missing", "1", "5.jpeg")]
+    monkeypatch.setattr(columns, "terminal_width", lambda: 40)
+
+    assert text_of([Section("Found", rows)]).split("\n") == [
+        "",
+        "Found",
+        "  cartoons         705  of 704 that are",
+        "                        published",
+        "  pictures that      1  5.jpeg",
+        "  are missing",
+    ]
+
+
+def test_a_section_shows_its_first_rows() -> None:
+    lines = text_of([Section("To mend", [(f"Row {number}.",) for number in range(20)])]).split("\n")
+
+    assert (lines[2], lines[-2:]) == ("  Row 0.", ["  Row 11.", "  … and 8 more"])

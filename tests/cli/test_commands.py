@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sqlite3
+import sys
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -98,6 +99,16 @@ def test_models_check_says_what_an_endpoint_can_do(askance: Command, endpoint: F
     about = {"model": vlm, "asks_by": "json_schema", "at": record.at, "asked_now": False}
     assert as_json.lines == [{**about, **record.response}]
     assert sum(b"image_url" in seen.body for seen in endpoint.requests) == 1
+
+
+def test_models_convert_says_what_it_needs(askance: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+
+    done = askance("models", "convert", "clip.pt", "clip", "--tokenizer", "words")
+
+    assert done.code == 2
+    assert "The model 'clip.pt' needs torch and transformers, and torch is not installed." in done.err
+    assert "→ pip install 'askance[local]'." in done.err
 
 
 def test_models_check_shows_what_is_on_record_and_asks_anew_when_told(

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from askance.cli.columns import Report
 from askance.cli.execute import execute
-from askance.cli.process import Report
 from askance.models.call import CallPath
 from askance.workspace import Workspace
 from tests.cli.command import Command, draw

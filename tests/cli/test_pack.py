@@ -23,7 +23,7 @@ from askance.evals.sample import sample_text, samples_digest
 from askance.models import ScriptedModel, get_model
 from askance.nodes.reply import READERS
 from tests.cli.command import ROOT, Command
-from tests.evals.odd import Odd, chooser, engine, write_pictures
+from tests.evals.odd import Corner, Odd, chooser, engine, write_pictures
 from tests.scripted import ENFORCED
 
 TASK = f"{ROOT / 'tests' / 'evals' / 'odd.py'}@tests/odd"
@@ -119,6 +119,26 @@ def test_a_pack_that_follows_from_its_records(run: Path, askance: Command, repla
     assert "It is not signed.\n" in done.out
     assert "all that is derived in it follows from its records.\n" in done.out
     assert "No pack can show that a model wrote the replies" in done.out
+
+
+def test_a_pack_of_answers_about_views_is_replayed_without_the_pictures(
+    tmp_path: Path, own_place: Path, askance: Command
+) -> None:
+    data = write_pictures(tmp_path / "pictures")
+    evaluate(Corner(data=data, vlm=chooser(2)), out=own_place / RUN)
+    askance("pack", RUN)
+    shutil.rmtree(data)
+    calls = contents_of(own_place / "runs.pack")[f"runs/{RUN}/calls.jsonl"].decode().splitlines()
+
+    done = askance("replay", "runs.pack", "--rerun", "--task", f"{ROOT / 'tests' / 'evals' / 'odd.py'}@tests/corner")
+
+    assert (done.code, len(calls)) == (0, 6)
+    assert "6 samples" in done.out
+    views = [part["view"] for part in json.loads(calls[0])["request"]["messages"][0]["parts"][:2]]
+    assert views == [
+        {"show": "crop", "boxes": [[0, 0, 9, 9]], "version": 1, "unit": "native pixels"},
+        {"show": "highlight", "boxes": [[0, 0, 9, 9]], "version": 1, "style": "sherlock"},
+    ]
 
 
 @pytest.mark.parametrize("more", [(), ("--rerun",)], ids=["replay", "rerun"])

@@ -60,6 +60,11 @@ CALLS: dict[str, tuple[tuple[str, ...], list[str]]] = {
     "identify": (("identify_from_picture",), []),
     "identify by T_V": ((*TOOLS, "combine", "identify_from_description"), ["--context", "T_V"]),
     "brainstorm": (CARTOON, []),
+    "infer": (("infer_from_picture",), ["--box", "1,1,5,6"]),
+    "infer from two boxes": (
+        ("infer_from_picture",),
+        ["--box", "0,0,500,900", "--box", "10,10,20,20.5", "--unit", "thousandths"],
+    ),
     "brainstorm three times": ((*CARTOON, "brainstorm", "brainstorm"), ["--draws", "3"]),
 }
 

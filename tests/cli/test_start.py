@@ -11,7 +11,7 @@ from tests.cli.command import Command, finish, start
 
 CHAIN = ("run", "action-reason")
 HEAVY = {"PIL", "diskcache", "genai_prices", "httpx2", "langchain_core", "langsmith", "openai", "torch"}
-UNASKED = {f"askance.{name}" for name in ("chains.batch", "chains.planner", "models.batch", "replay.cassette")}
+UNASKED = {f"askance.{name}" for name in ("chains.batch_passes", "chains.planner", "models.batch", "replay.cassette")}
 """Modules of which a replay into no folder asks nothing."""
 
 

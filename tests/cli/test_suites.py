@@ -11,7 +11,7 @@ import pytest
 
 from askance.errors import UsageError
 from askance.evals import Run, evaluate, find_task, task_of
-from askance.evals.catalog import packaged, tasks_of_suite
+from askance.evals.task_catalog import packaged, tasks_of_suite
 from tests.cli.command import Command
 from tests.distributions import install
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from askance.chat import ChatResponse, Usage
-from askance.images.folder import PictureFolder
+from askance.images.picture_folder import PictureFolder
 from askance.replay import Cassette, Record, database, export_cassette, open_records
 from tests.cli.command import Command, draw
 from tests.replay.samples import record, request

@@ -6,9 +6,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+from typing_extensions import override
+
 from askance.chains import end_to_end
-from askance.evals import ChainSolver, Sample, Score, Scorer, Task, mean
-from askance.images import Image
+from askance.chat import Message, TextPart
+from askance.evals import ChainSolver, Sample, Score, Scorer, Solver, Task, mean
+from askance.images import Image, RegionView
 from askance.models import Capabilities, Engine, Model, ModelLike, ScriptedModel, get_model
 from askance.replay import MemoryStore
 from tests.images import samples as pictures
@@ -51,11 +54,41 @@ class Odd(Task):
             for number in range(self.count)
         ]
 
-    def solver(self) -> ChainSolver:
+    def solver(self) -> Solver:
         return ChainSolver(end_to_end(self.vlm))
 
     def scorer(self) -> Scorer:
         return SCORING
+
+
+class Corner(Odd):
+    """The same question about the upper left corner of the picture, which is cut out and highlighted."""
+
+    name = "tests/corner"
+
+    def solver(self) -> Solver:
+        return CornerSolver(get_model(self.vlm))
+
+
+class CornerSolver(Solver):
+    """Shows a model two views of a picture in one request."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+
+    @property
+    @override
+    def models(self) -> list[Model]:
+        return [self.model]
+
+    @override
+    async def answer(self, sample: Sample) -> Any:
+        assert sample.image is not None
+        box = (0, 0, 9, 9)
+        views = (RegionView("crop", (box,), "native pixels"), RegionView("highlight", (box,), style="sherlock"))
+        parts = (*(self.model.image(sample.image, view) for view in views), TextPart("Which?"))
+        reply = await self.model.generate(self.model.request([Message("user", parts)]))
+        return json.loads(reply.text)["answers"]
 
 
 def scored_by(task: type[Task], by: Scorer) -> type[Task]:

@@ -125,4 +125,4 @@ def test_an_unknown_control_is_said(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as refused:
         controlled(task_of(tmp_path), "no-image")
 
-    assert str(refused.value) == "There is no control 'no-image'. There is swapped-image."
+    assert str(refused.value) == "There is no control 'no-image'. There are swapped-image, swapped-region."

@@ -37,7 +37,7 @@ def test_every_table_is_there_with_its_rows_and_columns() -> None:
 
 def test_a_printed_average_is_that_of_its_row_or_said_not_to_be() -> None:
     differing = {
-        (table.number, row.names): (printed, round(mean, 2))
+        (table.key, row.names): (printed, round(mean, 2))
         for table in TABLES.values()
         for row in table.rows
         for printed, mean in averages(table, row)
@@ -51,7 +51,7 @@ def test_a_printed_average_is_that_of_its_row_or_said_not_to_be() -> None:
         (12, ("GPT-4", "UH")): (64.85, 65.85),
     }
     assert {
-        (table.number, row.names): row.average_differs
+        (table.key, row.names): row.average_differs
         for table in TABLES.values()
         for row in table.rows
         if row.average_differs is not None
@@ -123,7 +123,7 @@ def test_the_tables_of_whoops_are_there() -> None:
 
 def test_people_and_the_judge_differ_most_about_the_weakest_model() -> None:
     """Section 5.2 of the WHOOPS! paper says by nine at most; its Table 1 has twelve."""
-    table = find_published_table("whoops", 1)
+    table = find_published_table("whoops/1")
     every = [(row, table.figures(row)) for row in table.rows]
     rows = [(row.names[1], figures["people"], figures["judge"]) for row, figures in every]
     apart = {name: abs(said - judged) for name, said, judged in rows if said is not None and judged is not None}
@@ -147,7 +147,7 @@ def test_the_tables_of_the_new_yorker_are_there() -> None:
     assert reference.tables[5].value("FD", "GPT-4 (CoT)", column="PPL") is None
     assert [reference.tables[4].unit(column) for column in ("matching", "PPL")] == ["percent", "perplexity"]
     empty = [
-        (table.number, row.names[-1]) for table in reference.tables.values() for row in table.rows if None in row.values
+        (table.key, row.names[-1]) for table in reference.tables.values() for row in table.rows if None in row.values
     ]
     assert empty == [
         (4, "Random"),
@@ -178,7 +178,7 @@ def test_what_the_new_yorker_paper_prints_twice_is_the_same(places: list[tuple[i
 
 def test_two_shares_of_preferred_explanations_are_none_of_their_pairs() -> None:
     """Three ratings make a pair; a printed share is that of some number of pairs, to a tenth of a percent."""
-    table = find_published_table("newyorker", 3)
+    table = find_published_table("newyorker/3")
     figures = {row.names[0]: table.figures(row) for row in table.rows}
     pairs = {name: int(each["ratings"] or 0) // 3 for name, each in figures.items()}
 
@@ -200,8 +200,43 @@ def test_explanations_of_people_and_of_the_finetuned_model_make_a_whole() -> Non
     )
 
 
+def test_the_tables_of_sherlock_are_there_each_with_its_source() -> None:
+    reference = read_published("sherlock")
+    tables = reference.tables
+
+    assert {table.name: (len(table.rows), len(table.columns)) for table in tables.values()} == {
+        "Table 2": (9, 7),
+        "Table 3": (3, 4),
+        "Fig. 5a": (9, 3),
+        "RCA": (3, 6),
+    }
+    assert [len({row.names for row in table.rows}) for table in tables.values()] == [9, 3, 9, 3]
+    assert [table.source == reference.source for table in tables.values()] == [True, True, True, False]
+    assert find_published_table("sherlock/Fig. 5a").value("No Context", column="P@1") == 24.8
+    assert [tables[2].unit(column) for column in ("im→txt", "P@1")] == ["mean rank", "percent"]
+    assert [(table.key, row.names) for table in tables.values() for row in table.rows if None in row.values] == [
+        (2, ("people",))
+    ]
+    assert len(reference.in_text) == 17
+
+
+def test_what_the_sherlock_paper_prints_twice_differs_in_two_cells() -> None:
+    twice = {"CLIP ViT-B/16": "CLIP ViT-B/16", "Bbox Position/Size": "Position only"}
+    table, ablations = find_published_table("sherlock/2"), find_published_table("sherlock/Fig. 5a")
+    pairs = {
+        (name, column): (table.value(name, column=column), ablations.value(other, column=column))
+        for name, other in twice.items()
+        for column in ablations.columns
+    }
+
+    assert {place: printed for place, printed in pairs.items() if len({*printed}) > 1} == {
+        ("CLIP ViT-B/16", "P@1"): (30.6, 30.5),
+        ("CLIP ViT-B/16", "human accuracy"): (21.3, 21.2),
+    }
+
+
 def test_a_column_has_its_unit_and_a_row_its_set() -> None:
-    table = find_published_table("pittads", 2)
+    table = find_published_table("pittads/2")
     last = table.rows[-1]
 
     assert (table.value("BLIP2", column="similarity"), table.unit("similarity")) == (0.45, "cosine")
@@ -210,7 +245,7 @@ def test_a_column_has_its_unit_and_a_row_its_set() -> None:
 
 
 def test_what_could_not_be_read_is_no_number() -> None:
-    table = find_published_table("pittads", 3)
+    table = find_published_table("pittads/3")
     row = table.row("LLaVA", "I")
 
     assert table.value("LLaVA", "I", column="precision@1") is None
@@ -229,9 +264,13 @@ def test_sets_and_remarks() -> None:
 
 def test_what_is_not_there_is_said() -> None:
     with pytest.raises(UsageError, match=r"^pittads has no published table 15\. It has 1, 2, 3"):
-        find_published_table("pittads", 15)
+        find_published_table("pittads/15")
     with pytest.raises(UsageError, match=r"^Table 4 has no column 'F1'\. It has precision@1, "):
-        find_published_table("pittads", 4).value("LLaVA", "I", column="F1")
+        find_published_table("pittads/4").value("LLaVA", "I", column="F1")
+    with pytest.raises(UsageError, match=r"^No published table is called 'ads/3'\. Write suite and number, such as"):
+        find_published_table("ads/3")
+    with pytest.raises(UsageError, match=r"^No published table is called 'pittads'\."):
+        find_published_table("pittads")
     with pytest.raises(UsageError, match=r"^No published figures are known of 'ads'\."):
         read_published("ads")
 
@@ -253,7 +292,7 @@ BROKEN = {
     "too many names": (HEAD + ROW.replace("[M]", "[M, N]"), r"the row \('M', 'N'\) has not as many names as `rows_by`"),
     "unknown set": (HEAD + ROW.replace("set: full", "set: half"), r"there is no set 'half', which table 1 names\."),
     "unknown column": (HEAD + ROW.replace("rows:", "units: {c: m}, rows:"), r": there is no column 'c'\."),
-    "no number": (HEAD + ROW.replace("1:", "one:", 1), r"\"one\", not a valid integer"),
+    "no name": (HEAD + ROW.replace("1:", "1.5:", 1), r"1\.5, not a valid "),
 }
 
 

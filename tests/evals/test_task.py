@@ -10,7 +10,7 @@ from pydantic import Field
 
 from askance.errors import UsageError
 from askance.evals import Evaluation, Sample, Scorer, Task, evaluate, find_task, right_or_wrong
-from askance.evals.options import type_in_words
+from askance.evals.task_options import type_in_words
 from askance.models import ModelLike, ScorerLike
 
 

@@ -17,7 +17,6 @@ from pathlib import Path
 from PIL import Image as Pillow
 
 from askance.chains import action_reason
-from askance.chains.output_line import line_of
 from askance.chat import OUTCOMES
 from askance.images import Image
 from askance.models import Engine, RetryPolicy, get_model
@@ -63,7 +62,7 @@ class Run:
             chain = action_reason(model)
             sources = ({"image": picture(number), "options": OPTIONS} for number in range(self.pictures))
             try:
-                return [line_of(reading) async for reading in chain.read_all(sources)]
+                return [reading.to_dict() async for reading in chain.read_all(sources)]
             finally:
                 await model.aclose()
                 await engine.aclose()

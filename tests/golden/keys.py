@@ -16,7 +16,7 @@ from askance import agents, tools
 from askance.chat import ChatRequest, ChatResponse, ImagePart, Message, TextPart, ToolCall, ToolSpec
 from askance.errors import ReplayMiss
 from askance.evals import aevaluate, find_task
-from askance.images import CLEAN_POLICY, ORIGINAL_POLICY, Image, Shown
+from askance.images import CLEAN_POLICY, ORIGINAL_POLICY, Image, RegionView, Shown
 from askance.models import Config, Engine, Model, ScriptedModel, get_embedder, get_model, get_scorer
 from askance.nodes.closed_set import ClosedSet, UnreadReply
 from askance.prompts import Form, Prompt, PromptLibrary
@@ -93,6 +93,15 @@ JOKES = (
     "“MEET”? I heard “EAT”.",
     "Yes, but is it art?",
 )
+INFERENCE = "The wall was built yesterday."
+INFERRED: dict[str, dict[str, Any]] = {
+    **{name: {} for name in ("infer_from_picture", "describe_region", "describe_region_scene", "highlight_region")},
+    "accept_inference_from_picture": {"inference": INFERENCE},
+    "rate_inference_from_picture": {"inference": INFERENCE},
+    "rank_inferences_from_picture": {"options": OPTIONS},
+}
+REGION = RegionView("highlight", ((1, 2, 9, 12),), style="sherlock")
+TWO_VIEWS = RegionView("both", ((100, 200, 900, 950),), unit="thousandths")
 STEPS: dict[str, dict[str, Any]] = {"": {}, ", step by step": {"step_by_step": True}}
 
 CASES: dict[str, Asking] = {
@@ -194,6 +203,14 @@ CASES: dict[str, Asking] = {
             (" of letters", ClosedSet({"A": "cup", "B": "bricks"})),
         )
     },
+    **{
+        f"{name} of {what}": node(getattr(agents, name), {"image": PICTURE, **shown, **given})
+        for name, given in INFERRED.items()
+        for what, shown in (("the whole", {}), ("a region", {"view": REGION}), ("two views", {"view": TWO_VIEWS}))
+    },
+    "accept_inference": node(agents.accept_inference, {"description": SAID, "inference": INFERENCE}),
+    "rate_inference": node(agents.rate_inference, {"description": SAID, "inference": INFERENCE}),
+    "rank_inferences": node(agents.rank_inferences, DESCRIBED),
     "write_question": node(agents.write_question, {"caption": "A cat sits on a cup.", "answer": "a cup"}),
 }
 """By name, what asks in the packaged prompts."""

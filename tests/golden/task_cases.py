@@ -368,11 +368,84 @@ def pittads(tasks: Mapping[str, type[Task]]) -> dict[str, Cases]:
     return found
 
 
+def sherlock(tasks: Mapping[str, type[Task]]) -> dict[str, Cases]:
+    """The cases of tasks over regions."""
+    fit: Options = {"vlm": None, "scorer": "@region fit"}
+    described: Options = {"context": "region", "llm": "@mind"}
+    swapped: Options = {CONTROL: "swapped-region"}
+    regions = ["hide", "blackout", "position", "crop", "whole"]
+    shared: Mapping[str, Sequence[Any]] = {
+        "region": regions,
+        "limit": [2, 0],
+        "seed": [1],
+        "ids": ["@ids"],
+        "images": ["@images"],
+    }
+    ways: Sequence[Options] = (
+        *({"by": way} for way in ("rating", "choice", "rating-of-words")),
+        {"by": "rating", "top": 0},
+        {"top": 0},
+        {"draws": 2},
+        {"by": "choice", "orders": 2},
+        {"orders": 2},
+        {"first": "@region fit", "keep": 2},
+        {"vlm": None},
+        {"llm": "@mind"},
+        {"vlm": None, **described},
+        {**described, "by": "yes-no"},
+        {"context": "region"},
+        {"context": "V+T"},
+        {"scorer": "@region fit"},
+        {"vlm": None, "scorer": "@fit"},
+        {**fit, "context": "region"},
+        {**fit, CONTROL: "swapped-image"},
+    )
+    own: Mapping[str, tuple[Mapping[str, Sequence[Any]], Sequence[Options]]] = {
+        "comparison": ({"split": ["test"]}, []),
+        "pool": ({"chunk": [1], "text": ["clue"], "count": [3, 20, 1]}, []),
+        "localization": (
+            {"boxes": ["auto"], "split": ["test"], "text": ["clue"]},
+            [{**fit, "boxes": "auto", "limit": 5, **swapped}, {"boxes": "auto", "split": "test"}],
+        ),
+        "retrieval": (
+            {"chunk": [0, 1, 9], "split": ["test"], "text": ["clue"]},
+            [
+                {"first": "@region fit"},
+                {"keep": 2},
+                {"limit": 7, **fit},
+                {"first": "@region fit", "keep": 2, "limit": 5, **swapped},
+            ],
+        ),
+    }
+    found = {
+        f"sherlock/{name}": Cases(
+            base={"data": "@data", "limit": 3, **EYE, **({"count": 4} if name == "pool" else {})},
+            alone={**shared, **alone},
+            more=[*(() if name == "pool" else ways), *more],  # it is made of the same classes
+            pairs=[fit, described, {"region": "hide"}, swapped],
+        )
+        for name, (alone, more) in own.items()
+    }
+    rated: Options = {"rater": "@eye"}
+    found["sherlock/inference"] = Cases(
+        base={"data": "@data", "limit": 3, **EYE, "judge": "@judge"},
+        alone={**shared, "context": ["T_V"], "judge_form": ["short"], "card": ["@card"], "judge": [None]},
+        more=[
+            *MODELS,
+            {"judge_form": "short", "card": "@card"},
+            {"rater_card": "@card"},
+            {**rated, "rater_card": "@card"},
+        ],
+        pairs=[{"region": "hide"}, swapped, rated],
+    )
+    return found
+
+
 STEP = "step_by_step"
 
 
 def cases_of(tasks: Mapping[str, type[Task]]) -> dict[str, Cases]:
     """By name of a packaged task its cases."""
-    found = {name: cases for make in (newyorker, pittads, whoops) for name, cases in make(tasks).items()}
+    found = {name: cases for make in (newyorker, pittads, sherlock, whoops) for name, cases in make(tasks).items()}
     taken = {name for name in found if "solver" in tasks[name].takes()}
     return {name: replace(each, more=[*each.more, *SOLVERS]) if name in taken else each for name, each in found.items()}

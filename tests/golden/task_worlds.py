@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import log
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +17,14 @@ from askance.chat import ChatRequest, ChatResponse, ModelId
 from askance.evals.judges import Label, Labels, judge_card
 from askance.evals.newyorker import NewYorker
 from askance.evals.pittads import index_entries
-from askance.images import Image
+from askance.images import WHOLE_IMAGE, Image, RegionView, Shown
 from askance.models import Engine, Model, ScriptedEmbedder, ScriptedModel, ScriptedScorer, get_model, run_sync
 from askance.replay import MemoryStore
 from askance.retrieval import Index, IndexEntry, RetrievalHit
 from tests.evals.newyorker import cartoons
 from tests.evals.pittads import files as ads
 from tests.evals.pittads.worlds import numbers, statements, world
+from tests.evals.sherlock import corpus as regions
 from tests.evals.whoops import files as whoops
 from tests.scripted import ENFORCED, PICTURES
 
@@ -289,5 +291,55 @@ def weird(folder: Path) -> World:
     return World(folder=folder, named={**COMMON, **{name: _is(value) for name, value in named.items()}})
 
 
-WORLDS: Mapping[str, Callable[[Path], World]] = {"newyorker": newyorker, "pittads": pittads, "whoops": weird}
+class RegionFit:
+    """A scorer of regions: by the digests of what is shown and of the text, so that there are ties."""
+
+    id = ModelId("scripted", "region fit", name="region fit")
+
+    async def score(self, image: Image, texts: Sequence[str]) -> list[float]:
+        return await self.score_view(image, texts, WHOLE_IMAGE)
+
+    async def score_view(self, image: Image, texts: Sequence[str], view: RegionView) -> list[float]:
+        shown = int(Shown(image, view=view).key[0], 16)
+        return [float((len(text) + shown) % 7) for text in texts]
+
+
+def _weighed(request: ChatRequest) -> str | ChatResponse:
+    """As `_reply`; of a single token, how likely each label is."""
+    if not request.sampling.logprobs:
+        return _reply(request)
+    share = (int(request.key, 16) % 97 + 1) / 99
+    asked = {"yes": share, "no": 1 - share, "1": share / 2, "2": (1 - share) / 2, "3": share / 3}
+    top = {label: log(value) for label, value in asked.items()}
+    return ChatResponse(text="yes", logprobs=({"token": "yes", "logprob": top["yes"], "top": top},))
+
+
+def _region_fit(_: Engine) -> Any:
+    return RegionFit()
+
+
+def _weighing(name: str) -> Named:
+    def made(engine: Engine) -> Model:
+        return get_model(ScriptedModel(_weighed, capabilities=ENFORCED, identity=name), engine=engine)
+
+    return made
+
+
+def sherlock(folder: Path) -> World:
+    """Five pictures with regions in two chunks, proposals, and the leaderboard."""
+    data = regions.write(folder / "data")
+    (folder / "ids.txt").write_text(f"{regions.SCENES[0].url}\n{regions.SCENES[3].url}\n", encoding="utf-8")
+    named: dict[str, Any] = {"data": data, "images": data / "images", "ids": folder / "ids.txt"}
+    models = {name: _weighing(name) for name in ("eye", "mind", "joiner")}
+    card = _is(_card(folder / "card.json"))
+    own = {name: _is(value) for name, value in named.items()}
+    return World(folder=folder, named={**COMMON, **models, "region fit": _region_fit, "card": card, **own})
+
+
+WORLDS: Mapping[str, Callable[[Path], World]] = {
+    "newyorker": newyorker,
+    "pittads": pittads,
+    "sherlock": sherlock,
+    "whoops": weird,
+}
 """By suite, what makes its data in an empty folder."""

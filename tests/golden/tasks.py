@@ -17,13 +17,13 @@ from typing import Any, cast
 from askance.errors import AskanceError
 from askance.evals import Run, aevaluate
 from askance.evals.analysis.rescore import rescored
-from askance.evals.catalog import packaged
 from askance.evals.controls import controlled
 from askance.evals.evaluation import Evaluation
 from askance.evals.metric import Figure
 from askance.evals.run_plan import planning
 from askance.evals.runner import SampleEpoch, run_job
-from askance.evals.task import Task
+from askance.evals.task import Task, evaluation_of
+from askance.evals.task_catalog import packaged
 from askance.models import Engine
 from askance.replay import MemoryStore
 from tests.draws import few_draws
@@ -105,7 +105,7 @@ class _Made:
         control = self.case.get(CONTROL)
         options = {name: value for name, value in self.case.items() if name != CONTROL}
         made = TASKS[self.task](**self.world.options(options, self.engine), engine=self.engine)
-        return Evaluation.of(made) if control is None else controlled(made, control)
+        return evaluation_of(made) if control is None else controlled(made, control)
 
 
 async def _outcome(task: str, case: Options, world: World) -> JsonObject:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from askance.evals.catalog import packaged
+from askance.evals.task_catalog import packaged
 from tests.golden.comparison import check
 from tests.golden.task_worlds import WORLDS, World
 from tests.golden.tasks import CASES, file_of, outcomes

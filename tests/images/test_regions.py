@@ -5,11 +5,13 @@ from typing import Any
 
 import pytest
 from PIL import Image as Pillow
+from PIL import ImageDraw
 
 from askance.errors import BadImage, UsageError
 from askance.images import WHOLE_IMAGE, Image, RegionView
-from askance.images.pixels import PADDING_COLOUR, pad_to_square
-from askance.images.regions import COLOUR
+from askance.images.pixels import MEAN_COLOUR, as_stored
+from askance.images.region_styles import MAGENTA
+from tests.images import samples
 
 GREY = (100, 100, 100)
 TINTED = (138, 75, 138)
@@ -34,17 +36,17 @@ def test_the_whole_picture_is_as_it_is() -> None:
 def test_a_highlight_is_a_tint_within_an_outline() -> None:
     (drawn,) = pixels(RegionView("highlight", ((10, 5, 20, 15),)))
 
-    assert sorted(drawn.getcolors()) == sorted([(700, GREY), (36, COLOUR), (64, TINTED)])
+    assert sorted(drawn.getcolors()) == sorted([(700, GREY), (36, MAGENTA), (64, TINTED)])
     at = {place: drawn.getpixel(place) for place in [(9, 5), (10, 5), (19, 14), (20, 14), (11, 6), (15, 10)]}
     assert at == {
-        (9, 5): GREY, (10, 5): COLOUR, (19, 14): COLOUR, (20, 14): GREY, (11, 6): TINTED, (15, 10): TINTED,
+        (9, 5): GREY, (10, 5): MAGENTA, (19, 14): MAGENTA, (20, 14): GREY, (11, 6): TINTED, (15, 10): TINTED,
     }  # fmt: skip
 
 
 def test_where_boxes_overlap_a_pixel_is_tinted_once() -> None:
     (drawn,) = pixels(RegionView("highlight", ((0, 0, 20, 20), (10, 0, 30, 20))))
 
-    assert {colour for _, colour in drawn.getcolors()} == {GREY, COLOUR, TINTED}
+    assert {colour for _, colour in drawn.getcolors()} == {GREY, MAGENTA, TINTED}
     assert drawn.getpixel((15, 10)) == TINTED
 
 
@@ -68,6 +70,115 @@ def test_both_are_two_pictures() -> None:
     ]
 
 
+SPOTS = Pillow.new("RGB", (40, 20), GREY)
+"""Grey, with a spot of another colour within the box of the tests below, at its edges, and outside."""
+for spot in ((10, 5), (19, 14), (20, 15), (21, 16), (0, 0)):
+    SPOTS.putpixel(spot, (*spot, 9))
+
+BOX = (10, 5, 20, 15)
+SHERLOCK_TINT, GREEN, PURPLE, SHERLOCK_GREY = (136, 78, 125), (5, 255, 55), (255, 5, 205), (123, 117, 117)
+"""The first is grey under purple of an opacity of 60 in 255."""
+
+
+@pytest.mark.parametrize(
+    ("style", "last", "hidden", "marked"),
+    [("askance", (19, 14), MEAN_COLOUR, MAGENTA), ("sherlock", (20, 15), SHERLOCK_GREY, PURPLE)],
+)
+def test_a_region_is_hidden_left_alone_or_marked_up_to_the_edge_of_its_style(
+    style: Any, last: tuple[int, int], hidden: object, marked: object
+) -> None:
+    image = Image.from_pil(SPOTS)
+    hide, blackout, position = (
+        pixels(RegionView(show, (BOX,), style=style), image)[0] for show in ("hide", "blackout", "position")
+    )
+    (left, top), (right, bottom) = (10, 5), last
+    inside = {(x, y) for x in range(left, right + 1) for y in range(top, bottom + 1)}
+
+    for x in range(40):
+        for y in range(20):
+            picture, within = SPOTS.getpixel((x, y)), (x, y) in inside
+            assert hide.getpixel((x, y)) == (hidden if within else picture)
+            assert blackout.getpixel((x, y)) == (picture if within else hidden)
+            assert position.getpixel((x, y)) == (marked if within else hidden)
+
+
+def test_the_style_of_sherlock_outlines_see_through_purple_with_three_pixels_of_green() -> None:
+    (drawn,) = pixels(RegionView("highlight", (BOX,), style="sherlock"))
+
+    # The box has eleven pixels a side, with the edges at 20 and 15.
+    assert sorted(drawn.getcolors()) == sorted([(800 - 121, GREY), (121 - 25, GREEN), (25, SHERLOCK_TINT)])
+    assert [drawn.getpixel(place) for place in ((9, 5), (10, 5), (12, 7), (13, 8), (17, 12), (18, 13), (20, 15))] == [
+        GREY, GREEN, GREEN, SHERLOCK_TINT, SHERLOCK_TINT, GREEN, GREEN,
+    ]  # fmt: skip
+    assert drawn.getpixel((21, 15)) == drawn.getpixel((20, 16)) == GREY
+
+
+@pytest.mark.parametrize("boxes", [[(10, 5, 20, 6)], [(10, 5, 11, 15)], [(0, 0, 1, 1), (38, 17, 40, 20)]], ids=str)
+def test_in_the_style_of_sherlock_the_outline_of_a_thin_box_lies_outside_it_too(boxes: Any) -> None:
+    (drawn,) = pixels(RegionView("highlight", tuple(boxes), style="sherlock"), Image.from_pil(SPOTS))
+
+    layer = Pillow.new("RGBA", SPOTS.size)
+    for box in boxes:
+        ImageDraw.Draw(layer).rectangle(box, fill=(*PURPLE, 60), outline=GREEN, width=3)
+    assert drawn.tobytes() == Pillow.alpha_composite(SPOTS.convert("RGBA"), layer).convert("RGB").tobytes()
+
+
+def test_in_the_style_of_sherlock_a_later_box_overwrites_an_earlier_one() -> None:
+    (drawn,) = pixels(RegionView("highlight", ((0, 0, 19, 19), (8, 0, 30, 19)), style="sherlock"))
+
+    # Of the first box the right edge, at 17 to 19, is gone, and no pixel is tinted twice.
+    assert [drawn.getpixel((x, 10)) for x in (5, 9, 12, 18, 27)] == [
+        SHERLOCK_TINT, GREEN, SHERLOCK_TINT, SHERLOCK_TINT, SHERLOCK_TINT,
+    ]  # fmt: skip
+    assert {colour for _, colour in drawn.getcolors()} == {GREY, GREEN, SHERLOCK_TINT}
+
+
+@pytest.mark.parametrize(("right", "green"), [(39, 3), (40, 2), (41, 1), (42, 0), (43, 0), (10**12, 0)])
+def test_in_the_style_of_sherlock_an_edge_beyond_the_border_shows_what_is_left_of_its_outline(
+    right: int, green: int
+) -> None:
+    (drawn,) = pixels(RegionView("highlight", ((20, -(10**12), right, 30),), style="sherlock"))
+
+    assert [drawn.getpixel((x, 10)) for x in range(30, 40)] == [SHERLOCK_TINT] * (10 - green) + [GREEN] * green
+
+
+def test_both_are_drawn_in_their_style_and_cropped_alike() -> None:
+    ours, theirs = (pixels(RegionView("both", (BOX,), style=style)) for style in ("askance", "sherlock"))
+
+    assert ours[0].tobytes() != theirs[0].tobytes()
+    assert ours[1].tobytes() == theirs[1].tobytes()
+
+
+def test_the_canonical_form_has_a_style_and_a_unit_only_where_they_matter() -> None:
+    plain = {"show": "highlight", "boxes": [[10, 5, 20, 15]], "version": 1}
+
+    assert RegionView("highlight", (BOX,)).canonical() == plain
+    assert RegionView("highlight", (BOX,), style="sherlock").canonical() == {**plain, "style": "sherlock"}
+    assert RegionView("highlight", (BOX,), "native pixels").canonical() == {**plain, "unit": "native pixels"}
+    assert RegionView("crop", (BOX,), style="sherlock") == RegionView("crop", (BOX,))
+    assert RegionView("whole", (), "native pixels", "sherlock") == WHOLE_IMAGE
+    assert (
+        str(RegionView("hide", (BOX,), style="sherlock")) == "hide of (10, 5, 20, 15) in pixels, drawn as in sherlock"
+    )
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+@pytest.mark.parametrize("show", ["highlight", "crop", "hide", "blackout", "position"])
+@pytest.mark.parametrize("style", ["askance", "sherlock"])
+def test_the_orientation_in_exif_turns_no_box_in_native_pixels(orientation: int, show: Any, style: Any) -> None:
+    exif = Pillow.Exif()
+    exif[0x0112] = orientation
+    stored = Image.from_bytes(samples.encoded(SPOTS, "PNG", exif=exif))
+    flat = Image.from_pil(SPOTS)
+
+    (drawn,) = pixels(RegionView(show, (BOX,), "native pixels", style), stored)
+
+    # Turned back, it is what is drawn where no orientation is told of.
+    expected = pixels(RegionView(show, (BOX,), style=style), flat)[0]
+    assert as_stored(drawn, orientation).tobytes() == expected.tobytes()
+    assert RegionView(show, (BOX,), "native pixels", style).size_of(stored) == drawn.size
+
+
 def test_what_hangs_over_the_border_is_cut_off() -> None:
     (drawn,) = pixels(RegionView("crop", ((-5, 10, 10, 99),)))
 
@@ -80,18 +191,6 @@ def test_what_is_transparent_is_on_white() -> None:
     assert pixels(WHOLE_IMAGE, clear)[0].getcolors() == [(16, (255, 255, 255))]
 
 
-@pytest.mark.parametrize(
-    ("size", "corner"), [((40, 20), PADDING_COLOUR), ((20, 40), PADDING_COLOUR), ((20, 20), GREY)], ids=str
-)
-def test_a_square_has_bars_beside_what_is_not_square(size: tuple[int, int], corner: object) -> None:
-    drawn = pad_to_square(Pillow.new("RGB", size, GREY))
-
-    side = max(size)
-    assert (drawn.size, drawn.getpixel((0, 0))) == ((side, side), corner)
-    assert drawn.getpixel((side // 2, side // 2)) == GREY
-    assert (size[0] * size[1], GREY) in (drawn.getcolors() or [])
-
-
 WRONG: dict[str, tuple[Any, Any, str]] = {
     "no area": ("crop", ((3, 4, 3, 4),), "The box (3, 4, 3, 4) has no area: 0×0 pixels."),
     "the wrong way round": ("crop", ((9, 9, 3, 3),), "The box (9, 9, 3, 3) has no area: -6×-6 pixels."),
@@ -99,7 +198,11 @@ WRONG: dict[str, tuple[Any, Any, str]] = {
     "three numbers": ("crop", ((0, 0, 4),), "This is no box: (0, 0, 4)."),
     "no boxes": ("highlight", (), "The view 'highlight' needs boxes."),
     "boxes for nothing": ("whole", ((0, 0, 4, 4),), "The view 'whole' takes no boxes."),
-    "no such way": ("blurred", (), "A picture cannot be shown as 'blurred'."),
+    "no such way": (
+        "blurred",
+        (),
+        "A picture cannot be shown as 'blurred'. Choose one of whole, highlight, crop, both,",
+    ),
 }
 
 
@@ -108,6 +211,23 @@ def test_what_is_no_view_is_said_to_be_none(show: Any, boxes: Any, message: str)
     with pytest.raises(UsageError) as caught:
         RegionView(show, boxes)
     assert str(caught.value).startswith(message)
+
+
+def test_an_unknown_unit_or_style_is_refused() -> None:
+    anything: Any = "inches"
+    with pytest.raises(UsageError, match=r"^The boxes of a view cannot be in 'inches'\. Choose one of pixels, thou"):
+        RegionView("crop", (BOX,), anything)
+    with pytest.raises(
+        UsageError, match=r"^The boxes of a view cannot be drawn in the style 'inches'\. Choose one of a"
+    ):
+        RegionView("crop", (BOX,), style=anything)
+
+
+@pytest.mark.parametrize("box", [(40, 0, 50, 10), (0, 20, 10, 30), (-9, 0, 0, 10), (0, -9, 10, 0)])
+@pytest.mark.parametrize("style", ["askance", "sherlock"])
+def test_a_box_that_touches_the_border_from_outside_is_refused_in_every_style(box: Any, style: Any) -> None:
+    with pytest.raises(BadImage, match="lies outside the picture 'grey'"):
+        RegionView("highlight", (box,), style=style).render(picture())
 
 
 def test_a_box_outside_is_an_error_with_the_size_of_the_picture() -> None:

@@ -75,7 +75,9 @@ def test_the_size_is_that_of_what_is_sent(policy: Any, view: RegionView, size: t
     assert shown.size == (sent.width, sent.height) == opened(shown).size == size
 
 
-@pytest.mark.parametrize("view", [WHOLE_IMAGE, MIDDLE, CORNER])
+@pytest.mark.parametrize(
+    "view", [WHOLE_IMAGE, MIDDLE, CORNER, RegionView("crop", ((280, 0, 300, 90),), "native pixels")]
+)
 def test_the_size_of_a_rotated_picture_is_that_of_the_upright_one(view: RegionView) -> None:
     exif = Pillow.Exif()
     exif[0x0112] = 6

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from askance.models.batch.job import BatchJob, BatchPart
+from askance.models.batch.batch_job import BatchJob, BatchPart
 from askance.models.batch.reservations import JobLeases
 from askance.models.recorder import Recorder
 from askance.replay import Leases, open_records

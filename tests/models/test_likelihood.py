@@ -15,7 +15,7 @@ from askance.chat import ChatRequest, ChatResponse, Message, ModelId, ResponseFo
 from askance.errors import BadRequest, MalformedReply, OverBudget, ReplayMiss, ServerFault
 from askance.models import BudgetGuard, Engine, Model, RetryPolicy, ScriptedModel, get_model
 from askance.models.likelihood import TextLikelihood, end_of_prompt, likelihood_of
-from askance.models.openai.chat import prompt_logprobs
+from askance.models.openai.chat_completions import prompt_logprobs
 from askance.models.token_estimate import worst_case
 from askance.replay import Budget, MemoryStore, Record, SqliteLedger
 from askance.replay.record import check_record

@@ -15,7 +15,7 @@ from askance.errors import OverBudget
 from askance.models import Engine, RetryPolicy, get_model
 from askance.models.budget import BudgetGuard
 from askance.models.langchain.messages import to_response
-from askance.models.openai.chat import from_chat
+from askance.models.openai.chat_completions import from_chat
 from askance.models.openai.responses import from_responses
 from askance.replay import Budget, MemoryStore, SqliteLedger
 from tests.servers import FakeEndpoint, chat_body, responses_body

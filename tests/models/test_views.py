@@ -3,21 +3,33 @@
 from __future__ import annotations
 
 import base64
+import json
+from collections.abc import Callable
 from dataclasses import replace
 from io import BytesIO
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
 from PIL import Image as Pillow
 
-from askance.chat import ImagePart, Message, ResponseFormat, TextPart
+from askance.chat import ChatRequest, ImagePart, Message, ModelId, ResponseFormat, TextPart
 from askance.errors import BadImage, ReplayMiss, UsageError
-from askance.images import WHOLE_IMAGE, Image, RegionView, Shown
+from askance.images import CLEAN_POLICY, WHOLE_IMAGE, Image, RegionView, Shown
+from askance.images.pixels import MEAN_COLOUR
 from askance.models import Engine, Model, ScriptedModel, get_model
+from askance.models.batch.target import line_of
+from askance.models.image_data import encode
+from askance.models.langchain.messages import to_langchain
+from askance.models.local.batch_row import decoded
+from askance.models.openai.dialect import Dialect, to_body
 from askance.models.recorder import sent_images
+from askance.models.settings import ModelSettings
 from askance.models.token_estimate import picture_tokens, size_of, token_statistics
+from askance.models.vllm.payload import to_messages, with_extensions
 from askance.replay import MemoryStore, Mode, Record, export_cassette, read_cassette, read_pictures
+from tests.images import samples
 from tests.servers import FakeEndpoint
 
 LEFT = RegionView("crop", ((0, 0, 8, 16),))
@@ -150,3 +162,97 @@ async def test_a_box_outside_ends_one_call(image: Image) -> None:
 def test_a_part_of_a_message_is_one_picture(image: Image) -> None:
     with pytest.raises(UsageError, match=r"^The view 'both' is two pictures"):
         ImagePart(Shown(image, view=RegionView("both", LEFT.boxes)))
+
+
+# --- the same picture, whoever is asked ---
+
+
+def _of_uri(uri: str) -> Pillow.Image:
+    return Pillow.open(BytesIO(base64.b64decode(uri.partition(",")[2])))
+
+
+def _chat(request: ChatRequest) -> list[Pillow.Image]:
+    return pictures_in(to_body(request, encode, api="chat", model="m", dialect=Dialect()))
+
+
+def _responses(request: ChatRequest) -> list[Pillow.Image]:
+    body = to_body(request, encode, api="responses", model="m", dialect=Dialect())
+    return [_of_uri(part["image_url"]) for part in body["input"][0]["content"] if part["type"] == "input_image"]
+
+
+def _batch(request: ChatRequest) -> list[Pillow.Image]:
+    settings = ModelSettings(id=ModelId("openai", "m", "http://127.0.0.1:9/v1"))
+    return pictures_in(json.loads(line_of(request, settings, Dialect()))["body"])
+
+
+def _vllm(request: ChatRequest) -> list[Pillow.Image]:
+    return pictures_in(with_extensions(request, to_body(request, encode, api="chat", model="m", dialect=Dialect())))
+
+
+def _vllm_in_process(request: ChatRequest) -> list[Pillow.Image]:
+    (message,) = to_messages(request, decoded(request))
+    return [part["image_pil"] for part in message["content"] if part["type"] == "image_pil"]
+
+
+def _langchain(request: ChatRequest) -> list[Pillow.Image]:
+    content: Any = to_langchain(request.messages[0], encode).content
+    return [_of_uri(f"data:,{part['base64']}") for part in content if part["type"] == "image"]
+
+
+BACKENDS: dict[str, Callable[[ChatRequest], list[Pillow.Image]]] = {
+    "chat": _chat,
+    "responses": _responses,
+    "batch": _batch,
+    "hf": decoded,
+    "vllm": _vllm,
+    "vllm in process": _vllm_in_process,
+    "langchain": _langchain,
+}
+
+
+@pytest.mark.parametrize("sees", BACKENDS.values(), ids=BACKENDS)
+@pytest.mark.parametrize("orientation", [1, 6])
+def test_every_backend_is_sent_the_view_as_it_is_drawn(sees: Any, orientation: int) -> None:
+    exif = Pillow.Exif()
+    exif[0x0112] = orientation
+    photo = Image.from_bytes(samples.encoded(samples.photo((60, 40)), "PNG", exif=exif), name="photo")
+    box = (5, 4, 30, 36)
+    views = [
+        *(RegionView(show, (box,), "native pixels", "sherlock") for show in ("highlight", "hide", "blackout")),
+        RegionView("position", (box,), "native pixels"),
+        RegionView("crop", (box,), "native pixels"),
+    ]
+    model = get_model("openai:m@http://127.0.0.1:9/v1", engine=Engine(records=MemoryStore()))
+
+    sent = sees(question(model, photo, *views))
+
+    assert [each.convert("RGB").tobytes() for each in sent] == [view.render(photo)[0].tobytes() for view in views]
+    assert sent[-1].size == ((25, 32) if orientation == 1 else (32, 25))
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+def test_a_box_stays_on_what_it_surrounds_when_the_picture_is_turned_and_scaled(orientation: int) -> None:
+    exif = Pillow.Exif()
+    exif[0x0112] = orientation
+    stored = Pillow.new("RGB", (400, 200), BLUE)
+    stored.paste(RED, (40, 20, 120, 100))
+    photo = Image.from_bytes(samples.encoded(stored, "JPEG", exif=exif, quality=95), name="photo")
+    small = replace(CLEAN_POLICY, max_side=100)
+    view = RegionView("blackout", ((40, 20, 120, 100),), "native pixels")
+
+    sent = Pillow.open(BytesIO(Shown(photo, small, view).prepare().data))
+    bare = Pillow.open(BytesIO(Shown(photo, small).prepare().data))
+
+    assert sent.size == bare.size == ((50, 100) if orientation > 4 else (100, 50))
+    spots = [*product(range(0, sent.width, 5), range(0, sent.height, 5))]
+    pairs: list[Any] = [(bare.getpixel(spot), sent.getpixel(spot)) for spot in spots]
+    # A spot near the edge of the box is neither red nor blue.
+    inside = [shown for (red, _, blue), shown in pairs if red - blue > 150]
+    outside = [shown for (red, _, blue), shown in pairs if blue - red > 150]
+    assert (len(inside) > 5, len(outside) > 100) == (True, True)
+    assert all(near(shown, RED) for shown in inside)
+    assert all(near(shown, MEAN_COLOUR) for shown in outside)
+
+
+def near(one: Any, other: Any) -> bool:
+    return all(abs(a - b) < 40 for a, b in zip(one, other, strict=True))

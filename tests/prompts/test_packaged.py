@@ -58,11 +58,21 @@ INPUTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "explain_joke_from_picture": (("caption",), ("step_by_step",)),
     "brainstorm": (("description",), ()),
     "guess_action_reasons": (("description",), ("statement", "count")),
+    **dict.fromkeys(
+        ("infer_from_picture", "region_from_picture", "scene_from_picture", "unusual_from_picture"), ((), ("region",))
+    ),
+    **dict.fromkeys(("accept_inference", "rate_inference"), (("description", "inference"), ())),
+    **dict.fromkeys(("accept_inference_from_picture", "rate_inference_from_picture"), (("inference",), ("region",))),
+    "rank_inferences": (("description", "options"), ("count",)),
+    "rank_inferences_from_picture": (("options",), ("region", "count")),
     "extract_answer": (("reply", "options"), ("several",)),
     "reask": (("error",), ()),
 }
 FAMILIES = {"classify_atypicality", "detect_statement", "choose_action_reason", "choose_action_reasons"}
 """Those that the paper words in its own way for Vicuna (Listings 7, 9, 15, 16)."""
+
+ONE_WORD = ("accept_inference", "accept_inference_from_picture")
+"""Those whose answer is one token, whose probability counts; they have no JSON form."""
 
 OBJECTS = {"fill_from_picture.text.blip", "fill_from_picture.text.minigpt-4"}
 """Which objects, worded for models that write short answers (Listings 11 and 12)."""
@@ -86,7 +96,7 @@ def ask(name: str, form: Form = "text", family: str | None = None, **values: Inp
 
 
 def test_the_files_are_these() -> None:
-    plain = {f"{name}.{form}" for name in INPUTS for form in FORMS}
+    plain = {f"{name}.{form}" for name in INPUTS for form in FORMS} - {f"{name}.json" for name in ONE_WORD}
 
     assert set(IDS) == plain | {f"{name}.text.vicuna" for name in FAMILIES} | OBJECTS
 

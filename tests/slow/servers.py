@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from askance.models.vllm import process as vllm_process
+from askance.models.vllm import server_process
 
 from .environments import unavailable
 
@@ -120,7 +120,7 @@ def _running(
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("ASKANCE_", "PYTEST_"))}
     with log.open("wb") as out:
         process = subprocess.Popen(
-            [sys.executable, vllm_process.__file__, "run", *command],
+            [sys.executable, server_process.__file__, "run", *command],
             stdin=subprocess.PIPE,
             stdout=out,
             stderr=subprocess.STDOUT,

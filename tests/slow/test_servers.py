@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from askance.models.vllm import process as vllm_process
+from askance.models.vllm import server_process
 from tests.slow import wording
 from tests.slow.conftest import KEY
 from tests.slow.servers import Server
@@ -44,7 +44,7 @@ def test_the_language_model_is_a_real_one(vllm: Server) -> None:
 def test_a_command_ends_with_its_starter(tmp_path: Path) -> None:
     mark = tmp_path / "mark"
     endless = f"import pathlib, time\nwhile True: pathlib.Path({str(mark)!r}).write_text('alive'); time.sleep(0.1)"
-    command = [sys.executable, vllm_process.__file__, "run", sys.executable, "-c", endless]
+    command = [sys.executable, server_process.__file__, "run", sys.executable, "-c", endless]
     starter = f"import subprocess, time\nsubprocess.Popen({command!r}, stdin=subprocess.PIPE)\ntime.sleep(60)"
     process = subprocess.Popen([sys.executable, "-c", starter])
     wait_for(mark)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from askance.errors import UsageError
-from askance.statistics import ChiSquared, chi_squared, error_independence, outcomes_by_group, spearman
+from askance.statistics import ChiSquared, chi_squared, error_independence, outcomes_by_group, pearson, spearman
 
 about: Any = pytest.approx
 TABLES = {
@@ -146,16 +146,23 @@ def test_a_whole_test_set_takes_seconds() -> None:
 ranks = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=3, max_size=30)
 
 
-@given(ranks)
-def test_rank_correlation_is_that_of_scipy(pairs: list[tuple[int, int]]) -> None:
+@pytest.mark.parametrize(("correlation", "reference"), [(spearman, stats.spearmanr), (pearson, stats.pearsonr)])
+@given(pairs=ranks)
+def test_a_correlation_is_that_of_scipy(correlation: Any, reference: Any, pairs: list[tuple[int, int]]) -> None:
     a, b = [one for one, _ in pairs], [other for _, other in pairs]
-    found = spearman(a, b)
+    found = correlation(a, b)
 
     if len({*a}) < 2 or len({*b}) < 2:
         assert (found.rho, found.p) == (None, None)
     else:
-        expected = stats.spearmanr(a, b)
+        expected = reference(a, b)
         assert (found.rho, found.p) == (about(expected.statistic), about(expected.pvalue))
+
+
+def test_pearson_s_correlation_goes_by_distances() -> None:
+    assert pearson([1, 2, 3], [2, 4, 6]).rho == about(1.0)
+    assert pearson([1, 2, 3, 10], [1, 4, 9, 100]).rho == about(0.99, abs=0.01)
+    assert pearson([1, 2, 3, 4], [1, 0, 0, 1]).rho == about(0.0)
 
 
 def test_rank_correlation_goes_by_ranks_alone() -> None:

@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from askance.chains import Link
     from askance.chains.planner import Planner
     from askance.chat import JsonObject
-    from askance.evals.run import Run, SampleResult
-    from askance.evals.sample import Prediction, Sample
+    from askance.evals.run import Run
+    from askance.evals.sample import Prediction, Sample, SampleResult
     from askance.evals.task import Task
     from askance.models import Counters, Model
 

@@ -23,11 +23,12 @@ from askance.evals.analysis.missing_answers import (
     no_answer_of,
     way_out,
 )
-from askance.evals.catalog import task_of
 from askance.evals.metric import ends_of_rows, first_columns, stacked
 from askance.evals.report.html import render
+from askance.evals.run_tables import names_of
 from askance.evals.scorer import bounds_of, ends_of
-from askance.evals.tables import NONE, names_of, shown_value
+from askance.evals.tables import NONE, shown_value
+from askance.evals.task_catalog import task_of
 from askance.models import Engine
 from askance.statistics import (
     Comparison,
@@ -44,8 +45,8 @@ if TYPE_CHECKING:
     from askance.evals.analysis.configuration import ConfigurationDifference, DifferenceRow
     from askance.evals.analysis.links import LinkComparison, SaidByLink
     from askance.evals.metric import Matrix, Metric, MissingAnswerPolicy
-    from askance.evals.run import Run, SampleResult
-    from askance.evals.sample import Sample, Score
+    from askance.evals.run import Run
+    from askance.evals.sample import Sample, SampleResult, Score
     from askance.evals.scorer import Scorer
 
 

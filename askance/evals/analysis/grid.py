@@ -32,16 +32,17 @@ from askance.chat import key_of
 from askance.documents import read_yaml, validation_message
 from askance.errors import CallError, UsageError
 from askance.evals.job import plan_of
-from askance.evals.options import ROLES
-from askance.evals.published_figures import find_published_table, published_files
+from askance.evals.published_figures import find_published_table
 from askance.evals.run_plan import planning
+from askance.evals.run_tables import notes_of, table_of_runs
 from askance.evals.runner import RunProgress, SampleEpoch, aevaluate, configuration_of, place_of, run_job
 from askance.evals.solver import as_solver
-from askance.evals.tables import Cell, Format, Table, notes_of, rendered, table_of_runs
+from askance.evals.tables import Cell, Format, Table, rendered
+from askance.evals.task_options import ROLES
 from askance.models import get_model
 from askance.models.encoders.embedder import EMBEDDERS
+from askance.models.encoders.picture_scorer import SCORERS
 from askance.models.encoders.records import allows_code
-from askance.models.encoders.scorer import SCORERS
 from askance.models.spec import BACKENDS
 from askance.python_file import is_python
 
@@ -473,10 +474,7 @@ def published_figure(table: str, row: tuple[str, ...], column: str) -> float | N
     Raises:
         UsageError: there is no such suite or table.
     """
-    name, _, number = table.partition("/")
-    if name not in published_files() or not number.isdecimal():
-        raise UsageError(f"No published table is called {table!r}.", hint="Write suite and number, such as pittads/3.")
-    published = find_published_table(name, int(number))
+    published = find_published_table(table)
     return published.value(*row, column=column) if column in published.columns else None
 
 

@@ -10,7 +10,7 @@ from askance.chains.output_line import link_values
 
 if TYPE_CHECKING:
     from askance.chat import Json, JsonObject
-    from askance.evals.run import SampleResult
+    from askance.evals.sample import SampleResult
 
 SaidByLink: TypeAlias = "Mapping[str, tuple[Json, ...]]"
 """By link, what each run says of one picture; None where it says nothing."""

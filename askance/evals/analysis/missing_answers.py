@@ -13,7 +13,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 if TYPE_CHECKING:
-    from askance.evals.run import Run, SampleResult
+    from askance.evals.run import Run
+    from askance.evals.sample import SampleResult
 
 NoAnswer: TypeAlias = Literal["failed", "filtered", "unscored", "missing", "invalid", "refused", "truncated", "skipped"]
 """Why a sample has no score. `unscored`: its answer could not be judged. `missing`: the run has no line of it."""

@@ -28,8 +28,8 @@ from askance.errors import StoreError, UsageError
 from askance.evals.completeness import check_whole, unused_records
 from askance.evals.run import Run
 from askance.evals.run_format import CALLS, DESCRIPTION, MATRICES, PROMPTS, SAMPLES, SCORES
+from askance.evals.run_tables import task_tables
 from askance.evals.sample import ATTACHMENTS
-from askance.evals.tables import task_tables
 
 if TYPE_CHECKING:
     from askance.images import Image

@@ -17,11 +17,11 @@ from askance.amounts import many
 from askance.chat import key_of
 from askance.errors import AskanceError, UsageError
 from askance.evals.analysis.rescore import RerunOutcome, read_again, rerun_job, rescored
-from askance.evals.catalog import packaged
 from askance.evals.completeness import completeness, unused_records
 from askance.evals.run_format import CALLS, MATRICES, PROMPTS, RANKINGS, SCORES, ScoreLine, lines_of
+from askance.evals.run_tables import task_tables
 from askance.evals.sample import ATTACHMENTS
-from askance.evals.tables import task_tables
+from askance.evals.task_catalog import packaged
 from askance.evals.yaml_task import task_from_form
 from askance.nodes.reply import READERS
 from askance.replay import verify
@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from askance.evals.analysis.pack import Pack
     from askance.evals.job import OnProgress
     from askance.evals.metric import Figure
-    from askance.evals.run import Run, SampleResult
+    from askance.evals.run import Run
+    from askance.evals.sample import SampleResult
     from askance.evals.task import Task
 
 SHOWN = 3

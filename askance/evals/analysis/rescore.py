@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from askance.chat import JsonObject
     from askance.evals.job import OnProgress
     from askance.evals.metric import Figure, MissingAnswerPolicy
-    from askance.evals.run import SampleResult
-    from askance.evals.sample import Prediction
+    from askance.evals.sample import Prediction, SampleResult
     from askance.evals.solver import Solver
     from askance.evals.task import Task
 

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from askance.chains import Chain
     from askance.chat import Json, JsonObject
     from askance.evals.metric import Metric
-    from askance.evals.run import Run, SampleResult
-    from askance.evals.sample import Sample, Score
+    from askance.evals.run import Run
+    from askance.evals.sample import Sample, SampleResult, Score
     from askance.evals.scorer import Scorer
     from askance.evals.solver import ChainSolver
     from askance.evals.task import Task

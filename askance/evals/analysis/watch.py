@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from askance.errors import AskanceError, CallError, ConfigError, UsageError
-from askance.evals.catalog import task_of
 from askance.evals.run import Run, answer_of
 from askance.evals.run_format import (
     DESCRIPTION,
@@ -32,13 +31,14 @@ from askance.evals.run_format import (
     too_long,
 )
 from askance.evals.scorer import figures_of, scored
+from askance.evals.task_catalog import task_of
 from askance.models import Engine, run_sync
 from askance.replay import MemoryStore
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
     from askance.evals.metric import Figure
-    from askance.evals.run import SampleResult
+    from askance.evals.sample import SampleResult
     from askance.evals.scorer import Scorer
 
 WINDOW = 60.0

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from askance.errors import UsageError
-from askance.evals.exports.frames import pandas_frame, write_data_set, write_excel, write_parquet
+from askance.evals.exports.frames import write_data_set, write_excel, write_parquet
 from askance.evals.exports.inspect_log import write_inspect
 from askance.evals.exports.mlflow_store import write_mlflow
 from askance.evals.exports.rows import write_csv, write_jsonl
@@ -21,13 +21,13 @@ Form = Literal["csv", "xlsx", "jsonl", "parquet", "inspect", "mlflow", "hf"]
 FORMS: tuple[Form, ...] = get_args(Form)
 
 _WRITE: Mapping[str, tuple[Callable[[Run, Path], None], str]] = {
-    "csv": (write_csv, "{}.csv"),
-    "xlsx": (write_excel, "{}.xlsx"),
-    "jsonl": (write_jsonl, "{}.jsonl"),
-    "parquet": (write_parquet, "{}.parquet"),
+    "csv": (lambda run, path: write_csv(run.columns(), path), "{}.csv"),
+    "xlsx": (lambda run, path: write_excel(run.columns(), path), "{}.xlsx"),
+    "jsonl": (lambda run, path: write_jsonl(run.answers, path), "{}.jsonl"),
+    "parquet": (lambda run, path: write_parquet(run.columns(), path), "{}.parquet"),
     "inspect": (write_inspect, "{}.eval"),
     "mlflow": (write_mlflow, "mlruns"),
-    "hf": (write_data_set, "{}-hf"),
+    "hf": (lambda run, path: write_data_set(run.columns(), path), "{}-hf"),
 }
 """By format, the function that writes it and the default name of what it writes."""
 
@@ -74,4 +74,4 @@ def to_pandas(source: Run | str | Path | Iterable[Reading]) -> Any:
     """
     if isinstance(source, (str, Path)):
         source = Run.open(source)
-    return pandas_frame(source if isinstance(source, Run) else Run.of_readings(source))
+    return (source if isinstance(source, Run) else Run.of_readings(source)).to_pandas()

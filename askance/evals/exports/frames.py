@@ -10,44 +10,42 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from askance.errors import MissingExtra, UsageError
-from askance.evals.exports.rows import columns_of
 from askance.evals.tables import spreadsheet_cell
 
 if TYPE_CHECKING:
-    from askance.evals.exports.rows import Cell
-    from askance.evals.run import Run
+    from askance.evals.exports.rows import Cell, Columns
 
 _EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
 """When every workbook says that it was made: equal runs make equal files."""
 
 
-def pandas_frame(run: Run) -> Any:
+def pandas_frame(columns: Columns) -> Any:
     """A pandas `DataFrame`, a row an answer.
 
     Raises:
         MissingExtra: pandas is not installed.
     """
-    return library("pandas", "frames").DataFrame(columns_of(run))
+    return library("pandas", "frames").DataFrame(columns)
 
 
-def polars_frame(run: Run) -> Any:
+def polars_frame(columns: Columns) -> Any:
     """A polars `DataFrame`, a row an answer.
 
     Raises:
         MissingExtra: polars is not installed.
     """
-    return library("polars", "frames").DataFrame(columns_of(run), strict=False)
+    return library("polars", "frames").DataFrame(columns, strict=False)
 
 
-def write_parquet(run: Run, path: Path) -> None:
-    """Writes the rows as a Parquet file.
+def write_parquet(columns: Columns, path: Path) -> None:
+    """Writes the columns as a Parquet file.
 
     Raises:
         MissingExtra: pyarrow is not installed.
     """
     arrow, parquet = library("pyarrow", "arrow"), library("pyarrow.parquet", "arrow")
     part = path.with_name(f"{path.name}.part")
-    parquet.write_table(arrow.table(columns_of(run)), part)
+    parquet.write_table(arrow.table(columns), part)
     part.replace(path)
 
 
@@ -60,8 +58,8 @@ WIDEST = 320
 _CUT = " … (cut: --to csv has it whole)"
 
 
-def write_excel(run: Run, path: Path) -> None:
-    """Writes the rows as a workbook of Excel with one sheet; no cell of it is a formula or an address.
+def write_excel(columns: Columns, path: Path) -> None:
+    """Writes the columns as a workbook of Excel with one sheet; no cell of it is a formula or an address.
 
     A text that would be computed if somebody typed it is marked as text, so that it stays one when it is edited. A text
     that is too long for a cell is cut, and says so.
@@ -70,7 +68,6 @@ def write_excel(run: Run, path: Path) -> None:
         MissingExtra: xlsxwriter is not installed.
         UsageError: there are more rows than a sheet can hold.
     """
-    columns = columns_of(run)
     count = len(next(iter(columns.values()), ()))
     if count > MOST_ROWS:
         raise UsageError(f"A sheet of Excel has no room for {count:,} rows.", hint="Use `--to csv` or `--to parquet`.")
@@ -103,8 +100,8 @@ def _write_cell(sheet: Any, place: tuple[int, int], value: Cell, *, formats: tup
         sheet.write_number(*place, value)
 
 
-def write_data_set(run: Run, path: Path) -> None:
-    """Writes the rows as a folder that `datasets.load_from_disk` reads.
+def write_data_set(columns: Columns, path: Path) -> None:
+    """Writes the columns as a folder that `datasets.load_from_disk` reads.
 
     Raises:
         MissingExtra: datasets is not installed.
@@ -114,7 +111,7 @@ def write_data_set(run: Run, path: Path) -> None:
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         raise UsageError(f"There is something in {str(path)!r} already.", hint="Name a new folder: `-o FOLDER`.")
     datasets.disable_progress_bars()
-    datasets.Dataset.from_dict(columns_of(run)).save_to_disk(str(path))
+    datasets.Dataset.from_dict(columns).save_to_disk(str(path))
 
 
 def library(name: str, extra: str) -> Any:

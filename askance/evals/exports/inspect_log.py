@@ -16,7 +16,8 @@ from askance.evals.exports.rows import finite, text_of
 if TYPE_CHECKING:
     from askance.chat import Json, JsonObject
     from askance.evals.metric import Figure
-    from askance.evals.run import Run, SampleResult
+    from askance.evals.run import Run
+    from askance.evals.sample import SampleResult
 
 VERSION = 2
 """Version of the form of logs."""
@@ -201,7 +202,12 @@ def _role(role: str) -> str:
 
 
 def _content(parts: Sequence[Mapping[str, Any]]) -> str:
-    return "\n".join(str(part["text"]) if "text" in part else f"[image sha256 {part.get('sha256')}]" for part in parts)
+    return "\n".join(str(part["text"]) if "text" in part else _picture(part) for part in parts)
+
+
+def _picture(part: Mapping[str, Any]) -> str:
+    view = f", view {text_of(part['view'])}" if "view" in part else ""
+    return f"[image sha256 {part.get('sha256')}{view}]"
 
 
 def _output(run: Run, answer: SampleResult) -> JsonObject:

@@ -34,7 +34,7 @@ def write_mlflow(run: Run, path: Path) -> None:
     for name, value in metrics_of(run):
         client.log_metric(number, name, value)
     table = path / f"{number}.csv"
-    write_csv(run, table)
+    write_csv(run.columns(), table)
     client.log_artifact(number, str(table), "samples")
     table.unlink()
     client.set_terminated(number, "FINISHED" if run.finished is not None and not run.left else "KILLED")

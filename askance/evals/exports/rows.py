@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeAlias, cast
 
@@ -15,16 +15,22 @@ from askance.evals.tables import spreadsheet_cell
 
 if TYPE_CHECKING:
     from askance.chat import Json, JsonObject
-    from askance.evals.run import Run, SampleResult
+    from askance.evals.sample import SampleResult
 
 
 Cell: TypeAlias = "str | int | float | bool | None"
+Columns: TypeAlias = Mapping[str, Sequence[Cell]]
+"""The rows of a run by column."""
 
 
-def rows_of(run: Run) -> Iterator[JsonObject]:
-    """Every answer as one flat object; lists and maps stay what they are."""
-    for answer in run.answers:
-        yield dict(_picture_row(answer) if run.of_pictures else _cells_of(answer))
+def picture_row(answer: SampleResult) -> JsonObject:
+    """A picture, how it ended, what each link of the chain says, and what that took."""
+    return dict(_picture_cells(answer))
+
+
+def answer_row(answer: SampleResult) -> JsonObject:
+    """A sample and epoch of an evaluation, with its answer and score."""
+    return dict(_answer_cells(answer))
 
 
 def _parts(value: Any) -> Mapping[str, Any]:
@@ -32,8 +38,7 @@ def _parts(value: Any) -> Mapping[str, Any]:
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
-def _picture_row(answer: SampleResult) -> Iterator[tuple[str, Json]]:
-    """A picture, how it ended, what each link of the chain says, and what that took."""
+def _picture_cells(answer: SampleResult) -> Iterator[tuple[str, Json]]:
     sample, prediction = answer.sample, answer.prediction
     yield "image", sample.id
     yield "outcome", prediction.outcome
@@ -61,7 +66,7 @@ def _chosen(numbers: Sequence[int] | None, options: Sequence[str] | None) -> Jso
     return [options[number - 1] for number in numbers if 1 <= number <= len(options)]
 
 
-def _cells_of(answer: SampleResult) -> Iterator[tuple[str, Json]]:
+def _answer_cells(answer: SampleResult) -> Iterator[tuple[str, Json]]:
     sample, prediction = answer.sample, answer.prediction
     yield "id", sample.id
     yield "epoch", answer.epoch
@@ -95,12 +100,12 @@ def _meta(meta: Mapping[str, Any]) -> Iterator[tuple[str, Json]]:
     yield from ((f"{name}_tokens", tokens.get(name)) for name in ("input", "output"))
 
 
-def columns_of(run: Run) -> dict[str, list[Cell]]:
+def columns_of(rows: Iterable[JsonObject]) -> Columns:
     """The rows by column. A column has one type: str, int, float or bool; other values are JSON texts.
 
     A value that a row lacks is None.
     """
-    rows = [*rows_of(run)]
+    rows = [*rows]
     names = dict.fromkeys(name for row in rows for name in row)
     return {whole(name): _of_one_type([row.get(name) for row in rows]) for name in names}
 
@@ -137,9 +142,8 @@ def finite(value: Any) -> Any:
     return value
 
 
-def write_csv(run: Run, path: Path) -> None:
-    """Writes the rows as CSV, UTF-8; a text that a spreadsheet would run gets an apostrophe before it."""
-    columns = columns_of(run)
+def write_csv(columns: Columns, path: Path) -> None:
+    """Writes the columns as CSV, UTF-8; a text that a spreadsheet would run gets an apostrophe before it."""
     with _replacing(path) as file:
         lines = csv.writer(file)  # lines end in \r\n, the standard, so that a lone \r is quoted too
         lines.writerow([spreadsheet_cell(name) for name in columns])
@@ -147,10 +151,10 @@ def write_csv(run: Run, path: Path) -> None:
     _part(path).replace(path)
 
 
-def write_jsonl(run: Run, path: Path) -> None:
+def write_jsonl(answers: Iterable[SampleResult], path: Path) -> None:
     """Writes a line for each answer: the sample, the prediction with its links and whole ranking, and the score."""
     with _replacing(path) as file:
-        for answer in run.answers:
+        for answer in answers:
             score = None if answer.score is None else answer.score.form()
             form = {"id": answer.sample.id, "epoch": answer.epoch, "sample": answer.sample.form()}
             ranking = answer.prediction.ranking

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from askance.agents.judge import Position
     from askance.chat import JsonObject
     from askance.evals.judges.card import JudgeCard
-    from askance.evals.run import Run, SampleResult
+    from askance.evals.run import Run
+    from askance.evals.sample import SampleResult
     from askance.statistics.clusters import ClusterKey
 
 NEAR = 0.1

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from askance import statistics
 from askance.agents.choose import BlindChooser
-from askance.agents.negatives import normal, words
+from askance.agents.negative_writer import normal, words
 from askance.errors import MissingExtra
 from askance.evals.job import Job
 from askance.models import get_model
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from numpy import float64
     from numpy.typing import NDArray
 
-    from askance.agents.negatives import NegativeKind
+    from askance.agents.negative_writer import NegativeKind
     from askance.chat import JsonObject
     from askance.evals.job import OnProgress
     from askance.evals.negatives.option_sets import OptionSet

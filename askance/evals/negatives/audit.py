@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from askance.agents.judge import EquivalenceJudge
-from askance.agents.negatives import normal
+from askance.agents.negative_writer import normal
 from askance.errors import UsageError
 from askance.evals.job import Job
 from askance.evals.negatives.annotation_artifacts import (

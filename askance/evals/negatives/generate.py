@@ -15,7 +15,7 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from askance.agents.negatives import Domain, NegativeKind, NegativeQuestion, NegativeWriter, kinds_of, normal
+from askance.agents.negative_writer import Domain, NegativeKind, NegativeQuestion, NegativeWriter, kinds_of, normal
 from askance.chat import key_of
 from askance.errors import OverBudget, UsageError
 from askance.evals.job import CountItem, Job

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, cast, get_args
 
-from askance.agents.negatives import NegativeKind, normal
+from askance.agents.negative_writer import NegativeKind, normal
 from askance.documents import UnreadableDocument, parse_json, schema_violation
 from askance.errors import BadData
 from askance.evals.negatives.edits import nearest

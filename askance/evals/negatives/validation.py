@@ -30,7 +30,7 @@ from askance.evals.tables import spreadsheet_cell
 from askance.prompts import oneline
 
 if TYPE_CHECKING:
-    from askance.agents.negatives import NegativeKind
+    from askance.agents.negative_writer import NegativeKind
     from askance.chat import JsonObject
     from askance.evals.negatives.option_sets import OptionSet
     from askance.images import Image

@@ -20,7 +20,7 @@ from statistics import median_high, pstdev
 from typing import TYPE_CHECKING, Protocol
 
 from askance import statistics
-from askance.agents.negatives import normal
+from askance.agents.negative_writer import normal
 from askance.evals.newyorker.crowd_ratings import clean_caption
 from askance.evals.suite.shuffle import stable_hash
 from askance.models.encoders.vectors import cosine_of

@@ -23,12 +23,12 @@ from askance import statistics
 from askance.errors import UsageError
 from askance.evals.analysis.compare import check_scores, common_samples
 from askance.evals.baselines import options_of, true_of
-from askance.evals.tables import names_of
+from askance.evals.run_tables import names_of
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
-    from askance.evals.run import Run, SampleResult
-    from askance.evals.sample import Sample
+    from askance.evals.run import Run
+    from askance.evals.sample import Sample, SampleResult
     from askance.statistics import ChiSquared, Correlation, ErrorIndependence
 
 TASK = "newyorker/matching"

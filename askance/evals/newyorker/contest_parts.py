@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from random import Random
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from askance.agents.negatives import normal
+from askance.agents.negative_writer import normal
 from askance.errors import UsageError
 from askance.evals.newyorker.layout import CHOICES
 from askance.evals.suite.shuffle import stable_hash

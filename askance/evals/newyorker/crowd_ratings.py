@@ -26,7 +26,7 @@ from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
 
-from askance.agents.negatives import normal
+from askance.agents.negative_writer import normal
 from askance.amounts import first_few
 from askance.data_table import DataRow, open_data_table
 from askance.errors import BadData

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from hashlib import md5
 from itertools import combinations
 from pathlib import Path
@@ -92,8 +92,8 @@ class NewYorker:
 
     files: NewYorkerFiles
     problems: Problems | None = None
-    notes: list[str] = field(default_factory=list[str], init=False)
-    """What was passed over in the files that were read so far, one sentence each."""
+    _notes: dict[int | None, list[str]] = field(default_factory=dict[int | None, list[str]], init=False)
+    """By file of descriptions that was read, what was passed over in it, one sentence each."""
     _items: dict[tuple[TaskName, int], Mapping[Split, tuple[Item, ...]]] = field(
         default_factory=dict[tuple[TaskName, int], Mapping[Split, tuple[Item, ...]]], init=False, repr=False
     )
@@ -120,7 +120,8 @@ class NewYorker:
         Raises:
             BadData: the folder is missing or holds nothing of the data set, or an archive cannot be read.
         """
-        return cls(files=NewYorkerFiles.scan(Path(folder)), problems=problems)
+        files = NewYorkerFiles.scan(Path(folder))
+        return _shared(Path(folder), files.stamp) if problems is None else cls(files=files, problems=problems)
 
     @property
     def folder(self) -> Path:
@@ -131,6 +132,28 @@ class NewYorker:
     def folds(self) -> tuple[int, ...]:
         """The folds that any task has, without that of the leaderboard."""
         return tuple(sorted({fold for _, fold in self.files.tasks} - {LEADERBOARD}))
+
+    @property
+    def notes(self) -> list[str]:
+        """What was passed over in the files that were read so far, one sentence each."""
+        return list(dict.fromkeys(each for notes in self._notes.values() for each in notes))
+
+    def notes_on(self, task: TaskName, folds: Iterable[int], *, shown: bool) -> tuple[str, ...]:
+        """What was passed over in the files of descriptions that a task rests on, one sentence each.
+
+        Args:
+            task: the task.
+            folds: that are asked.
+            shown: whether cartoons are.
+
+        Raises:
+            BadData: as `cartoon`.
+        """
+        read = [self._file_for(fold) for fold in folds if not self.files.tasks[task, fold].described]
+        used: dict[int | None, None] = dict.fromkeys([*read, *([None] if shown else [])])
+        for fold in used:
+            self._annotated(fold)
+        return tuple(dict.fromkeys(each for fold in used for each in self._notes[fold]))
 
     def items(self, task: TaskName, *, fold: int, split: Split = "test") -> tuple[Item, ...]:
         """The items of one split, in the order of the file.
@@ -313,7 +336,7 @@ class NewYorker:
         Raises:
             BadData: there are such files, and the contest is in none of them.
         """
-        fold = item.fold if item.fold in self.files.annotations else None
+        fold = self._file_for(item.fold)
         known = self._annotated(fold)
         if item.fold == LEADERBOARD or not known:
             return [None]
@@ -326,16 +349,27 @@ class NewYorker:
         drawn = sorted(known_annotations, key=lambda each: stable_hash(item.contest, each.location, each.description))
         return known_annotations if item.split == "train" else drawn[:1]
 
+    def _file_for(self, fold: int) -> int | None:
+        """The fold whose file describes the cartoons of a fold; None is the file of all."""
+        return fold if fold in self.files.annotations else None
+
     def _annotated(self, fold: int | None) -> Mapping[int, DescribedCartoon]:
         """The cartoons of one file of descriptions, by contest; empty where there is no such file."""
         file = self.files.annotations.get(fold)
         if fold not in self._described:
+            notes = self._notes.setdefault(fold, [])
             try:
-                self._described[fold] = {} if file is None else read_annotations(file, self.problems, self.notes)
+                self._described[fold] = {} if file is None else read_annotations(file, self.problems, notes)
             except BadData as error:
                 note(error, self.problems)
                 self._described[fold] = {}
         return self._described[fold]
+
+
+@lru_cache(maxsize=2)
+def _shared(folder: Path, stamp: tuple[object, ...]) -> NewYorker:  # noqa: ARG001
+    """The data in a folder, read once for all tasks of a process, and again where the stamp is another."""
+    return NewYorker(files=NewYorkerFiles.scan(folder))
 
 
 def _contest(values: Mapping[str, object], where: str) -> int:

@@ -303,6 +303,18 @@ class NewYorkerFiles:
         pictures = PictureFiles.scan(folder, archive=archive, first=PICTURE_FOLDER, apart=apart)
         return cls(folder=folder, tasks=tasks, annotations=annotations, pictures=pictures, unread=unread)
 
+    @property
+    def stamp(self) -> tuple[object, ...]:
+        """Path, time of the last change and size of every file with rows, and the pictures that there are.
+
+        It changes when a file changes; a picture that was overwritten in place is not noticed.
+        """
+        pictures = tuple(self.pictures.by_stem.values())
+        of_tasks = (file for task in self.tasks.values() for files in task.files.values() for file in files)
+        packed = (file for file in pictures if file.member)
+        paths = sorted({file.path for file in (*of_tasks, *self.annotations.values(), *packed)})
+        return *((str(path), (known := path.stat()).st_mtime_ns, known.st_size) for path in paths), pictures
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Part:

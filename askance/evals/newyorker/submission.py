@@ -23,7 +23,8 @@ from askance.evals.run_folder import write_whole
 if TYPE_CHECKING:
     from askance.evals.newyorker.dataset import NewYorker
     from askance.evals.newyorker.layout import TaskName
-    from askance.evals.run import Run, SampleResult
+    from askance.evals.run import Run
+    from askance.evals.sample import SampleResult
 
 EXPLANATION = "newyorker/explanation"
 

@@ -144,7 +144,8 @@ class CartoonTask(Task):
 
     @override
     def notes(self) -> tuple[str, ...]:
-        return (*self.subset.notes, *self.dataset.notes)
+        shown = self.answerer.looks
+        return (*self.subset.notes, *self.dataset.notes_on(self.about, self.folds, shown=shown))
 
     @override
     def ids_left_out(self) -> Collection[str]:

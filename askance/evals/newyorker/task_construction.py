@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
-from askance.errors import BadData, BadImage, UsageError
+from askance.errors import BadData, BadImage
 from askance.evals.job import Job
 from askance.evals.negatives import HardNegative, OptionSet
 from askance.evals.negatives.annotation_artifacts import UNDECIDED, find_artifacts
@@ -32,7 +32,7 @@ from askance.evals.newyorker.contest_parts import (
     parts_of_fold,
 )
 from askance.evals.newyorker.layout import CHOICES, PICTURE_FOLDER
-from askance.evals.run_folder import write_whole
+from askance.evals.run_folder import check_new, write_whole
 from askance.evals.suite.pictures import PictureFiles
 from askance.evals.suite.shuffle import stable_hash
 from askance.models import get_embedder, run_sync
@@ -255,16 +255,6 @@ class ConstructedTasks:
             for contest in self.parts[number].contests
         }
         return {str(contest): forms[contest] for contest in sorted(forms)}
-
-
-def check_new(folder: Path) -> None:
-    """Refuses a folder that holds something.
-
-    Raises:
-        UsageError: it does, or it is no folder.
-    """
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise UsageError(f"{str(folder)!r} is there already, and is no empty folder.", hint="Name a new folder.")
 
 
 def _write(path: Path, form: object) -> None:

@@ -33,9 +33,10 @@ from askance.chains import STATEMENT
 from askance.errors import UsageError
 from askance.evals.metric import Metric, mean
 from askance.evals.part import Question
-from askance.evals.pittads.task import AdModel, AdSolver, AdsTask, statement_form
+from askance.evals.pittads.task import AdModel, AdsTask, statement_form
 from askance.evals.sample import Sample, Score
 from askance.evals.scorer import Scorer
+from askance.evals.suite.any_solver import AnySolver
 from askance.evals.suite.shots import SHOTS_NOTE, Examples
 from askance.models import EmbedderLike, cosine
 
@@ -82,7 +83,7 @@ class Aor(AdsTask):
 
     model: AdModel = AdModel()
     """The model that answers."""
-    other: AdSolver = AdSolver()
+    other: AnySolver = AnySolver()
     """A solver in its place."""
     examples: ComparedExamples = ComparedExamples()
     """The answered examples before each question."""

@@ -16,21 +16,21 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from pydantic import Field
 from typing_extensions import override
 
 from askance.agents import ChoiceMode, choose_action_reasons
-from askance.agents.negatives import KINDS
+from askance.agents.negative_writer import KINDS
 from askance.chains import ANSWERS, DESCRIPTION, Chain, verbalize
 from askance.evals.baselines import expected_figures
 from askance.evals.negatives.option_sets import read_sidecar, sidecar_of
 from askance.evals.part import Answerer, Part, Question
 from askance.evals.pittads.dataset import Negatives, PittAds
-from askance.evals.pittads.task import AdModel, AdSolver, AdsTask
+from askance.evals.pittads.task import AdModel, AdsTask
 from askance.evals.sample import Sample
-from askance.evals.suite.any_solver import BASELINES
+from askance.evals.suite.any_solver import BASELINES, AnySolver
 from askance.evals.suite.choice import (
     COUNT,
     OTHER,
@@ -41,7 +41,7 @@ from askance.evals.suite.choice import (
     multi_scorer,
     single_scorer,
 )
-from askance.evals.suite.context import TEXT_ONLY, TOOLS, ParsedContext, parse_context
+from askance.evals.suite.context import TOOLS, ParsedContext, parse_context
 from askance.evals.suite.option_orders import Orders
 from askance.evals.suite.ranker import WEIGHT, FusionContext, FusionSolver, Texts, parts_of
 from askance.evals.suite.shots import SHOTS_NOTE, Examples
@@ -217,7 +217,7 @@ class ArrMulti(ArrTask):
     """Three are chosen."""
     model: ReasoningModel = ReasoningModel()
     """The model that answers."""
-    other: AdSolver = AdSolver()
+    other: AnySolver = AnySolver()
     """A solver in its place."""
     examples: Examples = Examples(note=SHOTS_NOTE)
     """The answered examples before each question."""
@@ -232,7 +232,7 @@ class ArrSingle(ArrTask):
     """One is chosen."""
     model: ReasoningModel = ReasoningModel()
     """The model that answers."""
-    other: AdSolver = AdSolver()
+    other: AnySolver = AnySolver()
     """A solver in its place."""
     examples: Examples = Examples(note=SHOTS_NOTE)
     """The answered examples before each question."""
@@ -243,9 +243,6 @@ class Baseline(Answerer):
 
     baseline: BaselineName = "random"
     """Random options, the longest ones, or the numbers that are true most often (majority)."""
-
-    parsed_context: ClassVar[ParsedContext] = ParsedContext(name=TEXT_ONLY)
-    """What it gets of an ad."""
 
     @property
     @override

@@ -23,8 +23,9 @@ from askance.agents import choose_statement
 from askance.atypicality import Statement
 from askance.chains import ANSWERS
 from askance.evals.part import Question
-from askance.evals.pittads.task import AdModel, AdSolver, AdsTask, wrong_relations
+from askance.evals.pittads.task import AdModel, AdsTask, wrong_relations
 from askance.evals.sample import Sample
+from askance.evals.suite.any_solver import AnySolver
 from askance.evals.suite.choice import TRUE, choice_samples, single_scorer
 from askance.evals.suite.option_orders import Orders
 from askance.evals.suite.shots import SHOTS_NOTE, Examples
@@ -50,7 +51,7 @@ class Asr(AdsTask):
 
     model: AdModel = AdModel(context="IN")
     """The model that answers."""
-    other: AdSolver = AdSolver()
+    other: AnySolver = AnySolver()
     """A solver in its place."""
     examples: Examples = Examples(note=SHOTS_NOTE)
     """The answered examples before each question."""

@@ -27,9 +27,10 @@ from askance.chains import Link
 from askance.errors import UsageError
 from askance.evals.metric import Metric, mean
 from askance.evals.part import Question
-from askance.evals.pittads.task import AdModel, AdSolver, AdsTask
+from askance.evals.pittads.task import AdModel, AdsTask
 from askance.evals.sample import Sample, Score
 from askance.evals.scorer import Scorer
+from askance.evals.suite.any_solver import AnySolver
 from askance.evals.suite.shots import SHOTS_NOTE, Examples
 from askance.statistics import (
     LabelCounts,
@@ -65,7 +66,7 @@ class Mac(AdsTask):
 
     model: AdModel = AdModel(context="UH")
     """The model that answers."""
-    other: AdSolver = AdSolver()
+    other: AnySolver = AnySolver()
     """A solver in its place."""
     examples: Examples = Examples(note=SHOTS_NOTE)
     """The answered examples before each question."""

@@ -25,11 +25,12 @@ from askance.chains.link import as_words
 from askance.errors import UsageError
 from askance.evals.part import Question
 from askance.evals.pittads.arr import NEGATIVE_KINDS, WITH_OPTIONS, KindsOf, Statements, kinds_of, options_notes
-from askance.evals.pittads.search import Search, splits_in
-from askance.evals.pittads.task import AdSolver, AdsTask
+from askance.evals.pittads.statement_search import Search, splits_in
+from askance.evals.pittads.task import AdsTask
 from askance.evals.sample import Sample
+from askance.evals.suite.answer_judge import AnswerJudge
+from askance.evals.suite.any_solver import AnySolver
 from askance.evals.suite.choice import COUNT, choice_samples, multi_scorer
-from askance.evals.suite.judge import AnswerJudge
 from askance.evals.suite.retrieval_metrics import chance_note, retrieval_scorer
 from askance.evals.suite.shots import plain_words
 from askance.models import ModelLike
@@ -73,7 +74,7 @@ class OpenArr(AdsTask):
     """The statements of the data set."""
     model: Search
     """What searches."""
-    other: AdSolver = AdSolver()
+    other: AnySolver = AnySolver()
     """A solver in its place."""
     judge: HitJudge = HitJudge()
     """A judge beside the targets."""

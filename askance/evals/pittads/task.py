@@ -6,18 +6,17 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field
 from typing_extensions import override
 
 from askance.agents import Verbalizations
 from askance.atypicality import RELATIONS, Statement
-from askance.chains.context import concatenate
+from askance.chains.context_steps import concatenate
 from askance.chains.link import LINKS_BY_NAME
 from askance.errors import BadData, UsageError
 from askance.evals.pittads.dataset import Need, PittAds, Which
-from askance.evals.suite.any_solver import AnySolver
 from askance.evals.suite.context import NOTHING, PICTURE, TEXT_ONLY, VERBALIZED, InContext, ParsedContext, tools_of
 from askance.evals.suite.option_orders import question_id
 from askance.evals.suite.selection import FOLDS, Subset, fold_of
@@ -61,24 +60,6 @@ class AdModel(InContext):
             )
 
 
-class AdSolver(AnySolver):
-    """A solver in the place of a model, which sees the picture, or nothing if it is a baseline."""
-
-    @property
-    def parsed_context(self) -> ParsedContext:
-        """What it gets of an ad."""
-        return ParsedContext(name=PICTURE, picture=True) if self.looks else ParsedContext(name=TEXT_ONLY)
-
-
-class HasContext(Protocol):
-    """An answerer that has a context, as all do that answer about ads."""
-
-    @property
-    def parsed_context(self) -> ParsedContext:
-        """What it gets of an ad."""
-        ...
-
-
 class AdsTask(Task):
     """A task over ads; see `PittAds.open` for which these are."""
 
@@ -104,8 +85,11 @@ class AdsTask(Task):
 
     @cached_property
     def parsed_context(self) -> ParsedContext:
-        """The context in which the answerer sees an ad."""
-        return cast("HasContext", self.answerer).parsed_context
+        """The context in which the answerer sees an ad: what is no model in one sees the picture, or nothing."""
+        answerer = self.answerer
+        if isinstance(answerer, InContext):
+            return answerer.parsed_context
+        return ParsedContext(name=PICTURE, picture=True) if answerer.looks else ParsedContext(name=TEXT_ONLY)
 
     @cached_property
     def dataset(self) -> PittAds:

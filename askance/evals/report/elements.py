@@ -19,7 +19,6 @@ from askance.evals.tables import NONE, shown_value
 
 if TYPE_CHECKING:
     from askance.evals.metric import Figure
-    from askance.evals.run import Run
     from askance.statistics import Interval
 
 MOST_FIGURES = 10
@@ -222,7 +221,11 @@ class Scatter(Plot):
 
 def score_dots(figures: Sequence[Figure]) -> list[Dot]:
     """The figures that measure how right the answers are, as lines of a plot."""
-    return [dot_of(each.metric, each) for each in figures if each.percent and not each.metric.startswith(NO_SCORES)]
+    return [dot_of(each.metric, each) for each in figures if _is_score(each)]
+
+
+def _is_score(figure: Figure) -> bool:
+    return figure.percent and not figure.metric.startswith(NO_SCORES)
 
 
 def dot_of(name: str, figure: Figure) -> Dot:
@@ -285,30 +288,25 @@ class Drawing:
         return f"Drawing({self.title!r}, {self.description!r})"
 
 
-def drawing_of(run: Run, metrics: Sequence[str] | None = None) -> Drawing:
+def leading_figures(figures: Sequence[Figure]) -> Sequence[Figure]:
+    """The first figures that say how right answers are; where none is a share, the first of the others."""
+    shares = [each for each in figures if _is_score(each)]
+    return (shares or [each for each in figures if not each.percent])[:MOST_FIGURES]
+
+
+def drawing_of(figures: Sequence[Figure], *, title: str) -> Drawing:
     """The figures of a run with their intervals.
 
-    Args:
-        run: finished.
-        metrics: names of those that are drawn; by default the first ones that say how right answers are.
-
     Raises:
-        UsageError: there is nothing to draw, the run has no such metric, or shares and other numbers are mixed.
+        UsageError: shares and other numbers are mixed.
     """
-    figures = list(run.figures) if metrics is None else [run.figure(name) for name in metrics]
-    if metrics is None:
-        shares = [each for each in figures if each.percent and not each.metric.startswith(NO_SCORES)]
-        figures = (shares or [each for each in figures if not each.percent])[:MOST_FIGURES]
-    if not figures:
-        raise UsageError(f"The run {str(run.path)!r} has no figures to draw.", hint="Finish it first.")
     if len({each.percent for each in figures}) > 1:
         raise UsageError("Shares and other numbers share no scale.", hint="Draw them apart: run.plot(metrics=[…]).")
     dots = tuple(dot_of(each.metric, each) for each in figures)
-    scale = scale_of(dots, percent=figures[0].percent)
     level = next((100 * each.interval.level for each in figures if each.interval), 95)
     return Drawing(
-        title=f"{run.task} · {run.name}",
+        title=title,
         dots=dots,
-        scale=scale,
+        scale=scale_of(dots, percent=figures[0].percent),
         note=f"Lines are {level:.0f} % intervals; answered / samples.",
     )

@@ -13,21 +13,30 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from askance.evals.analysis.grid import NAMED, Grid, read_grid
-from askance.evals.published_figures import published_files, read_published
+from askance.evals.published_figures import find_published_table, published_files
 
 if TYPE_CHECKING:
     from askance.evals.analysis.grid import CellSpec
     from askance.evals.published_figures import PublishedTable
     from askance.evals.run import Run
 
-_SETTING = ("context", "small", "step_by_step", "which", "qa", "negatives", "true", "statement", "control")
+_SETTING = (
+    *("context", "small", "step_by_step", "which", "qa", "negatives", "true", "statement", "control"),
+    *("region", "text", "boxes", "split", "chunk"),
+)
 """Options that make up the setting of a run; the others are seeds and sizes."""
 _DEFAULTS: Mapping[str, Any] = {
+    "context": "I",
     "small": False,
     "step_by_step": False,
     "which": "usable",
     "negatives": "easy",
     "true": "all",
+    "region": "highlight",
+    "text": "inference",
+    "boxes": "gt",
+    "split": "val",
+    "chunk": "all",
 }
 
 
@@ -49,13 +58,10 @@ def published_beside(run: Run) -> Iterator[PublishedBeside]:
     if grid is None:
         return
     for name, spec in grid.tables.items():
-        printed_by, _, number = (spec.published or "").rpartition("/")
-        if number.isdecimal():
-            published = read_published(printed_by)
-            published_table = _table_beside(
-                run, name, grid, source=published.source, table=published.tables[int(number)]
-            )
-            yield from () if published_table is None else (published_table,)
+        if spec.published is not None and (
+            beside := _table_beside(run, name, grid, table=find_published_table(spec.published))
+        ):
+            yield beside
 
 
 @cache
@@ -65,7 +71,7 @@ def _grid_of(suite: str) -> Grid | None:
     return read_grid(file) if file.is_file() else None
 
 
-def _table_beside(run: Run, name: str, grid: Grid, *, source: str, table: PublishedTable) -> PublishedBeside | None:
+def _table_beside(run: Run, name: str, grid: Grid, *, table: PublishedTable) -> PublishedBeside | None:
     spec = grid.tables[name]
     figures: dict[str, dict[str, float | None]] = {}
     for cell in grid.only([name]).cells:
@@ -81,8 +87,8 @@ def _table_beside(run: Run, name: str, grid: Grid, *, source: str, table: Publis
     if not heads:
         return None
     return PublishedBeside(
-        title=f"Table {table.number}: {table.title}",
-        source=source,
+        title=f"{table.name}: {table.title}",
+        source=table.source,
         heads=heads,
         rows=tuple((metric, tuple(row.get(head) for head in heads)) for metric, row in figures.items()),
     )

@@ -24,7 +24,7 @@ class PictureReading:
     """One picture that a chain has read."""
 
     line: Mapping[str, Any]
-    """As `askance.chains.output_line.line_of` gives it."""
+    """As `Reading.to_dict` gives it."""
     options: tuple[str, ...] = ()
     """The options to choose from."""
     file: Path | None = None

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from askance.chat import JsonObject
     from askance.evals.report.blame_part import RunBlames
     from askance.evals.report.published_part import PublishedBeside
-    from askance.evals.run import Run, SampleResult
-    from askance.evals.sample import Sample
+    from askance.evals.run import Run
+    from askance.evals.sample import Sample, SampleResult
     from askance.statistics import Interval
 
 _MOST_MARKS = 40

@@ -38,7 +38,8 @@ from askance.evals.report.run_part import part_of
 from askance.evals.report.samples import SampleBrowser, index_of
 from askance.evals.report.summary import FigureTables, published_table, runs_table, summary_of, tables_of_runs
 from askance.evals.report.thumbnails import Thumbnails
-from askance.evals.tables import NONE, names_of, shown_value, table_of_runs
+from askance.evals.run_tables import names_of, table_of_runs
+from askance.evals.tables import NONE, shown_value
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject

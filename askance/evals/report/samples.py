@@ -21,14 +21,14 @@ from askance.errors import UsageError
 from askance.evals.ranking import texts_of_hits
 from askance.evals.report.html import DataBlock, block, packed_block
 from askance.evals.report.run_part import RESULTS, kinds_of_options, options_of, places_in, plain, true_places
+from askance.evals.report.shown_views import image_forms, regions_of, views_in
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
     from askance.evals.report.blame_part import BlamePart
     from askance.evals.report.run_part import RunPart
     from askance.evals.report.thumbnails import Thumbnails
-    from askance.evals.run import SampleResult
-    from askance.evals.sample import Prediction
+    from askance.evals.sample import Prediction, SampleResult
     from askance.replay import Record
 
 BLOCK = 50
@@ -92,7 +92,7 @@ class SampleBrowser:
     _numbers: dict[str, int] = field(default_factory=dict[str, int])
 
     def __post_init__(self) -> None:
-        self._numbers = {digest: number for number, digest in enumerate(self.pictures.jpegs)}
+        self._numbers = {key: number for number, key in enumerate(self.pictures.jpegs)}
 
     def add(self, parts: Sequence[RunPart], answers: Sequence[Sequence[SampleResult]]) -> None:
         """Adds a list of samples.
@@ -101,12 +101,16 @@ class SampleBrowser:
             parts: runs that are shown side by side.
             answers: by sample, what each of the runs answered.
         """
-        self._details += _sample_blocks(self._lists, parts, answers, room=self._room)
+        self._details += _sample_blocks(self._lists, parts, answers, browser=self, room=self._room)
         self._lists += 1
 
-    def number(self, digest: str | None) -> int | None:
-        """The number of a picture among the thumbnails; None where it has none."""
-        return self._numbers.get(digest or "")
+    def number(self, key: str | None) -> int | None:
+        """The number of a picture, or of a view of one, among the thumbnails; None where it has none."""
+        return self._numbers.get(key or "")
+
+    def numbers(self, form: Mapping[str, Any]) -> list[int]:
+        """The numbers of the views in the canonical form of what was shown."""
+        return [number for key in views_in(form) if (number := self.number(key)) is not None]
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -128,13 +132,18 @@ class SampleBrowser:
     def _pictures(self) -> Iterator[DataBlock]:
         """The pictures that are within the page."""
         if self.files is None:
-            uris = [self.pictures.uri(digest) for digest in self._numbers]
+            uris = [self.pictures.uri(key) for key in self._numbers]
             for start in range(0, len(uris), PICTURE_BLOCK):
                 yield block(f"pictures-{start // PICTURE_BLOCK}", uris[start : start + PICTURE_BLOCK])
 
 
 def _sample_blocks(
-    number: int, parts: Sequence[RunPart], answers: Sequence[Sequence[SampleResult]], *, room: CallRoom
+    number: int,
+    parts: Sequence[RunPart],
+    answers: Sequence[Sequence[SampleResult]],
+    *,
+    browser: SampleBrowser,
+    room: CallRoom,
 ) -> Iterator[DataBlock]:
     """Samples with all that is known of them, block by block, each answer with the calls that it rests on.
 
@@ -142,6 +151,7 @@ def _sample_blocks(
         number: of the list of samples on the page.
         parts: runs that are shown side by side.
         answers: by sample, what each of the runs answered.
+        browser: numbers the pictures.
         room: for calls.
     """
     for start in range(0, len(answers), BLOCK):
@@ -150,12 +160,20 @@ def _sample_blocks(
         for several in answers[start : start + BLOCK]:
             sides: list[JsonObject] = []
             for part, answer in zip(parts, several, strict=True):
-                new = {key: form for key, form in calls_of(part, answer).items() if key not in written}
+                new = {key: form for key, form in calls_of(part, answer, browser).items() if key not in written}
                 calls = new if room.takes(new) else {}
                 written.update(calls)
-                sides.append({"detail": {**detail_of(answer), **_blame_of(part, answer)}, "calls": calls})
+                detail = {**detail_of(answer), **_regions_of(answer, browser), **_blame_of(part, answer)}
+                sides.append({"detail": detail, "calls": calls})
             samples.append(sides)
         yield packed_block(f"d-{number}-{start // BLOCK}", samples)
+
+
+def _regions_of(answer: SampleResult, browser: SampleBrowser) -> JsonObject:
+    """The number of the picture on which the regions of a sample are drawn."""
+    regions = regions_of(answer.sample)
+    number = None if regions is None else browser.number(regions.key)
+    return {} if number is None else {"regions": number}
 
 
 def _blame_of(part: RunPart, answer: SampleResult) -> JsonObject:
@@ -245,28 +263,35 @@ def _verbalization(prediction: Prediction) -> JsonObject:
     return {name: value for name, value in link_values(line).items() if name != "statement"}
 
 
-def calls_of(part: RunPart, answer: SampleResult) -> Mapping[str, JsonObject]:
+def calls_of(part: RunPart, answer: SampleResult, browser: SampleBrowser) -> Mapping[str, JsonObject]:
     """The calls that an answer and its score rest on, by key; what is not in the folder is left out."""
-    return {key: call_of(record) for key, record in part.run.records.get_all(answer.keys).items()}
+    return {key: call_of(record, browser) for key, record in part.run.records.get_all(answer.keys).items()}
 
 
-def call_of(record: Record) -> JsonObject:
-    """One call: to whom, every message and the reply in full, and whatever else was asked."""
+def call_of(record: Record, browser: SampleBrowser) -> JsonObject:
+    """One call: to whom, every message and the reply in full, whatever else was asked, and the views that it shows."""
     request, response = dict(record.request), dict(record.response)
     form: JsonObject = {"kind": record.kind, "model": record.model, "at": record.at}
     if record.kind != "chat":
-        return {**form, "request": _short(request), "response": _short(response)}
+        shown = [number for each in image_forms(record) for number in browser.numbers(each)]
+        views = {"views": shown} if shown else {}
+        return {**form, **views, "request": _short(request), "response": _short(response)}
     messages: list[Any] = request.pop("messages", [])
     request.pop("model", None)
-    form["messages"] = [_message(message) for message in messages]
+    form["messages"] = [_message(message, browser) for message in messages]
     form["reply"] = response
     return {**form, "asked": request} if request else form
 
 
-def _message(message: Mapping[str, Any]) -> JsonObject:
-    parts = [part.get("text", {"part": part}) for part in message.get("parts", ())]
+def _message(message: Mapping[str, Any], browser: SampleBrowser) -> JsonObject:
+    parts = [part.get("text", _part(part, browser)) for part in message.get("parts", ())]
     others = {name: value for name, value in message.items() if name not in {"role", "parts"}}
     return {"role": message.get("role"), "parts": parts, **({"rest": others} if others else {})}
+
+
+def _part(part: Mapping[str, Any], browser: SampleBrowser) -> JsonObject:
+    views = browser.numbers(part) if "view" in part else []
+    return {"part": part, **({"views": views} if views else {})}
 
 
 def _short(form: Mapping[str, Any]) -> JsonObject:

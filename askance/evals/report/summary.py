@@ -11,8 +11,9 @@ from askance.amounts import many
 from askance.evals.metric import Figure
 from askance.evals.report.elements import Field, PageLink, Sortable, interval_field, interval_text
 from askance.evals.report.run_part import RESULTS
+from askance.evals.run_tables import notes_of, table_of_runs
 from askance.evals.sample import told_reads
-from askance.evals.tables import NONE, notes_of, shown_figure, shown_value, table_of_runs
+from askance.evals.tables import NONE, shown_figure, shown_value
 
 if TYPE_CHECKING:
     from askance.evals.report.published_part import PublishedBeside

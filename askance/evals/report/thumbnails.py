@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from askance.errors import BadImage
 from askance.evals.report.html import jpeg_uri
-from askance.images import SUFFIXES, Image
+from askance.evals.report.shown_views import views_of
+from askance.images import SUFFIXES, Image, Shown
 
 if TYPE_CHECKING:
     from askance.evals.report.run_part import RunPart
@@ -28,7 +29,7 @@ class Thumbnails:
     """The thumbnails of a report."""
 
     jpegs: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
-    """By digest of the picture."""
+    """By `Shown.key`: digest of the picture, or what a view of it is known by."""
     missing: int = 0
     """Pictures that were not found, or cannot be read."""
     left_out: int = 0
@@ -38,7 +39,7 @@ class Thumbnails:
 
     @classmethod
     def of(cls, parts: Sequence[RunPart], places: Sequence[Path], *, megabytes: float = MEGABYTES) -> Thumbnails:
-        """The thumbnails of the pictures that runs speak of, as large as fit into so many megabytes of a page.
+        """The thumbnails of the pictures that runs speak of and of what was shown of them, as large as fit into a page.
 
         Args:
             parts: the runs; the first of their samples have room before the others.
@@ -48,21 +49,24 @@ class Thumbnails:
         images = (answer.sample.image for part in parts for answer in part.answers)
         wanted = {image.sha256: image.name for image in images if image is not None}
         originals = find(wanted, places)
-        order = [digest for digest in wanted if digest in originals]
+        shown = {digest: Shown(originals[digest]) for digest in wanted if digest in originals}
+        views = views_of(parts) if shown else {}
+        shown |= {key: Shown(originals[of], view=view) for key, (of, view) in views.items() if of in originals}
         room = int(megabytes * 1e6 * 3 / 4)
-        side = _side([originals[digest] for digest in order], room)
+        side = _side([*shown.values()], room)
         jpegs: dict[str, bytes] = {}
         unread = left_out = 0
-        for digest in order:
-            data = thumbnail(originals[digest], side)
+        for key, each in shown.items():
+            data = thumbnail(each, side)
             if data is None:
-                unread += 1
+                unread += key in wanted
             elif len(data) > room:
                 left_out += 1
             else:
                 room -= len(data)
-                jpegs[digest] = data
-        return cls(jpegs=jpegs, missing=len(wanted) - len(order) + unread, left_out=left_out, side=side)
+                jpegs[key] = data
+        missing = len(wanted.keys() - originals.keys()) + unread
+        return cls(jpegs=jpegs, missing=missing, left_out=left_out, side=side)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -74,9 +78,9 @@ class Thumbnails:
             notes.append(f"pictures for which there was no room: {self.left_out:,} (`--images-mb` makes more)")
         return tuple(notes)
 
-    def uri(self, digest: str) -> str:
+    def uri(self, key: str) -> str:
         """The thumbnail as a data URI."""
-        return jpeg_uri(self.jpegs[digest])
+        return jpeg_uri(self.jpegs[key])
 
 
 def find(wanted: Mapping[str, str], places: Sequence[Path]) -> Mapping[str, Image]:
@@ -104,7 +108,7 @@ def _files(place: Path) -> Iterator[Path]:
         yield from (file for file in sorted(place.rglob("*")) if file.suffix.lower() in SUFFIXES and file.is_file())
 
 
-def _side(images: Sequence[Image], room: int) -> int:
+def _side(images: Sequence[Shown], room: int) -> int:
     """The largest side at which all are likely to fit, estimated from an even sample of them."""
     step = max(len(images) // _TRIED, 1)
     some = images[::step][:_TRIED]
@@ -115,9 +119,9 @@ def _side(images: Sequence[Image], room: int) -> int:
     return SIDES[-1]
 
 
-def thumbnail(image: Image, side: int) -> bytes | None:
+def thumbnail(shown: Image | Shown, side: int) -> bytes | None:
     """A JPEG file of at most `side` pixels on its longer side; None where the picture cannot be read."""
     try:
-        return image.thumbnail(side)
+        return shown.thumbnail(side)
     except BadImage:
         return None

@@ -1,3 +1,5 @@
+from .answer_judge import AnswerJudge as AnswerJudge
+from .answer_judge import NeededJudge as NeededJudge
 from .any_solver import AnySolver as AnySolver
 from .breakdown import by_tag as by_tag
 from .breakdown import folds_of as folds_of
@@ -7,8 +9,6 @@ from .context import ParsedContext as ParsedContext
 from .context import SuiteContext as SuiteContext
 from .context import parse_context as parse_context
 from .files import Counted as Counted
-from .judge import AnswerJudge as AnswerJudge
-from .judge import NeededJudge as NeededJudge
 from .perplexity import Perplexity as Perplexity
 from .ranker import Encoder as Encoder
 from .ranker import FusionSolver as FusionSolver

@@ -23,8 +23,9 @@ from askance.evals.baselines import LongestOption, MajoritySolver, RandomSolver
 from askance.evals.part import Answerer, Question
 from askance.evals.solver import SolverLike, as_solver
 from askance.evals.suite.ranker import FusionSolver
-from askance.models.encoders.scorer import SCORERS
+from askance.models.encoders.picture_scorer import SCORERS
 from askance.python_file import is_python, load_object
+from askance.registry import near
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
@@ -79,10 +80,12 @@ class AnySolver(Answerer):
             return as_solver(chosen)
         if is_python(chosen):
             return as_solver(load_object(chosen))
-        if chosen not in BASELINES and chosen.partition(":")[0] not in SCORERS:
+        name = chosen.partition(":")[0]
+        if chosen not in BASELINES and name not in SCORERS:
             raise UsageError(
                 f"There is no solver {chosen!r}.",
-                hint=f"There are {', '.join(BASELINES)}, encoders such as clip:FOLDER, and FILE.py:NAME.",
+                hint=f"{near(name, [*BASELINES, *SCORERS.names()])}There are {', '.join(BASELINES)}, encoders such as "
+                "clip:FOLDER, and FILE.py:NAME.",
             )
         return chosen
 

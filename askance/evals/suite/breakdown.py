@@ -56,7 +56,7 @@ def by_tag(scorer: Scorer, tag: str, values: Sequence[Any], *names: str, label: 
     )
 
 
-def over_folds(scorer: Scorer, folds: Sequence[int], *names: str, count: int = FOLDS) -> Scorer:
+def over_folds(scorer: Scorer, folds: Sequence[int], *names: str, count: int = FOLDS, tag: str = "fold") -> Scorer:
     """`scorer` with the mean over folds in place of each metric; the pooled figure and each fold's own stand beside it.
 
     A mean leaves out folds without a figure, and samples without a fold; the pooled figure has all samples. Intervals
@@ -64,22 +64,23 @@ def over_folds(scorer: Scorer, folds: Sequence[int], *names: str, count: int = F
     says so; without folds nothing changes.
 
     Args:
-        scorer: its samples have a tag `fold`, and a cluster that lies in one fold, such as their contest.
+        scorer: its samples have the tag, and a cluster that lies in one fold, such as their contest.
         folds: those that the samples are of.
         names: names of the metrics that all this is said of; by default all. Of the others those with a better and a
             worse are means without more beside them, and the rest is over all samples.
         count: how many folds the data have.
+        tag: name of the tag, and what folds are called, such as `chunk`.
     """
     plain = [metric for metric in scorer.metrics if names and metric.name not in names and metric.better == "neither"]
     apart = [metric for metric in scorer.metrics if metric not in plain]
-    parts = by_tag(scorer, "fold", folds, *(metric.name for metric in apart), label=_fold_label)
-    notes = (*scorer.notes, *_notes(folds, count))
+    parts = by_tag(scorer, tag, folds, *(metric.name for metric in apart), label=lambda fold: f"{tag} {fold}")
+    notes = (*scorer.notes, *_notes(folds, count, tag))
     if len(folds) < 2:
         return replace(parts, metrics=scorer.metrics, notes=notes)
     means, pooled, of_folds = dict[str, Metric](), list[Metric](), list[Metric]()
     for metric in apart:
-        own = [replace(_part(metric, _fold_label(fold)), beside=True) for fold in folds]
-        means[metric.name] = StratifiedMetric.over(metric, own, summary=f"{_summary_of(metric)}, mean over folds")
+        own = [replace(_part(metric, f"{tag} {fold}"), beside=True) for fold in folds]
+        means[metric.name] = StratifiedMetric.over(metric, own, summary=f"{_summary_of(metric)}, mean over {tag}s")
         if not names or metric.name in names:
             summary = f"{_summary_of(metric)}, over all samples"
             pooled.append(replace(metric, name=pooled_name(metric.name), summary=summary, beside=True))
@@ -93,15 +94,16 @@ def folds_of(samples: Sequence[Sample]) -> tuple[int, ...]:
     return tuple(sorted({sample.tags["fold"] for sample in samples if sample.tags.get("fold") is not None}))
 
 
-def _notes(folds: Sequence[int], count: int) -> Iterator[str]:
+def _notes(folds: Sequence[int], count: int, tag: str) -> Iterator[str]:
     if len(folds) > 1:
         yield (
-            f"Figures are plain means over folds ({len(folds)} where no note says otherwise), with clusters drawn "
-            "within folds; 'pooled' ones are over all samples"
+            f"Figures are plain means over {tag}s ({len(folds)} where no note says otherwise), with clusters drawn "
+            f"within {tag}s; 'pooled' ones are over all samples"
         )
     if 0 < len(folds) < count:
-        named = f"Fold {folds[0]}" if len(folds) == 1 else f"Folds {', '.join(map(str, folds))}"
-        yield f"{named} of {count}, not comparable with means over all {count} folds"
+        noun = tag.capitalize()
+        named = f"{noun} {folds[0]}" if len(folds) == 1 else f"{noun}s {', '.join(map(str, folds))}"
+        yield f"{named} of {count}, not comparable with means over all {count} {tag}s"
 
 
 def _part(metric: Metric, label: str) -> Metric:
@@ -115,7 +117,3 @@ def _part(metric: Metric, label: str) -> Metric:
 
 def _summary_of(metric: Metric) -> str:
     return metric.summary or metric.name
-
-
-def _fold_label(fold: Any) -> str:
-    return f"fold {fold}"

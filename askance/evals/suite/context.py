@@ -44,9 +44,9 @@ from askance.chains import (
 )
 from askance.chains.catalog import atypicality, options_question, verbalize, visual_question
 from askance.errors import UsageError
-from askance.evals.options import ROLES
 from askance.evals.part import Answerer, Question
 from askance.evals.solver import ChainSolver
+from askance.evals.task_options import ROLES
 from askance.models import ModelLike, get_model
 from askance.tools import caption
 

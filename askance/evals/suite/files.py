@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import codecs
 import io
 import json
 import os
 import stat
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, cast
 
 from askance.data_table import csv_fields, encoding_of
-from askance.documents import BROKEN_ZIP
+from askance.documents import BROKEN_ZIP, UnreadableDocument, stream_json
 from askance.errors import BadData
 from askance.images import SUFFIXES
 
@@ -22,6 +24,10 @@ if TYPE_CHECKING:
 
 MAX_FILE = 256_000_000
 """Most bytes of a file; the largest of the data set, the statements of 51,223 images, has about 70 million."""
+
+MAX_STREAM = 4_000_000_000
+"""Most bytes of a JSON file of which one item at a time is read."""
+_CHUNK = 1 << 20
 
 MAX_MARKS = 16_000_000
 """Most commas and brackets of a JSON file, since a byte of text can become a hundred bytes of memory."""
@@ -203,6 +209,39 @@ class DataFile:
             BadData: as `read`; or it is no text.
         """
         return _decoded(self.read(), str(self))
+
+    def stream(self) -> Iterator[tuple[str | int, Any]]:
+        """The items of the JSON list or object in the file, as `stream_json`; only one is in memory.
+
+        Raises:
+            BadData: the file is missing, cannot be read, has more than `MAX_STREAM` bytes, or is no such JSON in UTF-8.
+        """
+        try:
+            yield from stream_json(self._chunks())
+        except UnreadableDocument as error:
+            raise BadData(f"The file {str(self)!r} {error}.", hint="Fetch it again.") from error
+        except UnicodeDecodeError as error:
+            raise BadData(f"The file {str(self)!r} is no UTF-8 text.", hint="Fetch it again.") from error
+        except FileNotFoundError as error:
+            raise BadData(f"There is no file {str(self)!r}.", hint="Mend the path.") from error
+        except (OSError, KeyError, *BROKEN_ZIP) as error:
+            raise BadData(f"The file {str(self)!r} cannot be read: {error}.", hint="Fetch it again.") from error
+
+    def _chunks(self) -> Iterator[str]:
+        size = 0
+        with ExitStack() as stack:
+            if self.member:
+                archive = stack.enter_context(zipfile.ZipFile(self.path))
+                raw = stack.enter_context(archive.open(self.member))
+            else:
+                raw = stack.enter_context(self.path.open("rb"))
+            decoder = codecs.getincrementaldecoder("utf-8-sig")()
+            while chunk := raw.read(_CHUNK):
+                size += len(chunk)
+                if size > MAX_STREAM:
+                    raise UnreadableDocument(f"has more than {MAX_STREAM // 1_000_000:,} MB")
+                yield decoder.decode(chunk)
+            yield decoder.decode(b"", final=True)
 
     def json(self, problems: Problems | None = None, *, nan_is_null: bool = False) -> Json:
         """The JSON in the file; see `read_json`.

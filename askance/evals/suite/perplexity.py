@@ -27,7 +27,7 @@ from askance.evals.part import Part
 from askance.evals.scorer import Scorer, map_score
 from askance.models.likelihood import TextLikelihood
 from askance.nodes import Node, TextAnswer
-from askance.nodes.likelihood import AnswerLikelihood, LikelihoodQuestion
+from askance.nodes.answer_likelihood import AnswerLikelihood, LikelihoodQuestion
 
 if TYPE_CHECKING:
     from askance.chains import Reading

@@ -23,15 +23,14 @@ from pydantic import Field
 from typing_extensions import override
 
 from askance.chains import DESCRIPTION, Chain
-from askance.chains.output_line import line_of
 from askance.chains.planner import check_mode
 from askance.errors import UsageError
 from askance.evals.baselines import COUNT, options_of
-from askance.evals.options import ROLES
 from askance.evals.part import Answerer, Question
 from askance.evals.sample import Prediction
 from askance.evals.solver import Solver, given_of, nodes_form
 from askance.evals.suite.context import PICTURE
+from askance.evals.task_options import ROLES
 from askance.models import ScorerLike, cosine, get_embedder, get_scorer
 
 if TYPE_CHECKING:
@@ -99,7 +98,7 @@ class FusionSolver(Solver):
                 f"Texts cannot be weighed by {weight:g} and taken {texts!r}.",
                 hint=f"The weight is from 0 to 1; texts are {' or '.join(get_args(Texts))}.",
             )
-        self.scorer = get_scorer(scorer, engine=engine)
+        self.scorer = get_scorer(scorer, engine=engine).as_encoder()
         self.embedder = None if embedder is None else get_embedder(embedder, engine=engine or self.scorer.engine)
         self.context = context
         self.chain = chain or Chain("given", target=DESCRIPTION, steps=())
@@ -175,7 +174,7 @@ class FusionSolver(Solver):
         if sample.image is None:
             return Prediction(outcome="failed", reason="there is no picture")
         reading = await self.chain.ainvoke({**given_of(sample)})
-        line = line_of(reading)
+        line = reading.to_dict()
         missing = why_missing(reading, self.parts)
         if missing is not None:
             return Prediction(outcome="skipped", reason=missing, links=line["links"], meta=line["meta"])
@@ -263,7 +262,7 @@ class OptionRanker(Solver):
     plannable = True
 
     def __init__(self, scorer: ScorerLike, *, prefix: str = "", engine: Engine | None = None) -> None:
-        self.scorer = get_scorer(scorer, engine=engine)
+        self.scorer = get_scorer(scorer, engine=engine).as_encoder()
         self.prefix = prefix
 
     @property
@@ -320,7 +319,7 @@ class Encoder(Answerer):
     alone = ("A scorer ranks by the picture alone.", "Leave out the models and the context.")
 
     encoder: ScorerLike | None = Field(default=None, alias="scorer")
-    """How well a caption fits the picture; in place of the models."""
+    """Says how well a text fits the picture; in place of the models."""
 
     @override
     def check(self, options: Mapping[str, Any]) -> None:

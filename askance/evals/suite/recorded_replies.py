@@ -37,7 +37,7 @@ from askance.evals.part import Answerer, Question
 from askance.evals.sample import RECORDED, Prediction, Sample
 from askance.evals.solver import Solver, nodes_form, prompt_files
 from askance.evals.suite.files import MAX_MARKS, read_bytes
-from askance.models.openai.chat import from_chat
+from askance.models.openai.chat_completions import from_chat
 from askance.models.replies import FINISHES, clean_text
 from askance.nodes import Read, Unreadable
 from askance.nodes.closed_set import UnreadReply
@@ -506,7 +506,7 @@ class RecordedAnswers(Answerer):
         """
         if question.read is None:
             raise UsageError("Recorded replies are not read for this question.", hint="Leave out `answers`.")
-        return self.file.solver(question.read, choices=question.choices)
+        return self.file.solver(question.read)
 
     @override
     def prepared(self, evaluation: Evaluation, *, left_out: Collection[str]) -> Evaluation:

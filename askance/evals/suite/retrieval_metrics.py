@@ -40,7 +40,7 @@ from askance.nodes import Result
 
 if TYPE_CHECKING:
     from askance.evals.sample import Prediction, Sample
-    from askance.evals.suite.judge import NotedJudge
+    from askance.evals.suite.answer_judge import NotedJudge
 
 RECALLS: Final = (1, 5, 10, 100, 1000)
 HITS: Final = (1, 5, 10, 100)

@@ -35,7 +35,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar, cas
 from pydantic import Field
 from typing_extensions import override
 
-from askance.agents.negatives import normal
+from askance.agents.negative_writer import normal
 from askance.amounts import many
 from askance.errors import BadData, UsageError
 from askance.evals.evaluation import Computed

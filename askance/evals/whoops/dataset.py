@@ -134,11 +134,6 @@ class Whoops:
             left = complete
         return left
 
-    @property
-    def categories(self) -> tuple[str, ...]:
-        """The commonsense categories of the images, in alphabetical order."""
-        return tuple(sorted({entry.category for entry in self.entries} - {""}))
-
 
 def _listed(ids: str | Path | Iterable[str], by_id: Mapping[str, WeirdImage]) -> Mapping[str, WeirdImage]:
     wanted = tuple(dict.fromkeys(read_names(Path(ids)) if isinstance(ids, (str, Path)) else ids))

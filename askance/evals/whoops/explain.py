@@ -23,7 +23,7 @@ from askance.evals.metric import mean
 from askance.evals.part import Question
 from askance.evals.sample import Sample, SampleQuestion, Score
 from askance.evals.scorer import Scorer
-from askance.evals.suite.judge import NeededJudge
+from askance.evals.suite.answer_judge import NeededJudge
 from askance.evals.whoops.task import WhoopsTask
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from pydantic import Field
 from typing_extensions import override
 
 from askance.agents import KINDS, choose_explanation
-from askance.agents.negatives import normal
+from askance.agents.negative_writer import normal
 from askance.chains import ANSWERS
 from askance.errors import BadData, UsageError
 from askance.evals.negatives import Recipe, TrueStatements, read_negatives

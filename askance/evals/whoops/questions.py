@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from askance.agents import VisualQuestion, answer_from_description, judge_equivalence
-from askance.agents.negatives import normal
+from askance.agents.negative_writer import normal
 from askance.agents.vqa import AnswerInCaption, find_candidates, write_question
 from askance.chat import key_of
 from askance.errors import UsageError

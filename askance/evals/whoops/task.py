@@ -185,7 +185,7 @@ class WhoopsTask(WeirdTask):
         wanted: tuple[Need, ...] = (*self.wanted(), *(("image",) if self.answerer.looks else ()))
         complete = {entry.id for entry in data.with_all(*wanted)}
         subset = Subset(items=data.entries, notes=(data.origin,))
-        subset = subset.where(lambda entry: entry.id in complete, left_out=f"no {'; '.join(wanted)}")
+        subset = subset.where(lambda entry: entry.id in complete, left_out=f"no {' or no '.join(wanted)}")
         if self.model.context == GOLD:
             subset = subset.where(lambda entry: bool(gold_caption(entry)), left_out="no caption")
             if not subset.items:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from askance.errors import OverBudget
-    from askance.models.batch.job import BatchJob, BatchPart
+    from askance.models.batch.batch_job import BatchJob, BatchPart
     from askance.models.batch.policy import Phase
     from askance.models.model import Model
 

@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING
 from uuid import uuid4
 
 from askance.errors import BadRequest, CallError, OverBudget, Refused, StoreError, UsageError
-from askance.models.batch.job import BatchJob, BatchPart, form_of
+from askance.models.batch.batch_job import BatchJob, BatchPart, form_of
 from askance.models.batch.target import line_of, target_of
 from askance.models.budget import worst_of
 from askance.models.call_scope import Pending

@@ -22,7 +22,7 @@ from askance.errors import BadRecord, OverBudget
 from askance.replay import NOTHING, Cost
 
 if TYPE_CHECKING:
-    from askance.models.batch.job import BatchJob, BatchPart
+    from askance.models.batch.batch_job import BatchJob, BatchPart
     from askance.models.budget import BudgetGuard
     from askance.models.recorder import Recorder
     from askance.replay import Leases

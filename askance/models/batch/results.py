@@ -10,7 +10,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from askance.chat import ChatResponse
 from askance.errors import BadRequest, CallError, Filtered, MalformedReply, ModelError, ServerFault, StoreError
-from askance.models.batch.job import CallFailure, cost_in
+from askance.models.batch.batch_job import CallFailure, cost_in
 from askance.models.budget import may_be_billed
 from askance.models.openai.dialect import from_body
 from askance.models.replies import clean_text, mapping, parse_reply, part_of

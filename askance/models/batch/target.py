@@ -18,7 +18,7 @@ from askance.models.openai.dialect import OPTIONAL, PATHS, Dialect, to_body
 
 if TYPE_CHECKING:
     from askance.chat import ChatRequest, Usage
-    from askance.models.batch.job import BatchJob, BatchPart
+    from askance.models.batch.batch_job import BatchJob, BatchPart
     from askance.models.model import Model
     from askance.models.settings import ModelSettings, TokenField
     from askance.models.vendor_errors import ErrorDetails

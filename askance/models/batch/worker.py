@@ -17,14 +17,14 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
 from askance.errors import BadRequest, CallError, ModelError, UsageError
-from askance.models.batch.job import CallFailure, form_of
+from askance.models.batch.batch_job import CallFailure, form_of
 from askance.models.batch.results import PartResults
 from askance.models.openai.dialect import PATHS
 from askance.replay import NOTHING
 
 if TYPE_CHECKING:
     from askance.errors import AskanceError
-    from askance.models.batch.job import BatchJob, BatchPart
+    from askance.models.batch.batch_job import BatchJob, BatchPart
     from askance.models.batch.policy import BatchPolicy, Phase
     from askance.models.batch.reservations import BatchBudget, JobLeases
     from askance.models.batch.target import BatchTarget

@@ -1,6 +1,6 @@
 """`clip:`: dual encoders, such as CLIP and SigLIP, as a scorer of pictures with texts and as an embedder of both.
 
-    clip:FOLDER?scale=cosine&long=mean&frame=whole&device=auto&dtype=auto&batch=32
+    clip:FOLDER?scale=cosine&long=mean&frame=whole&draw=sherlock&prefix=TEXT&device=auto&dtype=auto&batch=32
 
 A score is the cosine of the two vectors, from −1 to 1 (`scale=cosine`, which fusion needs); or the cosine times the
 model's own scale, for SigLIP plus its bias (`logits`); or SigLIP's probability of the pair, from 0 to 1 (`sigmoid`). It
@@ -8,50 +8,43 @@ depends on one picture and one text alone: there is no softmax over the texts of
 
 A text that is longer than the encoder reads is split, see `towers.py`. With `long=mean` its vector is the mean of those
 of its parts, brought to the length 1; with `long=max` its score is that of the part that fits best; `long=refuse` ends
-in an error. Of a picture shown twice (`both` of a `RegionView`) the vector is the mean as well. `frame=padded` makes
-pictures square by bars beside them, for encoders that cut out the middle.
+in an error. `prefix=TEXT` stands in front of each text, or of each of its parts, with a space between.
+
+Of a picture shown twice (`both` of a `RegionView`) the vector is the mean as well. `draw` is the style in which views
+are drawn; without it each is drawn in its own. `frame` makes squares of pictures: `padded` by bars of CLIP's mean
+colour, `resize` by black bars, `crop` by cutting out the middle; `widescreen` cuts two squares, one at each end, out of
+what is drawn, and their vectors are averaged before the mean is brought to the length 1.
 """
 
 from __future__ import annotations
 
-import asyncio
 import math
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar, cast
-from weakref import WeakValueDictionary
+from typing import TYPE_CHECKING, Literal, get_args
 
-from askance.chat import ModelId, key_of
-from askance.errors import AskanceError, ConfigError, UsageError
+from askance.errors import ConfigError, UsageError
 from askance.images import ORIGINAL_POLICY, WHOLE_IMAGE, Image, RegionView, Shown
-from askance.images.pixels import pad_to_square
+from askance.images.region_styles import StyleName
+from askance.images.square_frames import Frame
 from askance.models.encoders.records import BATCH, settings_in
-from askance.models.encoders.towers import SIGLIP_KINDS, Towers, no_towers, parts_of
-from askance.models.encoders.vectors import MemoryVectors, VectorFile, cosine_of, mean_of
-from askance.models.local.collector import BatchCollector
-from askance.models.local.folder import ModelFolder, find_folder, identity_of, is_identity, no_weights
-from askance.models.loop import PerLoop
+from askance.models.encoders.shared_encoder import EncodeJob, KeptVectors, SharedEncoder, shared_encoder
+from askance.models.encoders.towers import SIGLIP_KINDS
+from askance.models.encoders.vectors import MemoryVectors, VectorFile, VectorRows, mean_of
 from askance.models.settings import Local
 from askance.spec_grammar import one_of
 
 if TYPE_CHECKING:
-    from PIL.Image import Image as Picture
-
-    from askance.chat import JsonObject
+    from askance.chat import JsonObject, ModelId
     from askance.models.encoders.vectors import Half
+    from askance.spec_grammar import SettingReaders
 
 Scale = Literal["cosine", "logits", "sigmoid"]
 Long = Literal["mean", "max", "refuse"]
-Frame = Literal["whole", "padded"]
 
-KeptVectors: TypeAlias = "VectorFile | MemoryVectors"
-Item = TypeVar("Item")
-Encoded: TypeAlias = "Half | AskanceError"
-
-PICTURES = 256
-"""Pictures that are held decoded at a time, at most."""
+TEXTS_KEPT = 2
+"""How many lists of texts a scorer keeps the vectors of in memory, at most."""
 
 
 class _DualBase:
@@ -59,10 +52,11 @@ class _DualBase:
 
     policy = ORIGINAL_POLICY
 
-    def __init__(self, source: str, local: Local | None, *, long: Long, frame: Frame) -> None:
+    def __init__(self, source: str, local: Local | None, *, long: Long, frame: Frame, prefix: str) -> None:
         self._encoder: SharedEncoder = shared_encoder(source, local or Local(batch=BATCH))
         self._long: Long = long
         self._frame: Frame = frame
+        self._prefix = f"{prefix} " if prefix else ""
         self._store: KeptVectors = MemoryVectors()
 
     @property
@@ -94,16 +88,17 @@ class _DualBase:
                     f"Text {place + 1} of {len(texts)} is empty, and an empty text fits everything.",
                     hint="Leave it out.",
                 )
-        split = await self._encoder.split(texts)
+        split = await self._encoder.split(texts, prefix=self._prefix)
         if self._long == "refuse" and (long := next((parts[0] for parts in split if len(parts) > 1), None)):
             raise UsageError(
-                f"The text that begins {long[:40]!r} is longer than {self._encoder.spec!r} reads.",
+                f"The text that begins {long.removeprefix(self._prefix)[:40]!r} is longer than {self._encoder.spec!r} "
+                "reads.",
                 hint="With `long=mean` or `long=max` it is read in parts.",
             )
         return [[self._encoder.text_job(part, self._store) for part in parts] for parts in split]
 
     def _picture_job(self, shown: Shown) -> EncodeJob:
-        return self._encoder.picture_job(shown, self._store, padded=self._frame == "padded")
+        return self._encoder.picture_job(shown, self._store, frame=self._frame)
 
     async def _vectors(self, jobs: Sequence[Sequence[EncodeJob]]) -> list[list[Half]]:
         vectors = iter(await self._encoder.vectors([job for some in jobs for job in some]))
@@ -118,7 +113,9 @@ class DualEncoder(_DualBase):
         local: how it is run; by default 32 at a time.
         scale: what a score is: see above.
         long: what is done with long texts: see above.
-        frame: whether pictures are padded to squares.
+        frame: how pictures are made into squares: see above.
+        draw: the style in which views are drawn; by default each in its own.
+        prefix: stands in front of each text, with a space between.
 
     Raises:
         ConfigError: it is not on this machine, not whole, or has no two towers; or gives no probabilities.
@@ -132,8 +129,10 @@ class DualEncoder(_DualBase):
         scale: Scale = "cosine",
         long: Long = "mean",
         frame: Frame = "whole",
+        draw: StyleName | None = None,
+        prefix: str = "",
     ) -> None:
-        super().__init__(source, local, long=long, frame=frame)
+        super().__init__(source, local, long=long, frame=frame, prefix=prefix)
         if scale == "sigmoid" and self._encoder.kind not in SIGLIP_KINDS:
             raise ConfigError(
                 f"The model {self._encoder.spec!r} is of the kind {self._encoder.kind!r}, which gives no probability "
@@ -141,7 +140,18 @@ class DualEncoder(_DualBase):
                 hint="Take `scale=cosine` or `scale=logits`; `sigmoid` is SigLIP's.",
             )
         self._scale: Scale = scale
-        self.parameters: JsonObject = {"scale": scale, "long": long, "frame": frame}
+        self._draw = draw
+        self._known: dict[tuple[str, ...], VectorRows] = {}
+        drawn = {} if draw is None else {"draw": draw}
+        prefixed = {"prefix": prefix} if prefix else {}
+        self.parameters: JsonObject = {"scale": scale, "long": long, "frame": frame, **drawn, **prefixed}
+
+    def keep_in(self, folder: Path | None) -> None:
+        """As for both; rows of another place are forgotten."""
+        store = self._store
+        super().keep_in(folder)
+        if self._store is not store:
+            self._known.clear()
 
     async def score(self, image: Image, texts: Sequence[str]) -> list[float]:
         """A score for each text, in their order.
@@ -162,20 +172,25 @@ class DualEncoder(_DualBase):
         Raises:
             UsageError: a box lies outside the picture.
         """
-        jobs = await self._jobs_of(texts)
-        seen = [self._picture_job(Shown(image, self.policy, view))]
-        (picture,), *read = await self._vectors([seen, *jobs])
-        cosines = [self._cosine(picture, parts) for parts in read]
+        if self._draw is not None:
+            view = replace(view, style=self._draw)
+        known = self._known.get(asked := tuple(texts))
+        jobs = [] if known is not None else await self._jobs_of(texts)
+        (picture,), *parts = await self._vectors([[self._picture_job(Shown(image, self.policy, view))], *jobs])
+        cosines = (known or self._rows(asked, parts)).cosines(picture)
         if self._scale == "cosine":
             return cosines
         factor, bias = await self._encoder.scale()
         logits = [factor * cosine + (bias or 0.0) for cosine in cosines]
         return logits if self._scale == "logits" else [_sigmoid(logit) for logit in logits]
 
-    def _cosine(self, picture: Half, parts: Sequence[Half]) -> float:
-        if self._long == "max":
-            return max(cosine_of(picture, part) for part in parts)
-        return cosine_of(picture, mean_of(parts))
+    def _rows(self, texts: tuple[str, ...], parts: Sequence[Sequence[Half]]) -> VectorRows:
+        """The rows of texts, of which the latest are kept: many pictures are held against the same texts in turn."""
+        rows = VectorRows.of(parts if self._long == "max" else [[mean_of(vectors)] for vectors in parts])
+        while len(self._known) >= TEXTS_KEPT:
+            del self._known[next(iter(self._known))]
+        self._known[texts] = rows
+        return rows
 
     def __repr__(self) -> str:
         return f"DualEncoder({self._encoder.spec!r})"
@@ -188,7 +203,8 @@ class DualEmbedder(_DualBase):
         source: as for `DualEncoder`.
         local: how it is run; by default 32 at a time.
         long: `mean` or `refuse`; there is no vector of the part that fits best.
-        frame: whether pictures are padded to squares.
+        frame: how pictures are made into squares: see above.
+        prefix: stands in front of each text, with a space between.
 
     Raises:
         ConfigError: as for `DualEncoder`.
@@ -198,15 +214,24 @@ class DualEmbedder(_DualBase):
     keeps = True
     """It keeps vectors itself."""
 
-    def __init__(self, source: str, *, local: Local | None = None, long: Long = "mean", frame: Frame = "whole") -> None:
-        super().__init__(source, local, long=long, frame=frame)
+    def __init__(
+        self,
+        source: str,
+        *,
+        local: Local | None = None,
+        long: Long = "mean",
+        frame: Frame = "whole",
+        prefix: str = "",
+    ) -> None:
+        super().__init__(source, local, long=long, frame=frame, prefix=prefix)
         if long == "max":
             raise ConfigError(
                 f"The embedder {self._encoder.spec!r} gives one vector a text, and `long=max` would need several.",
                 hint="Take `long=mean`.",
             )
         framed = {} if frame == "whole" else {"frame": frame}
-        self.parameters: JsonObject = {"long": long, "normalized": True, **framed}
+        prefixed = {"prefix": prefix} if prefix else {}
+        self.parameters: JsonObject = {"long": long, "normalized": True, **framed, **prefixed}
 
     async def embed(self, texts: Sequence[str]) -> list[list[float]]:
         """A vector for each text, of the length 1 but for rounding to 16 bits.
@@ -230,16 +255,21 @@ class DualEmbedder(_DualBase):
         return f"DualEmbedder({self._encoder.spec!r})"
 
 
+_OF_BOTH: SettingReaders = {"frame": one_of(*get_args(Frame)), "prefix": str.strip}
+"""Settings of the scorer and of the embedder that are read alike."""
+
+
 def dual_encoder(rest: str) -> DualEncoder:
     """The scorer that the rest of a spec behind `clip:` describes.
 
     Raises:
         ConfigError: an unknown setting, or as for `DualEncoder`.
     """
-    own = {
-        "scale": one_of("cosine", "logits", "sigmoid"),
-        "long": one_of("mean", "max", "refuse"),
-        "frame": one_of("whole", "padded"),
+    own: SettingReaders = {
+        "scale": one_of(*get_args(Scale)),
+        "long": one_of(*get_args(Long)),
+        "draw": one_of(*get_args(StyleName)),
+        **_OF_BOTH,
     }
     source, local, settings = settings_in(rest, provider="clip", local=Local(batch=BATCH), own=own)
     return DualEncoder(source, local=local, **settings)
@@ -251,199 +281,10 @@ def dual_embedder(rest: str) -> DualEmbedder:
     Raises:
         ConfigError: an unknown setting, or as for `DualEmbedder`.
     """
-    own = {"long": one_of("mean", "max", "refuse"), "frame": one_of("whole", "padded")}
+    own: SettingReaders = {"long": one_of(*get_args(Long)), **_OF_BOTH}
     source, local, settings = settings_in(rest, provider="clip", local=Local(batch=BATCH), own=own)
     return DualEmbedder(source, local=local, **settings)
 
 
 def _sigmoid(logit: float) -> float:
     return 1 / (1 + math.exp(-logit)) if logit >= 0 else math.exp(logit) / (1 + math.exp(logit))
-
-
-# --- the encoder: one in this process for all that run it alike; what is asked at once goes in one batch ---
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class EncodeJob:
-    """A text that fits or a picture, to be encoded, and where its vector is kept."""
-
-    key: str
-    store: KeptVectors
-    text: str = ""
-    draw: Callable[[], tuple[Picture, ...]] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _Queue:
-    """The jobs without an outcome on one event loop; equal ones have one future."""
-
-    collector: BatchCollector[EncodeJob, Half]
-    futures: dict[tuple[int, str], asyncio.Future[Half]] = field(
-        default_factory=dict[tuple[int, str], "asyncio.Future[Half]"]
-    )
-
-    def put(self, job: EncodeJob) -> asyncio.Future[Half]:
-        place = (id(job.store), job.key)
-        if place not in self.futures:
-            future = self.futures[place] = self.collector.put(job)
-            future.add_done_callback(lambda _: self.futures.pop(place))
-        return self.futures[place]
-
-
-class SharedEncoder:
-    """A dual encoder in this process; scorers and embedders of one folder share it.
-
-    Args:
-        source: a folder, a name on the hub that was downloaded before, or an identity.
-        local: how it is run.
-
-    Raises:
-        ConfigError: it is not on this machine, not whole, or of another kind.
-    """
-
-    def __init__(self, source: str, local: Local) -> None:
-        self.spec = f"clip:{source}"
-        self.local = local
-        self._folder: ModelFolder | None = None
-        if is_identity(source):
-            self.kind, self._name = source.partition(":")[0], source
-        else:
-            self._folder = _folder_with_towers(source, local, self.spec)
-            self.kind, self._name = self._folder.kind, identity_of(self._folder, local).removeprefix("hf:")
-        self.id = ModelId("clip", self._name)
-        self._towers: Towers | None = None
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="askance-encode")
-        self._queue: PerLoop[_Queue] = PerLoop(lambda: _Queue(BatchCollector(self._outcomes, self._thread)))
-
-    def text_job(self, text: str, store: KeptVectors) -> EncodeJob:
-        """The job of a text that fits."""
-        key = key_of("embed", {"model": self.id.canonical(), "tower": "text", "text": text})
-        return EncodeJob(key=key, store=store, text=text)
-
-    def picture_job(self, shown: Shown, store: KeptVectors, *, padded: bool) -> EncodeJob:
-        """The job of a picture, or of a view of it, which is drawn from the file as it is.
-
-        Raises:
-            BadImage: the picture's file cannot be read.
-        """
-        image, view = shown.image, shown.view
-        form = {"sha256": image.sha256, "view": view.canonical(), "frame": "padded" if padded else "whole"}
-        key = key_of("embed", {"model": self.id.canonical(), "tower": "picture", "image": form})
-
-        def draw() -> tuple[Picture, ...]:
-            pictures = view.render(image)
-            return tuple(pad_to_square(picture) for picture in pictures) if padded else pictures
-
-        return EncodeJob(key=key, store=store, draw=draw)
-
-    async def split(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
-        """Each text in parts that fit.
-
-        Raises:
-            MissingExtra: torch or transformers is not installed.
-            ConfigError: the tokenizer cannot be loaded.
-            UsageError: only the identity of the weights is known.
-        """
-        return await self._in_thread(lambda: [parts_of(text, self._ready().fits) for text in texts])
-
-    async def scale(self) -> tuple[float, float | None]:
-        """The factor and the bias by which the model makes a logit of a cosine; None is no bias.
-
-        Raises:
-            ConfigError: the weights cannot be loaded, or have no scale.
-        """
-        return await self._in_thread(lambda: self._ready().scale)
-
-    async def vectors(self, jobs: Sequence[EncodeJob]) -> list[Half]:
-        """The vector of each job, in their order; equal jobs are done once, and those of several callers together.
-
-        Raises:
-            AskanceError: of the first job that ended in one.
-        """
-        queue = self._queue()
-        futures = [queue.put(job) for job in jobs]
-        await asyncio.wait(futures)  # a caller that is cancelled leaves the vectors to the others
-        return [future.result() for future in futures]
-
-    def release(self) -> None:
-        """Releases the weights; the next call loads them again."""
-        self._towers = None
-
-    async def _in_thread(self, make: Callable[[], Item]) -> Item:
-        return await asyncio.get_running_loop().run_in_executor(self._thread, make)
-
-    def _outcomes(self, jobs: Sequence[EncodeJob]) -> list[Encoded]:
-        """The vector of each job, or the error that it ended with."""
-        outcomes: dict[EncodeJob, Encoded] = {}
-        for store in {id(job.store): job.store for job in jobs}.values():
-            mine = {job.key: job for job in jobs if job.store is store}
-            try:
-                encoded: dict[str, Encoded] = dict(store.find(list(mine)))
-                encoded |= self._encode([job for key, job in mine.items() if key not in encoded], store)
-            except AskanceError as error:
-                encoded = dict.fromkeys(mine, error)
-            outcomes |= {mine[key]: each for key, each in encoded.items()}
-        return [outcomes[job] for job in jobs]
-
-    def _encode(self, jobs: Sequence[EncodeJob], store: KeptVectors) -> dict[str, Encoded]:
-        if not jobs:
-            return {}
-        texts = [job for job in jobs if job.draw is None]
-        made = dict(zip([job.key for job in texts], self._ready().texts([job.text for job in texts]), strict=True))
-        pictures = [job for job in jobs if job.draw is not None]
-        for start in range(0, len(pictures), PICTURES):
-            some = pictures[start : start + PICTURES]
-            made.update(zip([job.key for job in some], self._encode_pictures(some), strict=True))
-        vectors = {key: each for key, each in made.items() if not isinstance(each, AskanceError)}
-        store.keep(vectors)
-        # Where another process kept a vector first, that one is used.
-        return made | store.find(list(vectors))
-
-    def _encode_pictures(self, jobs: Sequence[EncodeJob]) -> list[Encoded]:
-        """The vector of each picture, or its error; a picture that cannot be used does not stop the others."""
-        drawn: dict[EncodeJob, tuple[Picture, ...]] = {}
-        outcomes: dict[EncodeJob, Encoded] = {}
-        for job in jobs:
-            try:
-                drawn[job] = job.draw() if job.draw is not None else ()
-            except AskanceError as error:
-                outcomes[job] = error
-        shown = iter(self._ready().pictures([picture for pictures in drawn.values() for picture in pictures]))
-        for job, pictures in drawn.items():
-            vectors = [next(shown) for _ in pictures]
-            error = next((each for each in vectors if isinstance(each, AskanceError)), None)
-            outcomes[job] = error or mean_of(cast("list[Half]", vectors))
-        return [outcomes[job] for job in jobs]
-
-    def _ready(self) -> Towers:
-        if self._folder is None:
-            raise no_weights(self.spec)
-        if self._towers is None:
-            self._towers = Towers(self._folder, self.local, spec=self.spec)
-        return self._towers
-
-
-_SHARED: WeakValueDictionary[tuple[str, Local], SharedEncoder] = WeakValueDictionary()
-
-
-def shared_encoder(source: str, local: Local) -> SharedEncoder:
-    """The encoder of `source`: one in this process for all that run it the same way.
-
-    Raises:
-        ConfigError: as for `SharedEncoder`.
-    """
-    where = str(Path(source).expanduser().absolute()) if Path(source).expanduser().is_dir() else source
-    running = _SHARED.get((where, local))
-    fresh = SharedEncoder(source, local)
-    # Weights that were changed meanwhile are another encoder's.
-    if running is not None and running.id == fresh.id:
-        return running
-    _SHARED[where, local] = fresh
-    return fresh
-
-
-def _folder_with_towers(source: str, local: Local, spec: str) -> ModelFolder:
-    folder = find_folder(source, local, provider="clip")
-    if not {"text_config", "vision_config"} <= folder.config.keys():
-        raise no_towers(spec, folder.kind)
-    return folder

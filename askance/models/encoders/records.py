@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeAlias, cast, runtime_checkable
 
 from askance.chat import JsonObject, ModelId, key_of
 from askance.errors import ConfigError, UsageError
@@ -42,14 +42,15 @@ class RecordedResponses:
         kind: of the records.
         engine: whose records and mode are used.
         stored: whether anything tells this model's answers from another's, so that they can be recorded.
+        replayable: whether they are the same in a replay: they are recorded, or made of calls that are.
         title: what the model is called in messages.
 
     Raises:
         UsageError: the mode is `replay` and nothing can be.
     """
 
-    def __init__(self, kind: RecordKind, engine: Engine, *, stored: bool, title: str) -> None:
-        if not stored and engine.mode == "replay":
+    def __init__(self, kind: RecordKind, engine: Engine, *, stored: bool, replayable: bool, title: str) -> None:
+        if not replayable and engine.mode == "replay":
             raise UsageError(
                 f"The answers of {title!r} cannot be replayed: nothing tells them from another model's.",
                 hint='Give it a name of its own: `identity="…"`.',
@@ -142,6 +143,18 @@ class RecordedResponses:
         return recorded | made
 
 
+@runtime_checkable
+class AskingModel(Protocol):
+    """A model that asks chat models, whose calls are on record: its own responses are made of them, also in a replay.
+
+    Its `id` is what it is called by.
+    """
+
+    def in_engine(self, engine: Engine) -> Self:
+        """The model with its chat models in an engine."""
+        ...
+
+
 class RecordedModel(ABC):
     """A model whose responses come from the records where they are there, else from the model itself.
 
@@ -169,7 +182,7 @@ class RecordedModel(ABC):
         engine: Engine,
         parameters: Mapping[str, Any],
     ) -> None:
-        self.id = id or ModelId("custom", type(model).__name__)
+        self.id = id or _shown_id(model)
         self.stored = id is not None
         self.engine = engine
         self.parameters = parameters
@@ -197,6 +210,7 @@ class RecordedModel(ABC):
             fields = dict(cast("Mapping[str, Any]", model))
             return cls._described(id_of_form(fields.pop("model", None)), fields, engine=run)
         made = from_spec(model, cls.registry, examples=cls.examples) if isinstance(model, str) else model
+        made = made.in_engine(run) if isinstance(made, AskingModel) else made
         if not isinstance(made, cls.protocols):
             raise UsageError(f"A {type(made).__name__} is no {cls.registry.what}.", hint=f"Give {cls.examples}.")
         return cls._around(made, identity_of(made, identity), engine=run)
@@ -211,13 +225,20 @@ class RecordedModel(ABC):
     def _around(cls, made: Any, model: ModelId | None, *, engine: Engine) -> Self:
         """A model of one of the protocols, with the records of its identity."""
 
+    @property
+    def asks(self) -> bool:
+        """Whether it asks chat models, so that it is none that is run here."""
+        return isinstance(self._recorded, AskingModel)
+
     def responses(self, kind: RecordKind) -> RecordedResponses:
         """Its responses of one kind.
 
         Raises:
             UsageError: the mode is `replay`, and nothing of it can be replayed.
         """
-        return RecordedResponses(kind, self.engine, stored=self.stored, title=str(self.id))
+        return RecordedResponses(
+            kind, self.engine, stored=self.stored, replayable=self.stored or self.asks, title=str(self.id)
+        )
 
     def changed(self, *, identity: str | None = None, engine: Engine | None = None) -> Self:
         """The same model under another name, or in another engine."""
@@ -225,6 +246,8 @@ class RecordedModel(ABC):
         if identity is not None:
             other.id, other.stored = ModelId("custom", identity, name=identity), True
         other.engine = engine or self.engine
+        if isinstance(other._recorded, AskingModel):
+            other._recorded = other._recorded.in_engine(other.engine)
         other._responses = other.responses(self._responses.kind)
         return other
 
@@ -234,6 +257,11 @@ class RecordedModel(ABC):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self.id)!r})"
+
+
+def _shown_id(model: object) -> ModelId:
+    """What a model is called whose responses are not recorded."""
+    return cast("Any", model).id if isinstance(model, AskingModel) else ModelId("custom", type(model).__name__)
 
 
 def parameters_of(model: object) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from askance.chat import JsonObject, key_of
 from askance.errors import BadRecord, ModelError, UsageError
 from askance.images import WHOLE_IMAGE, Image, RegionView
 from askance.models.encoders.embedder import get_embedder
-from askance.models.encoders.scorer import get_scorer
+from askance.models.encoders.picture_scorer import get_scorer
 from askance.models.encoders.vectors import BLOCK, MemoryVectors, VectorFile, half, same_size
 from askance.replay import DAMAGED_HINT
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from askance.models.encoders.embedder import EmbedderLike, RecordedEmbedder
-    from askance.models.encoders.scorer import ScorerLike
+    from askance.models.encoders.picture_scorer import ScorerLike
     from askance.models.encoders.vectors import Half
     from askance.models.engine import Engine
 

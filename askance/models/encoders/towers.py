@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any, cast
 
 from askance.errors import ConfigError, ModelError
@@ -21,6 +21,8 @@ from askance.models.encoders.vectors import half
 from askance.models.local.runtime import BatchRunner, TorchRuntime, tokenizable
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
     from PIL.Image import Image as Picture
 
     from askance.errors import AskanceError
@@ -72,8 +74,8 @@ class Towers:
         by_place = dict(zip(order, outcomes, strict=True))
         return [by_place[place] for place in range(len(texts))]
 
-    def pictures(self, pictures: Sequence[Picture]) -> list[Half | AskanceError]:
-        """The same for pictures.
+    def pictures(self, pictures: Sequence[Sequence[Picture]]) -> list[Half | AskanceError]:
+        """The same for pictures, of which each is one or several: of these the mean before it has the length 1.
 
         Raises:
             MissingExtra, ConfigError: as for texts.
@@ -106,13 +108,14 @@ class Towers:
             verbose=False,
             return_tensors="pt",
         )
-        return self._vectors("texts", tokens)
+        return [half(vector) for vector in self._vectors("texts", tokens)]
 
-    def _see(self, pictures: Sequence[Picture]) -> list[Half]:
-        pixels = self._pixels(images=list(pictures), return_tensors="pt")
-        return self._vectors("pictures", pixels)
+    def _see(self, pictures: Sequence[Sequence[Picture]]) -> list[Half]:
+        pixels = self._pixels(images=[part for parts in pictures for part in parts], return_tensors="pt")
+        vectors = iter(self._vectors("pictures", pixels))
+        return [half(sum(islice(vectors, len(parts))) / len(parts)) for parts in pictures]
 
-    def _vectors(self, what: str, inputs: Mapping[str, Any]) -> list[Half]:
+    def _vectors(self, what: str, inputs: Mapping[str, Any]) -> NDArray[np.float32]:
         torch, model = self._runtime.torch, self._model
         encode = model.get_text_features if what == "texts" else model.get_image_features
         with torch.inference_mode():
@@ -124,7 +127,7 @@ class Towers:
                 f"The model {self.spec!r} gave {problem} for {what}.",
                 hint="In float16 numbers may run over: give `dtype=float32`. Or its weights are damaged.",
             )
-        return [half(vector) for vector in output.numpy()]
+        return output.numpy()
 
     @cached_property
     def _runtime(self) -> TorchRuntime:

@@ -23,7 +23,9 @@ import struct
 from base64 import b64decode, b64encode
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from hashlib import sha256
+from itertools import accumulate
 from operator import mul
 from pathlib import Path
 from threading import Lock
@@ -389,6 +391,37 @@ def mean_of(vectors: Sequence[Half]) -> Half:
     import numpy as np
 
     return vectors[0] if len(vectors) == 1 else half(np.stack(vectors).astype(np.float64).mean(axis=0))
+
+
+@dataclass(frozen=True, slots=True)
+class VectorRows:
+    """Vectors as the rows of a matrix, for their cosines with one vector after another; some belong together."""
+
+    _rows: NDArray[np.float64]
+    _lengths: NDArray[np.float64]
+    _starts: Sequence[int]
+    """The first row of each group."""
+
+    @classmethod
+    def of(cls, groups: Sequence[Sequence[Half]]) -> VectorRows:
+        """The rows of groups, of which each is one vector or several."""
+        import numpy as np
+
+        vectors = [vector for group in groups for vector in group]
+        rows = np.stack(vectors).astype(np.float64) if vectors else np.empty((0, 0))
+        starts = list(accumulate((len(group) for group in groups), initial=0))[:-1]
+        return cls(rows, np.sqrt((rows * rows).sum(axis=1)), starts)
+
+    def cosines(self, vector: Half) -> list[float]:
+        """Of each group its cosine with a vector, as `cosine_of` gives it; of several vectors the highest."""
+        import numpy as np
+
+        if not self._starts:
+            return []
+        other = vector.astype(np.float64)
+        lengths = self._lengths * float(np.sqrt(other @ other))
+        cosines = np.divide(self._rows @ other, lengths, out=np.zeros_like(lengths), where=lengths > 0)
+        return np.maximum.reduceat(np.clip(cosines, -1, 1), self._starts).tolist()
 
 
 def files_in(folder: Path) -> list[Path]:

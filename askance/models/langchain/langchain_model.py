@@ -26,7 +26,7 @@ from askance.chat import ModelId, canonical_json
 from askance.errors import AskanceError, AuthError, BadRequest, CallError, ConfigError, MissingExtra, ModelError
 from askance.models.image_data import ImageEncoder
 from askance.models.langchain.messages import to_langchain, to_response
-from askance.models.openai.chat import extras, from_chat, response_format
+from askance.models.openai.chat_completions import extras, from_chat, response_format
 from askance.models.openai.client import NO_KEY, is_own, resolved, secrets_of
 from askance.models.secrets import HiddenValues, Secrets
 from askance.models.vendor_errors import ErrorContext, error_details, error_of, one_line, public_address, shows

@@ -19,7 +19,7 @@ from langchain_core.messages.ai import UsageMetadata
 from askance.chat import ChatResponse, ImagePart, Message, TextPart, ToolCall, Usage
 from askance.errors import MalformedReply, UsageError
 from askance.images import Image
-from askance.models.openai.chat import logprobs
+from askance.models.openai.chat_completions import logprobs
 from askance.models.replies import clean_text, finish_of, incomplete, part_of, split_thinking
 
 if TYPE_CHECKING:

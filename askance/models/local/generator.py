@@ -12,7 +12,7 @@ from inspect import signature
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from askance.errors import OutOfMemory
-from askance.models.local.inputs import Completion, is_text
+from askance.models.local.batch_row import Completion, is_text
 from askance.models.local.prefix_cache import (
     Prefix,
     PrefixCache,
@@ -28,7 +28,7 @@ from askance.models.local.sampler import Draft, RowsDone, Sampler, SchemaGrammar
 if TYPE_CHECKING:
     from askance.errors import AskanceError
     from askance.models.counters import Counters
-    from askance.models.local.inputs import BatchRow
+    from askance.models.local.batch_row import BatchRow
     from askance.models.local.transformers_model import TransformersModel
 
 RowOutcome: TypeAlias = "Completion | AskanceError"

@@ -16,18 +16,18 @@ from askance.amounts import many
 from askance.chat import ModelId
 from askance.models.capabilities import Capabilities
 from askance.models.counters import Counters
+from askance.models.local.batch_row import Completion, to_response, to_row
 from askance.models.local.collector import BatchCollector
 from askance.models.local.folder import ModelFolder, find_folder, identity_of, is_identity, no_weights
 from askance.models.local.generator import TextGenerator
-from askance.models.local.inputs import Completion, to_response, to_row
 from askance.models.local.runtime import free_memory
 from askance.models.local.transformers_model import load_model
 from askance.models.settings import Local, ModelSettings, family_of_name
 
 if TYPE_CHECKING:
     from askance.chat import ChatRequest, ChatResponse
+    from askance.models.local.batch_row import BatchRow
     from askance.models.local.generator import RowOutcome
-    from askance.models.local.inputs import BatchRow
     from askance.models.local.prompt_writer import PromptWriter
     from askance.models.local.transformers_model import TransformersModel
 

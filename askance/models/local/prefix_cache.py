@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
-    from askance.models.local.inputs import BatchRow
+    from askance.models.local.batch_row import BatchRow
     from askance.models.local.transformers_model import TransformersModel
 
 KEPT_BYTES = 2 << 30

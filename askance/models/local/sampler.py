@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from askance.errors import BadRequest, MissingExtra, ModelError
-from askance.models.local.inputs import BatchRow, Completion, SamplingParams
+from askance.models.local.batch_row import BatchRow, Completion, SamplingParams
 
 if TYPE_CHECKING:
     from askance.chat import FinishReason, JsonObject

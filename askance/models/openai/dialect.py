@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from askance.models.openai.chat import from_chat, to_chat
+from askance.models.openai.chat_completions import from_chat, to_chat
 from askance.models.openai.responses import from_responses, to_responses
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from askance.errors import BadRequest, Filtered, MalformedReply, ModelNotFound, 
 from askance.models.headers import limit_headers
 from askance.models.image_data import ImageEncoder
 from askance.models.likelihood import end_of_prompt, not_offered
-from askance.models.openai.chat import prompt_logprobs
+from askance.models.openai.chat_completions import prompt_logprobs
 from askance.models.openai.client import build_client, http_client, is_own, key_variable, secrets_of
 from askance.models.openai.dialect import PATHS, Dialect, from_body, to_body
 from askance.models.openai.transport import LARGEST_REPLY, TOO_LARGE

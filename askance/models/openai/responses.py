@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from askance.chat import ChatResponse, TextPart, ToolCall, Usage
 from askance.errors import ConfigError, MalformedReply
-from askance.models.openai.chat import extras, format_name, is_strict, logprobs
+from askance.models.openai.chat_completions import extras, format_name, is_strict, logprobs
 from askance.models.replies import clean_text, finish_of, incomplete, items, mapping, part_of, split_thinking
 
 if TYPE_CHECKING:

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any
 from askance.chat import ChatResponse, Usage
 from askance.errors import AskanceError, BadRequest, ModelError, ServerFault
 from askance.models.likelihood import end_of_prompt, not_offered
-from askance.models.local.inputs import decoded
+from askance.models.local.batch_row import decoded
 from askance.models.vendor_errors import ErrorContext, ErrorDetails, error_of, one_line
-from askance.models.vllm import process
-from askance.models.vllm.log import EngineLog, check_system, last_words, not_installed, start_error
+from askance.models.vllm import server_process
+from askance.models.vllm.engine_log import EngineLog, check_system, last_words, not_installed, start_error
 from askance.models.vllm.metrics import CacheHits, cache_hits
 from askance.models.vllm.payload import from_output, to_messages, to_sampling, to_structured_outputs
 
@@ -127,7 +127,7 @@ class InProcessEngine:
         # It shuts itself down once more as it is deleted, which fails where the interpreter ends.
         engine.shutdown = _nothing
         with suppress(OSError):
-            self._guard.communicate(b"\n", timeout=process.GRACE)
+            self._guard.communicate(b"\n", timeout=server_process.GRACE)
 
     async def _weighed(self, request: ChatRequest, messages: list[JsonObject]) -> ChatResponse:
         """How likely the given text is, as vLLM's server tells it; see `OpenAIModel.likelihood`."""
@@ -196,14 +196,14 @@ def _nothing(*_: object) -> None:
 
 def _engine(arguments: JsonObject) -> Any:
     vllm: Any = import_module("vllm")
-    own = process.CPU_ARGS if process.is_cpu_build() else {}
+    own = server_process.CPU_ARGS if server_process.is_cpu_build() else {}
     asynchronous: Any = import_module("vllm.v1.engine.async_llm")
     return asynchronous.AsyncLLM.from_engine_args(vllm.AsyncEngineArgs(**(_QUIET | own | arguments)))
 
 
 def _guard(pids: list[int]) -> subprocess.Popen[bytes]:
     """Starts a process that ends `pids` where this one is killed."""
-    command = [sys.executable, process.__file__, "guard", *map(str, pids)]
+    command = [sys.executable, server_process.__file__, "guard", *map(str, pids)]
     return subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
 
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from askance.chat import ChatResponse, ImagePart, Message, TextPart, Usage, key_of
 from askance.errors import BadRequest
-from askance.models.local import inputs
-from askance.models.local.inputs import MAX_TOKENS
+from askance.models.local import batch_row
+from askance.models.local.batch_row import MAX_TOKENS
 from askance.models.local.prompt_writer import refuse_tools
 from askance.models.replies import finish_of, split_thinking
 
@@ -35,7 +35,7 @@ def cache_name(part: ImagePart) -> str:
 
 def seed_of(request: ChatRequest) -> int | None:
     """The caller's seed for the first draw, and one made from it for each later draw."""
-    return inputs.seed_of(request) if request.draw else request.sampling.seed
+    return batch_row.seed_of(request) if request.draw else request.sampling.seed
 
 
 def with_extensions(request: ChatRequest, body: JsonObject) -> JsonObject:

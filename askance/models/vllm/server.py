@@ -32,9 +32,9 @@ from askance.errors import ConfigError, ModelError, ServerFault, Unreachable
 from askance.models.backend import ask
 from askance.models.local.folder import is_identity
 from askance.models.openai.openai_model import OpenAIModel, at_loopback, from_settings
-from askance.models.vllm import process
+from askance.models.vllm import server_process
 from askance.models.vllm.engine_args import OFFLINE, folder_of, identity_of
-from askance.models.vllm.log import (
+from askance.models.vllm.engine_log import (
     LOGGING_VARIABLE,
     check_system,
     last_words,
@@ -56,7 +56,7 @@ HOST = "127.0.0.1"
 PYTHON_VARIABLE = "ASKANCE_VLLM_PYTHON"
 """Variable that names the interpreter of vLLM's environment."""
 
-STOPS_WITHIN = process.GRACE + 4.0
+STOPS_WITHIN = server_process.GRACE + 4.0
 """Seconds."""
 PORTS_TRIED = 3
 """Free ports that are tried, for another may take one before the server does."""
@@ -167,7 +167,7 @@ class ServerProcess:
         while True:
             code = -1 if self._process is None else self._process.poll()
             if code is not None:
-                if code == process.NOT_INSTALLED:
+                if code == server_process.NOT_INSTALLED:
                     return not_installed(self.spec, python_of(self._vllm))
                 return start_error(self.log(), spec=self.spec, vllm=self._vllm, code=code)
             if await asyncio.to_thread(_answers, self.url):
@@ -208,12 +208,12 @@ class ServerProcess:
         self._folder = Path(tempfile.mkdtemp(prefix="askance-vllm-"))
         python = python_of(self._vllm)
         own = ["--host", HOST, "--port", str(port), "--enable-prompt-tokens-details"]
-        command = [python, process.__file__, "serve", *self._words, *own]
+        command = [python, server_process.__file__, "serve", *self._words, *own]
         _log.info("Starting vLLM with %s on port %d.", self.spec, port)
         with (self._folder / "log.txt").open("wb") as out:
             try:
                 self._process = subprocess.Popen(
-                    [sys.executable, process.__file__, "run", *command],
+                    [sys.executable, server_process.__file__, "run", *command],
                     stdin=subprocess.PIPE,
                     stdout=out,
                     stderr=subprocess.STDOUT,

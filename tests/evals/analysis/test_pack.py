@@ -15,7 +15,7 @@ from askance.errors import UsageError
 from askance.evals import Run, Sample, Score, Task, evaluate
 from askance.evals.analysis.pack import MANIFEST, open_pack, write_pack
 from askance.evals.analysis.pack_check import PackCheck, check_pack
-from askance.evals.tables import task_tables
+from askance.evals.run_tables import task_tables
 from tests.evals.odd import SCORING, Odd, chooser, scored_by, write_pictures
 
 

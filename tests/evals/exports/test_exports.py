@@ -18,10 +18,10 @@ from askance.errors import AskanceError, MissingExtra, Refused, StoreError, Usag
 from askance.evals import Evaluation, Run, Sample, Score, Scorer, evaluate, mean
 from askance.evals.exports import FORMS, export, to_pandas
 from askance.evals.exports.frames import LONGEST_CELL
-from askance.evals.exports.rows import columns_of, rows_of
 from askance.evals.tables import spreadsheet_cell
 from tests.evals.guilty import run_of
 from tests.evals.numbers import NON_ANSWERS
+from tests.evals.odd import Corner, chooser, write_pictures
 from tests.evals.pictures import OPTIONS, chain_of, picture_run
 
 
@@ -104,7 +104,7 @@ def test_json_lines_hold_all_that_is_known(run: Run, tmp_path: Path) -> None:
 
 
 def test_outcomes_without_an_answer_are_rows_too(tmp_path: Path) -> None:
-    columns = columns_of(odd_run(tmp_path))
+    columns = odd_run(tmp_path).columns()
 
     assert sorted(str(each) for each in columns["outcome"]) == sorted(["answered", *NON_ANSWERS])
     assert columns["score.worth"] == [None] * 6 + [0.5]
@@ -121,7 +121,7 @@ def test_parquet_is_read_back(run: Run, tmp_path: Path) -> None:
     place = export(run, "parquet", tmp_path / "run.parquet")
 
     table: Any = import_module("pyarrow.parquet").read_table(place)
-    assert table.to_pydict() == columns_of(run)
+    assert table.to_pydict() == run.columns()
     assert str(table.schema.field("score.accuracy").type) == "double"
 
 
@@ -146,6 +146,19 @@ def test_a_log_of_inspect_has_every_sample_with_what_was_asked(run: Run, tmp_pat
     assert (sample["id"], sample["epoch"], sample["scores"]["askance"]["value"]) == ("01", 1, {"accuracy": 0.0})
     assert [message["role"] for message in sample["messages"][:3]] == ["system", "user", "assistant"]
     assert sum(message["role"] == "assistant" for message in sample["messages"]) == 7
+
+
+def test_a_log_of_inspect_says_what_was_shown_of_a_picture(tmp_path: Path) -> None:
+    run = evaluate(Corner(data=write_pictures(tmp_path / "data", 1), vlm=chooser(2), count=1), out=tmp_path / "run")
+
+    log = json.loads(export(run, "inspect", tmp_path / "run.json").read_text(encoding="utf-8"))
+
+    crop, highlight, text = log["samples"][0]["messages"][0]["content"].splitlines()
+    assert crop.endswith(', view {"boxes": [[0, 0, 9, 9]], "show": "crop", "unit": "native pixels", "version": 1}]')
+    assert highlight.endswith(
+        ', view {"boxes": [[0, 0, 9, 9]], "show": "highlight", "style": "sherlock", "version": 1}]'
+    )
+    assert text == "Which?"
 
 
 def test_the_packed_log_says_the_same(run: Run, tmp_path: Path) -> None:
@@ -238,7 +251,7 @@ def test_the_forms_are_those_that_the_command_names() -> None:
 
 
 def test_rows_name_their_columns_once(run: Run) -> None:
-    assert all(len({*row}) == len(row) for row in rows_of(run))
+    assert all(len({*row}) == len(row) for row in run.rows())
 
 
 # --- workbooks ---
@@ -253,7 +266,7 @@ def sheet_of(place: Path) -> list[list[Any]]:
 def test_a_workbook_has_the_rows_of_the_csv(run: Run, tmp_path: Path) -> None:
     head, *rows = sheet_of(export(run, "xlsx", tmp_path / "x.xlsx"))
 
-    columns = columns_of(run)
+    columns = run.columns()
     assert [value for value, _ in head] == [*columns]
     there = {name: [row[place][0] for row in rows] for place, name in enumerate(columns)}
     assert there == {name: [value if value != "" else None for value in values] for name, values in columns.items()}
@@ -292,7 +305,7 @@ def test_what_no_cell_can_hold_is_cut_and_says_so(tmp_path: Path) -> None:
 def test_pictures_have_a_row_each_with_what_every_link_says(tmp_path: Path) -> None:
     run = picture_run(tmp_path / "run", tmp_path / "pictures", count=2)
 
-    rows = [*rows_of(run)]
+    rows = [*run.rows()]
 
     assert [*rows[0]] == [
         *("image", "outcome", "reason", "objects", "scene_text", "narration", "unusual", "description"),
@@ -308,7 +321,7 @@ def test_pictures_have_a_row_each_with_what_every_link_says(tmp_path: Path) -> N
 def test_a_picture_without_an_answer_has_the_same_columns(tmp_path: Path) -> None:
     run = picture_run(tmp_path / "run", tmp_path / "pictures", count=1, unusual=Refused("It would rather not."))
 
-    (row,) = rows_of(run)
+    (row,) = run.rows()
 
     assert (row["outcome"], row["unusual"], row["objects"]) == ("skipped", None, ["cup", "bricks"])
     assert (row["description"], row["answers"], row["chosen"]) == (None, None, None)

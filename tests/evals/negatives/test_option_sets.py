@@ -6,7 +6,7 @@ from typing import Any, get_args
 
 import pytest
 
-from askance.agents.negatives import NegativeKind
+from askance.agents.negative_writer import NegativeKind
 from askance.errors import BadData
 from askance.evals.negatives import HardNegative
 from askance.evals.negatives.option_sets import read_sidecar

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from askance.agents.negatives import normal
+from askance.agents.negative_writer import normal
 from askance.evals.newyorker import CaptionFolder, RawContests
 from askance.evals.newyorker.caption_choice import (
     CaptionChoice,

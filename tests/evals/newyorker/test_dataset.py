@@ -446,3 +446,14 @@ def test_the_published_descriptions_are_read_whole() -> None:
     assert {"Office worker", "Maître d'hôtel", "colleague", "Tandem bicycle", "Bacon", "Santa Claus's reindeer"} <= {
         *names
     }
+
+
+def test_tasks_of_a_process_share_what_was_read_of_a_folder_until_it_changes(own_place: Path) -> None:
+    folder = cartoons.repository(own_place / "data")
+    first = NewYorker.open(folder)
+    assert NewYorker.open(folder) is first
+
+    file = next(folder.glob("tasks/contest_matching_split=0*"))
+    file.write_text(f"{file.read_text(encoding='utf-8')}\n", encoding="utf-8")
+
+    assert NewYorker.open(folder) is not first

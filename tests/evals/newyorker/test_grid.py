@@ -11,10 +11,10 @@ import pytest
 
 from askance.chat import ChatRequest, ChatResponse
 from askance.evals.analysis.grid import GridPlan, GridRun, GridRunner, grid_tables, read_grid
-from askance.evals.catalog import find_task
 from askance.evals.published_figures import find_published_table
 from askance.evals.report.published_part import published_beside
 from askance.evals.tables import FORMATS, rendered
+from askance.evals.task_catalog import find_task
 from askance.models import Engine, Model, ScriptedModel, ScriptedScorer, get_model
 from askance.replay import MemoryStore, RecordKind
 from tests.evals.newyorker import cartoons
@@ -115,8 +115,7 @@ def test_a_cell_has_the_context_and_the_examples_of_its_row(made: GridRun) -> No
 
 def test_the_published_rows_are_there_and_fine_tuned_ones_are_not() -> None:
     for spec in GRID.tables.values():
-        suite, _, number = (spec.published or "").partition("/")
-        table = find_published_table(suite, int(number))
+        table = find_published_table(spec.published or "")
         asked = {row.published for row in spec.rows if row.published is not None}
         assert [*spec.columns] == [*table.columns]
         assert asked == {

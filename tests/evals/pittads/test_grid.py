@@ -15,12 +15,12 @@ from askance.atypicality import Statement
 from askance.chat import ChatRequest, ChatResponse
 from askance.evals import Run
 from askance.evals.analysis.grid import CellSpec, GridPlan, GridRun, GridRunner, grid_tables, read_grid
-from askance.evals.catalog import find_task
 from askance.evals.metric import Figure
 from askance.evals.negatives import generate, read_statements
 from askance.evals.pittads import statements_in
 from askance.evals.published_figures import find_published_table
 from askance.evals.tables import FORMATS, rendered
+from askance.evals.task_catalog import find_task
 from askance.images import Image
 from askance.models import Engine, Model, ScriptedEmbedder, ScriptedModel, ScriptedScorer, get_model
 from askance.replay import MemoryStore, RecordKind
@@ -299,9 +299,9 @@ def test_the_published_rows_of_the_grid_are_there() -> None:
         for row_ in spec.rows:
             assert spec.published is not None
             assert row_.published is not None
-            _, _, number = spec.published.partition("/")
-            assert find_published_table("pittads", int(number)).row(*row_.published) is not None
-            assert {*spec.columns} <= {*find_published_table("pittads", int(number)).columns}
+            table = find_published_table(spec.published)
+            assert table.row(*row_.published) is not None
+            assert {*spec.columns} <= {*table.columns}
 
 
 def test_calls_that_runs_share_are_made_once(made: GridRun) -> None:
@@ -313,7 +313,7 @@ def test_calls_that_runs_share_are_made_once(made: GridRun) -> None:
 
 
 def test_the_plan_is_what_the_grid_then_asks(planned: GridPlan, made: GridRun) -> None:
-    asked = {call for run in made.runs for answer in run.answers for call in answer.keys if call in calls_of(run)}
+    asked = {key for run in made.runs for key in calls_of(run) & {key for each in run.answers for key in each.keys}}
     calls = [link for link in planned.plan.links if not link.computed]
 
     assert (planned.runs, planned.plan.hits) == (len(made.runs), 0)

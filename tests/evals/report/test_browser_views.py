@@ -11,7 +11,6 @@ import pytest
 
 from askance.agents import judge_preference
 from askance.chains import action_reason, verbalize
-from askance.chains.output_line import line_of
 from askance.evals import Evaluation, Prediction, Ranking, Sample, evaluate, right_or_wrong
 from askance.evals.judges import Label, Labels, Votes, judge_card, judge_preferences
 from askance.evals.judges.labels import VotedPair
@@ -62,7 +61,7 @@ def pictures_page(folder: Path, pictures: Path) -> Path:
     chain = action_reason(liar(pictures, None, records=records), mode="single")
     files = [*sorted(pictures.iterdir()), pictures / "zz.png"]
     inputs: list[Any] = [{"image": file, "name": file.as_posix(), "options": OPTIONS} for file in files]
-    answers = [picture_answer(line_of(reading), OPTIONS) for reading in chain.batch(inputs)]
+    answers = [picture_answer(reading.to_dict(), OPTIONS) for reading in chain.batch(inputs)]
     report = build_report([Run.unkept({"chain": "action-reason"}, answers=answers, records=records)], title="Posters")
     shown = Thumbnails.of(report.runs, files)
     write_page(folder / "page.html", lambda _: report_page(report, pictures=shown))
@@ -265,7 +264,7 @@ def test_what_was_said_of_single_pictures_means_no_harm(browser: Browser, tmp_pa
     reading = verbalize(model, context="IN").invoke({"image": pictures / "00.png", "name": name})
     run = Run.unkept(
         {"chain": HOSTILE[2], "prompts": {HOSTILE[3]: HOSTILE[5]}},
-        answers=[picture_answer(line_of(reading), HOSTILE[:2])],
+        answers=[picture_answer(reading.to_dict(), HOSTILE[:2])],
         records=records,
         prompts={HOSTILE[3]: HOSTILE[4]},
     )

@@ -11,7 +11,7 @@ import pytest
 
 from askance.evals import Evaluation, Prediction, Ranking, Run, Sample, SampleResult, Score, evaluate
 from askance.evals.analysis.compare import common_samples
-from askance.evals.report.comparison import _comparable, _numbered  # pyright: ignore[reportPrivateUsage]
+from askance.evals.report.comparison_page import _comparable, _numbered  # pyright: ignore[reportPrivateUsage]
 from askance.evals.report.run_part import part_of, said_by
 from askance.evals.report.samples import HITS_SHOWN, detail_of
 from askance.evals.suite.retrieval_metrics import retrieval_scorer

@@ -13,10 +13,12 @@ from askance.errors import AskanceError, UsageError
 from askance.evals import Answerer, Question, Run, Sample, Solver, Task, aevaluate, right_or_wrong
 from askance.evals.analysis.rescore import rescored
 from askance.evals.pittads import ArrBaseline, ArrMulti, Mac
+from askance.evals.runner import SampleEpoch, run_job
 from askance.evals.solver import as_solver
 from askance.evals.suite import AnySolver, FusionSolver, InContext
 from askance.evals.suite.choice import answers_in
-from askance.models import ScriptedScorer
+from askance.models import Engine, ScriptedScorer
+from askance.replay import MemoryStore
 from tests.evals.pittads.worlds import world
 from tests.scripted import model_of, scripted
 
@@ -116,6 +118,8 @@ def test_a_baseline_of_a_run_answers_again() -> None:
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a solver beside a model": ({"solver": "random", "vlm": "model"}, "A solver takes the place of models."),
     "no such solver": ({"solver": "best"}, "There is no solver 'best'. There are random, longest, majority"),
+    "nearly a baseline": ({"solver": "randon"}, "There is no solver 'randon'. Nearest: 'random'. There are random,"),
+    "nearly an encoder": ({"solver": "clipp:FOLDER"}, "There is no solver 'clipp:FOLDER'. Nearest: 'clip'. There are"),
     "no solver": ({"solver": 3}, "A int answers no samples."),
     "a question that no model is asked": ({"vlm": "model"}, "No model is asked 'drinks'."),
 }
@@ -130,6 +134,15 @@ def test_what_cannot_answer_is_refused_with_the_way_out(case: str) -> None:
         Drinks(**options).evaluation()
 
     assert str(refused.value).startswith(sentence)
+
+
+async def test_a_baseline_asks_nobody_so_its_plan_has_no_calls(tmp_path: Path) -> None:
+    task = Drinks(solver="majority").evaluation()
+    epochs = [SampleEpoch(sample=sample, epoch=0) for sample in task.samples]
+
+    planned = await run_job(task, epochs, Engine(records=MemoryStore())).plan()
+
+    assert (planned.images, planned.calls, planned.hits) == (len(epochs), 0, 0)
 
 
 def test_a_baseline_answers_no_question_without_options(tmp_path: Path) -> None:

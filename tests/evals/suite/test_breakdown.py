@@ -15,12 +15,11 @@ from askance.errors import Refused
 from askance.evals import Figure, Metric, Run, Sample, Score, Scorer, Task, compare, evaluate, mean
 from askance.evals.analysis.rescore import rescore
 from askance.evals.report.run_part import part_of
-from askance.evals.run import SampleResult
-from askance.evals.sample import Prediction
+from askance.evals.run_tables import table_of_runs
+from askance.evals.sample import Prediction, SampleResult
 from askance.evals.scorer import figures_of
 from askance.evals.suite import by_tag, folds_of, over_folds
 from askance.evals.suite.option_orders import PairMetric, both_right
-from askance.evals.tables import table_of_runs
 
 FOLDS = range(5)
 

@@ -157,7 +157,7 @@ def test_answers_are_made_comparable(text: str, expected: str) -> None:
 
 def test_the_published_figure_stands_beside_the_metric_of_its_rule() -> None:
     metrics = [metric.name for metric in Vqa.of_run({}).scorer().metrics]
-    columns = find_published_table("whoops", 2).columns
+    columns = find_published_table("whoops/2").columns
 
     assert [name for name in metrics if name in columns] == ["strict match"]
-    assert find_published_table("whoops", 2).value("zero-shot", "OFA Large", column="strict match") == 8
+    assert find_published_table("whoops/2").value("zero-shot", "OFA Large", column="strict match") == 8

@@ -15,7 +15,8 @@ import pytest
 
 from askance.errors import BadImage, ConfigError, ModelError, OutOfMemory, ReplayMiss, StoreError, UsageError
 from askance.images import Image, RegionView
-from askance.images.pixels import pad_to_square
+from askance.images.pixels import MEAN_COLOUR, pad_to_square
+from askance.images.square_frames import framed
 from askance.models import Engine, RecordedScorer, best_texts, get_embedder, get_scorer, nearest_texts
 from askance.models.encoders.dual import DualEncoder
 from askance.models.encoders.towers import Towers, parts_of
@@ -190,13 +191,130 @@ async def test_what_a_view_shows_is_what_is_scored(duals: Folders) -> None:
 
 async def test_padded_pictures_are_seen_whole(duals: Folders) -> None:
     folder, image = duals("clip"), IMAGES[0]
-    came = reference(folder, [pad_to_square(image.open())], TEXTS)
+    came = reference(folder, [pad_to_square(image.open(), MEAN_COLOUR)], TEXTS)
     scorer = scorer_of(folder, "?frame=padded")
 
     assert await scorer.score(image, TEXTS) == pytest.approx(
         (came.image_embeds @ came.text_embeds.T)[0].tolist(), abs=CLOSE
     )
     assert scorer.keys(image, TEXTS) != scorer_of(folder).keys(image, TEXTS)
+
+
+@pytest.mark.parametrize("size", [(200, 90), (90, 200), (120, 100), (100, 100)])
+async def test_of_two_squares_the_vectors_are_averaged_as_they_come(
+    duals: Folders, monkeypatch: pytest.MonkeyPatch, size: tuple[int, int]
+) -> None:
+    folder, photo = duals("clip"), IMAGES[0].open().resize(size)
+    view = RegionView("highlight", ((30, 20, 80, 90),), style="sherlock")
+    image = Image.from_pil(photo)
+    # The reference: drawn, cut in two, and averaged before the length is 1.
+    model, _, pixels = towers(folder)
+    (drawn,), (width, height), side = view.render(image), size, min(size)
+    cuts = [drawn.crop((0, 0, side, side)), drawn.crop((width - side, height - side, width, height))]
+    with torch.inference_mode():
+        raw = model.get_image_features(**pixels(images=cuts, return_tensors="pt")).pooler_output
+    expected = torch.nn.functional.normalize(raw.mean(dim=0), dim=0)
+
+    exact: list[Any] = []
+
+    def rounding(vector: Any) -> Any:
+        exact.append(vector)
+        return half(vector)
+
+    monkeypatch.setattr("askance.models.encoders.towers.half", rounding)
+    await scorer_of(folder, "?frame=widescreen&draw=sherlock").score(
+        image, TEXTS[:1], view=RegionView("highlight", view.boxes)
+    )
+
+    (vector,) = (torch.as_tensor(each) for each in exact[1:])  # the first is the text's
+    assert torch.nn.functional.normalize(vector, dim=0).tolist() == pytest.approx(expected.tolist(), abs=1e-5)
+    lengths = raw.norm(dim=1)
+    assert size == (100, 100) or abs(lengths[0] - lengths[1]) > 1e-3  # or it made no difference when they have it
+
+
+async def test_each_frame_is_what_its_pictures_give(duals: Folders) -> None:
+    folder, image = duals("clip"), IMAGES[1]
+    photo = Image.from_pil(image.open().resize((150, 60)))
+    texts, keys = reference(folder, [image.open()], TEXTS).text_embeds, set[tuple[str, ...]]()
+
+    for frame in ("crop", "resize"):
+        scorer = scorer_of(folder, f"?frame={frame}")
+        came = reference(folder, framed(photo.open(), frame), TEXTS)
+        expected = (came.image_embeds @ texts.T)[0].tolist()
+        assert await scorer.score(photo, TEXTS) == pytest.approx(expected, abs=CLOSE)
+        keys.add(scorer.keys(photo, TEXTS))
+    assert len(keys) == 2
+
+
+async def test_the_style_of_views_is_the_scorers_where_it_has_one(duals: Folders) -> None:
+    folder, image, boxes = duals("clip"), IMAGES[0], ((20, 30, 120, 140),)
+    ours, theirs = (RegionView("highlight", boxes, style=style) for style in ("askance", "sherlock"))
+    own, set_to = scorer_of(folder), scorer_of(folder, "?draw=sherlock")
+
+    assert await own.score(image, TEXTS, view=ours) != await own.score(image, TEXTS, view=theirs)
+    assert await set_to.score(image, TEXTS, view=ours) == await own.score(image, TEXTS, view=theirs)
+    back = scorer_of(folder, "?draw=askance")
+    assert await back.score(image, TEXTS, view=theirs) == await own.score(image, TEXTS, view=ours)
+
+
+async def test_a_prefix_stands_in_front_of_each_text_and_of_each_part_of_a_long_one(duals: Folders) -> None:
+    folder, image, prefix = duals("clip"), IMAGES[0], "inference: "
+    plain, prefixed = scorer_of(folder), scorer_of(folder, f"?prefix={prefix}")
+
+    assert await prefixed.score(image, TEXTS) == await plain.score(image, [prefix + text for text in TEXTS])
+    assert prefixed.keys(image, TEXTS) != plain.keys(image, TEXTS)
+    _, tokenizer, _ = towers(folder)
+    parts = parts_of(LONG, lambda text: len(tokenizer(prefix + text)["input_ids"]) <= 16)
+    best = max(await plain.score(image, [prefix + part for part in parts]))
+    assert len(parts) > 2
+    assert await scorer_of(folder, f"?long=max&prefix={prefix}").score(image, [LONG]) == [best]
+    with pytest.raises(UsageError, match=r"^The text that begins 'A cup made of bricks\."):
+        await scorer_of(folder, f"?long=refuse&prefix={prefix}").score(image, [LONG])
+    (vector,) = await get_embedder(f"clip:{folder}?prefix={prefix}", engine=Engine(records=MemoryStore())).embed(
+        ["tea"]
+    )
+    (same,) = await get_embedder(f"clip:{folder}", engine=Engine(records=MemoryStore())).embed([f"{prefix}tea"])
+    assert vector == same
+
+
+async def test_a_picture_is_decoded_once_for_all_views_of_it(duals: Folders, monkeypatch: pytest.MonkeyPatch) -> None:
+    scorer = scorer_of(duals("clip"), "?batch=2")
+    opened: list[str] = []
+    whole = Image.open
+
+    def opening(self: Image) -> Any:
+        opened.append(self.name)
+        return whole(self)
+
+    monkeypatch.setattr(Image, "open", opening)
+    views = [RegionView("crop", ((0, 0, side, side),)) for side in (20, 40, 60)]
+    await scorer.score(IMAGES[0], TEXTS)  # a first batch, while which the others gather
+    opened.clear()
+
+    asked = [(image, view) for view in views for image in IMAGES]
+    scores = await asyncio.gather(*(scorer.score(image, TEXTS, view=view) for image, view in asked))
+
+    assert Counter(opened) == {image.name: 1 for image in IMAGES}
+    alone = scorer_of(duals("clip"), "?batch=1")
+    for (image, view), row in zip(asked, scores, strict=True):
+        assert await alone.score(image, TEXTS, view=view) == pytest.approx(row, abs=CLOSE)
+
+
+async def test_texts_are_looked_at_once_for_many_pictures(duals: Folders, monkeypatch: pytest.MonkeyPatch) -> None:
+    scorer = scorer_of(duals("clip"))
+    read: list[str] = []
+    fits = Towers.fits
+
+    def reading(self: Towers, text: str) -> bool:
+        read.append(text)
+        return fits(self, text)
+
+    monkeypatch.setattr(Towers, "fits", reading)
+
+    rows = [await scorer.fresh(image, TEXTS) for image in (*IMAGES, *IMAGES)]
+
+    assert read == TEXTS
+    assert rows[:2] == rows[2:] == [await scorer_of(duals("clip")).score(image, TEXTS) for image in IMAGES]
 
 
 async def test_pictures_asked_about_at_once_share_a_batch_and_one_that_is_none_harms_no_other(

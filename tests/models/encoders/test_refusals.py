@@ -8,9 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from askance.chat import JsonObject, key_of
 from askance.errors import ConfigError, MissingExtra
-from askance.images import Image
+from askance.images import Image, Shown
 from askance.models import Engine, get_embedder, get_scorer
+from askance.models.encoders.shared_encoder import shared_encoder
+from askance.models.encoders.vectors import MemoryVectors
+from askance.models.settings import Local
 from askance.replay import MemoryStore
 from tests.models.local.conftest import safetensors
 from tests.scripted import PICTURE
@@ -32,9 +36,14 @@ def engine() -> Engine:
 SETTINGS: dict[str, tuple[str, str]] = {
     "unknown": (
         "scal=logits",
-        "has no setting 'scal'. Nearest: 'scale'. There are: batch, device, dtype, frame,",
+        "has no setting 'scal'. Nearest: 'scale'. There are: batch, device, draw, dtype, frame, long,",
     ),
     "no such scale": ("scale=softmax", "cannot be 'softmax'. It takes: choose one of cosine, logits, sigmoid."),
+    "no such frame": (
+        "frame=square",
+        "cannot be 'square'. It takes: choose one of whole, padded, resize, crop, widescreen.",
+    ),
+    "no such style": ("draw=red", "cannot be 'red'. It takes: choose one of askance, sherlock."),
     "no number": ("batch=0", "cannot be '0'. It takes: a number from 1 up."),
     "no truth": ("pickled=yes", "cannot be 'yes'. It takes: choose one of true, false."),
     "another kind's": ("scale=sigmoid", "is of the kind 'clip', which gives no probability for a pair. Take"),
@@ -46,6 +55,39 @@ def test_settings_that_there_are_not(folder: Path, settings: str, message: str) 
     with pytest.raises(ConfigError) as caught:
         get_scorer(f"clip:{folder}?{settings}", engine=engine())
     assert message in str(caught.value)
+
+
+def test_settings_at_their_defaults_are_in_no_key(folder: Path) -> None:
+    image, spec = Image.from_digest("a" * 64), f"clip:{folder}"
+    scorer, embedder = get_scorer(spec, engine=engine()), get_embedder(spec, engine=engine())
+    model = scorer.id.canonical()
+
+    assert scorer.form() == {
+        "model": model,
+        "scale": "cosine",
+        "long": "mean",
+        "frame": "whole",
+        "policy": {"name": "original", "version": 1},
+    }
+    assert embedder.form() == {"model": model, "long": "mean", "normalized": True}
+    # What a vector is kept under.
+    job = shared_encoder(str(folder), Local(batch=32)).picture_job(Shown(image), MemoryVectors(), frame="whole")
+    kept: JsonObject = {"model": model, "tower": "picture", "image": {"sha256": "a" * 64, "view": {}, "frame": "whole"}}
+    assert job.key == key_of("embed", kept)
+
+
+def test_settings_that_decide_a_score_are_in_its_key(folder: Path) -> None:
+    settings = "frame=widescreen&draw=sherlock&prefix=inference: "
+    form = get_scorer(f"clip:{folder}?{settings}", engine=engine()).form()
+    assert {name: form[name] for name in ("frame", "draw", "prefix")} == {
+        "frame": "widescreen",
+        "draw": "sherlock",
+        "prefix": "inference:",
+    }
+    embedder = get_embedder(f"clip:{folder}?frame=widescreen&prefix=a+b", engine=engine()).form()
+    assert (embedder["frame"], embedder["prefix"]) == ("widescreen", "a+b")
+    with pytest.raises(ConfigError, match="has no setting 'draw'"):
+        get_embedder(f"clip:{folder}?draw=sherlock", engine=engine())
 
 
 def test_an_embedder_has_no_best_part(folder: Path) -> None:

@@ -14,7 +14,16 @@ from filelock import FileLock
 
 from askance.chat import key_of
 from askance.errors import ModelError, StoreError
-from askance.models.encoders.vectors import MemoryVectors, VectorFile, cosine_of, files_in, half, mean_of, verify_files
+from askance.models.encoders.vectors import (
+    MemoryVectors,
+    VectorFile,
+    VectorRows,
+    cosine_of,
+    files_in,
+    half,
+    mean_of,
+    verify_files,
+)
 
 ABOUT = {"model": {"provider": "clip", "model": "clip:abc:float32"}}
 STEP = 32 + 4 + 2 * 3
@@ -245,3 +254,17 @@ def test_cosine_and_mean_are_worked_out_from_16_bits() -> None:
     assert cosine_of(one, half([0.0, 0.0])) == 0
     assert mean_of([one]) is one
     assert mean_of([one, other]).tolist() == pytest.approx([0.5**0.5, 0.5**0.5], abs=1e-3)
+
+
+def test_the_cosines_of_rows_are_those_of_their_vectors_to_the_last_bit() -> None:
+    draw = np.random.default_rng(0)
+    vectors = [half(row) for row in draw.normal(size=(60, 33))]
+    one, nothing = half(draw.normal(size=33)), half([0.0] * 33)
+
+    rows = VectorRows.of([[each] for each in (*vectors, nothing)])
+    assert rows.cosines(one) == [*(cosine_of(one, each) for each in vectors), 0.0]
+    assert rows.cosines(nothing) == [0.0] * 61
+    # Of those that belong together the highest counts.
+    groups = [vectors[:1], vectors[1:4], vectors[4:]]
+    assert VectorRows.of(groups).cosines(one) == [max(cosine_of(one, each) for each in some) for some in groups]
+    assert VectorRows.of([]).cosines(one) == []

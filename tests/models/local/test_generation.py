@@ -15,7 +15,7 @@ import pytest
 from askance.chat import ResponseFormat, Sampling
 from askance.models import Engine, get_model
 from askance.models.local import HFModel
-from askance.models.local.inputs import SamplingParams
+from askance.models.local.batch_row import SamplingParams
 from askance.models.local.sampler import draw
 from askance.models.settings import Local
 from askance.replay import MemoryStore

@@ -13,7 +13,7 @@ from askance.chat import ChatRequest
 from askance.errors import BadRequest, ContextExceeded
 from askance.models.likelihood import likelihood_of
 from askance.models.local import HFModel
-from askance.models.local.inputs import to_row
+from askance.models.local.batch_row import to_row
 from askance.models.local.transformers_model import TransformersModel, load_model
 from askance.models.settings import Local, family_of_name
 from tests.models.local.questions import PICTURES, SHARED, asked

@@ -13,7 +13,7 @@ from askance.errors import BadRequest
 from askance.images import ORIGINAL_POLICY, RegionView, Shown
 from askance.models.image_data import encode
 from askance.models.local.prompt_writer import without_special_tokens
-from askance.models.openai.chat import to_chat
+from askance.models.openai.chat_completions import to_chat
 from askance.models.vllm.payload import (
     cache_name,
     from_output,

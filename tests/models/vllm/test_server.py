@@ -19,7 +19,7 @@ from askance.chat import ChatRequest
 from askance.errors import AskanceError, AuthError, ConfigError, MissingExtra, ModelError, Unreachable
 from askance.models.openai.openai_model import at_loopback
 from askance.models.settings import Vllm
-from askance.models.vllm import VLLMModel, process
+from askance.models.vllm import VLLMModel, server_process
 from askance.models.vllm.server import PYTHON_VARIABLE, ServerProcess
 from tests.models.local.questions import asked
 from tests.models.vllm.conftest import MakeFolder, Player
@@ -95,7 +95,7 @@ async def test_who_does_not_know_the_key_is_not_answered(player: Player) -> None
 
 NOT_STARTED: dict[str, tuple[Json, type[AskanceError], str]] = {
     "vllm is missing": (
-        {"code": process.NOT_INSTALLED},
+        {"code": server_process.NOT_INSTALLED},
         MissingExtra,
         "which {python} has not installed. pip install 'askance[vllm]'",
     ),

@@ -6,7 +6,7 @@ import pytest
 
 from askance.errors import ConfigError
 from askance.models.settings import Vllm
-from askance.models.vllm.log import last_words, port_taken, start_error
+from askance.models.vllm.engine_log import last_words, port_taken, start_error
 
 SAID: dict[str, tuple[str, str, str]] = {
     "something else runs on the device": (

@@ -17,7 +17,8 @@ function about(row, one) {
 }
 
 function pictureOf(row, one) {
-  const made = thumbnail(row, { alt: one.image ? `The picture ${one.image.name}` : "The picture" });
+  const name = one.image ? `The picture ${one.image.name}` : "The picture";
+  const made = one.regions === undefined ? thumbnail(row, { alt: name }) : thumbnail({ picture: one.regions }, { alt: `${name} with its regions` });
   if (made || !one.image) return made;
   return index.anyPicture ? h("p", { class: "lost" }, one.image.name, h("br"), h("code", {}, one.image.sha256.slice(0, 12))) : null;
 }
@@ -186,6 +187,7 @@ function callBody(key, call, link, tries) {
     return body;
   }
   for (const message of call.messages || []) body.append(messageElement(message));
+  body.append(...views(call.views, (call.request || {}).image));
   if (call.request) body.append(titled("Request", json(call.request)), titled("Response", json(call.response), "reply"));
   if (call.reply) body.append(...reply(call.reply));
   if (call.asked) body.append(h("details", { class: "more" }, h("summary", {}, "What else was asked: form of the answer, sampling"), h("pre", { tabindex: "0" }, json(call.asked))));
@@ -196,11 +198,18 @@ function titled(title, text, look) {
   return h("div", { class: `message ${look || ""}` }, h("h3", {}, title), fullText(text));
 }
 
+/** The views that a call shows, as pictures; none where the page has no pictures. */
+function views(numbers, form) {
+  const { view } = form || {};
+  return (numbers || []).map((picture) => thumbnail({ picture }, { class: "view", loading: "lazy", alt: `What was shown: ${view.show} of ${JSON.stringify(view.boxes)}` }));
+}
+
 function messageElement(message) {
   const parts = message.parts.map((part) => {
     if (typeof part === "string") return fullText(part);
     const named = part.part || {};
-    return h("p", { class: "small" }, named.type === "image" ? `picture ${String(named.sha256 || "").slice(0, 12)}${named.view ? `, view ${JSON.stringify(named.view)}` : ""}${named.policy ? `, sent by the policy ${named.policy.name} ${named.policy.version}` : ""}` : json(named));
+    const told = h("p", { class: "small" }, named.type === "image" ? `picture ${String(named.sha256 || "").slice(0, 12)}${named.view ? `, view ${JSON.stringify(named.view)}` : ""}${named.policy ? `, sent by the policy ${named.policy.name} ${named.policy.version}` : ""}` : json(named));
+    return [views(part.views, named), told];
   });
   return h("div", { class: "message" }, h("h3", {}, message.role), parts, message.rest ? h("pre", {}, json(message.rest)) : null);
 }

@@ -1,0 +1,327 @@
+"""`askance sherlock`: what only the suite on regions of pictures and inferences about them needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from askance.amounts import many
+from askance.cli.columns import Columns, Part, Report
+from askance.cli.options import AsJson, Records, named_values, spelled_out
+from askance.cli.process import HELP, Process
+from askance.terminal import echo
+
+if TYPE_CHECKING:
+    from askance.evals.sherlock import CandidateSets, CheckpointCorrelations, ErrorPrediction
+    from askance.statistics import Correlation
+
+app = typer.Typer(
+    help="Sherlock: the leaderboard's file, candidate sets of your own, what goes with errors.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+
+@app.callback()
+def sherlock() -> None:
+    """Commands about the Sherlock corpus."""
+
+
+class SplitName(StrEnum):
+    """A split of the leaderboard."""
+
+    test = "test"
+    val = "val"
+
+
+@app.command(epilog=HELP)
+def submit(
+    context_: typer.Context,
+    folders: Annotated[
+        list[Path],
+        typer.Argument(metavar="RUN...", help="Folders of finished runs of comparison, localization and retrieval."),
+    ],
+    data: Annotated[Path, typer.Option(help="Folder with the leaderboard's files, which have the order of the pairs.")],
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="The file to write; by default test_set_predictions.zip, here.")
+    ] = None,
+    split: Annotated[
+        SplitName, typer.Option(help="The leaderboard's test set; or val, whose answers the authors' scorers read.")
+    ] = SplitName.test,
+) -> None:
+    """Write the scores of runs as the leaderboard takes them: a .npy file a task, in a .zip.
+
+    Every pair of a region and an inference needs a score. Lengths are held against the published ones, that of
+    comparison too.
+    """
+    Process.of(context_).without_langchain()
+    from askance.evals.run import Run
+    from askance.evals.sherlock import Sherlock, submission_of
+    from askance.evals.sherlock.submission import FOLDERS
+
+    runs = [Run.open(folder) for folder in folders]
+    made = submission_of(runs, data=Sherlock.open(data, images=data), split=split.value)
+    file = made.write(out or Path(f"{FOLDERS[made.split]}.zip"))
+    echo(f"{file}: {', '.join(f'{task} {count:,}' for task, count in made.tasks.items())}")
+    if made.missing:
+        chunks = ", ".join(map(str, made.missing))
+        echo(f"· Retrieval is scored with all chunks alone; it lacks {chunks}.")
+
+
+# --- candidates ---
+
+
+CANDIDATE_MODELS: Mapping[str, str] = {"scorer": "clip:FOLDER", "embedder": "st:FOLDER"}
+"""By option of candidates, a model that it may name."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CandidateOptions:
+    """The options of one `askance sherlock candidates`; None is not given."""
+
+    data: Annotated[Path, typer.Option(help="Folder of the data set, with the corpus.")]
+    out: Annotated[Path, typer.Option("--out", "-o", help="A new folder for the pairs to be rated.")]
+    option: Annotated[
+        list[str] | None,
+        typer.Option(
+            "-T",
+            metavar="NAME=VALUE",
+            help="scorer=clip:FOLDER says how plausible an inference is of a region, embedder=st:FOLDER which "
+            "inferences are alike; both are needed.",
+        ),
+    ] = None
+    images: Annotated[Path | None, typer.Option(help="Folder of pictures; by default images, of the data set.")] = None
+    limit: Annotated[int, typer.Option(min=1, help="Sets that are kept, the most promising ones.")] = 500
+    seed: Annotated[int, typer.Option(help="Of the order of regions, and of one inference of those alike.")] = 0
+    store: Records = None
+    as_json: AsJson = False
+
+
+@app.command(epilog=HELP)
+@spelled_out
+def candidates(context_: typer.Context, options: CandidateOptions) -> None:
+    """Make sets of ten plausible inferences of a region for people to rate, as appendix E of the paper says.
+
+    The folder is in the layout of the leaderboard, so that `eval run sherlock/comparison --data` reads it; its
+    candidates.json says which instances the inferences come from, and its manifest.json what it was made from. Equal
+    inputs and an equal seed give equal files.
+    """
+    Process.of(context_).without_langchain()
+    from askance.evals.run_folder import check_new
+    from askance.models import run_sync
+
+    check_new(options.out)
+    made = run_sync(_candidates(options))
+    pairs = made.write(options.out)
+    Report(lambda: dict(made.manifest), lambda: _made(made, pairs)).print(as_json=options.as_json)
+
+
+async def _candidates(options: CandidateOptions) -> CandidateSets:
+    from askance.cli.progress import Progress
+    from askance.errors import UsageError
+    from askance.evals.sherlock import Sherlock, build_candidates
+    from askance.models import get_embedder, get_scorer
+    from askance.workspace import Workspace
+
+    given = _specs(options.option, of="candidates", examples=CANDIDATE_MODELS)
+    for name, example in CANDIDATE_MODELS.items():
+        if name not in given:
+            raise UsageError(f"Candidates need an option {name!r}.", hint=f"Give -T {name}={example}.")
+    data = Sherlock.open(options.data, images=options.images)
+    with Workspace(store=options.store) as work:
+        scorer = get_scorer(given["scorer"], engine=work.engine)
+        embedder = get_embedder(given["embedder"], engine=work.engine)
+        try:
+            with Progress("regions", len(data.instances)) as progress:
+                return await build_candidates(
+                    data,
+                    scorer=scorer,
+                    embedder=embedder,
+                    seed=options.seed,
+                    most=options.limit,
+                    on_progress=progress.update,
+                )
+        finally:
+            await scorer.aclose()
+            await embedder.aclose()
+
+
+def _specs(texts: Sequence[str] | None, *, of: str, examples: Mapping[str, str]) -> Mapping[str, str]:
+    """By name, the specs of models that `-T` gives.
+
+    Raises:
+        UsageError: an option has another name.
+    """
+    from askance.errors import UsageError
+
+    given = named_values(texts or (), of=of)
+    for name in given:
+        if name not in examples:
+            raise UsageError(f"{name!r} is no option of {of}.", hint=f"There are {' and '.join(examples)}.")
+    return given
+
+
+def _made(made: CandidateSets, pairs: Path) -> Iterator[Part]:
+    manifest = made.manifest
+    inferences = sum(len(each.candidates) for each in made.sets)
+    yield f"{pairs}: {many(len(made.sets), 'region')} with {many(inferences, 'inference')}."
+    yield (
+        f"{many(manifest['instances'], 'instance')}, {manifest['texts']:,} different inferences in "
+        f"{many(manifest['clusters'], 'cluster')}; {many(manifest['regions_with_a_set'], 'region')} had ten to choose."
+    )
+    if manifest["without_picture"]:
+        yield f"{many(manifest['without_picture'], 'instance')} without a picture."
+
+
+# --- what goes with agreement with people ---
+
+
+@app.command()
+def correlations(
+    context_: typer.Context,
+    folders: Annotated[
+        list[Path],
+        typer.Argument(metavar="RUN...", help="Folders of runs of comparison and retrieval, both of each checkpoint."),
+    ],
+    steps: Annotated[
+        str | None,
+        typer.Option(help="The training step of each run of comparison, in their order, with commas: 400,800,1200."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say how human accuracy goes with retrieval, and with training, over checkpoints of a model (section 5.2).
+
+    A run of comparison goes with the run of retrieval by the same scorer. It reads the run folders alone.
+    """
+    Process.of(context_).without_langchain()
+    from askance.evals.run import Run
+    from askance.evals.sherlock import checkpoint_correlations
+
+    runs = [Run.open(folder) for folder in folders]
+    found = checkpoint_correlations(runs, steps=None if steps is None else _numbers(steps))
+    Report(found.form, lambda: _correlation_parts(found)).print(as_json=as_json)
+
+
+def _numbers(text: str) -> list[int]:
+    from askance.errors import UsageError
+
+    try:
+        return [int(each) for each in text.split(",")]
+    except ValueError as error:
+        raise UsageError(f"The steps {text!r} are no numbers.", hint="Write them with commas: 400,800,1200.") from error
+
+
+def _correlation_parts(found: CheckpointCorrelations) -> Iterator[Part]:
+    from askance.evals.tables import NONE, shown_value
+
+    rows = [("checkpoint", "step", "P@1", "human accuracy")]
+    rows += [
+        (
+            each.name,
+            NONE if each.step is None else f"{each.step:,}",
+            shown_value(each.first, percent=True),
+            shown_value(each.human, percent=True),
+        )
+        for each in found.checkpoints
+    ]
+    yield Columns(rows)
+    yield ""
+    yield _correlated("P@1", found.with_retrieval)
+    if found.with_step is not None:
+        yield _correlated("the training step", found.with_step)
+
+
+def _correlated(what: str, correlation: Correlation) -> str:
+    from askance.evals.analysis.compare import shown_p
+
+    if correlation.rho is None:
+        return f"Human accuracy and {what}: no correlation; three checkpoints that differ are needed."
+    p = shown_p(correlation.p)
+    tested = f"p {p}" if p.startswith("<") else f"p = {p}"
+    return f"Human accuracy and {what}: Pearson's r = {correlation.rho:.2f} (n = {correlation.n}, {tested})."
+
+
+# --- errors ---
+
+ERROR_MODELS: Mapping[str, str] = {"pictures": "clip:FOLDER", "texts": "st:FOLDER"}
+"""By option of errors, a model that it may name."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ErrorOptions:
+    """The options of one `askance sherlock errors`; None is not given."""
+
+    folder: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run of sherlock/comparison.")]
+    data: Annotated[Path | None, typer.Option(help="Folder of the data set; for pictures.")] = None
+    images: Annotated[Path | None, typer.Option(help="Folder of pictures; by default images, of the data set.")] = None
+    option: Annotated[
+        list[str] | None,
+        typer.Option(
+            "-T",
+            metavar="NAME=VALUE",
+            help="pictures=clip:FOLDER predicts from vectors of pictures, texts=st:FOLDER from those of inferences.",
+        ),
+    ] = None
+    seed: Annotated[int, typer.Option(help="Of the five folds.")] = 0
+    store: Records = None
+    as_json: AsJson = False
+
+
+@app.command(epilog=HELP)
+@spelled_out
+def errors(context_: typer.Context, options: ErrorOptions) -> None:
+    """Say how well one can predict on which regions a model does above or below its average (section 5.3).
+
+    A logistic regression learns it in five folds, from the agreement of the raters, and from vectors of pictures and of
+    inferences where encoders are named. Needs scikit-learn: pip install 'askance[audit]'.
+    """
+    Process.of(context_).without_langchain()
+    from askance.models import run_sync
+
+    found = run_sync(_error_prediction(options))
+    Report(found.form, lambda: _error_parts(found)).print(as_json=options.as_json)
+
+
+async def _error_prediction(options: ErrorOptions) -> ErrorPrediction:
+    from askance.evals.run import Run
+    from askance.evals.sherlock import Sherlock, error_prediction
+    from askance.models import get_embedder
+    from askance.workspace import Workspace
+
+    given = _specs(options.option, of="errors", examples=ERROR_MODELS)
+    run = Run.open(options.folder)
+    data = None if options.data is None else Sherlock.open(options.data, images=options.images)
+    with Workspace(store=options.store) as work:
+        embedders = {name: get_embedder(spec, engine=work.engine) for name, spec in given.items()}
+        try:
+            return await error_prediction(
+                run, data=data, pictures=embedders.get("pictures"), texts=embedders.get("texts"), seed=options.seed
+            )
+        finally:
+            for embedder in embedders.values():
+                await embedder.aclose()
+
+
+def _error_parts(found: ErrorPrediction) -> Iterator[Part]:
+    from askance.evals.tables import shown_value
+
+    average = shown_value(found.average, percent=True)
+    yield f"{found.run}: {many(found.regions, 'region')}, {average} % human accuracy in the mean."
+    yield ""
+    rows = [("above or below the mean, by", "area under the curve, %", "by fold")]
+    rows += [
+        (
+            each.features,
+            shown_value(each.area, percent=True),
+            ", ".join(shown_value(area, percent=True) for area in each.by_fold),
+        )
+        for each in found.predicted
+    ]
+    yield Columns(rows, left=(0, 2))
+    yield ""
+    yield "· Chance is 50 %."

@@ -1,0 +1,189 @@
+"""The task of localization: which region of a picture does an inference rest on (section 4.2)?
+
+With `boxes=gt` the regions are those of people. Each inference of a picture is held against each region, and each of
+them gets one inference so that the scores are highest together; the figure is the mean over pictures of the share of
+regions that get their own. With `boxes=auto` the regions are boxes that a detector proposes; each inference gets
+the one with the highest score, which is right if its intersection over union with a true box is above a half.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+from typing_extensions import override
+
+from askance.errors import UsageError
+from askance.evals.metric import mean
+from askance.evals.sample import REGIONS, Sample
+from askance.evals.sherlock.measures import assignment_accuracy, overlapping, proposal_accuracy
+from askance.evals.sherlock.region_solver import INFERENCES, SHOW
+from askance.evals.sherlock.task import RegionText, SherlockTask, check_text, text_of
+from askance.evals.suite.selection import Subset
+
+if TYPE_CHECKING:
+    from askance.evals.metric import Metric
+    from askance.evals.sherlock.instance import Box, Instance
+    from askance.evals.sherlock.leaderboard import PairGroup
+    from askance.evals.sherlock.task import Scores
+
+ACCURACY, CHANCE, TIED, ORACLE = "accuracy", "chance", "tied pairs", "oracle"
+
+
+class Localization(SherlockTask):
+    """Which region of a picture an inference rests on."""
+
+    name = "sherlock/localization"
+    headlines = (ACCURACY,)
+
+    boxes: Literal["gt", "auto"] = "gt"
+    """The regions: those of people, or boxes that a detector proposes; the test set has both together."""
+    split: Literal["val", "test"] = "val"
+    """The validation corpus; or the leaderboard's test set, which hides what belongs together."""
+    text: RegionText = "inference"
+    """What is held against the regions: inferences, or the clues, which say what is seen there (Table 3)."""
+
+    @override
+    def words(self) -> tuple[str, ...]:
+        return (
+            self.boxes if self.split == "val" else "test",
+            *(() if self.text == "inference" else (f"text={self.text}",)),
+            *super().words(),
+        )
+
+    @cached_property
+    def _hidden(self) -> Mapping[str, PairGroup]:
+        """Of the test set, by image, the pairs that are to be scored.
+
+        Raises:
+            UsageError: clues or proposals alone are asked for.
+        """
+        check_text(self.text)
+        if self.boxes == "auto":
+            raise UsageError(
+                "The leaderboard's files have the regions of people and proposals together.",
+                hint="Leave `boxes` out: all are scored.",
+            )
+        groups = self.dataset.leaderboard("localization", "test").groups
+        return {group.regions[0].url: group for group in groups}
+
+    @cached_property
+    @override
+    def subset(self) -> Subset[str]:
+        data = self.dataset
+        if self.split == "test":
+            note = f"{len(self._hidden):,} pictures of test; which inference belongs to which region is hidden"
+            return self.chosen(
+                Subset(items=tuple(self._hidden), noun="images", notes=(note,)),
+                names=lambda url: (url,),
+                url=lambda url: url,
+            )
+        notes = (f"{len(data.instances):,} regions of {len(data.urls):,} pictures",)
+        return self.chosen(
+            Subset(items=tuple(data.urls), noun="images", notes=notes),
+            names=lambda url: {url, *(instance.id for instance in data.of_image(url))},
+            url=lambda url: url,
+        )
+
+    @override
+    def regions(self) -> Iterator[Sample]:
+        for url in self.subset.items:
+            if self.split == "test":
+                yield self._without_answers(url)
+                continue
+            instances = self.dataset.of_image(url)
+            own = [instance.boxes for instance in instances]
+            proposed = self.dataset.proposals(url) if self.boxes == "auto" else ()
+            regions = [(box,) for box in proposed] or own
+            yield Sample(
+                id=url,
+                image=self.picture(url) if self.answerer.looks else None,
+                inputs={
+                    REGIONS: [[list(box) for box in region] for region in regions],
+                    INFERENCES: [text_of(instance, self.text) for instance in instances],
+                    SHOW: self.region,
+                },
+                target=self._target(instances, proposed, own),
+                group=url,
+                tags={"source": instances[0].source},
+            )
+
+    def _without_answers(self, url: str) -> Sample:
+        """The sample of an image of the test set."""
+        group = self._hidden[url]
+        return Sample(
+            id=url,
+            image=self.picture(url) if self.answerer.looks else None,
+            inputs={
+                REGIONS: [[list(box) for box in region.boxes] for region in group.regions],
+                INFERENCES: [*group.inferences],
+                SHOW: self.region,
+            },
+            group=url,
+            tags={"source": group.regions[0].source},
+        )
+
+    def _target(
+        self, instances: Sequence[Instance], proposed: Sequence[Box], own: Sequence[Sequence[Box]]
+    ) -> Mapping[str, Any]:
+        """Of people's regions their ids, in the order of the inferences; of proposals, by inference, the right ones."""
+        if self.boxes == "gt":
+            return {"ids": [instance.id for instance in instances]}
+        hits = overlapping(proposed, own)
+        return {"right": [column.nonzero()[0].tolist() for column in hits.T]}
+
+    @override
+    def metrics(self) -> Sequence[Metric]:
+        if self.boxes == "auto":
+            return (
+                mean(ACCURACY, summary="share of inferences whose best box overlaps theirs, mean over pictures"),
+                mean(CHANCE, better="neither", summary="that of random boxes"),
+                mean(ORACLE, better="neither", summary="that of the best boxes among those proposed"),
+            )
+        return (
+            mean(ACCURACY, summary="share of regions that get their own inference, mean over pictures"),
+            mean(CHANCE, better="neither", summary="that of a random assignment"),
+            mean(
+                TIED,
+                better="neither",
+                summary="share of the pairs whose score equals another one, so that their order is drawn",
+            ),
+        )
+
+    @override
+    def values_of(self, sample: Sample, scores: Scores) -> Mapping[str, float]:
+        if sample.target is None:
+            return {}
+        if self.boxes == "auto":
+            accuracy, _ = proposal_accuracy(scores, self._hits(sample))
+            return {**self._beside(sample), ACCURACY: accuracy}
+        accuracy, tied = assignment_accuracy(scores, sample.target["ids"], seed=self.seed)
+        return {**self._beside(sample), ACCURACY: accuracy, TIED: tied}
+
+    @override
+    def bounds_of(self, sample: Sample, *, right: bool) -> Mapping[str, float]:
+        if sample.target is None:
+            return {}
+        beside = self._beside(sample)
+        return {TIED: 0.0, **beside, ACCURACY: beside.get(ORACLE, 1.0) if right else 0.0}
+
+    def _beside(self, sample: Sample) -> dict[str, float]:
+        """What no answer changes."""
+        rows, columns = self.shape_of(sample)
+        if self.boxes == "gt":
+            return {CHANCE: 1 / rows}
+        right: Sequence[Sequence[int]] = sample.target["right"]
+        return {
+            CHANCE: sum(len(places) / rows for places in right) / columns,
+            ORACLE: sum(1 for places in right if places) / columns,
+        }
+
+    def _hits(self, sample: Sample) -> Any:
+        """Which boxes are right for which inferences."""
+        import numpy as np
+
+        hits = np.zeros(self.shape_of(sample), dtype=bool)
+        for column, places in enumerate(sample.target["right"]):
+            hits[places, column] = True
+        return hits

@@ -1,0 +1,232 @@
+"""Figures of retrieval, localization and comparison as the authors' scorers compute them: numbers in, numbers out.
+
+A score says how plausible an inference is of a region; higher is more plausible, and its scale is free. Scores that are
+not finite are refused, since NaN would rank first. Where scores are equal, the order of a file would decide:
+
+| figure | where scores are equal |
+|---|---|
+| rank | the mean of the tied ranks; so a tie for the first place is no P@1 |
+| accuracy of regions | a draw for each pair, seeded by the names of its region and its inference |
+| accuracy of proposals | the first in the order of the proposals |
+| pairwise accuracy | ten draws in the order of the candidates, the same for every set of candidates |
+
+All but the second are the authors' own rules. Their solver of the second, `lapjv`, gives 0 % for constant scores, and
+scipy's 100 %; with the draws constant scores are at chance. Scores at float32 precision are what the authors' files
+hold: draws of the last rule reach 1e-9, so that probabilities below that drown in them, and log-odds do not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from hashlib import sha256
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from askance.errors import UsageError
+from askance.statistics import best_assignment
+from askance.statistics.arguments import finite_array
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    Scores: TypeAlias = npt.ArrayLike
+    _Array: TypeAlias = npt.NDArray[np.float64]
+
+CANDIDATES: Final = 10
+"""Inferences of a region in comparison at most: the authors draw no more numbers for ties."""
+OVERLAP: Final = 0.5
+"""Intersection over union above which a proposal is right."""
+_NOISE_SEED: Final = 1
+_JITTER: Final = 1e-9
+"""Size of the draws for an assignment, as a part of the range of its scores."""
+
+
+# --- retrieval ---
+
+
+def retrieval_rank(row: Scores, place: int) -> float:
+    """The rank of one of several scores, from 1 for the highest; equal scores share the mean of their ranks.
+
+    Raises:
+        UsageError: there is no score at `place`, or one is not finite.
+    """
+    scores = _finite(row, dimensions=1)
+    if not 0 <= place < len(scores):
+        raise UsageError(f"There is no score {place} among {len(scores)}.", hint="Count from 0.")
+    own = scores[place]
+    return int((scores > own).sum()) + (int((scores == own).sum()) + 1) / 2
+
+
+# --- localization ---
+
+
+def assignment_accuracy(matrix: Scores, ids: Sequence[str], *, seed: int = 0) -> tuple[float, float]:
+    """How many regions of a picture get their own inference where each gets one and their scores are highest together.
+
+    Args:
+        matrix: regions × inferences, as many of each; the true inference of a region stands in its column.
+        ids: of the regions and of their inferences, in this order. What is drawn for a pair depends on its two ids and
+            the seed alone.
+        seed: of the draws for ties.
+
+    Returns:
+        The share of regions with their own inference, and the share of pairs whose score equals another one of the same
+        region or of the same inference.
+
+    Raises:
+        UsageError: the matrix is not as large as the ids say, two ids are equal, or a score is not finite.
+    """
+    import numpy as np
+
+    scores, count = _finite(matrix, dimensions=2), len(ids)
+    if scores.shape != (count, count) or not count:
+        raise UsageError(
+            f"{count} regions do not have {' × '.join(map(str, scores.shape))} scores.",
+            hint="Give a score for each region with each inference, and an id for each region.",
+        )
+    if len({*ids}) != count:
+        raise UsageError("Two regions of a picture have the same id.", hint="Name each region once.")
+    draws = np.array([[_draw(seed, region, inference) for inference in ids] for region in ids])
+    above = scores - scores.min()
+    size = _JITTER * (above.max() or 1.0)
+    columns = best_assignment(above + size * draws)
+    return sum(row == column for row, column in enumerate(columns)) / count, float(_tied(scores).mean())
+
+
+def _draw(seed: int, *names: str) -> float:
+    """A number from 0 to 1 that is always the same for these names."""
+    digest = sha256("\n".join((str(seed), *names)).encode()).digest()
+    return int.from_bytes(digest[:6], "big") / 2**48
+
+
+def _tied(scores: _Array) -> npt.NDArray[np.bool_]:
+    """Which scores equal another one in their row or in their column."""
+    rows = (scores[:, :, None] == scores[:, None, :]).sum(axis=2) > 1
+    columns = (scores[:, None, :] == scores[None, :, :]).sum(axis=1) > 1
+    return rows | columns
+
+
+def iou(a: Sequence[float], b: Sequence[float]) -> float:
+    """Intersection over union of two boxes (left, top, right, bottom)."""
+    width = max(0.0, min(a[2], b[2]) - max(a[0], b[0]))
+    height = max(0.0, min(a[3], b[3]) - max(a[1], b[1]))
+    shared = width * height
+    whole = sum((box[2] - box[0]) * (box[3] - box[1]) for box in (a, b)) - shared
+    return shared / whole if whole > 0 else 0.0
+
+
+def overlapping(
+    proposals: Sequence[Sequence[float]], boxes: Sequence[Sequence[Sequence[float]]]
+) -> npt.NDArray[np.bool_]:
+    """Which proposals are right for which inferences: those that overlap one of its boxes by more than a half.
+
+    Args:
+        proposals: boxes that a detector found in the picture.
+        boxes: by inference, the boxes of its region.
+
+    Returns:
+        Proposals × inferences.
+    """
+    import numpy as np
+
+    hits = [[any(iou(found, box) > OVERLAP for box in region) for region in boxes] for found in proposals]
+    return np.array(hits, dtype=bool).reshape(len(proposals), len(boxes))
+
+
+def proposal_accuracy(matrix: Scores, right: Any) -> tuple[float, float]:
+    """How many inferences of a picture have their highest score at a proposal that is right.
+
+    Args:
+        matrix: proposals × inferences.
+        right: of the same shape, which proposals are right, as of `overlapping`.
+
+    Returns:
+        The share of inferences, and the share that the best choice of proposals would have.
+
+    Raises:
+        UsageError: the shapes differ, there is no proposal or no inference, or a score is not finite.
+    """
+    import numpy as np
+
+    scores, hits = _finite(matrix, dimensions=2), np.asarray(right, dtype=bool)
+    if scores.shape != hits.shape or not scores.size:
+        raise UsageError(
+            f"Scores of the shape {scores.shape} do not go with overlaps of the shape {hits.shape}.",
+            hint="Give both for each proposal with each inference, at least one of each.",
+        )
+    first = scores.argmax(axis=0)
+    return float(hits[first, np.arange(hits.shape[1])].mean()), float(hits.any(axis=0).mean())
+
+
+# --- comparison ---
+
+
+def pairwise_accuracy(scores: Scores, ratings: Sequence[float]) -> float:
+    """How often scores order two candidates as a rater does, so that chance is 0 and the best is 1.
+
+    Pairs that the rater rates equally do not count; 0 where all are.
+
+    Args:
+        scores: of the candidates of one region; those of the other rater give the agreement of people.
+        ratings: of the same candidates, in the same order.
+
+    Raises:
+        UsageError: there are more than `CANDIDATES`, the lengths differ, or a score is not finite.
+    """
+    tiebroken = _compared(scores, ratings) + _noise()[: len(ratings)]
+    outcomes = [(ratings[a] < ratings[b]) == (tiebroken[a] < tiebroken[b]) for a, b in _ordered(ratings)]
+    return (sum(outcomes) / len(outcomes) - 0.5) * 2 if outcomes else 0.0
+
+
+def tied_pairs(scores: Scores, ratings: Sequence[float]) -> float:
+    """The share of pairs with unequal ratings whose scores are equal, so that the draws order them; 0 without pairs.
+
+    Raises:
+        UsageError: as for `pairwise_accuracy`.
+    """
+    values = _compared(scores, ratings)
+    ties = [bool(values[a] == values[b]) for a, b in _ordered(ratings)]
+    return sum(ties) / len(ties) if ties else 0.0
+
+
+def _compared(scores: Scores, ratings: Sequence[float]) -> _Array:
+    """Scores of candidates that have these ratings."""
+    values = _finite(scores, dimensions=1)
+    if len(values) != len(ratings):
+        raise UsageError(
+            f"{len(values)} scores do not go with {len(ratings)} ratings.", hint="Give one of each for each candidate."
+        )
+    if len(values) > CANDIDATES:
+        raise UsageError(
+            f"A region cannot have {len(values)} candidates.",
+            hint=f"The rule for ties, which is the authors', is for {CANDIDATES} at most.",
+        )
+    return values
+
+
+def _ordered(ratings: Sequence[float]) -> list[tuple[int, int]]:
+    """The pairs of candidates that a rater rates unequally."""
+    return [(a, b) for a, b in combinations(range(len(ratings)), 2) if ratings[a] != ratings[b]]
+
+
+def _noise() -> _Array:
+    """What the authors add to scores, so that ties are broken in the same way for every model."""
+    import numpy as np
+
+    return np.random.RandomState(_NOISE_SEED).random_sample(CANDIDATES) / 1e9
+
+
+def _finite(scores: Scores, *, dimensions: int) -> _Array:
+    """Scores as an array of so many dimensions.
+
+    Raises:
+        UsageError: one is not finite, or there are other dimensions.
+    """
+    values = finite_array(scores)
+    if values.ndim != dimensions:
+        raise UsageError(
+            f"Scores have {values.ndim} dimensions, not {dimensions}.",
+            hint="Give one row of scores." if dimensions == 1 else "Give rows and columns of scores.",
+        )
+    return values

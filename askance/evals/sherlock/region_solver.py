@@ -1,0 +1,424 @@
+"""Solvers that say how plausible inferences are of regions: the one interface that the tasks share (section 4).
+
+Every answer is a matrix, regions × inferences, in which a higher number is more plausible. The scores of a picture with
+few pairs are on record, each by itself. Of a chunk, which has a million pairs, and of a hundred proposals, each region
+and each inference is encoded once, and their scores lie, at 32 bits, in the matrix of the sample alone: a file beside
+the run's lines, so that figures need no weights.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from abc import abstractmethod
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+
+from typing_extensions import override
+
+from askance.chains.planner import check_mode
+from askance.errors import UsageError
+from askance.evals.matrix import Matrix
+from askance.evals.sample import REGIONS, Prediction, Sample
+from askance.evals.solver import Solver
+from askance.evals.suite.shuffle import stable_hash
+from askance.images import WHOLE_IMAGE, RegionView
+from askance.models import collect_keys
+from askance.models.call_scope import current_scope
+from askance.models.loop import PerLoop
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from askance.agents.plausibility import PlausibilityScorer
+    from askance.chains import Planner
+    from askance.chat import JsonObject
+    from askance.evals.solver import PlanSample
+    from askance.images import Image
+    from askance.models import Engine, Model, RecordedScorer
+
+    Scores = NDArray[np.float64]
+
+Item = TypeVar("Item")
+
+INFERENCES: Final = "inferences"
+"""The input of a sample with the inferences that are held against its regions."""
+SHOW: Final = "show"
+"""The input of a sample that says how its regions are shown."""
+PLACE: Final = "place"
+"""The tag of a sample with its place in its pool."""
+
+FLOORED: Final = "floored"
+"""Entry of a prediction's trace: labels that were not among a model's likeliest tokens, so that they have a bound."""
+MARKS: Final = "marks described"
+"""Entry of a prediction's trace: descriptions that speak of the marks of a region as if they were in the picture."""
+
+MOST_RECORDED: Final = 200
+"""Most pairs of a sample whose scores are recorded one by one: a picture has 12 regions at most, and 12 inferences."""
+MOST_HELD: Final = 2
+"""Pools whose scores are held at the same time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Region:
+    """A region of a picture, and how it is shown."""
+
+    name: str
+    image: Image | None
+    view: RegionView
+
+    @property
+    def picture(self) -> Image:
+        """The picture.
+
+        Raises:
+            UsageError: there is none.
+        """
+        if self.image is None:
+            raise UsageError(f"The region {self.name!r} has no picture.", hint="Give `images`, the folder of pictures.")
+        return self.image
+
+
+def regions_of(sample: Sample) -> Sequence[Region]:
+    """The regions of a sample, as they are shown."""
+    boxes: Sequence[Any] = sample.inputs[REGIONS]
+    show = sample.inputs[SHOW]
+    return [
+        Region(name=f"{sample.id}/{place}", image=sample.image, view=view_of(region, show=show))
+        for place, region in enumerate(boxes)
+    ]
+
+
+def view_of(boxes: Sequence[Sequence[int]], *, show: Any) -> RegionView:
+    """A region as the authors draw it; boxes are in pixels of the picture as its file has it."""
+    if show == "whole":
+        return WHOLE_IMAGE
+    corners = tuple(cast("tuple[float, float, float, float]", tuple(box)) for box in boxes)
+    return RegionView(show, corners, unit="native pixels", style="sherlock")
+
+
+@dataclass(frozen=True, slots=True)
+class _Pool:
+    """The samples that are held against each other, in the order of their places."""
+
+    samples: Sequence[Sample]
+    places: Mapping[str, int]
+    """By id of a sample its place."""
+
+    @property
+    def regions(self) -> Sequence[Region]:
+        return [regions_of(sample)[0] for sample in self.samples]
+
+    @property
+    def inferences(self) -> Sequence[str]:
+        return [sample.inputs[INFERENCES][0] for sample in self.samples]
+
+
+class RegionSolver(Solver):
+    """Fills the matrix of a sample.
+
+    By default it has the regions and the inferences of the sample. Where samples are pooled, each is one region with
+    its own inference, and the matrix has two rows: its region with the inferences of the pool, and its inference with
+    the regions of the pool.
+
+    Args:
+        pooled: the tag by whose value samples are pooled; empty if they are not.
+        samples: gives the samples; they are asked for where samples are pooled.
+    """
+
+    plannable = True
+    whole_pools = True
+    """Whether all pairs of a pool are scored at once, and not only those of one sample."""
+
+    def __init__(self, *, pooled: str = "", samples: Callable[[], Sequence[Sample]] = tuple) -> None:
+        self._pooled = pooled
+        self._samples = samples
+        self._pools = cache(lambda: _pools_of(samples(), by=pooled))
+        self._of_pools: PerLoop[dict[Any, asyncio.Future[Scores]]] = PerLoop(dict[Any, "asyncio.Future[Scores]"])
+
+    @abstractmethod
+    async def scores(self, regions: Sequence[Region], inferences: Sequence[str], counts: Counter[str]) -> Scores:
+        """The scores of every region with every inference.
+
+        Args:
+            regions: of one picture or of a pool.
+            inferences: held against each region.
+            counts: takes how often something happened that a reader should know of.
+
+        Raises:
+            AskanceError: a picture cannot be read, or a score cannot be computed.
+        """
+
+    @override
+    def among(self, samples: Sequence[Sample]) -> RegionSolver:
+        other = copy(self)
+        RegionSolver.__init__(other, pooled=self._pooled, samples=lambda: samples)
+        return other
+
+    @override
+    async def answer(self, sample: Sample) -> Prediction:
+        """The prediction for one sample; its value is by row the number of the best column, from 1.
+
+        Raises:
+            AskanceError: a picture cannot be read, or a score cannot be computed.
+        """
+        counts = Counter[str]()
+        with collect_keys() as keys:
+            scores = await (self._in_pool(sample, counts) if self._pooled else self._of_picture(sample, counts))
+        return Prediction(
+            outcome="answered",
+            value=(scores.argmax(axis=1) + 1).tolist(),
+            links={"scores": {"outcome": "answered", "calls": list(keys)}},
+            trace=dict(counts),
+            matrix=Matrix(scores.astype("float32") if scores.size > MOST_RECORDED else scores),
+        )
+
+    async def _of_picture(self, sample: Sample, counts: Counter[str]) -> Scores:
+        return await self.scores(regions_of(sample), sample.inputs[INFERENCES], counts)
+
+    # --- pools ---
+
+    async def _in_pool(self, sample: Sample, counts: Counter[str]) -> Scores:
+        import numpy as np
+
+        pool = self._pool_of(sample)
+        if self.whole_pools:
+            place, scores = pool.places[sample.id], await self._of_pool(sample)
+            return np.stack([scores[place], scores[:, place]])
+        (row,) = await self.scores(regions_of(sample), pool.inferences, counts)
+        column = await self.scores(pool.regions, sample.inputs[INFERENCES], counts)
+        return np.stack([row, column[:, 0]])
+
+    async def _of_pool(self, sample: Sample) -> Scores:
+        """The scores of all pairs of a pool; few pools are held, since samples come pool by pool."""
+        value, running = (sample.tags[self._pooled], current_scope().draw), self._of_pools()
+        if value not in running:
+            while len(running) >= MOST_HELD:
+                del running[next(iter(running))]
+            pool = self._pool_of(sample)
+            running[value] = asyncio.ensure_future(self.scores(pool.regions, pool.inferences, Counter()))
+        return await asyncio.shield(running[value])  # a sample that is cancelled leaves the scores to the others
+
+    def _pool_of(self, sample: Sample) -> _Pool:
+        """The pool of a sample.
+
+        Raises:
+            UsageError: the sample is not among those that the solver was made for.
+        """
+        pool = self._pools().get(sample.tags[self._pooled])
+        if pool is None or sample.id not in pool.places:
+            raise UsageError(
+                f"The sample {sample.id!r} is not among those that it is held against.",
+                hint="Make the task anew, with all of its samples.",
+            )
+        return pool
+
+
+def _pools_of(samples: Sequence[Sample], *, by: str) -> Mapping[Any, _Pool]:
+    by_value: dict[Any, list[Sample]] = {}
+    for sample in sorted(samples, key=lambda sample: sample.tags[PLACE]):
+        by_value.setdefault(sample.tags[by], []).append(sample)
+    return {
+        value: _Pool(pool, {sample.id: place for place, sample in enumerate(pool)}) for value, pool in by_value.items()
+    }
+
+
+class EncodedRegions(RegionSolver):
+    """Scores by an encoder of pictures and texts.
+
+    Args:
+        scorer: the encoder, whose scores are recorded.
+        pooled: as of `RegionSolver`.
+        samples: as of `RegionSolver`.
+
+    Raises:
+        UsageError: the encoder cannot be shown a part of a picture.
+    """
+
+    def __init__(
+        self, scorer: RecordedScorer, *, pooled: str = "", samples: Callable[[], Sequence[Sample]] = tuple
+    ) -> None:
+        super().__init__(pooled=pooled, samples=samples)
+        scorer.check_views()
+        self.scorer = scorer
+
+    @property
+    @override
+    def engine(self) -> Engine:
+        return self.scorer.engine
+
+    @override
+    def form(self) -> JsonObject:
+        return {"solver": "regions", "scorer": self.scorer.form()}
+
+    @override
+    async def scores(self, regions: Sequence[Region], inferences: Sequence[str], counts: Counter[str]) -> Scores:
+        import numpy as np
+
+        pairs = [(region.picture, region.view) for region in regions]
+        if self._pooled or len(pairs) * len(inferences) > MOST_RECORDED:
+            self._check_computes()
+            return np.array(await self.scorer.fresh_rows(pairs, inferences), dtype=np.float64)
+        rows = await asyncio.gather(*(self.scorer.score(image, inferences, view=view) for image, view in pairs))
+        return np.array(rows, dtype=np.float64)
+
+    def _check_computes(self) -> None:
+        """Refuses to compute in a replay what is not recorded."""
+        if self.scorer.engine.mode == "replay":
+            raise UsageError(
+                "Scores by the thousand are not on record: they lie in the matrices of the run that made them.",
+                hint="Score that run again, `askance eval score RUN`, or compute them anew without `--mode replay`.",
+            )
+
+    @override
+    def plan(self, planner: Planner) -> PlanSample:
+        check_mode(self.scorer.engine.mode)
+
+        async def count(sample: Sample, _: int) -> None:
+            scorer, inferences, regions = self.scorer, sample.inputs[INFERENCES], regions_of(sample)
+            pairs = len(self._pool_of(sample).samples) if self._pooled else len(regions) * len(inferences)
+            if self._pooled or pairs > MOST_RECORDED:
+                planner.add_computed("scores", scorer.id, keys=(), lacking=(), dependent=pairs)
+                return
+            for region in regions:
+                keys = scorer.keys(region.picture, inferences, view=region.view)
+                lacking = scorer.lacking(region.picture, inferences, view=region.view)
+                planner.add_computed("scores", scorer.id, keys=keys, lacking=lacking)
+
+        return count
+
+
+class AskedRegions(RegionSolver):
+    """Scores by chat models, whose calls are on record.
+
+    Args:
+        scorer: asks the models.
+        pooled: as of `RegionSolver`.
+        samples: as of `RegionSolver`.
+    """
+
+    whole_pools = False
+
+    def __init__(
+        self, scorer: PlausibilityScorer, *, pooled: str = "", samples: Callable[[], Sequence[Sample]] = tuple
+    ) -> None:
+        super().__init__(pooled=pooled, samples=samples)
+        self.scorer = scorer
+        self.first: EncodedRegions | None = None
+        self.keep = 0
+
+    def after(self, first: RecordedScorer, *, keep: int) -> AskedRegions:
+        """This solver for the best of a pool alone; the others stay below these, in the order of an encoder.
+
+        Args:
+            first: the encoder, which ranks the pool first.
+            keep: how many of its best the models are asked about.
+        """
+        other = copy(self)
+        other.first, other.keep = EncodedRegions(first, pooled=self._pooled, samples=self._samples), keep
+        return other
+
+    @override
+    def among(self, samples: Sequence[Sample]) -> RegionSolver:
+        other = cast("AskedRegions", super().among(samples))
+        other.first = None if self.first is None else cast("EncodedRegions", self.first.among(samples))
+        return other
+
+    @property
+    @override
+    def models(self) -> Sequence[Model]:
+        return self.scorer.models
+
+    @property
+    @override
+    def prompts(self) -> Mapping[str, str]:
+        return self.scorer.prompts
+
+    @override
+    def form(self) -> JsonObject:
+        first = {} if self.first is None else {"first": self.first.scorer.form(), "keep": self.keep}
+        return {"solver": "regions", **self.scorer.parameters, **first}
+
+    @override
+    async def scores(self, regions: Sequence[Region], inferences: Sequence[str], counts: Counter[str]) -> Scores:
+        import numpy as np
+
+        asked = (self.scorer.plausibility(region.picture, inferences, region.view) for region in regions)
+        rows = await asyncio.gather(*asked)
+        counts[FLOORED] += sum(row.floored for row in rows)
+        counts[MARKS] += sum(row.marks_described for row in rows)
+        return np.array([row.scores for row in rows], dtype=np.float64)
+
+    @override
+    async def _in_pool(self, sample: Sample, counts: Counter[str]) -> Scores:
+        import numpy as np
+
+        if self.first is None:
+            return await super()._in_pool(sample, counts)
+        pool, ranked = self._pool_of(sample), await self.first._in_pool(sample, counts)
+        texts, regions = (np.argsort(-scores, kind="stable")[: self.keep].tolist() for scores in ranked)
+        (row,) = await self.scores(regions_of(sample), _at(pool.inferences, texts), counts)
+        column = await self.scores(_at(pool.regions, regions), sample.inputs[INFERENCES], counts)
+        return np.stack([_above(ranked[0], texts, row), _above(ranked[1], regions, column[:, 0])])
+
+    @override
+    def plan(self, planner: Planner) -> PlanSample:
+        for model in self.models:
+            check_mode(model.mode)
+
+        async def count(sample: Sample, draw: int) -> None:
+            own, inferences = regions_of(sample), sample.inputs[INFERENCES]
+            asked: list[tuple[Sequence[Region], Sequence[str]]] = [(own, inferences)]
+            if self._pooled:
+                pool = self._pool_of(sample)
+                asked = [(own, pool.inferences), (pool.regions, inferences)]
+                if self.first is not None:  # which ones is not known; these are asked about by no other sample
+                    after = [(pool.places[sample.id] + step) % len(pool.samples) for step in range(1, self.keep + 1)]
+                    asked = [(own, _at(pool.inferences, after)), (_at(pool.regions, after), inferences)]
+            for regions, texts in asked:
+                for region in regions:
+                    await self.scorer.plan_view(planner, region.picture, texts, region.view, draw=draw)
+
+        return count
+
+
+def _at(items: Sequence[Item], places: Sequence[int]) -> Sequence[Item]:
+    return [items[place] for place in places]
+
+
+def _above(scores: Scores, places: Sequence[int], better: Scores) -> Scores:
+    """Scores with others at some places, which stand above all that stay."""
+    merged = scores.copy()
+    merged[places] = scores.max() + 1 + better - better.min()
+    return merged
+
+
+class RandomScores(RegionSolver):
+    """Random scores; the same for a region and a place whenever they are drawn.
+
+    Args:
+        seed: of the draws.
+        pooled: as of `RegionSolver`.
+        samples: as of `RegionSolver`.
+    """
+
+    plannable = False
+
+    def __init__(self, *, seed: int = 0, pooled: str = "", samples: Callable[[], Sequence[Sample]] = tuple) -> None:
+        super().__init__(pooled=pooled, samples=samples)
+        self.seed = seed
+
+    @override
+    def form(self) -> JsonObject:
+        return {"baseline": "random", "seed": self.seed}
+
+    @override
+    async def scores(self, regions: Sequence[Region], inferences: Sequence[str], counts: Counter[str]) -> Scores:
+        import numpy as np
+
+        seeds = (stable_hash(self.seed, current_scope().draw, region.name) for region in regions)
+        return np.array([np.random.default_rng(seed).random(len(inferences)) for seed in seeds], dtype=np.float64)

@@ -1,0 +1,269 @@
+"""The task of retrieval: which of a thousand inferences belongs to a region, and the other way round (section 4.1).
+
+The validation corpus is cut into 23 chunks. Each region of a chunk is held against each inference of it. The figures
+are the mean rank of the true inference among those of a region, that of the true region among those of an inference,
+and how often the true inference is alone in the first place (P@1); each is the mean over chunks.
+
+Inferences that stand in a chunk twice have equal scores, so that none of them is ever alone in the first place: `P@1
+ceiling` is the best that can be had. An inference about the same picture is often true as well; `P@1, other pictures`
+leaves those out.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from pydantic import Field
+from typing_extensions import override
+
+from askance.errors import UsageError
+from askance.evals.metric import mean
+from askance.evals.part import Question
+from askance.evals.sample import REGIONS, Sample
+from askance.evals.sherlock.layout import CHUNKS
+from askance.evals.sherlock.leaderboard import hidden_instances
+from askance.evals.sherlock.measures import retrieval_rank
+from askance.evals.sherlock.region_solver import INFERENCES, PLACE, SHOW
+from askance.evals.sherlock.task import RegionModel, RegionText, SherlockTask, check_text, facts_of, text_of
+from askance.evals.suite.breakdown import over_folds
+from askance.evals.suite.selection import Subset
+from askance.models import ScorerLike, get_scorer
+
+if TYPE_CHECKING:
+    from askance.chat import JsonObject
+    from askance.evals.metric import Metric
+    from askance.evals.scorer import Scorer
+    from askance.evals.sherlock.instance import Instance
+    from askance.evals.sherlock.region_solver import AskedRegions
+    from askance.evals.sherlock.task import Scores
+    from askance.models import RecordedScorer
+
+ChunkChoice: TypeAlias = Literal["all"] | int
+
+TO_TEXT, TO_REGION, FIRST = "rank im→txt", "rank txt→im", "P@1"
+ELSEWHERE, CEILING, CHANCE, CHANCE_RANK = "P@1, other pictures", "P@1 ceiling", "P@1 chance", "rank chance"
+CHUNK = "chunk"
+
+
+class ChunkModel(RegionModel):
+    """A model that is asked about regions of a chunk: about all inferences, or the best of an encoder."""
+
+    first: ScorerLike | None = None
+    """An encoder that ranks a chunk first; the model is asked about the best alone, see `keep`."""
+    keep: int | None = Field(default=None, ge=1)
+    """How many of the best by `first` the model is asked about; the others stay below, in the order of the encoder."""
+
+    @override
+    def check(self, options: Mapping[str, Any]) -> None:
+        super().check(options)
+        if (self.first is None) != (self.keep is None):
+            raise UsageError(
+                "An encoder that ranks first and how many of its best are kept go together.",
+                hint="Give -T first=clip:FOLDER and -T keep=20.",
+            )
+
+    @cached_property
+    def _first(self) -> RecordedScorer | None:
+        return None if self.first is None else get_scorer(self.first, engine=self.engine).as_encoder()
+
+    @override
+    def kept(self) -> JsonObject:
+        return {**super().kept(), **({} if self._first is None else {"first": self._first.form()})}
+
+    @override
+    def words(self) -> tuple[str, ...]:
+        return (*super().words(), *(() if self._first is None else (f"best {self.keep} of {self._first.id}",)))
+
+    @override
+    def solver(self, question: Question) -> AskedRegions:
+        asked = super().solver(question)
+        return asked if self._first is None or self.keep is None else asked.after(self._first, keep=self.keep)
+
+
+class Retrieval(SherlockTask):
+    """Which inference of a chunk belongs to a region, and which region to an inference."""
+
+    name = "sherlock/retrieval"
+    headlines = (TO_TEXT, TO_REGION, FIRST)
+
+    chunk: ChunkChoice = "all"
+    """One of the 23 chunks, from 0; or all."""
+    split: Literal["val", "test"] = "val"
+    """The validation corpus; or the leaderboard's test set, which hides what belongs together."""
+    text: RegionText = "inference"
+    """What is held against the regions: inferences, or the clues, which say what is seen there (Table 3)."""
+
+    model: ChunkModel = ChunkModel()  # pyright: ignore[reportIncompatibleVariableOverride]  # never set
+    """The model that is asked."""
+
+    @override
+    def words(self) -> tuple[str, ...]:
+        one = () if self.chunk == "all" else (f"chunk {self.chunk}",)
+        test = ("test",) if self.split == "test" else ()
+        return (*test, *one, *(() if self.text == "inference" else (f"text={self.text}",)), *super().words())
+
+    @override
+    def question(self) -> Question:
+        return Question(name=self.name, pooled=CHUNK, seed=self.seed)
+
+    @cached_property
+    @override
+    def subset(self) -> Subset[Instance]:
+        instances = self._instances
+        chunks = [*dict.fromkeys(instance.chunk for instance in instances)]
+        hidden = " of test; which inference belongs to which is hidden" if self.split == "test" else ""
+        note = f"{len(instances):,} regions of {_named(chunks)}{hidden}"
+        return self.chosen(
+            Subset(items=instances, noun="regions", notes=(note,)),
+            names=lambda instance: (instance.id, instance.url),
+            url=lambda instance: instance.url,
+        )
+
+    @cached_property
+    def _instances(self) -> tuple[Instance, ...]:
+        """The regions of the chunks, each with its inference; in the test set with any of the chunk.
+
+        Raises:
+            BadData: a chunk is not there, or the test set has no clues.
+        """
+        data = self.dataset
+        if self.split == "val":
+            chunks = data.chunks if self.chunk == "all" else (self.chunk,)
+            return tuple(instance for chunk in chunks for instance in data.of_chunk(chunk))
+        check_text(self.text)
+        known = [chunk for split, task, chunk in data.files.leaderboard if (split, task) == ("test", "retrieval")]
+        asked = (known or [0]) if self.chunk == "all" else [self.chunk]
+        chunks = [data.leaderboard("retrieval", "test", chunk) for chunk in asked]
+        return tuple(instance for chunk in chunks for instance in hidden_instances(chunk))
+
+    @override
+    def notes(self) -> tuple[str, ...]:
+        return (*super().notes(), *self._smaller())
+
+    def _smaller(self) -> Iterator[str]:
+        """A note on chunks that are not whole."""
+        asked = Counter(instance.chunk for instance in self.subset.items)
+        whole = Counter(instance.chunk for instance in self._instances)
+        smaller = [chunk for chunk, count in asked.items() if count < whole[chunk]]
+        if smaller:
+            first = smaller[0]
+            yield (
+                f"Not comparable with official figures, since the pools are smaller: chunk {first}, for one, has "
+                f"{asked[first]:,} of its {whole[first]:,} regions"
+            )
+
+    @override
+    def regions(self) -> Iterator[Sample]:
+        pools: dict[Any, list[Instance]] = {}
+        for instance in self.subset.items:
+            pools.setdefault(instance.chunk, []).append(instance)
+        for chunk, pool in pools.items():
+            pictures, texts = dict[str, list[int]](), dict[str, list[int]]()
+            for place, instance in enumerate(pool):
+                pictures.setdefault(instance.url, []).append(place)
+                texts.setdefault(text_of(instance, self.text), []).append(place)
+            for place, instance in enumerate(pool):
+                text = text_of(instance, self.text)
+                yield Sample(
+                    id=instance.id,
+                    image=self.picture(instance.url) if self.answerer.looks else None,
+                    inputs={
+                        REGIONS: [[list(box) for box in instance.boxes]],
+                        INFERENCES: [text],
+                        SHOW: self.region,
+                    },
+                    target={
+                        "pool": len(pool),
+                        "place": place,
+                        "same picture": pictures[instance.url],
+                        "same text": texts[text],
+                    }
+                    if self.split == "val"
+                    else {"pool": len(pool)},
+                    group=group_of(chunk, instance.url),
+                    tags={CHUNK: chunk, PLACE: place, **facts_of(instance)},
+                )
+
+    # --- the figures ---
+
+    @override
+    def shape_of(self, sample: Sample) -> tuple[int, int]:
+        return 2, sample.target["pool"]
+
+    @override
+    def metrics(self) -> Sequence[Metric]:
+        return (
+            mean(TO_TEXT, percent=False, better="lower", summary="mean rank of the true inference of a region"),
+            mean(TO_REGION, percent=False, better="lower", summary="mean rank of the true region of an inference"),
+            mean(FIRST, summary="share of regions whose true inference is alone in the first place"),
+            mean(ELSEWHERE, summary="the same without other inferences about the same picture"),
+            mean(CEILING, better="neither", summary="P@1 if every true inference had the best score, given its twins"),
+            mean(CHANCE, better="neither", summary="P@1 of random scores"),
+            mean(CHANCE_RANK, percent=False, better="neither", summary="mean rank of random scores"),
+        )
+
+    @cached_property
+    def chunks(self) -> Sequence[int]:
+        """The chunks that are asked; a run keeps them."""
+        return tuple(self.kept_or("chunks", lambda: sorted({sample.tags[CHUNK] for sample in self.samples()})))
+
+    @override
+    def kept(self) -> JsonObject:
+        return {**super().kept(), "chunks": [*self.chunks]}
+
+    @override
+    def scorer(self) -> Scorer:
+        return over_folds(super().scorer(), self.chunks, *self.headlines, CEILING, count=CHUNKS, tag=CHUNK)
+
+    @override
+    def values_of(self, sample: Sample, scores: Scores) -> Mapping[str, float]:
+        import numpy as np
+
+        if "place" not in sample.target:
+            return {}
+        place: int = sample.target["place"]
+        to_text, to_region = (retrieval_rank(row, place) for row in scores)
+        others = [other for other in sample.target["same picture"] if other != place]
+        elsewhere = np.delete(scores[0], others)
+        own = place - sum(1 for other in others if other < place)
+        return {
+            **self._beside(sample),
+            TO_TEXT: to_text,
+            TO_REGION: to_region,
+            FIRST: float(to_text == 1),
+            ELSEWHERE: float(retrieval_rank(elsewhere, own) == 1),
+        }
+
+    @override
+    def bounds_of(self, sample: Sample, *, right: bool) -> Mapping[str, float]:
+        if "place" not in sample.target:
+            return {}
+        beside, last = self._beside(sample), float(sample.target["pool"])
+        if not right:
+            return {**beside, TO_TEXT: last, TO_REGION: last, FIRST: 0.0, ELSEWHERE: 0.0}
+        twins: Sequence[int] = sample.target["same text"]
+        alone = {*twins} <= {*sample.target["same picture"]}
+        return {
+            **beside,
+            TO_TEXT: (len(twins) + 1) / 2,
+            TO_REGION: 1.0,
+            FIRST: beside[CEILING],
+            ELSEWHERE: float(alone),
+        }
+
+    def _beside(self, sample: Sample) -> dict[str, float]:
+        """What no answer changes."""
+        pool: int = sample.target["pool"]
+        return {CEILING: float(len(sample.target["same text"]) == 1), CHANCE: 1 / pool, CHANCE_RANK: (pool + 1) / 2}
+
+
+def group_of(chunk: int | None, url: str) -> str:
+    """The group of the samples of an image within a chunk."""
+    return f"chunk {chunk}, {url}"
+
+
+def _named(chunks: Sequence[int | None]) -> str:
+    return f"chunk {chunks[0]}" if len(chunks) == 1 else f"{len(chunks)} chunks"

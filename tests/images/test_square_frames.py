@@ -1,0 +1,66 @@
+"""How pictures are made into squares."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from PIL import Image as Pillow
+
+from askance.images.pixels import MEAN_COLOUR
+from askance.images.square_frames import framed
+
+GREY = (100, 100, 100)
+
+
+def grey(size: tuple[int, int]) -> Pillow.Image:
+    """Grey, with a number at each place along the longer side."""
+    picture = Pillow.new("RGB", size, GREY)
+    for place in range(max(size)):
+        picture.putpixel((place, 0) if size[0] > size[1] else (0, place), (place, 0, 0))
+    return picture
+
+
+@pytest.mark.parametrize(
+    ("size", "frame", "corner"),
+    [
+        ((40, 20), "padded", MEAN_COLOUR),
+        ((20, 40), "padded", MEAN_COLOUR),
+        ((40, 20), "resize", (0, 0, 0)),
+        ((20, 40), "resize", (0, 0, 0)),
+        ((20, 20), "padded", GREY),
+    ],
+    ids=str,
+)
+def test_a_padded_square_has_bars_beside_what_is_not_square(size: tuple[int, int], frame: Any, corner: object) -> None:
+    (drawn,) = framed(Pillow.new("RGB", size, GREY), frame)
+
+    side = max(size)
+    assert (drawn.size, drawn.getpixel((0, 0))) == ((side, side), corner)
+    assert drawn.getpixel((side // 2, side // 2)) == GREY
+    assert (size[0] * size[1], GREY) in (drawn.getcolors() or [])
+
+
+@pytest.mark.parametrize(
+    ("size", "frame", "begins"),
+    [
+        ((41, 20), "crop", [10]),
+        ((20, 41), "crop", [10]),
+        ((41, 30), "widescreen", [0, 11]),
+        ((30, 41), "widescreen", [0, 11]),
+        ((90, 20), "widescreen", [0, 70]),
+        ((20, 20), "widescreen", [0, 0]),
+        ((20, 20), "crop", [0]),
+    ],
+    ids=str,
+)
+def test_squares_are_cut_out_where_the_frame_says(size: tuple[int, int], frame: Any, begins: list[int]) -> None:
+    drawn = framed(grey(size), frame)
+
+    assert {each.size for each in drawn} == {(min(size), min(size))}
+    assert [each.getpixel((0, 0)) for each in drawn] == [(begin, 0, 0) for begin in begins]
+
+
+def test_a_whole_picture_is_as_it_is() -> None:
+    picture = grey((40, 20))
+    assert framed(picture, "whole") == (picture,)
