@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from askance.agents.alternatives import Alternatives, alternatives_of
-from askance.agents.reply_ladder import NoAnswer, as_lines, check_places, chosen_places, read_choice
+from askance.agents.reply_ladder import NoAnswer, as_lines, chosen_places, read_choice
 from askance.agents.reply_value import PlainReply
 from askance.nodes import Unreadable
 
@@ -28,16 +28,9 @@ def read_numbers(
     Raises:
         Unreadable: as `read_choice`.
     """
-    numbers = _listed(data, field)
-    if not numbers:
-        raise Unreadable(f"`{field}` is empty; choose at least one option")
-    if all(isinstance(number, int) and not isinstance(number, bool) for number in numbers):
-        return check_places(numbers, count, single=single)
     alternatives = alternatives_of(tuple(options)) if options else Alternatives(((),) * count)
-    try:
-        return read_values([*map(as_lines, numbers)], alternatives, single=single)
-    except NoAnswer as error:
-        raise NoAnswer(f"`{field}` must hold numbers of options, from 1 to {count}") from error
+    form = f"`{field}` must hold numbers of options, from 1 to {count}"
+    return _read_field(data.get(field), alternatives, form, single=single)
 
 
 def read_letters(
@@ -55,17 +48,16 @@ def read_letters(
         Unreadable: as `read_choice`.
     """
     alternatives = alternatives_of(tuple(options), lettered=True)
-    said = [item.strip().removesuffix(":") for item in _listed(data, field) if isinstance(item, str)]
+    form = f"`{field}` must be the letter of an option, from A to {alternatives.sign(len(options))}"
+    return _read_field(data.get(field), alternatives, form, single=single)
+
+
+def _read_field(value: Any, alternatives: Alternatives, form: str, *, single: bool) -> tuple[int, ...]:
+    texts = [as_lines(each) for each in (cast("list[Any]", value) if isinstance(value, list) else [value])]
     try:
-        return read_values(said, alternatives, single=single)
+        return read_values(texts, alternatives, single=single)
     except NoAnswer as error:
-        last = alternatives.sign(len(options))
-        raise NoAnswer(f"`{field}` must be the letter of an option, from A to {last}") from error
-
-
-def _listed(data: Mapping[str, Any], field: str) -> list[Any]:
-    found: Any = data.get(field)
-    return found if isinstance(found, list) else [found]  # pyright: ignore[reportUnknownVariableType]
+        raise NoAnswer(form) from error
 
 
 def read_values(
@@ -82,13 +74,15 @@ def read_values(
     Raises:
         Unreadable: one of the texts holds anything else.
     """
-    if not any(map(str.strip, texts)):
+    reply = PlainReply.of("\n".join(text.strip().removesuffix(":") for text in texts), alternatives, single=single)
+    value = reply.value(0, apart=True)
+    if value is not None and value.end == reply.end:
+        return chosen_places(value, reply, otherwise)
+    if len(texts) == 1:
+        return read_choice(texts[0], alternatives, single=single, otherwise=otherwise).value
+    places = dict.fromkeys(place for text in texts for place in read_choice(text, alternatives, single=True).value)
+    if not places:
         raise NoAnswer("it is empty")
-    value = PlainReply.of("\n".join(texts), alternatives).alone()
-    if value is not None:
-        places = chosen_places(value, alternatives, otherwise)
-    elif len(texts) == 1:
-        places = read_choice(texts[0], alternatives, single=single, otherwise=otherwise).value
-    else:
-        places = [place for text in texts for place in read_choice(text, alternatives, single=True).value]
-    return check_places(places, len(alternatives.names), single=single)
+    if single and len(places) > 1:
+        raise Unreadable(f"{len(places)} options are chosen; choose exactly one")
+    return tuple(places)

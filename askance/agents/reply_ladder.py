@@ -10,7 +10,7 @@ none, so no rung looks for a lone letter or digit in prose, and none guesses.
 - An answer that is taken back afterwards, an index beside another option's text, an index beyond the options, and more
   than one answer where one is asked for are unread.
 
-`read_choice` climbs it in four steps: the reply is made plain text, its declarations are found and weighed, else it is
+`read_choice` climbs it in four steps: the reply is split into words, its declarations are found and weighed, else it is
 read as a whole, and the options found are checked. The words that this takes stand in `answer_words.yaml`, in many
 languages; what a list of options is, `askance.agents.reply_value` says.
 """
@@ -20,23 +20,13 @@ from __future__ import annotations
 import re
 from abc import abstractmethod
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from typing_extensions import override
 
 from askance.agents.alternatives import Alternatives, alternatives_of
-from askance.agents.reply_value import (
-    BLANKS,
-    CLOSE,
-    DECLARED,
-    NEXT_LINE,
-    SENTENCE,
-    SPACES,
-    PlainReply,
-    Value,
-    end_of,
-)
-from askance.agents.reply_words import HEAD_KINDS, any_word, kinds_of
+from askance.agents.reply_value import PlainReply, Value
+from askance.agents.reply_words import DECLARED
 from askance.nodes import Node, Read, Unreadable
 from askance.nodes.reply import broken_json, final_text, whole_json
 
@@ -77,41 +67,34 @@ def read_choice(
     reply = PlainReply.of(said if data is None else as_lines(data), alternatives, single=single)
     try:
         if broken_json(said) or _CUT_OFF.search(said):
-            raise NoAnswer
-        declared = None if reply.alone() else _declared(reply)  # an option's text may speak of answers
+            raise _no_answer(reply)
+        declared = _declared(reply)
         found = declared or _whole(reply)
         if found is None:
-            raise NoAnswer
-        places = check_places(chosen_places(found, alternatives, otherwise), len(alternatives.names), single=single)
-    except NoAnswer:
-        raise (Unreadable if reply.beside else NoAnswer)(_why_unread(reply), reply=said) from None
+            raise _no_answer(reply)
+        return Read(chosen_places(found, reply, otherwise), "declared" if declared else "whole")
     except Unreadable as error:
-        raise Unreadable(*error.args, reply=said) from None
-    return Read(places, "declared" if declared else "whole")
+        raise type(error)(*error.args, reply=said) from None
 
 
-def _why_unread(reply: PlainReply) -> str:
+def _no_answer(reply: PlainReply) -> Unreadable:
     """What is wrong with a reply that gives no answer."""
     lettered = reply.alternatives.lettered
-    if reply.beside:
+    labels = ((label[0], reply.named(label[1])) for at in range(reply.end) if (label := reply.label(at)))
+    if any(text and text[0] != place for place, text in labels):
         index, indexes = ("a letter", "the letter") if lettered else ("an index", "indexes")
-        return f"{index} stands beside another option's text; give {indexes} alone"
-    return f"no answer of the form {'`Answer: X`, with X a letter,' if lettered else '`Answer: 3, 7`'} is given"
+        return Unreadable(f"{index} stands beside another option's text; give {indexes} alone")
+    return NoAnswer(f"no answer of the form `Answer: {'X`, with X a letter,' if lettered else '3, 7`'} is given")
 
 
 # ---- The rung of declared answers: finding them
 
-_Weight = Literal["final", "named", "said"]
-"""An answer that is called final, one that is called an answer, and a sentence about an option or of a choice."""
+_SAID, _NAMED, _FINAL = 1, 2, 3
+"""Weights: a sentence about an option or of a choice, an answer that is called one, and one that is called final."""
+_HEAD = ("name", "ranking", "option", "praise", "comparative", "final", "choose", "shown", "lead")
+"""Kinds of the words that may stand before an answer."""
 _PRAISE = frozenset(["praise", "comparative"])
-_START = re.compile(
-    rf"(?={DECLARED})|(?:^|\n|,[ ](?:but|so|thus|hence|therefore)[ ]"
-    r"|(?<!e\.g)(?<!i\.e)[.!?…][\"')\]]*[ \t]+|\?)\s*"
-)
-_DECORATION = re.compile(rf"[^\w\n{DECLARED}]*")
-_GAP = re.compile(rf"[ \t\"',()\[\]{{}}]{{0,12}}(?P<mark>(?:=>|->|[:=→{DECLARED}]|-(?=[ >]))[ \t\"']{{0,6}}){{0,6}}")
-_CLOSING = re.compile(CLOSE)
-_NUMBER_ALONE = re.compile(r"\d+[.)]\s*")
+_HEAD_SIGNS = ":>,()-"
 _LONGEST_HEAD = 40
 """Words before a declared answer, at most."""
 
@@ -123,106 +106,85 @@ class _Declaration(NamedTuple):
     end: int
     value: Value | None
     """None where it cannot be read."""
-    weight: _Weight
+    weight: int
 
 
 def _declarations(reply: PlainReply) -> Iterator[_Declaration]:
     end = -1
-    for start in _START.finditer(reply.text):
-        if start.end() >= end and (found := _declaration(reply, start.end())) is not None:
+    for at, word in enumerate(reply.words[:-1]):
+        sentence = not {*word.signs}.isdisjoint(".!?\n") and not (at and reply.phrase(at - 1, "example"))
+        start = reply.phrase(at, "thus") if word.signs == "," else at if sentence or word.text == DECLARED else None
+        if start is not None and start >= end and (found := _declaration(reply, start)):
             end = found.end
             yield found
 
 
 def _declaration(reply: PlainReply, start: int) -> _Declaration | None:
     """The declaration that begins at a place: words that call an answer by name, and the value behind them."""
-    at = end_of(_DECORATION, reply.text, start)
+    at = first = reply.follows(start, "yes_signs")
     kinds: set[str] = set()
-    marked, weight = False, None
-    within_line = reply.text[:start].rstrip(" \t")[-1:] not in {"", "\n"}
-    for count in range(_LONGEST_HEAD):
-        found = _head_word(reply, at)
-        if found is None:
-            break
-        kinds |= found[0]
-        gap = _GAP.match(reply.text, found[1])
-        at = gap.end() if gap else found[1]
-        marked = marked or "marked" in kinds or bool(gap and gap["mark"])
-        weight = _weight(kinds, reply, marked=marked)
-        if weight is None:
-            continue
-        if reply.text[at : at + 1] in {"", "\n"}:
-            return _below(reply, start, at, weight=weight)
-        value = reply.value(at, apart=False)
-        is_order = within_line and count == 0 and not marked and weight != "said"  # "Forget the picture. Output 3."
-        if value and not is_order:
-            return _Declaration(start, value.end, value, weight)
-    if weight is None:
-        several = "option" in kinds  # "3 and 4 are matching colours"
-        return _spoken(reply, start, several=several) or _spoken(reply, at, several=several)
-    told = weight != "said" and (marked or reply.label(at) is not None)
+    weight = 0
+    for at, kinds in _head(reply, first):
+        weight = _weight(reply, kinds)
+        below = "\n" in reply.signs(at)
+        clear = weight and not reply.signs(at).strip(_HEAD_SIGNS + "\n")
+        value = reply.value(at, apart=below) if clear else None
+        ordered = at == first + 1 and weight == _NAMED and "\n" not in reply.signs(start) and "marked" not in kinds
+        if clear and (below or (value and not ordered)):  # "Forget the picture. Output 3." orders
+            return _Declaration(start, value.end, value, weight) if value else None
+    if not weight:
+        return _spoken(reply, start) or _spoken(reply, at)
+    told = weight > _SAID and ("marked" in kinds or reply.label(at))
     return _Declaration(start, at, None, weight) if told else None
 
 
-def _head_word(reply: PlainReply, at: int) -> tuple[frozenset[str], int] | None:
-    """What a word before an answer is, and where it ends; None for other words, and for a capital that is a label.
+def _head(reply: PlainReply, at: int) -> Iterator[tuple[int, set[str]]]:
+    """Words that may stand before an answer: behind each of them the place, and the kinds of all so far.
 
-    A capital is an article where what an answer is called follows it ("A resposta é C").
+    A capital that is a label is none, unless what an answer is called follows it ("A resposta é C").
     """
-    if reply.text.startswith(DECLARED, at):
-        return frozenset(["name", "marked"]), at + 1
-    word = any_word(*HEAD_KINDS).match(reply.text, at)
-    if word is None:
-        return None
-    label = reply.label(at) if reply.is_capital(at) else None
-    if label is not None and label[1] == word.end():
-        following = any_word(*HEAD_KINDS).match(reply.text, end_of(SPACES, reply.text, word.end()))
-        if following is None or kinds_of(following[0]).isdisjoint(["name", "option"]):
-            return None
-    return kinds_of(word[0]), word.end()
-
-
-def _weight(kinds: set[str], reply: PlainReply, *, marked: bool) -> _Weight | None:
-    """What words before an answer make of it; None where they do not declare one."""
-    named = "name" in kinds or ("ranking" in kinds and not reply.single)
-    if named or ("final" in kinds and marked) or ("option" in kinds and not kinds.isdisjoint(_PRAISE)):
-        return "final" if "final" in kinds else "named"
-    return "said" if "choose" in kinds or ("shown" in kinds and not reply.alternatives.numbered) else None
-
-
-def _below(reply: PlainReply, start: int, at: int, *, weight: _Weight) -> _Declaration | None:
-    """The declaration whose value stands on the lines below its words."""
-    below = end_of(NEXT_LINE, reply.text, at)
-    breaks_off = _NUMBER_ALONE.fullmatch(reply.text, below) is not None
-    value = None if breaks_off else reply.value(below, apart=True)
-    if value is None:
-        return _Declaration(start, below, None, weight) if breaks_off else None
-    return _Declaration(start, value.end, value, weight)
-
-
-def _spoken(reply: PlainReply, start: int, *, several: bool) -> _Declaration | None:
-    """A sentence with options as its subject that says they are best, and names no other."""
-    text, begin = reply.text, end_of(_DECORATION, reply.text, start)
-    items, after = reply.items(begin)
-    if not items or (len(items) > 1 and not several) or any(item.said is False for item in items):
-        return None
     kinds: set[str] = set()
-    at = end_of(_CLOSING, text, after)
-    while (word := any_word(*HEAD_KINDS).match(text, at)) and kinds.isdisjoint(_PRAISE):
-        kinds |= kinds_of(word[0])
-        at = end_of(SPACES, text, word.end())
-    end = end_of(SENTENCE, text, at)
-    if kinds.isdisjoint(_PRAISE) or any_word("deny").search(text, after, end):
+    for _ in range(_LONGEST_HEAD):
+        end = at + 1 if reply.words[at].text == DECLARED else reply.phrase(at, *_HEAD)
+        label = reply.label(at) if reply.words[at].capital else None
+        if end is None or (label and label[1] == end and not reply.phrase(end, "name", "option")):
+            return
+        signs = reply.signs(end)
+        kinds |= {kind for kind, behind in reply.phrases(at).items() if behind == end}
+        kinds |= {"name", "marked"} if reply.words[at].text == DECLARED else set()
+        kinds |= set() if {*signs}.isdisjoint(":>-") else {"marked"}
+        at = end
+        yield at, kinds
+        if signs.strip(_HEAD_SIGNS):
+            return
+
+
+def _weight(reply: PlainReply, kinds: set[str]) -> int:
+    """What words before an answer make of it; 0 where they do not declare one."""
+    named = "name" in kinds or ("ranking" in kinds and not reply.single)
+    if named or {"final", "marked"} <= kinds or ("option" in kinds and not kinds.isdisjoint(_PRAISE)):
+        return _FINAL if "final" in kinds else _NAMED
+    return _SAID if "choose" in kinds or ("shown" in kinds and not reply.alternatives.numbered) else 0
+
+
+def _spoken(reply: PlainReply, start: int) -> _Declaration | None:
+    """A sentence with options as its subject that says they are best, and names no other."""
+    items, after = reply.items(start)
+    option = reply.phrase(start, "option") or (start and reply.phrase(start - 1, "option"))
+    counted = len(items) > 1 and not option  # "3 and 4 are matching colours"
+    if not items or counted or any(item.said is False for item in items):
         return None
-    if "comparative" in kinds and reply.closed(at) is None and reply.reason(at) is None:
-        return None  # "Option 3 is better in some ways."
+    head = _head(reply, after) if not reply.signs(after).strip(")") else ()
+    at, kinds = next(((at, kinds) for at, kinds in head if not kinds.isdisjoint(_PRAISE)), (after, set[str]()))
+    end = reply.until(".!?\n", at - 1)
     value = Value(tuple(items), end)
-    return None if reply.places_named(at, end) - value.places else _Declaration(start, end, value, "said")
+    vague = not kinds or ("comparative" in kinds and not reply.rest(items, at))  # "better in some ways"
+    if vague or reply.says("deny", after, end) or reply.places_named(at, end) - value.places:
+        return None
+    return _Declaration(start, end, value, _SAID)
 
 
 # ---- The rung of declared answers: weighing them
-
-_CLAUSE = re.compile(r"(?:^|[,;.!?…。]+[\"')\]]*\s+|。|\n\s*|[ ]-[ ])[^\w\n]*")
 
 
 def _declared(reply: PlainReply) -> Value | None:
@@ -232,59 +194,41 @@ def _declared(reply: PlainReply) -> Value | None:
         Unreadable: it cannot be read, another one differs from it, or it is taken back.
     """
     found = [*_declarations(reply)]
-    named = [each for each in found if each.weight != "said"]
+    named = [each for each in found if each.weight > _SAID]
     readable = [(each, each.value) for each in named or found if each.value is not None]
     if not readable:
         if named:
-            raise NoAnswer
+            raise _no_answer(reply)
         return None
     for (each, value), (following, other) in pairwise(readable):
-        gives_way = (each.weight, following.weight) == ("named", "final") or _given_way(reply, each, following)
-        if value.places != other.places and not gives_way:
-            answers = ", then ".join(_told(value, reply.alternatives) for _, value in readable[:3])
+        taken_back = _taken_back(reply, each.end, max(_line_of(reply, following), each.end))
+        if value.places != other.places and following.weight <= each.weight and not taken_back:
+            sign = reply.alternatives.sign
+            answers = ", then ".join(" and ".join(map(sign, sorted(value.places))) for _, value in readable[:3])
             raise Unreadable(f"different answers are given ({answers}); give one answer")
     last, value = readable[-1]
-    line = reply.text.rfind("\n", 0, last.begin)
-    if any(each.value is None and line < each.begin < last.begin for each in named):
-        raise Unreadable("several answers are declared in one line; give one answer")
-    if any(each.begin > last.begin and not _agrees(each, value) for each in found):
-        raise Unreadable("something else is declared behind the answer; give one answer")
-    if _taken_back(reply, value.end, len(reply.text)):
+    line = _line_of(reply, last)
+    beside = [each.value for each in found if each.begin > last.begin]
+    beside += [each.value for each in named if line <= each.begin < last.begin and each.value is None]
+    if not all(other and other.places <= value.places for other in beside):
+        raise Unreadable("something else is declared beside the answer; give one answer")
+    if _taken_back(reply, value.end, reply.end):
         raise Unreadable("the answer is taken back; give one answer")
     return value
 
 
-def _told(value: Value, alternatives: Alternatives) -> str:
-    """An answer, as the options are called."""
-    return " and ".join(map(alternatives.sign, dict.fromkeys(item.place for item in value.items)))
-
-
-def _given_way(reply: PlainReply, earlier: _Declaration, later: _Declaration) -> bool:
-    """Whether an answer is taken back in a sentence of its own before another is declared."""
-    return _taken_back(reply, earlier.end, max(reply.text.rfind("\n", 0, later.begin), earlier.end))
-
-
-def _agrees(later: _Declaration, value: Value) -> bool:
-    """Whether what is declared behind an answer leaves it as it is."""
-    return later.value is not None and later.value.places <= value.places
+def _line_of(reply: PlainReply, declaration: _Declaration) -> int:
+    """Where the line begins that a declaration stands in."""
+    return next((at for at in range(declaration.begin, 0, -1) if "\n" in reply.signs(at)), 0)
 
 
 def _taken_back(reply: PlainReply, begin: int, end: int) -> bool:
-    """Whether words of a part of a reply, but for the texts of options, take back what stands before it."""
-    reconsidered = any_word("reconsider").search(reply.without_names, begin, end) is not None
-    return reconsidered or _begins_clause(reply, "revise", begin=begin, end=end)
-
-
-def _begins_clause(reply: PlainReply, kind: str, *, begin: int, end: int) -> bool:
-    """Whether a clause of a part of a reply, but for the texts of options, begins with a word of a list."""
-    said = reply.without_names
-    starts = (begin, *(clause.end() for clause in _CLAUSE.finditer(said, begin, end)))
-    return any(any_word(kind).match(said, start, end) for start in starts)
+    """Whether some words take back what stands before them."""
+    clauses = (at for at in range(begin, end) if at == begin or not {*reply.signs(at)}.isdisjoint(",;.!?-\n"))
+    return reply.says("reconsider", begin, end) or any(reply.phrase(at, "revise") for at in clauses)
 
 
 # ---- The rung of whole replies
-
-_AFTER_COURTESY = re.compile(r"[!.,:]*\s*")
 
 
 def _whole(reply: PlainReply) -> Value | None:
@@ -293,88 +237,59 @@ def _whole(reply: PlainReply) -> Value | None:
     Words may stand behind it: after a blank line, and, where options are called by name, in any sentence of its own
     ("Yes, because …"). A name may also be the last paragraph. Words that name another option leave the reply unread.
     """
-    text = reply.text
-    at = end_of(BLANKS, text, 0)
-    while courtesy := any_word("courtesies").match(text, at):
-        at = end_of(_AFTER_COURTESY, text, courtesy.end())
+    at = 0
+    while courtesy := reply.phrase(at, "courtesies"):
+        at = courtesy
     value = reply.value(at, apart=True)
     if value is None:
-        return _last_paragraph(reply)
-    rest = end_of(BLANKS, text, value.end)
-    if rest == len(text):
-        return value
-    apart = text.count("\n", value.end, rest) > 1
-    if not (apart or value.is_named):
+        at = next((at for at in range(reply.end - 1, 0, -1) if "\n\n" in reply.signs(at)), 0)
+        value = reply.value(at, apart=True) if {*reply.signs(at)}.isdisjoint(":?") else None
+        if value is None or value.end != reply.end or any(item.form != "text" for item in value.items):
+            return None
+    rest, end = value.end, reply.end
+    apart = "\n\n" in reply.signs(rest)
+    courteous = not apart or reply.phrase(at, "yes", "no")  # "Yes, I can help you with that!" answers nothing
+    if (courteous and reply.says("offers", rest, end)) or not (apart or value.is_named or rest == end):
         return None
-    courteous = not apart or any_word("yes", "no").match(text, at)  # "Yes, I can help you with that!" answers nothing
-    if courteous and _begins_clause(reply, "offers", begin=rest, end=len(text)):
-        return None
-    doubted = reply.places_named(rest, len(text)) - {item.place for item in value.items}
-    return None if doubted or _taken_back(reply, rest, len(text)) else value
-
-
-def _last_paragraph(reply: PlainReply) -> Value | None:
-    """The options by name that the last paragraph of a reply is, where no other one is named before."""
-    before, blank, _ = reply.text.rstrip().rpartition("\n\n")
-    value = reply.value(len(before) + 2, apart=True) if blank and before[-1:] not in {":", "?", ""} else None
-    if value is None or reply.text[value.end :].strip() or any(item.form != "text" for item in value.items):
-        return None
-    return None if reply.places_named(0, len(before)) - {item.place for item in value.items} else value
+    others = (reply.places_named(0, at) | reply.places_named(rest, end)) - {item.place for item in value.items}
+    return None if others or _taken_back(reply, rest, end) else value
 
 
 # ---- What is chosen
 
 
-def chosen_places(value: Value, alternatives: Alternatives, otherwise: int | None) -> tuple[int, ...]:
+def chosen_places(value: Value, reply: PlainReply, otherwise: int | None) -> tuple[int, ...]:
     """The places that a value chooses, each once.
 
     Raises:
-        Unreadable: every option is denied, or the value only repeats the options.
+        Unreadable: every option is denied, the value only repeats the options, one is beyond them, or there are several
+            where one is asked for.
     """
-    items, count = value.items, len(alternatives.names)
+    items, count = value.items, len(reply.alternatives.names)
     kept = tuple(dict.fromkeys(item.place for item in items if item.said is not False))
+    if not kept and otherwise is not None and len({item.place for item in items}) == count - 1:
+        return (otherwise,)
     if not kept:
-        if otherwise is not None and len({item.place for item in items}) == count - 1:
-            return (otherwise,)
         raise Unreadable("every option is denied; choose at least one")
     recited = len(kept) > 3 and [*kept] == [*range(1, len(kept) + 1)] and all(item.form != "label" for item in items)
     if (recited or len(kept) >= max(count - (otherwise is not None), 3)) and all(item.said is None for item in items):
         raise Unreadable("the options are repeated, and none is chosen")
-    return kept
-
-
-def check_places(places: Sequence[int], count: int, *, single: bool) -> tuple[int, ...]:
-    """`places` in order, each once.
-
-    Raises:
-        Unreadable: one is beyond 1 … `count`, or there are several where `single` is asked for.
-    """
-    beyond = [place for place in places if not 1 <= place <= count]
+    beyond = [place for place in kept if not 1 <= place <= count]
     if beyond:
         raise Unreadable(f"{', '.join(map(str, beyond))} is not among the options 1 to {count}")
-    chosen = tuple(dict.fromkeys(places))
-    if single and len(chosen) > 1:
-        raise Unreadable(f"{len(chosen)} options are chosen; choose exactly one")
-    return chosen
+    if reply.single and len(kept) > 1:
+        raise Unreadable(f"{len(kept)} options are chosen; choose exactly one")
+    return kept
 
 
 def as_lines(value: Any) -> str:
     """A value of JSON as a text reply would give it: items of a list on lines, `name: value` for fields."""
     if isinstance(value, dict):
-        return "\n".join(
-            f"{name.replace('_', ' ')}: {_word(each)}" for name, each in cast("dict[str, Any]", value).items()
-        )
+        fields = cast("dict[str, Any]", value).items()
+        return "\n".join(f"{name.replace('_', ' ')}: {', '.join(as_lines(each).splitlines())}" for name, each in fields)
     if isinstance(value, list):
         return "\n".join(map(as_lines, cast("list[Any]", value)))
-    return _word(value)
-
-
-def _word(value: Any) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, (dict, list)):
-        return ", ".join(as_lines(cast("list[Any]", value)).splitlines())
-    return "" if value is None else str(value)
+    return ("yes" if value else "no") if isinstance(value, bool) else "" if value is None else str(value)
 
 
 # ---- Readers of texts

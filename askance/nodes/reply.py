@@ -16,7 +16,7 @@ from askance.nodes.result import Unreadable
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
-READERS = 5
+READERS = 6
 """Version of all readers of replies. Raise it whenever any reply is read differently, or is no longer read."""
 
 MOST_TRIED = 100
