@@ -89,7 +89,7 @@ CHARSETS = ("utf-8", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", 
 """Of a whole reply; without a byte order in the name it begins with a mark that says it."""
 
 SAFE = "".join(mark for mark in map(chr, range(33, 127)) if mark not in '"\\%&')
-KEYS = st.text(SAFE, min_size=10, max_size=70).filter(lambda key: len({*key}) > 6 and not key.isalpha())
+KEYS = st.text(SAFE, min_size=10, max_size=70).filter(lambda key: len({*key}) > 6 and any(map(str.isdigit, key)))
 """No word, such as `JSONDecode`, that a message of ours holds as well."""
 ODD = st.text(string.printable.strip() + "éß€😀", min_size=10, max_size=40).filter(lambda key: len({*key}) > 6)
 
