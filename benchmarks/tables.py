@@ -17,6 +17,7 @@ import sys
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from importlib.util import find_spec
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -29,7 +30,10 @@ SCRIPTS = (
     "evaluations.py",
     "layers.py",
     "grid_plan.py",
+    "regions.py",
 )
+LOCAL = frozenset({"regions.py"})
+"""Those that need the extra `local`; where it is not installed they are left out."""
 QUICK = {
     "startup.py": ("--runs", "5"),
     "replay.py": ("--images", "300", "--runs", "5"),
@@ -37,6 +41,7 @@ QUICK = {
     "faults.py": ("--images", "40", "--runs", "2"),
     "growth.py": ("--images", "100", "400", "--rounds", "5"),
     "evaluations.py": ("--samples", "200", "--runs", "3", "--growth"),
+    "regions.py": ("--regions", "100", "--runs", "2", "--chunks", "3"),
 }
 """What is measured in `--quick`, and how little of it; the others print no ratios."""
 NAMES = ("", "at once", "pictures")
@@ -54,6 +59,9 @@ def main() -> None:
     print(f"{datetime.now(UTC):%Y-%m-%d}: {machine()}.")
     found: list[str] = []
     for script in QUICK if quick else SCRIPTS:
+        if script in LOCAL and not all(map(find_spec, ("torch", "transformers"))):
+            print(f"\n{script} is left out: it needs `pip install 'askance[local]'`.", flush=True)
+            continue
         print(f"\n## {script}\n", flush=True)
         said = printed(script, *QUICK[script] if quick else ())
         found += [

@@ -96,8 +96,8 @@ def newyorker(
 def sherlock(
     folder: Annotated[Path, typer.Argument(help="The folder that holds it: corpus, leaderboard files, proposals.")],
     images: Annotated[
-        list[Path] | None,
-        typer.Option("--images", help="Folder of pictures; may be given again. By default images/ of the folder."),
+        Path | None,
+        typer.Option("--images", help="Folder of the pictures; by default images/ of the folder."),
     ] = None,
     all_pairs: Annotated[
         bool, typer.Option("--all-pairs", help="Read all pairs of retrieval and localization; this takes minutes.")
@@ -107,7 +107,7 @@ def sherlock(
     """Check the regions and inferences of Sherlock: corpus, chunks, pictures, boxes, and the leaderboard's pairs."""
     from askance.evals.sherlock import check
 
-    report = check(folder, images=images or None, all_pairs=all_pairs)
+    report = check(folder, images=images, all_pairs=all_pairs)
     _end_check(report, region_sections(report), as_json=as_json)
 
 

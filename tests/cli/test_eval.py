@@ -133,7 +133,7 @@ def test_a_grid_that_there_is_not_names_those_that_ship(askance: Command, more: 
 
     assert (done.code, done.out) == (2, "")
     assert done.err.startswith("askance: There is no grid 'nowhere'.\n  → Name a file, or one that ships: ")
-    assert "pittads, whoops" in done.err
+    assert "newyorker, pittads, sherlock, whoops" in done.err
 
 
 def test_the_grid_that_ships_says_how_hard_negatives_are_made(askance: Command, vlm: str) -> None:

@@ -402,7 +402,10 @@ def sherlock(tasks: Mapping[str, type[Task]]) -> dict[str, Cases]:
     )
     own: Mapping[str, tuple[Mapping[str, Sequence[Any]], Sequence[Options]]] = {
         "comparison": ({"split": ["test"]}, []),
-        "pool": ({"chunk": [1], "text": ["clue"], "count": [3, 20, 1]}, []),
+        "pool": (
+            {"chunk": [1], "text": ["clue"], "count": [3, 20, 1], "by": ["rating"], "draws": [2], "top": [5]},
+            [{"by": "choice", "orders": 2}],
+        ),
         "localization": (
             {"boxes": ["auto"], "split": ["test"], "text": ["clue"]},
             [{**fit, "boxes": "auto", "limit": 5, **swapped}, {"boxes": "auto", "split": "test"}],

@@ -264,6 +264,7 @@ class Pool:
         generator = Random(seed)
         self.texts = tuple(generator.choice(some) for some in members.values())
         """One inference of each cluster."""
+        self._places = {text: place for place, text in enumerate(self.texts)}
         rows = np.stack([vectors[text] for text in self.texts]).astype(np.float64)
         lengths = np.sqrt((rows * rows).sum(axis=1, keepdims=True))
         self._rows: Numbers = rows / np.where(lengths > 0, lengths, 1.0)
@@ -291,12 +292,11 @@ class Pool:
             plausibility: of each of `texts`.
             above: that of the region's own inference.
         """
-        import numpy as np
-
         free = self._free & (plausibility > above)
         used = self._of_image[instance.url]
         free[list(used)] = False
-        free &= np.array(self.texts, dtype=object) != instance.inference
+        if (own := self._places.get(instance.inference)) is not None:
+            free[own] = False
         if int(free.sum()) < LEAST_LEFT:
             return None
         places = self._greedy(plausibility, free)

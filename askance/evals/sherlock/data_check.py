@@ -96,14 +96,12 @@ class SherlockReport:
         return {**asdict(self), "sound": self.sound}
 
 
-def check(
-    folder: str | Path, *, images: str | Path | Sequence[str | Path] | None = None, all_pairs: bool = False
-) -> SherlockReport:
+def check(folder: str | Path, *, images: str | Path | None = None, all_pairs: bool = False) -> SherlockReport:
     """Reads the files of a folder and reports what is there; errors of single rows are collected, not raised.
 
     Args:
         folder: of the data set.
-        images: folder or folders with the pictures; by default `images` of the folder, or the folder itself.
+        images: folder of the pictures; by default `images` of the folder, or the folder itself.
         all_pairs: whether the pairs of retrieval and localization are read as well, of which there are millions.
 
     Raises:

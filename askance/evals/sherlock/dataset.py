@@ -30,8 +30,8 @@ class Sherlock:
     """The instances, rated regions and pictures of a folder; `open` makes one. Files are read when they are needed."""
 
     files: SherlockFiles
-    images: tuple[Path, ...]
-    """Folders with pictures."""
+    images: Path
+    """Folder of the pictures."""
     split: Split = "val"
     """The corpus that is read."""
     problems: Problems | None = None
@@ -46,7 +46,7 @@ class Sherlock:
         cls,
         folder: str | Path,
         *,
-        images: str | Path | Sequence[str | Path] | None = None,
+        images: str | Path | None = None,
         split: Split = "val",
         problems: Problems | None = None,
     ) -> Sherlock:
@@ -54,7 +54,7 @@ class Sherlock:
 
         Args:
             folder: with the data set.
-            images: folder or folders with the pictures; by default `images` of the folder, or the folder itself.
+            images: folder of the pictures; by default `images` of the folder, or the folder itself.
             split: the corpus whose instances are wanted.
             problems: takes the errors of single rows, which are then left out; without it the first error is raised.
 
@@ -63,14 +63,11 @@ class Sherlock:
         """
         home = Path(folder)
         files = SherlockFiles.scan(home)
-        if images is None:
-            places = [home / IMAGES if (home / IMAGES).is_dir() else home]
-        else:
-            places = [Path(images)] if isinstance(images, (str, Path)) else [*map(Path, images)]
-        for place in places:
-            if not place.is_dir():
-                raise BadData(f"There is no folder of pictures {str(place)!r}.", hint="Mend the path.")
-        return cls(files=files, images=tuple(places), split=split, problems=problems)
+        inside = home / IMAGES
+        pictures = Path(images) if images is not None else inside if inside.is_dir() else home
+        if not pictures.is_dir():
+            raise BadData(f"There is no folder of pictures {str(pictures)!r}.", hint="Mend the path.")
+        return cls(files=files, images=pictures, split=split, problems=problems)
 
     @property
     def folder(self) -> Path:

@@ -16,7 +16,7 @@ of VCR (`vcr1images`), as they are unpacked; no picture is fetched.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Literal, TypeAlias, cast, get_args
@@ -158,19 +158,18 @@ def source_of(url: str) -> Source:
     return "VG" if "VG_" in url else "VCR"
 
 
-def picture_path(url: str, folders: Sequence[Path]) -> Path | None:
-    """The file of an image below one of `folders`; None if it is in none of them.
+def picture_path(url: str, folder: Path) -> Path | None:
+    """The file of an image below a folder of pictures; None if it is not there.
 
     An image of Visual Genome is `VG_100K/1.jpg` or `VG_100K_2/1.jpg`. One of VCR is `vcr1images/{clip}/{name}.jpg`, or
     `{clip}/{name}.jpg` where the folder is `vcr1images` itself. An address with parts that are no plain names, such as
     `..`, has no file.
     """
     parts = url.split("/")[-3:]
-    for folder in folders:
-        for count in (2,) if source_of(url) == "VG" else (3, 2):
-            names = parts[-count:]
-            if len(names) == count and all(map(_PLAIN.fullmatch, names)):
-                path = folder.joinpath(*names)
-                if path.is_file():
-                    return path
+    for count in (2,) if source_of(url) == "VG" else (3, 2):
+        names = parts[-count:]
+        if len(names) == count and all(map(_PLAIN.fullmatch, names)):
+            path = folder.joinpath(*names)
+            if path.is_file():
+                return path
     return None

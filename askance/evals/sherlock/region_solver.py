@@ -227,6 +227,11 @@ def _pools_of(samples: Sequence[Sample], *, by: str) -> Mapping[Any, _Pool]:
     }
 
 
+def _is_large(sample: Sample) -> bool:
+    """Whether the scores of a sample are too many to be recorded one by one."""
+    return len(sample.inputs[REGIONS]) * len(sample.inputs[INFERENCES]) > MOST_RECORDED
+
+
 class EncodedRegions(RegionSolver):
     """Scores by an encoder of pictures and texts.
 
@@ -236,7 +241,8 @@ class EncodedRegions(RegionSolver):
         samples: as of `RegionSolver`.
 
     Raises:
-        UsageError: the encoder cannot be shown a part of a picture.
+        UsageError: the encoder cannot be shown a part of a picture, or the mode is `replay` and its scores are too many
+            to be on record.
     """
 
     def __init__(
@@ -244,6 +250,11 @@ class EncodedRegions(RegionSolver):
     ) -> None:
         super().__init__(pooled=pooled, samples=samples)
         scorer.check_views()
+        if scorer.engine.mode == "replay" and (pooled or any(map(_is_large, samples()))):
+            raise UsageError(
+                f"The scores of {str(scorer.id)!r} are too many to be on record: they lie in the matrices of the run.",
+                hint="Figures need no more, `askance eval score RUN`; or compute them anew without `--mode replay`.",
+            )
         self.scorer = scorer
 
     @property
@@ -261,18 +272,9 @@ class EncodedRegions(RegionSolver):
 
         pairs = [(region.picture, region.view) for region in regions]
         if self._pooled or len(pairs) * len(inferences) > MOST_RECORDED:
-            self._check_computes()
             return np.array(await self.scorer.fresh_rows(pairs, inferences), dtype=np.float64)
         rows = await asyncio.gather(*(self.scorer.score(image, inferences, view=view) for image, view in pairs))
         return np.array(rows, dtype=np.float64)
-
-    def _check_computes(self) -> None:
-        """Refuses to compute in a replay what is not recorded."""
-        if self.scorer.engine.mode == "replay":
-            raise UsageError(
-                "Scores by the thousand are not on record: they lie in the matrices of the run that made them.",
-                hint="Score that run again, `askance eval score RUN`, or compute them anew without `--mode replay`.",
-            )
 
     @override
     def plan(self, planner: Planner) -> PlanSample:

@@ -321,8 +321,9 @@ class RegionTask(Task):
 
     def broken_down(self, scorer: Scorer) -> Scorer:
         """`scorer` with its headlines by source and by confidence as well."""
-        for tag, values in self.breakdown.items():
-            scorer = by_tag(scorer, tag, values, *self.headlines, label=TAGS[tag])
+        for tag, label in TAGS.items():  # in one order, which the JSON of a run does not keep
+            if values := self.breakdown.get(tag):
+                scorer = by_tag(scorer, tag, values, *self.headlines, label=label)
         return scorer
 
 

@@ -12,9 +12,11 @@ import pytest
 
 from askance.errors import BadData, UsageError
 from askance.evals import Matrix, Prediction, Run, Sample, evaluate
+from askance.evals.analysis.pack import open_pack, write_pack
+from askance.evals.analysis.pack_check import check_pack
 from askance.evals.analysis.rescore import rescore
 from askance.evals.controls import SWAPPED_REGION_NOTE, controlled
-from askance.evals.sherlock import InferenceComparison, InferencePool, Localization, Retrieval
+from askance.evals.sherlock import InferenceComparison, InferencePool, Localization, Retrieval, region_solver
 from askance.evals.sherlock.task import SherlockTask
 from askance.images import Image, RegionView
 from askance.models import Engine, ScriptedScorer, run_sync
@@ -340,10 +342,30 @@ def test_a_replay_of_comparison_needs_no_encoder(data: Path, tmp_path: Path) -> 
 
 
 def test_a_replay_of_a_chunk_says_where_its_scores_are(data: Path, tmp_path: Path) -> None:
-    done = run(Retrieval, data, tmp_path / "run", engine=Engine(records=MemoryStore(), mode="replay"))
+    with pytest.raises(UsageError, match="they lie in the matrices of the run"):
+        run(Retrieval, data, tmp_path / "run", engine=Engine(records=MemoryStore(), mode="replay"))
 
-    assert {answer.prediction.outcome for answer in done.answers} == {"failed"}
-    assert "lie in the matrices" in str(done.answers[0].prediction.reason)
+
+def test_so_does_one_of_many_proposals(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(region_solver, "MOST_RECORDED", 8)
+    records = MemoryStore()
+    before = run(Localization, data, tmp_path / "run", boxes="auto", engine=Engine(records=records))
+
+    assert figures(before)["accuracy"] is not None
+    with pytest.raises(UsageError, match="they lie in the matrices of the run"):
+        run(Localization, data, tmp_path / "again", boxes="auto", engine=Engine(records=records, mode="replay"))
+
+
+@pytest.mark.parametrize("kind", TASKS)
+def test_a_pack_is_checked_without_weights(kind: type[SherlockTask], data: Path, tmp_path: Path) -> None:
+    done = run(kind, data, tmp_path / "run")
+    write_pack([done], tmp_path / "runs.pack")
+
+    with open_pack(tmp_path / "runs.pack") as pack:
+        check = run_sync(check_pack(pack, tasks={kind.name: kind}))
+
+    assert check.follows
+    assert check.unchecked == (len(done.answers) if kind is Retrieval else 0)
 
 
 # --- the control ---
