@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from askance.agents.alternatives import Alternatives, alternatives_of
-from askance.agents.reply_ladder import NoAnswer, as_lines, chosen_places, read_choice
+from askance.agents.reply_ladder import NoAnswer, as_lines, check_places, chosen_places, read_choice
 from askance.agents.reply_value import PlainReply
-from askance.nodes import Unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -28,9 +27,13 @@ def read_numbers(
     Raises:
         Unreadable: as `read_choice`.
     """
+    value = data.get(field)
+    numbers: list[Any] = cast("list[Any]", value) if isinstance(value, list) else [value]
+    if numbers and all(type(number) is int for number in numbers):
+        return check_places(numbers, count, single=single)  # all of them in order may be a ranking
     alternatives = alternatives_of(tuple(options)) if options else Alternatives(((),) * count)
     form = f"`{field}` must hold numbers of options, from 1 to {count}"
-    return _read_field(data.get(field), alternatives, form, single=single)
+    return _read_field(value, alternatives, form, single=single)
 
 
 def read_letters(
@@ -83,6 +86,4 @@ def read_values(
     places = dict.fromkeys(place for text in texts for place in read_choice(text, alternatives, single=True).value)
     if not places:
         raise NoAnswer("it is empty")
-    if single and len(places) > 1:
-        raise Unreadable(f"{len(places)} options are chosen; choose exactly one")
-    return tuple(places)
+    return check_places([*places], len(alternatives.names), single=single)

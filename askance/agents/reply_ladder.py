@@ -262,8 +262,7 @@ def chosen_places(value: Value, reply: PlainReply, otherwise: int | None) -> tup
     """The places that a value chooses, each once.
 
     Raises:
-        Unreadable: every option is denied, the value only repeats the options, one is beyond them, or there are several
-            where one is asked for.
+        Unreadable: every option is denied, the value only repeats the options, or as `check_places`.
     """
     items, count = value.items, len(reply.alternatives.names)
     kept = tuple(dict.fromkeys(item.place for item in items if item.said is not False))
@@ -274,12 +273,22 @@ def chosen_places(value: Value, reply: PlainReply, otherwise: int | None) -> tup
     recited = len(kept) > 3 and [*kept] == [*range(1, len(kept) + 1)] and all(item.form != "label" for item in items)
     if (recited or len(kept) >= max(count - (otherwise is not None), 3)) and all(item.said is None for item in items):
         raise Unreadable("the options are repeated, and none is chosen")
-    beyond = [place for place in kept if not 1 <= place <= count]
+    return check_places(kept, count, single=reply.single)
+
+
+def check_places(places: Sequence[int], count: int, *, single: bool) -> tuple[int, ...]:
+    """`places` in order, each once.
+
+    Raises:
+        Unreadable: one is beyond 1 … `count`, or there are several where `single` is asked for.
+    """
+    beyond = [place for place in places if not 1 <= place <= count]
     if beyond:
         raise Unreadable(f"{', '.join(map(str, beyond))} is not among the options 1 to {count}")
-    if reply.single and len(kept) > 1:
-        raise Unreadable(f"{len(kept)} options are chosen; choose exactly one")
-    return kept
+    chosen = tuple(dict.fromkeys(places))
+    if single and len(chosen) > 1:
+        raise Unreadable(f"{len(chosen)} options are chosen; choose exactly one")
+    return chosen
 
 
 def as_lines(value: Any) -> str:

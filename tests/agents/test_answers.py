@@ -144,6 +144,10 @@ def test_json_numbers_keep_their_order() -> None:
     assert read_numbers({"answers": [7, 1, 7, 3]}, "answers", 8) == (7, 1, 3)
 
 
+def test_json_numbers_may_rank_all_options_in_their_order() -> None:
+    assert read_numbers({"answers": [*range(1, 9)]}, "answers", 8, options=OPTIONS) == tuple(range(1, 9))
+
+
 @pytest.mark.parametrize(
     ("answers", "numbers"),
     [
