@@ -172,7 +172,7 @@ class RegionSolver(Solver):
         return Prediction(
             outcome="answered",
             value=(scores.argmax(axis=1) + 1).tolist(),
-            links={"scores": {"outcome": "answered", "calls": list(keys)}},
+            links={"scores": {"outcome": "answered", "calls": sorted(keys)}},
             trace=dict(counts),
             matrix=Matrix(scores.astype("float32") if scores.size > MOST_RECORDED else scores),
         )
