@@ -125,13 +125,15 @@ class Scale:
 
 
 SHARES = Scale(low=0.0, high=1.0, marks=(0.0, 0.25, 0.5, 0.75, 1.0))
+AGREEMENTS = Scale(low=-1.0, high=1.0, marks=(-1.0, -0.5, 0.0, 0.5, 1.0))
+"""Of figures that are below 0 where answers are worse than chance."""
 
 
 def scale_of(dots: Iterable[Dot], *, percent: bool, around_zero: bool = False) -> Scale:
-    """A scale for `dots`: 0 to 100 % for shares, as wide as the intervals for anything else."""
+    """A scale for `dots`: 0 to 100 % for shares, from −100 % where one is below 0; else as wide as the intervals."""
     ends = [end for dot in dots for end in _ends(dot)]
     if percent and not around_zero:
-        return SHARES
+        return AGREEMENTS if min(ends, default=0.0) < 0 else SHARES
     if not ends:
         return Scale(low=0.0, high=1.0, percent=percent)
     if around_zero:

@@ -254,7 +254,7 @@ def _scores_of(part: RunPart) -> Iterator[Plot]:
         yield Intervals(
             title="Scores with intervals",
             dots=dots[:MOST_FIGURES],
-            scale=SHARES,
+            scale=scale_of(dots[:MOST_FIGURES], percent=True),
             heads=("figure", "%", "answered / samples"),
             note=f"The first {MOST_FIGURES} of {len(dots)} figures." if len(dots) > MOST_FIGURES else "",
         )

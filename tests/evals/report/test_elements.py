@@ -24,6 +24,8 @@ def test_numbers_have_their_places(value: float, place: str) -> None:
 
 def test_a_scale_fits_what_it_shows() -> None:
     assert scale_of([DOT], percent=True) == SHARES
+    worse = Dot(name="worse than chance", value=-0.12, interval=None)
+    assert scale_of([DOT, worse], percent=True).low == -1
     assert scale_of([DOT], percent=False) == Scale(low=0.0, high=0.75, percent=False, marks=(0.0, 0.75))
     around = scale_of([DOT], percent=True, around_zero=True)
     assert (around.low, around.high) == pytest.approx((-0.7875, 0.7875))
