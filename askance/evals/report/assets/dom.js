@@ -93,7 +93,9 @@ function setOpen(details, open) {
 }
 
 function json(value) {
-  return typeof value === "string" ? value : JSON.stringify(value, null, 2);
+  if (typeof value === "string") return value;
+  // A list of numbers, such as boxes or ratings, takes one line.
+  return JSON.stringify(value, null, 2).replace(/\[\s*(-?\d[-+.\deE]*(?:,\s*-?\d[-+.\deE]*)*)\s*\]/g, (_, numbers) => `[${numbers.replace(/\s+/g, " ")}]`);
 }
 
 function worth(value, share) {
