@@ -82,8 +82,9 @@ def read_values(
     if value is not None and value.end == reply.end:
         return chosen_places(value, reply, otherwise)
     if len(texts) == 1:
-        return read_choice(texts[0], alternatives, single=single, otherwise=otherwise).value
-    places = dict.fromkeys(place for text in texts for place in read_choice(text, alternatives, single=True).value)
+        return read_choice(texts[0], alternatives, single=single, otherwise=otherwise, is_field=True).value
+    read = (read_choice(text, alternatives, single=True, is_field=True).value for text in texts)
+    places = dict.fromkeys(place for numbers in read for place in numbers)
     if not places:
         raise NoAnswer("it is empty")
     return check_places([*places], len(alternatives.names), single=single)

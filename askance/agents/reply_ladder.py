@@ -48,7 +48,12 @@ _CUT_OFF = re.compile(r"(?:boxed\{[^{}]*|(?:^|\s)(?:\*\*|[\"`])\w+)$")
 
 
 def read_choice(
-    text: str, alternatives: Alternatives, *, single: bool = False, otherwise: int | None = None
+    text: str,
+    alternatives: Alternatives,
+    *,
+    single: bool = False,
+    otherwise: int | None = None,
+    is_field: bool = False,
 ) -> Read[tuple[int, ...]]:
     """The places of the alternatives that a reply chooses, from 1, in its order, each once, and which rung read them.
 
@@ -57,6 +62,7 @@ def read_choice(
         alternatives: what it may choose from.
         single: whether exactly one is asked for.
         otherwise: the place that is chosen where the reply denies every other one.
+        is_field: whether it is a field of JSON, which cannot be cut off.
 
     Raises:
         Unreadable: it declares no answer and is none, contradicts itself, goes beyond the alternatives, or gives
@@ -69,7 +75,7 @@ def read_choice(
         if broken_json(said) or _CUT_OFF.search(said):
             raise _no_answer(reply)
         declared = _declared(reply)
-        found = declared or _whole(reply)
+        found = declared or _whole(reply, may_break_off=data is None and not is_field)
         if found is None:
             raise _no_answer(reply)
         return Read(chosen_places(found, reply, otherwise), "declared" if declared else "whole")
@@ -231,8 +237,12 @@ def _taken_back(reply: PlainReply, begin: int, end: int) -> bool:
 # ---- The rung of whole replies
 
 
-def _whole(reply: PlainReply) -> Value | None:
+def _whole(reply: PlainReply, *, may_break_off: bool) -> Value | None:
     """The value that a reply is as a whole; None where it is anything else.
+
+    Args:
+        reply: of a model.
+        may_break_off: whether it may have been cut off. Then a sentence behind the value ends by a sign.
 
     Words may stand behind it: after a blank line, and, where options are called by name, in any sentence of its own
     ("Yes, because …"). A name may also be the last paragraph. Words that name another option leave the reply unread.
@@ -250,6 +260,8 @@ def _whole(reply: PlainReply) -> Value | None:
     apart = "\n\n" in reply.signs(rest)
     courteous = not apart or reply.phrase(at, "yes", "no")  # "Yes, I can help you with that!" answers nothing
     if (courteous and reply.says("offers", rest, end)) or not (apart or value.is_named or rest == end):
+        return None
+    if may_break_off and rest != end and not apart and {*".!?…。"}.isdisjoint(reply.signs(end)):
         return None
     others = (reply.places_named(0, at) | reply.places_named(rest, end)) - {item.place for item in value.items}
     return None if others or _taken_back(reply, rest, end) else value

@@ -353,3 +353,12 @@ def test_the_time_of_a_reading_grows_with_the_length(unit: str) -> None:
     took = [cpu_seconds(partial(read, length)) for length in (2_500, 20_000)]
 
     assert took[1] < 0.03 + 24 * took[0]  # 64 times where it grew with the square
+
+
+@pytest.mark.parametrize("end", [" - This caption does not fit the sce", " - This cap"])
+def test_a_reply_that_breaks_off_behind_its_first_option_chooses_none(end: str) -> None:
+    options = ["Nobody is late.", "The cat did it.", "It is a Monday."]
+    text = f'A) "{options[0]}"{end}'
+    with pytest.raises(Unreadable):
+        read_answer(text, options, single=True, lettered=True)
+    assert read_answer(f'A) "{options[0]}" - This caption fits.', options, single=True, lettered=True) == (1,)
