@@ -237,6 +237,10 @@ def _taken_back(reply: PlainReply, begin: int, end: int) -> bool:
 # ---- The rung of whole replies
 
 
+_SHORT = 4
+"""Words behind an answer within which a denial is of the answer."""
+
+
 def _whole(reply: PlainReply, *, may_break_off: bool) -> Value | None:
     """The value that a reply is as a whole; None where it is anything else.
 
@@ -263,6 +267,8 @@ def _whole(reply: PlainReply, *, may_break_off: bool) -> Value | None:
         return None
     if may_break_off and rest != end and not apart and {*".!?…。"}.isdisjoint(reply.signs(end)):
         return None
+    if not apart and len(value.items) == 1 and reply.says("deny", rest, min(rest + _SHORT, end)):
+        return None  # "A) … - This caption does not fit."
     others = (reply.places_named(0, at) | reply.places_named(rest, end)) - {item.place for item in value.items}
     return None if others or _taken_back(reply, rest, end) else value
 

@@ -355,8 +355,10 @@ def test_the_time_of_a_reading_grows_with_the_length(unit: str) -> None:
     assert took[1] < 0.03 + 24 * took[0]  # 64 times where it grew with the square
 
 
-@pytest.mark.parametrize("end", [" - This caption does not fit the sce", " - This cap"])
-def test_a_reply_that_breaks_off_behind_its_first_option_chooses_none(end: str) -> None:
+@pytest.mark.parametrize(
+    "end", [" - This caption does not fit the sce", " - This cap", " - This caption does not fit the scene."]
+)
+def test_a_first_option_that_is_denied_or_breaks_off_is_not_chosen(end: str) -> None:
     options = ["Nobody is late.", "The cat did it.", "It is a Monday."]
     text = f'A) "{options[0]}"{end}'
     with pytest.raises(Unreadable):

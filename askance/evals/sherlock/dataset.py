@@ -191,7 +191,7 @@ class Sherlock:
             BadData: there is no file of them, it is not as it should be, or it lacks this image.
         """
         edges = self._proposals.get(url)
-        if edges is None:
+        if not edges:
             raise BadData(
                 f"The file {str(self.files.proposals)!r} has no boxes for the image {url!r}.",
                 hint="Fetch image_url2auto_bboxes.json.zip again.",

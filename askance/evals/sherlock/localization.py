@@ -95,7 +95,7 @@ class Localization(SherlockTask):
             instances = self.dataset.of_image(url)
             own = [instance.boxes for instance in instances]
             proposed = self.dataset.proposals(url) if self.boxes == "auto" else ()
-            regions = [(box,) for box in proposed] or own
+            regions = [(box,) for box in proposed] if self.boxes == "auto" else own
             yield Sample(
                 id=url,
                 image=self.picture(url) if self.answerer.looks else None,
