@@ -324,12 +324,6 @@ class PlausibilityScorer:
         return tuple(dict.fromkeys(node.model for node in self.nodes))
 
     @property
-    def prompts(self) -> Mapping[str, str]:
-        """The text of the prompt files in use, by file name."""
-        used = {prompt.path for node in self.nodes for prompt in node.prompts_in_use}
-        return {path.name: path.read_text(encoding="utf-8") for path in sorted(used)}
-
-    @property
     def id(self) -> ModelId:
         """Its name for people."""
         settings = urlencode(self._settings)

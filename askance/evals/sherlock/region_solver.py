@@ -23,7 +23,7 @@ from askance.chains.planner import check_mode
 from askance.errors import UsageError
 from askance.evals.matrix import Matrix
 from askance.evals.sample import REGIONS, Prediction, Sample
-from askance.evals.solver import Solver
+from askance.evals.solver import Solver, prompt_files
 from askance.evals.suite.shuffle import stable_hash
 from askance.images import WHOLE_IMAGE, RegionView
 from askance.models import collect_keys
@@ -338,7 +338,7 @@ class AskedRegions(RegionSolver):
     @property
     @override
     def prompts(self) -> Mapping[str, str]:
-        return self.scorer.prompts
+        return prompt_files(self.scorer.nodes)
 
     @override
     def form(self) -> JsonObject:
