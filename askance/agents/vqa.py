@@ -7,9 +7,11 @@ known (*WHOOPS!*, section 4.2).
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
+from pydantic import BeforeValidator
 from typing_extensions import override
 
 from askance.agents.alternatives import Alternatives
@@ -21,10 +23,12 @@ from askance.nodes import AnswerField, Node, Read, TextAnswer, TextNode, TypedAn
 from askance.nodes.answer import Texts, TypedInput, list_schema, text_list, text_schema
 from askance.nodes.closed_set import ClosedSet
 from askance.nodes.reply import answer_lines, is_refusal, plain_text, says_none, strip_quotes
-from askance.tools import ImageTool
+from askance.tools.vision import tool_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
+
+    from langchain_core.tools import BaseTool
 
     from askance.models import ModelLike
     from askance.prompts import PromptLibrary
@@ -57,11 +61,18 @@ class AnswerInCaption(TypedInput):
     answer: str
 
 
-class PictureAsker(ChoosingNode[Image, Reply], ImageTool[Reply]):
+class PictureQuestion(TypedInput):
+    """A picture, and what is asked about it where the node does not say."""
+
+    image: Annotated[Image, BeforeValidator(Image.load)]
+    question: str | None = None
+
+
+class PictureAsker(ChoosingNode[PictureQuestion, Reply]):
     """Asks a question about the image.
 
     Args:
-        question: what is asked.
+        question: what is asked, unless the question comes with the image.
         labels: the answers that there are; none leaves the answer free.
         several: whether several labels may be true; they are then given with a comma between them.
         prompt: name of a prompt of the user's own; it takes `question`, `labels` and `several`, or some of them.
@@ -71,6 +82,7 @@ class PictureAsker(ChoosingNode[Image, Reply], ImageTool[Reply]):
     """
 
     prompt = "ask_about_picture"
+    takes = PictureQuestion
     gives = Reply
 
     def __init__(
@@ -95,6 +107,18 @@ class PictureAsker(ChoosingNode[Image, Reply], ImageTool[Reply]):
             )
         super().__init__(model, prompt=prompt, prompts=prompts, name=name)
 
+    @override
+    def accept(self, inputs: Any) -> PictureQuestion:
+        return super().accept(inputs if isinstance(inputs, (PictureQuestion, Mapping)) else {"image": inputs})
+
+    @override
+    def pictures(self, subject: PictureQuestion) -> tuple[Image, ...]:
+        return (subject.image,)
+
+    def as_tool(self, images: Mapping[str, Image] | Image) -> BaseTool:  # pyright: ignore[reportIncompatibleMethodOverride]  # as that of the image tools
+        """A tool that an agent of LangChain can call on the pictures given here, and on no others."""
+        return tool_of(self, images)
+
     @cached_property
     def _alternatives(self) -> Alternatives:
         """The labels, which the prompt numbers; where one is a number, their places are not meant."""
@@ -102,8 +126,8 @@ class PictureAsker(ChoosingNode[Image, Reply], ImageTool[Reply]):
         return Alternatives(tuple((label,) for label in labels), numbered=not any(map(str.isdecimal, labels)))
 
     @override
-    def variables(self, subject: Image) -> Mapping[str, Any]:
-        values: dict[str, Any] = {"question": self.question}
+    def variables(self, subject: PictureQuestion) -> Mapping[str, Any]:
+        values: dict[str, Any] = {"question": subject.question or self.question}
         if self.labels:
             values |= {"labels": list(self.labels.values()), "several": self.several or None}
         return {name: value for name, value in values.items() if value is not None and name in self._takes}
@@ -113,7 +137,7 @@ class PictureAsker(ChoosingNode[Image, Reply], ImageTool[Reply]):
         return frozenset(name for prompt in self.prompts_in_use for name in prompt.declared)
 
     @override
-    def fields(self, subject: Image) -> Sequence[AnswerField]:
+    def fields(self, subject: PictureQuestion) -> Sequence[AnswerField]:
         text = text_schema(least=1, among=[*self.labels.values()])
         answer = list_schema(text) if self.labels and self.several else text
         return (AnswerField("answer", answer, "text", self._checked_text),)
@@ -127,16 +151,16 @@ class PictureAsker(ChoosingNode[Image, Reply], ImageTool[Reply]):
         return self._read_answer(answer).value
 
     @override
-    def read_reply(self, text: str, subject: Image) -> Read[Reply]:
+    def read_reply(self, text: str, subject: PictureQuestion) -> Read[Reply]:
         answer, rung = self._read_answer(text)
         return Read(Reply(text=answer), rung)
 
     @override
-    def closed_set(self, subject: Image) -> ClosedSet | None:
+    def closed_set(self, subject: PictureQuestion) -> ClosedSet | None:
         return ClosedSet(dict.fromkeys(self.labels.values(), ""), several=self.several) if self.labels else None
 
     @override
-    def chosen(self, subject: Image, places: Sequence[int]) -> Reply:
+    def chosen(self, subject: PictureQuestion, places: Sequence[int]) -> Reply:
         labels = [*self.labels.values()]
         return Reply(text=self._chosen([labels[place - 1] for place in places]))
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 import typer
 
 from askance.cli.columns import Columns, Line, Part, Report
+from askance.cli.completion import task_names
 from askance.cli.grid import grid
 from askance.cli.options import (
     AllowFolder,
@@ -79,7 +80,10 @@ def _leave_langchain_out(context: typer.Context, task: str | None) -> None:
 def list_tasks(
     context_: typer.Context,
     task: Annotated[
-        str | None, typer.Argument(help="A task, by name or file: its options, their types, defaults and meanings.")
+        str | None,
+        typer.Argument(
+            help="A task, by name or file: its options, their types, defaults and meanings.", autocompletion=task_names
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -152,7 +156,10 @@ class EvaluationOptions:
 
     task: Annotated[
         str,
-        typer.Argument(help="A name from `eval list`, or a file of your own: my_task.py, my_task.py@NAME, my.yaml."),
+        typer.Argument(
+            help="A name from `eval list`, or a file of your own: my_task.py, my_task.py@NAME, my.yaml.",
+            autocompletion=task_names,
+        ),
     ]
     data: Annotated[Path | None, typer.Option(help="Folder or file of the data.")] = None
     allow_folder: AllowFolder = None
@@ -180,7 +187,10 @@ class EvaluationOptions:
     label: Annotated[str | None, typer.Option(help="Name of the run in tables; by default its models.")] = None
     batch: Batch = False
     out: Annotated[
-        Path | None, typer.Option(help="Folder of the run; by default runs/TASK-…, named by what decides the answers.")
+        Path | None,
+        typer.Option(
+            "--out", "-o", help="Folder of the run; by default runs/TASK-…, named by what decides the answers."
+        ),
     ] = None
     as_json: AsJson = False
 

@@ -106,6 +106,9 @@ COMPLETED = {
     "askance run surprise a.png --scene n": ["narration"],
     "askance run end-to-end --choose ": ["single", "multi"],
     "askance run broken --dra": [],
+    "askance run verbalize --vlm d": ["demo"],
+    "askance eval run whoops/exp": ["whoops/explain", "whoops/explain-choice"],
+    "askance prompts show capt": ["caption", "caption_from_description"],
 }
 
 
