@@ -13,6 +13,7 @@ from abc import ABC, abstractmethod
 from contextlib import suppress
 from copy import copy
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
 from pydantic import ValidationError
@@ -83,6 +84,10 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
         prompts: PromptLibrary | None = None,
         name: str | None = None,
     ) -> None:
+        if isinstance(prompts, (str, Path)):  # pyright: ignore[reportUnnecessaryIsInstance]  # users give a folder
+            raise UsageError(
+                f"{prompts!r} is no library of prompts.", hint=f"Give `PromptLibrary([{str(prompts)!r}])`."
+            )
         self.model: Model = get_model(model)
         self.prompts = prompts if prompts is not None else PromptLibrary()
         self.prompt_name = prompt or self.prompt_of()
