@@ -84,7 +84,7 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
         prompts: PromptLibrary | None = None,
         name: str | None = None,
     ) -> None:
-        if isinstance(prompts, (str, Path)):  # pyright: ignore[reportUnnecessaryIsInstance]  # users give a folder
+        if isinstance(prompts, (str, Path)):  # users give a folder
             raise UsageError(
                 f"{prompts!r} is no library of prompts.", hint=f"Give `PromptLibrary([{str(prompts)!r}])`."
             )
