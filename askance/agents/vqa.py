@@ -23,7 +23,7 @@ from askance.nodes import AnswerField, Node, Read, TextAnswer, TextNode, TypedAn
 from askance.nodes.answer import Texts, TypedInput, list_schema, text_list, text_schema
 from askance.nodes.closed_set import ClosedSet
 from askance.nodes.reply import answer_lines, is_refusal, plain_text, says_none, strip_quotes
-from askance.tools.vision import tool_of
+from askance.tools.vision import ToolImages, tool_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -115,7 +115,7 @@ class PictureAsker(ChoosingNode[PictureQuestion, Reply]):
     def pictures(self, subject: PictureQuestion) -> tuple[Image, ...]:
         return (subject.image,)
 
-    def as_tool(self, images: Mapping[str, Image] | Image) -> BaseTool:  # pyright: ignore[reportIncompatibleMethodOverride]  # as that of the image tools
+    def as_tool(self, images: ToolImages) -> BaseTool:  # pyright: ignore[reportIncompatibleMethodOverride]  # as that of the image tools
         """A tool that an agent of LangChain can call on the pictures given here, and on no others."""
         return tool_of(self, images)
 

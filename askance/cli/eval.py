@@ -478,7 +478,7 @@ def _examples(names: tuple[str, ...]) -> str:
 
 @app.command()
 def table(
-    folders: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders of runs.")],
+    folders: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders of runs, or a folder of such.")],
     metric: Annotated[
         list[str] | None, typer.Option("--metric", help="A column; may be repeated. By default all.")
     ] = None,
@@ -493,7 +493,7 @@ def table(
     from askance.evals.run_tables import table_of_runs
     from askance.evals.tables import rendered
 
-    made = table_of_runs([Run.open(folder) for folder in folders], metrics=metric)
+    made = table_of_runs(Run.open_all(folders), metrics=metric)
     echo(table_text(made) if form is None else rendered(made, form.value), end="")
 
 

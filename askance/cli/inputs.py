@@ -18,6 +18,7 @@ from askance.data_table import DataTable, as_list, names_data_table, open_data_t
 from askance.documents import parse_yaml
 from askance.errors import BadData, BadImage, BadOptions, UsageError
 from askance.images import SUFFIXES
+from askance.registry import near_file
 
 if TYPE_CHECKING:
     from askance.evals.picture_run import PictureKey
@@ -263,7 +264,8 @@ def _files(name: str) -> list[Path]:
     matches = sorted(Path(match) for match in glob.glob(name, recursive=True))  # noqa: PTH207  # a pattern may be absolute
     pictures = [match for match in matches if match.suffix.lower() in SUFFIXES and match.is_file()]
     if not pictures:
-        hint = "Download it first." if "://" in name else "Check the name; folders and patterns work as well."
+        close = near_file(path) if path.name else ""
+        hint = "Download it first." if "://" in name else f"{close}Check the name; folders and patterns work as well."
         raise UsageError(f"There is no image {name!r}.", hint=hint)
     return pictures
 

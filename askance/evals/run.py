@@ -24,6 +24,7 @@ from askance.evals.report.html import render
 from askance.evals.run_folder import records_of
 from askance.evals.run_format import (
     COUNTERS,
+    DESCRIPTION,
     LARGEST_PROMPT,
     PROMPTS,
     READ_BY,
@@ -104,6 +105,20 @@ class Run:
             made_by=form.get("askance", ""),
             readers=form[READ_BY],
         )
+
+    @classmethod
+    def open_all(cls, paths: Iterable[str | Path]) -> list[Run]:
+        """The runs in folders; a folder that is no run itself stands for all runs in it, by name.
+
+        Raises:
+            UsageError: a folder holds no run, or as `open`.
+        """
+        runs: list[Run] = []
+        for folder in map(Path, paths):
+            whole = (folder / DESCRIPTION).is_file() or not folder.is_dir()
+            inner = [] if whole else sorted(each.parent for each in folder.glob(f"*/{DESCRIPTION}"))
+            runs += map(cls.open, inner or [folder])
+        return runs
 
     @property
     def convention(self) -> MissingAnswerPolicy:

@@ -18,7 +18,7 @@ from askance.nodes import Call, Result, TypedAnswer, no_answer
 from askance.nodes.runnable import Runnable
 from askance.nodes.tracing import trace_value, traced_config, traced_run
 from askance.replay import Record, explain_miss
-from askance.tools.vision import SceneText, tool_of
+from askance.tools.vision import SceneText, ToolImages, tool_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -94,7 +94,7 @@ class RapidOcr(Runnable[Image, RecognizedText]):
             return None
         return None if recorded is None else self._result(key, recorded.response, replayed=True)
 
-    def as_tool(self, images: Mapping[str, Image] | Image) -> BaseTool:  # pyright: ignore[reportIncompatibleMethodOverride]  # as that of the image tools
+    def as_tool(self, images: ToolImages) -> BaseTool:  # pyright: ignore[reportIncompatibleMethodOverride]  # as that of the image tools
         """A tool that an agent of LangChain can call on the pictures given here, and on no others."""
         return tool_of(self, images)
 
