@@ -127,6 +127,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
 def near_file(path: Path) -> str:
     """A hint that names what lies beside a missing file under a like name; empty where nothing does."""
     beside = path.parent
-    names = [each.name for each in islice(beside.iterdir(), _MOST_FILES)] if beside.is_dir() else []
-    close = get_close_matches(path.name, names, n=3, cutoff=0.75)
-    return f"Nearest: {', '.join(repr(str(beside / name)) for name in close)}. " if close else ""
+    names = [*islice(beside.iterdir(), _MOST_FILES)] if beside.is_dir() else []
+    stems = get_close_matches(path.stem, {each.stem for each in names}, n=3, cutoff=0.75)
+    close = sorted(each for each in names if each.stem in stems)[:3]
+    return f"Nearest: {', '.join(repr(str(each)) for each in close)}. " if close else ""
