@@ -13,12 +13,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from pydantic import Field
 from typing_extensions import override
 
+from askance.amounts import many
 from askance.errors import UsageError
 from askance.evals.metric import mean
 from askance.evals.part import Question
@@ -26,7 +28,7 @@ from askance.evals.sample import REGIONS, Sample
 from askance.evals.sherlock.layout import CHUNKS
 from askance.evals.sherlock.leaderboard import hidden_instances
 from askance.evals.sherlock.measures import retrieval_rank
-from askance.evals.sherlock.region_solver import INFERENCES, PLACE, SHOW
+from askance.evals.sherlock.region_solver import INFERENCES, MISSING, PLACE, SHOW
 from askance.evals.sherlock.task import RegionModel, RegionText, SherlockTask, check_text, facts_of, text_of
 from askance.evals.suite.breakdown import over_folds
 from askance.evals.suite.selection import Subset
@@ -35,6 +37,7 @@ from askance.models import ScorerLike, get_scorer
 if TYPE_CHECKING:
     from askance.chat import JsonObject
     from askance.evals.metric import Metric
+    from askance.evals.sample import Prediction, Score
     from askance.evals.scorer import Scorer
     from askance.evals.sherlock.instance import Instance
     from askance.evals.sherlock.region_solver import AskedRegions
@@ -216,7 +219,30 @@ class Retrieval(SherlockTask):
 
     @override
     def scorer(self) -> Scorer:
-        return over_folds(super().scorer(), self.chunks, *self.headlines, CEILING, count=CHUNKS, tag=CHUNK)
+        scorer = replace(super().scorer(), notes_on_scores=_notes_on_scores)
+        return over_folds(scorer, self.chunks, *self.headlines, CEILING, count=CHUNKS, tag=CHUNK)
+
+    @override
+    def _scores_of(self, sample: Sample, prediction: Prediction) -> Scores:
+        """The scores of a sample; those of regions that cannot be shown are NaN.
+
+        Raises:
+            UsageError: they are no such scores, or the trace names other places than those of other regions.
+        """
+        import numpy as np
+
+        scores = super()._scores_of(sample, prediction)
+        given = prediction.trace.get(MISSING, [])
+        missing = cast("list[Any]", given if isinstance(given, list) else [given])
+        others = [place for place in range(sample.target["pool"]) if place != sample.tags[PLACE]]
+        if any(place not in others for place in missing):
+            raise UsageError(
+                f"The trace of {sample.id!r} lists as missing what are no places of other regions.",
+                hint="Run the sample again.",
+            )
+        scores = scores.copy()
+        scores[1, missing] = np.nan
+        return scores
 
     @override
     def values_of(self, sample: Sample, scores: Scores) -> Mapping[str, float]:
@@ -225,7 +251,9 @@ class Retrieval(SherlockTask):
         if "place" not in sample.target:
             return {}
         place: int = sample.target["place"]
-        to_text, to_region = (retrieval_rank(row, place) for row in scores)
+        has_score = ~np.isnan(scores[1])
+        to_text = retrieval_rank(scores[0], place)
+        to_region = retrieval_rank(scores[1][has_score], int(has_score[:place].sum()))
         others = [other for other in sample.target["same picture"] if other != place]
         elsewhere = np.delete(scores[0], others)
         own = place - sum(1 for other in others if other < place)
@@ -258,6 +286,16 @@ class Retrieval(SherlockTask):
         """What no answer changes."""
         pool: int = sample.target["pool"]
         return {CEILING: float(len(sample.target["same text"]) == 1), CHANCE: 1 / pool, CHANCE_RANK: (pool + 1) / 2}
+
+
+def _notes_on_scores(scores: Sequence[Score]) -> Iterator[str]:
+    """A note on ranks among fewer regions than a pool has."""
+    missing = [score.notes[MISSING] for score in scores if MISSING in score.notes]
+    if missing:
+        yield (
+            f"{TO_REGION} of {many(len(missing), 'sample')} leaves out regions that cannot be shown, up to "
+            f"{max(missing):,} of a pool; a rank among fewer is better, here by {max(missing):,} at most"
+        )
 
 
 def group_of(chunk: int | None, url: str) -> str:

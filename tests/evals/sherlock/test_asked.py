@@ -13,7 +13,7 @@ import pytest
 
 from askance.agents import vlm_scorer
 from askance.chat import ChatRequest, ChatResponse, ImagePart
-from askance.errors import UsageError
+from askance.errors import BadImage, UsageError
 from askance.evals import Run, evaluate
 from askance.evals.controls import controlled
 from askance.evals.runner import SampleEpoch, run_job
@@ -197,6 +197,30 @@ def test_a_model_orders_the_best_of_an_encoder(data: Path, tmp_path: Path) -> No
 def _matrices(run: Run) -> Sequence[Any]:
     answers = sorted(run.answers, key=lambda answer: answer.sample.id)
     return [answer.prediction.matrix.array for answer in answers if answer.prediction.matrix is not None]
+
+
+@pytest.mark.parametrize("first", [{}, {"first": Encoder(), "keep": 6}], ids=["all", "best"])
+def test_a_picture_that_cannot_be_shown_fails_its_own_sample(
+    first: Mapping[str, Any], data: Path, tmp_path: Path
+) -> None:
+    name = corpus.SCENES[3].path.rpartition("/")[2]
+
+    def reply(request: ChatRequest) -> ChatResponse:
+        if any(isinstance(part, ImagePart) and part.shown.image.name == name for part in request.messages[-1].parts):
+            raise BadImage(f"{name!r} is damaged.")
+        return blind(request)
+
+    run = evaluate(
+        Retrieval(data=data, vlm=model_of(scripted(reply), MemoryStore()), chunk=0, **first), out=tmp_path / "run"
+    )
+
+    (failed,) = [answer for answer in run.answers if not answer.prediction.answered]
+    assert (failed.sample.image and failed.sample.image.name, failed.prediction.reason) == (
+        name,
+        f"{name!r} is damaged.",
+    )
+    traces = [answer.prediction.trace for answer in run.answers if answer.prediction.answered]
+    assert [trace["missing"] for trace in traces] == [[failed.sample.tags["place"]]] * 6
 
 
 @pytest.mark.parametrize(
