@@ -125,6 +125,15 @@ def test_a_blind_model_is_tied_under_swapped_regions(kind: type[SherlockTask], d
     assert figures(plain) == figures(swapped)
 
 
+def test_a_prompt_that_was_asked_before_is_no_earlier_state_of_another(data: Path, tmp_path: Path) -> None:
+    model = model_of(scripted(), MemoryStore())
+    evaluate(InferenceComparison(data=data, vlm=model), out=tmp_path / "run")
+
+    plan = planned(InferenceComparison(data=data, vlm=model, by="rating"), model)
+
+    assert (plan.calls, plan.changed_prompts) == (12, ())
+
+
 def test_an_order_is_asked_once_a_region(data: Path, tmp_path: Path) -> None:
     script = scripted()
 
