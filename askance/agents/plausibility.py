@@ -226,7 +226,7 @@ def _answer_in(result: Result[T]) -> T:
         CallError: the call ended without an answer.
     """
     if result.error == BadImage.__name__:
-        raise BadImage(result.reason or "The picture cannot be used.")
+        raise BadImage(result.reason or "The picture cannot be used.", hint=None)  # the reason has its hint
     return result.unwrap()
 
 

@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, cast
 
 from typing_extensions import override
 
@@ -47,8 +47,6 @@ if TYPE_CHECKING:
     Scores = NDArray[np.float64]
     Row: TypeAlias = Scores | BadImage
     """The scores of a region with inferences, or why it cannot be shown."""
-
-Item = TypeVar("Item")
 
 INFERENCES: Final = "inferences"
 """The input of a sample with the inferences that are held against its regions."""
@@ -126,14 +124,14 @@ class _Pool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Held:
+class Held:
     """The matrix of a sample, and the places of its second row that have no score."""
 
     scores: Scores
     missing: Sequence[int] = ()
 
     @classmethod
-    def of(cls, row: Scores, column: Sequence[float | None]) -> _Held:
+    def of(cls, row: Scores, column: Sequence[float | None]) -> Held:
         """That of a sample of a pool: its region with the inferences, and its inference with the regions."""
         import numpy as np
 
@@ -209,7 +207,7 @@ class RegionSolver(Solver):
         """
         counts = Counter[str]()
         with collect_keys() as keys:
-            held = await (self._in_pool(sample, counts) if self._pooled else self._of_picture(sample, counts))
+            held = await self.held(sample, counts)
         scores = held.scores
         return Prediction(
             outcome="answered",
@@ -219,23 +217,35 @@ class RegionSolver(Solver):
             matrix=Matrix(scores.astype("float32") if scores.size > MOST_RECORDED else scores),
         )
 
-    async def _of_picture(self, sample: Sample, counts: Counter[str]) -> _Held:
+    async def held(self, sample: Sample, counts: Counter[str]) -> Held:
+        """The scores of a sample.
+
+        Args:
+            sample: with its regions and its inferences.
+            counts: as of `rows`.
+
+        Raises:
+            AskanceError: as `answer`.
+        """
+        return await (self._in_pool(sample, counts) if self._pooled else self._of_picture(sample, counts))
+
+    async def _of_picture(self, sample: Sample, counts: Counter[str]) -> Held:
         import numpy as np
 
         rows = await self.rows(regions_of(sample), sample.inputs[INFERENCES], counts)
-        return _Held(np.stack([_shown(row) for row in rows]))
+        return Held(np.stack([_shown(row) for row in rows]))
 
     # --- pools ---
 
-    async def _in_pool(self, sample: Sample, counts: Counter[str]) -> _Held:
+    async def _in_pool(self, sample: Sample, counts: Counter[str]) -> Held:
         pool = self._pool_of(sample)
         if self.whole_pools:
             place, rows = pool.places[sample.id], await self._of_pool(sample)
-            return _Held.of(_shown(rows[place]), [_at_place(row, place) for row in rows])
+            return Held.of(_shown(rows[place]), [_at_place(row, place) for row in rows])
         (row,) = await self.rows(regions_of(sample), pool.inferences, counts)
         own = _shown(row)
         rows = await self.rows(pool.regions, sample.inputs[INFERENCES], counts)
-        return _Held.of(own, [_at_place(row, 0) for row in rows])
+        return Held.of(own, [_at_place(row, 0) for row in rows])
 
     async def _of_pool(self, sample: Sample) -> Sequence[Row]:
         """The scores of all pairs of a pool; few pools are held, since samples come pool by pool."""
@@ -279,6 +289,9 @@ def _is_large(sample: Sample) -> bool:
 class EncodedRegions(RegionSolver):
     """Scores by an encoder of pictures and texts.
 
+    Its scores are too many to be recorded one by one where samples are pooled, or a sample has more than
+    `MOST_RECORDED`; a subclass may keep them on record in another way.
+
     Args:
         scorer: the encoder, whose scores are recorded.
         pooled: as of `RegionSolver`.
@@ -289,12 +302,15 @@ class EncodedRegions(RegionSolver):
             to be on record.
     """
 
+    on_record: ClassVar[bool] = False
+    """Whether what is computed anew by `rows` is on record as a whole."""
+
     def __init__(
         self, scorer: RecordedScorer, *, pooled: str = "", samples: Callable[[], Sequence[Sample]] = tuple
     ) -> None:
         super().__init__(pooled=pooled, samples=samples)
         scorer.check_views()
-        if scorer.engine.mode == "replay" and (pooled or any(map(_is_large, samples()))):
+        if not self.on_record and scorer.engine.mode == "replay" and (pooled or any(map(_is_large, samples()))):
             raise UsageError(
                 f"The scores of {str(scorer.id)!r} are too many to be on record: they lie in the matrices of the run.",
                 hint="Figures need no more, `askance eval score RUN`; or compute them anew without `--mode replay`.",
@@ -315,7 +331,7 @@ class EncodedRegions(RegionSolver):
         import numpy as np
 
         pairs = [(region.picture, region.view) for region in regions]
-        if self._pooled or len(pairs) * len(inferences) > MOST_RECORDED:
+        if self.on_record or self._pooled or len(pairs) * len(inferences) > MOST_RECORDED:
             rows = await self.scorer.fresh_rows(pairs, inferences)
         else:
             rows = await asyncio.gather(*(self.scorer.score(image, inferences, view=view) for image, view in pairs))
@@ -355,25 +371,6 @@ class AskedRegions(RegionSolver):
     ) -> None:
         super().__init__(pooled=pooled, samples=samples)
         self.scorer = scorer
-        self.first: EncodedRegions | None = None
-        self.keep = 0
-
-    def after(self, first: RecordedScorer, *, keep: int) -> AskedRegions:
-        """This solver for the best of a pool alone; the others stay below these, in the order of an encoder.
-
-        Args:
-            first: the encoder, which ranks the pool first.
-            keep: how many of its best the models are asked about.
-        """
-        other = copy(self)
-        other.first, other.keep = EncodedRegions(first, pooled=self._pooled, samples=self._samples), keep
-        return other
-
-    @override
-    def among(self, samples: Sequence[Sample]) -> RegionSolver:
-        other = cast("AskedRegions", super().among(samples))
-        other.first = None if self.first is None else cast("EncodedRegions", self.first.among(samples))
-        return other
 
     @property
     @override
@@ -387,39 +384,23 @@ class AskedRegions(RegionSolver):
 
     @override
     def form(self) -> JsonObject:
-        first = {} if self.first is None else {"first": self.first.scorer.form(), "keep": self.keep}
-        return {"solver": "regions", **self.scorer.parameters, **first}
+        return {"solver": "regions", **self.scorer.parameters}
 
     @override
     async def rows(self, regions: Sequence[Region], inferences: Sequence[str], counts: Counter[str]) -> Sequence[Row]:
+        return await asyncio.gather(*(self.row(region, inferences, counts) for region in regions))
+
+    async def row(self, region: Region, inferences: Sequence[str], counts: Counter[str]) -> Row:
+        """As `rows`, for one region."""
         import numpy as np
 
-        async def row(region: Region) -> Row:
-            try:
-                asked = await self.scorer.plausibility(region.picture, inferences, region.view)
-            except BadImage as error:
-                return error
-            counts[FLOORED] += asked.floored
-            counts[MARKS] += asked.marks_described
-            return np.array(asked.scores, dtype=np.float64)
-
-        return await asyncio.gather(*map(row, regions))
-
-    @override
-    async def _in_pool(self, sample: Sample, counts: Counter[str]) -> _Held:
-        import numpy as np
-
-        if self.first is None:
-            return await super()._in_pool(sample, counts)
-        pool, ranked = self._pool_of(sample), await self.first._in_pool(sample, counts)
-        texts, regions = (np.argsort(-scores, kind="stable").tolist() for scores in ranked.scores)
-        texts, regions = texts[: self.keep], [place for place in regions if place not in ranked.missing][: self.keep]
-        (row,) = await self.rows(regions_of(sample), _at(pool.inferences, texts), counts)
-        own = _above(ranked.scores[0], texts, _shown(row))
-        rows = await self.rows(_at(pool.regions, regions), sample.inputs[INFERENCES], counts)
-        asked = {place: row[0] for place, row in zip(regions, rows, strict=True) if not isinstance(row, BadImage)}
-        column = _above(ranked.scores[1], [*asked], np.array([*asked.values()]))
-        return _Held(np.stack([own, column]), sorted({*ranked.missing, *regions} - {*asked}))
+        try:
+            asked = await self.scorer.plausibility(region.picture, inferences, region.view)
+        except BadImage as error:
+            return error
+        counts[FLOORED] += asked.floored
+        counts[MARKS] += asked.marks_described
+        return np.array(asked.scores, dtype=np.float64)
 
     @override
     def plan(self, planner: Planner) -> PlanSample:
@@ -432,25 +413,11 @@ class AskedRegions(RegionSolver):
             if self._pooled:
                 pool = self._pool_of(sample)
                 asked = [(own, pool.inferences), (pool.regions, inferences)]
-                if self.first is not None:  # which ones is not known; these are asked about by no other sample
-                    after = [(pool.places[sample.id] + step) % len(pool.samples) for step in range(1, self.keep + 1)]
-                    asked = [(own, _at(pool.inferences, after)), (_at(pool.regions, after), inferences)]
             for regions, texts in asked:
                 for region in regions:
                     await self.scorer.plan_view(planner, region.picture, texts, region.view, draw=draw)
 
         return count
-
-
-def _at(items: Sequence[Item], places: Sequence[int]) -> Sequence[Item]:
-    return [items[place] for place in places]
-
-
-def _above(scores: Scores, places: Sequence[int], better: Scores) -> Scores:
-    """Scores with others at some places, which stand above all that stay."""
-    merged = scores.copy()
-    merged[places] = scores.max() + 1 + better - better.min()
-    return merged
 
 
 class RandomScores(RegionSolver):

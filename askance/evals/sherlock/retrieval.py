@@ -17,7 +17,6 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
-from pydantic import Field
 from typing_extensions import override
 
 from askance.amounts import many
@@ -28,11 +27,11 @@ from askance.evals.sample import REGIONS, Sample
 from askance.evals.sherlock.layout import CHUNKS
 from askance.evals.sherlock.leaderboard import hidden_instances
 from askance.evals.sherlock.measures import retrieval_rank
+from askance.evals.sherlock.region_reranker import RerankingModel
 from askance.evals.sherlock.region_solver import INFERENCES, MISSING, PLACE, SHOW
-from askance.evals.sherlock.task import RegionModel, RegionText, SherlockTask, check_text, facts_of, text_of
+from askance.evals.sherlock.task import RegionText, SherlockTask, check_text, facts_of, text_of
 from askance.evals.suite.breakdown import over_folds
 from askance.evals.suite.selection import Subset
-from askance.models import ScorerLike, get_scorer
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
@@ -40,50 +39,13 @@ if TYPE_CHECKING:
     from askance.evals.sample import Prediction, Score
     from askance.evals.scorer import Scorer
     from askance.evals.sherlock.instance import Instance
-    from askance.evals.sherlock.region_solver import AskedRegions
     from askance.evals.sherlock.task import Scores
-    from askance.models import RecordedScorer
 
 ChunkChoice: TypeAlias = Literal["all"] | int
 
 TO_TEXT, TO_REGION, FIRST = "rank im→txt", "rank txt→im", "P@1"
 ELSEWHERE, CEILING, CHANCE, CHANCE_RANK = "P@1, other pictures", "P@1 ceiling", "P@1 chance", "rank chance"
 CHUNK = "chunk"
-
-
-class ChunkModel(RegionModel):
-    """A model that is asked about regions of a chunk: about all inferences, or the best of an encoder."""
-
-    first: ScorerLike | None = None
-    """An encoder that ranks a chunk first; the model is asked about the best alone, see `keep`."""
-    keep: int | None = Field(default=None, ge=1)
-    """How many of the best by `first` the model is asked about; the others stay below, in the order of the encoder."""
-
-    @override
-    def check(self, options: Mapping[str, Any]) -> None:
-        super().check(options)
-        if (self.first is None) != (self.keep is None):
-            raise UsageError(
-                "An encoder that ranks first and how many of its best are kept go together.",
-                hint="Give -T first=clip:FOLDER and -T keep=20.",
-            )
-
-    @cached_property
-    def _first(self) -> RecordedScorer | None:
-        return None if self.first is None else get_scorer(self.first, engine=self.engine).as_encoder()
-
-    @override
-    def kept(self) -> JsonObject:
-        return {**super().kept(), **({} if self._first is None else {"first": self._first.form()})}
-
-    @override
-    def words(self) -> tuple[str, ...]:
-        return (*super().words(), *(() if self._first is None else (f"best {self.keep} of {self._first.id}",)))
-
-    @override
-    def solver(self, question: Question) -> AskedRegions:
-        asked = super().solver(question)
-        return asked if self._first is None or self.keep is None else asked.after(self._first, keep=self.keep)
 
 
 class Retrieval(SherlockTask):
@@ -99,7 +61,7 @@ class Retrieval(SherlockTask):
     text: RegionText = "inference"
     """What is held against the regions: inferences, or the clues, which say what is seen there (Table 3)."""
 
-    model: ChunkModel = ChunkModel()  # pyright: ignore[reportIncompatibleVariableOverride]  # never set
+    model: RerankingModel = RerankingModel()  # pyright: ignore[reportIncompatibleVariableOverride]  # never set
     """The model that is asked."""
 
     @override
