@@ -33,7 +33,7 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any, Final
 
-from askance.errors import BadData
+from askance.errors import BadData, BadImage
 from askance.evals.run_folder import check_new, write_whole
 from askance.evals.sherlock.measures import CANDIDATES
 from askance.evals.sherlock.region_solver import view_of
@@ -179,7 +179,7 @@ async def build_candidates(
     """Sets of candidates of the instances of a corpus.
 
     Args:
-        data: with a corpus and its pictures; regions without a picture have no set.
+        data: with a corpus and its pictures; regions without a picture that can be used have no set.
         scorer: says how plausible a text is of a region, which is highlighted; it is to give cosines, as `clip:` does.
         embedder: says how like two inferences are.
         seed: of the inference of each cluster, and of the order of regions.
@@ -206,12 +206,16 @@ async def build_candidates(
             hint="Name the folder of pictures with --images; `askance data check sherlock DIR` says what it looks for.",
         )
     made: list[CandidateSet] = []
+    unusable = 0
     for start in range(0, len(regions), BLOCK):
         some = regions[start : start + BLOCK]
         own = list(dict.fromkeys(instance.inference for instance, _ in some))
         shown = [(image, view_of(instance.boxes, show="highlight")) for instance, image in some]
-        scores = np.array(await recorded.fresh_rows(shown, [*pool.texts, *own]))
-        for (instance, _), row in zip(some, scores, strict=True):
+        for (instance, _), scores in zip(some, await recorded.fresh_rows(shown, [*pool.texts, *own]), strict=True):
+            if isinstance(scores, BadImage):
+                unusable += 1
+                continue
+            row = np.array(scores)
             plausibility, gold = row[: len(pool.texts)], row[len(pool.texts) + own.index(instance.inference)]
             chosen = pool.choose(instance, plausibility, above=float(gold))
             if chosen is not None:
@@ -230,7 +234,7 @@ async def build_candidates(
         "scorer": recorded.form(),
         "embedder": texts_alike.form(),
         "instances": len(data.instances),
-        "without_picture": len(order) - len(regions),
+        "without_picture": len(order) - len(regions) + unusable,
         "texts": pool.different,
         "clusters": len(pool.texts),
         "regions_with_a_set": len(made),

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeAlias, cast, runtime_checkable
 
 from askance.chat import JsonObject, ModelId, key_of
-from askance.errors import BadRecord, ConfigError, ModelError, UsageError
+from askance.errors import BadImage, BadRecord, ConfigError, ModelError, UsageError
 from askance.images import CLEAN_POLICY, WHOLE_IMAGE, Image, ImagePolicy, RegionView, Shown
 from askance.models.encoders.records import RecordedModel, parameters_of
 from askance.registry import Registry
@@ -167,6 +167,8 @@ class RecordedScorer(RecordedModel):
         """What the scorer itself gives, unrecorded: for thousands of texts, which are not recorded one by one.
 
         Raises:
+            BadImage: the picture cannot be used.
+            UsageError: the scorer takes no pictures, or no views of them.
             CallError: it gave something else than a number for each text.
         """
         self._responses.lend_folder(self._recorded)
@@ -176,19 +178,34 @@ class RecordedScorer(RecordedModel):
         method = _method(self._recorded, "score", lacking="no pictures", by=self.id)
         return self._checked(await method(image, texts), len(texts))
 
-    async def fresh_rows(self, pictures: Sequence[tuple[Image, RegionView]], texts: Sequence[str]) -> list[list[float]]:
+    async def fresh_rows(
+        self, pictures: Sequence[tuple[Image, RegionView]], texts: Sequence[str]
+    ) -> list[list[float] | BadImage]:
         """As `fresh`, for each of many pictures; a dual encoder encodes each picture and each text once.
 
         Args:
             pictures: each with what is shown of it.
             texts: held against each of them.
 
+        Returns:
+            For each picture its scores, or why it cannot be used.
+
         Raises:
-            BadImage, UsageError, CallError: as for `fresh`.
+            UsageError, CallError: as for `fresh`.
         """
-        (image, view), *others = pictures
-        first = await self.fresh(image, texts, view=view)  # then the texts are known
-        return [first, *await asyncio.gather(*(self.fresh(image, texts, view=view) for image, view in others))]
+
+        async def row(image: Image, view: RegionView) -> list[float] | BadImage:
+            try:
+                return await self.fresh(image, texts, view=view)
+            except BadImage as error:
+                return error
+
+        rows: list[list[float] | BadImage] = []
+        for image, view in pictures:
+            rows.append(await row(image, view))
+            if not isinstance(rows[-1], BadImage):  # now the texts are known
+                break
+        return [*rows, *await asyncio.gather(*(row(image, view) for image, view in pictures[len(rows) :]))]
 
     def as_encoder(self) -> RecordedScorer:
         """Itself, where a model is wanted that runs here, since nobody plans or counts its scores as calls.
