@@ -17,7 +17,7 @@ from askance.amounts import many
 from askance.chains.output_line import link_values
 from askance.errors import UsageError
 from askance.evals.exports.frames import pandas_frame, polars_frame
-from askance.evals.exports.rows import answer_row, columns_of, picture_row
+from askance.evals.exports.rows import Columns, answer_row, columns_of, picture_row
 from askance.evals.metric import Figure, MissingAnswerPolicy
 from askance.evals.report.elements import Drawing, drawing_of, interval_text, leading_figures
 from askance.evals.report.html import render
@@ -44,7 +44,6 @@ from askance.replay import MemoryStore
 if TYPE_CHECKING:
     from askance.chains import Reading
     from askance.chat import Json, JsonObject
-    from askance.evals.exports.rows import Columns
     from askance.replay import Records
 
 

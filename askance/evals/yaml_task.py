@@ -25,7 +25,7 @@ from askance.chains.named_chain import CHAINS, CHOOSING, NamedChain, find_chain
 from askance.data_table import HUB
 from askance.documents import read_yaml
 from askance.errors import UsageError
-from askance.evals.sample import SampleQuestion
+from askance.evals.sample import Sample, SampleQuestion
 from askance.evals.solver import ChainSolver
 from askance.evals.task import Task
 from askance.evals.task_options import type_in_words
@@ -36,7 +36,6 @@ from askance.models import ModelLike
 if TYPE_CHECKING:
     from askance.chat import JsonObject
     from askance.evals.evaluation import Evaluation
-    from askance.evals.sample import Sample
     from askance.evals.scorer import Scorer
     from askance.prompts import PromptLibrary
 else:

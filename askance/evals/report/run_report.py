@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from askance.amounts import many
 from askance.errors import UsageError
 from askance.evals.analysis.blame import NONE as UNBLAMED
+from askance.evals.analysis.blame import LinkBlame
 from askance.evals.analysis.compare import letter
 from askance.evals.analysis.configuration import difference_rows
 from askance.evals.report.blame_part import UNEXPLAINED, blames_of, called, check_blames, short
@@ -34,23 +35,20 @@ from askance.evals.report.elements import (
     score_dots,
 )
 from askance.evals.report.html import document
-from askance.evals.report.run_part import part_of
+from askance.evals.report.run_part import Breakdown, RunPart, part_of
 from askance.evals.report.samples import SampleBrowser, index_of
 from askance.evals.report.summary import FigureTables, published_table, runs_table, summary_of, tables_of_runs
 from askance.evals.report.thumbnails import Thumbnails
 from askance.evals.run_tables import names_of, table_of_runs
-from askance.evals.tables import NONE, shown_value
+from askance.evals.tables import NONE, Table, shown_value
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
-    from askance.evals.analysis.blame import LinkBlame
     from askance.evals.analysis.trial import Place
     from askance.evals.metric import Figure
     from askance.evals.report.blame_part import BlamePart, Culprits, RunBlames
     from askance.evals.report.published_part import PublishedBeside
-    from askance.evals.report.run_part import Breakdown, RunPart
     from askance.evals.run import Run
-    from askance.evals.tables import Table
 
 UNFOLDED = 12
 """Longest list of wrong answers that is open; a longer one has to be unfolded."""

@@ -10,15 +10,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from askance.amounts import many
 from askance.evals.metric import Figure
 from askance.evals.report.elements import Field, PageLink, Sortable, interval_field, interval_text
-from askance.evals.report.run_part import RESULTS
+from askance.evals.report.run_part import RESULTS, RunPart, Spent
 from askance.evals.run_tables import notes_of, table_of_runs
 from askance.evals.sample import told_reads
-from askance.evals.tables import NONE, shown_figure, shown_value
+from askance.evals.tables import NONE, Cell, shown_figure, shown_value
 
 if TYPE_CHECKING:
     from askance.evals.report.published_part import PublishedBeside
-    from askance.evals.report.run_part import RunPart, Spent
-    from askance.evals.tables import Cell
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

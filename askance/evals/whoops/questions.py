@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 from askance.agents import VisualQuestion, answer_from_description, judge_equivalence
 from askance.agents.negative_writer import normal
 from askance.agents.vqa import AnswerInCaption, find_candidates, write_question
-from askance.chat import key_of
+from askance.chat import JsonObject, key_of
 from askance.errors import UsageError
 from askance.evals.job import CountItem, Job
 from askance.evals.negatives import HardNegative, OptionSet, Sheet, draw_sheet, write_sheet
@@ -36,7 +36,6 @@ from askance.models.capabilities import endpoint_key
 
 if TYPE_CHECKING:
     from askance.agents import JudgeForm, Verdict
-    from askance.chat import JsonObject
     from askance.images import Image
     from askance.models import Model, ModelLike
     from askance.nodes import Node, Result
@@ -281,7 +280,6 @@ _QUOTE = re.compile(r"(:| ['\"]).*", re.DOTALL)
 
 if TYPE_CHECKING:
     from askance.chains import Planner
-    from askance.chat import JsonObject
     from askance.evals.whoops.images import WeirdImage
 
 

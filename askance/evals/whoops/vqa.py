@@ -29,13 +29,12 @@ from askance.evals.metric import mean
 from askance.evals.part import Question
 from askance.evals.sample import Sample, Score
 from askance.evals.scorer import Scorer
-from askance.evals.suite.answer_judge import AnswerJudge
+from askance.evals.suite.answer_judge import AnswerJudge, NotedJudge
 from askance.evals.whoops.task import WhoopsTask
 from askance.models import ScorerLike, get_scorer
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
-    from askance.evals.suite.answer_judge import NotedJudge
     from askance.evals.whoops.images import WeirdImage
     from askance.models import RecordedScorer
 
