@@ -113,15 +113,6 @@ def _title(runs: Sequence[Run]) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PublishedView:
-    """Our figures beside published ones."""
-
-    table: Sortable
-    title: str
-    source: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PageFollowing:
     """What makes a page follow a run that goes on."""
 
@@ -220,13 +211,13 @@ def _figures(report: RunReport) -> Iterator[tuple[str, FigureTables]]:
             yield task if len(by_task) > 1 else "", tables
 
 
-def _published(report: RunReport) -> Iterator[PublishedView]:
+def _published(report: RunReport) -> Iterator[tuple[PublishedBeside, Sortable]]:
     together: dict[PublishedBeside, list[RunPart]] = {}
     for part in report.runs:
         for beside in part.beside:
             together.setdefault(beside, []).append(part)
     for beside, parts in together.items():
-        yield PublishedView(table=published_table(beside, parts), title=beside.title, source=beside.source)
+        yield beside, published_table(beside, parts)
 
 
 def _plots(report: RunReport) -> Iterator[Plot]:
@@ -310,20 +301,14 @@ def _cost_against_score(parts: Sequence[RunPart]) -> Iterator[Plot]:
 class BlameView:
     """One blame of a run, as the page shows it."""
 
+    blame: BlamePart
     heading: bool
     """Whether it is one of several of its run."""
-    words: str
-    samples: int
-    right: int
-    wrong: int
-    unanswered: int
-    metric: str
     table: Sortable | None
     """A row a link; None where no link was tried."""
     plot: Doubles
     answers: Sortable
     """The wrong answers one by one, each leading to its sample."""
-    notes: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -374,16 +359,10 @@ def _cell(blamed: LinkBlame | None) -> Field:
 
 
 def _blame_view(number: int, part: RunPart, blame: BlamePart, *, of: RunBlames) -> BlameView:
-    several = len(of.parts)
     rows = [_link_row(number, blame, each, of=of) for each in blame.sums]
     return BlameView(
-        heading=several > 1,
-        words=blame.words,
-        samples=blame.samples,
-        right=blame.samples - blame.unanswered - blame.wrong,
-        wrong=blame.wrong,
-        unanswered=blame.unanswered,
-        metric=blame.metric,
+        blame=blame,
+        heading=len(of.parts) > 1,
         table=Sortable(heads=_HEADS, rows=rows, caption=_CAPTION) if rows else None,
         plot=Doubles(
             title="Share of wrong answers",
@@ -392,7 +371,6 @@ def _blame_view(number: int, part: RunPart, blame: BlamePart, *, of: RunBlames) 
             heads=("link", "flips, %", "to blame, %"),
         ),
         answers=_wrong_answers(number, part, blame),
-        notes=blame.notes,
     )
 
 
