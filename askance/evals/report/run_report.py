@@ -29,7 +29,7 @@ from askance.evals.report.elements import (
     Scatter,
     Sortable,
     dot_of,
-    interval_field,
+    estimate_fields,
     interval_text,
     scale_of,
     score_dots,
@@ -185,7 +185,7 @@ def _picture_table(number: int, part: RunPart) -> Sortable:
             PageLink(text=row.id, to={"sample": row.id, "epoch": row.epoch, "run": number}),
             row.outcome,
             row.said,
-            (row.spent.input + row.spent.output, f"{row.spent.input + row.spent.output:,}"),
+            row.spent.input + row.spent.output,
             (row.spent.seconds, f"{row.spent.seconds:,.1f}"),
         ]
         for row in part.rows[:MOST_ANSWERS]
@@ -355,7 +355,7 @@ def _cell(blamed: LinkBlame | None) -> Field:
     if blamed is None:
         return None, NONE
     interval = interval_text(blamed.guilty.interval, percent=blamed.guilty.percent)
-    return blamed.guilty.value, f"{_share(blamed.guilty)} [{interval}]"
+    return blamed.guilty.value, f"{shown_value(blamed.guilty.value, percent=True)} [{interval}]"
 
 
 def _blame_view(number: int, part: RunPart, blame: BlamePart, *, of: RunBlames) -> BlameView:
@@ -386,21 +386,13 @@ def _link_row(number: int, blame: BlamePart, each: LinkBlame, *, of: RunBlames) 
     link = PageLink(text=called(each.link), to={"blame": of.filter(blame, name), "run": number})
     return [
         link if guilty[each.link] else link.text,
-        (each.flips.samples, f"{each.flips.samples:,}"),
-        *_fields(flips[each.link], each.flips),
-        *_fields(guilty[each.link], each.guilty),
+        each.flips.samples,
+        flips[each.link],
+        *estimate_fields(each.flips.value, each.flips.interval, percent=True),
+        guilty[each.link],
+        *estimate_fields(each.guilty.value, each.guilty.interval, percent=True),
         (each.change.value, _change(each.change)),
     ]
-
-
-def _fields(count: int, figure: Figure) -> Iterator[Field]:
-    yield count, f"{count:,}"
-    yield figure.value, _share(figure)
-    yield interval_field(figure.interval, percent=figure.percent)
-
-
-def _share(figure: Figure) -> str:
-    return shown_value(figure.value, percent=True)
 
 
 def _change(figure: Figure) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from askance.amounts import many
 from askance.evals.metric import Figure
-from askance.evals.report.elements import Field, PageLink, Sortable, interval_field
+from askance.evals.report.elements import Field, PageLink, Sortable, estimate_fields
 from askance.evals.report.run_part import RESULTS, RunPart, Spent
 from askance.evals.run_tables import notes_of, table_of_runs
 from askance.evals.sample import told_reads
@@ -161,10 +161,9 @@ def _run_row(number: int, part: RunPart, *, named: bool) -> list[Field]:
     sort = "order" if part.run.of_pictures else "worst"
     return [
         PageLink(text=part.name, to={"run": number, "sort": sort}, note=note),
-        NONE if figure is None else (figure.value, shown_value(figure.value, percent=figure.percent)),
-        NONE if figure is None else interval_field(figure.interval, percent=figure.percent),
+        *([NONE] * 2 if figure is None else estimate_fields(figure.value, figure.interval, percent=figure.percent)),
         (answered, f"{answered:,} of {len(part.rows):,}"),
-        (spent.calls, f"{spent.calls:,}"),
+        spent.calls,
         NONE if unpriced else (spent.cost, f"{spent.cost:,.4f}" if spent.cost < 1 else f"{spent.cost:,.2f}"),
         (spent.seconds, f"{spent.seconds:,.1f}"),
     ]
@@ -186,15 +185,13 @@ def _alone(part: RunPart) -> list[Sortable]:
     heads = ("figure", "value", "95 % interval", "samples", "answered", "if wrong", "if right")
     rows: list[list[Field]] = [
         [
-            figure.metric,
-            (figure.value, shown_value(figure.value, percent=figure.percent)),
-            interval_field(figure.interval, percent=figure.percent),
-            (figure.samples, f"{figure.samples:,}"),
-            (figure.answered, f"{figure.answered:,}"),
-            (figure.if_wrong, shown_value(figure.if_wrong, percent=figure.percent)),
-            (figure.if_right, shown_value(figure.if_right, percent=figure.percent)),
+            each.metric,
+            *estimate_fields(each.value, each.interval, percent=each.percent),
+            each.samples,
+            each.answered,
+            *((end, shown_value(end, percent=each.percent)) for end in (each.if_wrong, each.if_right)),
         ]
-        for figure in part.run.figures
+        for each in part.run.figures
     ]
     return _unfolding(heads, rows, FIRST) if rows else []
 
@@ -237,6 +234,4 @@ def _by_metric(parts: Sequence[RunPart]) -> list[dict[str, Figure]]:
 def _figure_field(cell: Cell) -> Field:
     if isinstance(cell, Figure):
         return cell.value, shown_figure(cell)
-    if isinstance(cell, (int, float)):
-        return float(cell), f"{cell:,}"
     return NONE if cell is None else cell
