@@ -20,7 +20,6 @@ from askance.agents.judge import QUESTION
 from askance.errors import BadData
 from askance.evals.judges import JUDGED, PER_REFERENCE, judged_score, read_labels
 from askance.evals.metric import mean
-from askance.evals.part import Question
 from askance.evals.sample import Sample, SampleQuestion, Score
 from askance.evals.scorer import Scorer
 from askance.evals.suite.answer_judge import NeededJudge
@@ -41,6 +40,7 @@ class Explain(WhoopsTask):
     """What is unusual about an image, in one sentence."""
 
     name = "whoops/explain"
+    agent = Explainer
     needs = ("explanations",)
 
     labels: Path | None = None
@@ -62,11 +62,6 @@ class Explain(WhoopsTask):
     @override
     def answer_of(self, sample: Sample) -> str:
         return str(sample.target["references"][0])
-
-    @override
-    def question(self) -> Question:
-        asks = self.model.parsed_context.visual_question
-        return Question(name="explain", agent=Explainer, asks=asks, given=self.given)
 
     @override
     def question_of(self, sample: Sample) -> SampleQuestion:

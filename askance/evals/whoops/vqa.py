@@ -26,7 +26,6 @@ from askance.agents.explain import OpenAnswerer
 from askance.amounts import many
 from askance.evals.judges import JUDGED, judged_score
 from askance.evals.metric import mean
-from askance.evals.part import Question
 from askance.evals.sample import Sample, Score
 from askance.evals.scorer import Scorer
 from askance.evals.suite.answer_judge import AnswerJudge, NotedJudge
@@ -51,6 +50,7 @@ class Vqa(WhoopsTask):
     """Answers to questions about weird images."""
 
     name = "whoops/vqa"
+    agent = OpenAnswerer
     needs = ("questions",)
 
     classifier: ScorerLike | None = Field(default=None, alias="scorer")
@@ -86,11 +86,6 @@ class Vqa(WhoopsTask):
     @override
     def notes(self) -> tuple[str, ...]:
         return (many(len(self.asked), "question"), *super().notes())
-
-    @override
-    def question(self) -> Question:
-        asks = self.model.parsed_context.visual_question
-        return Question(name="vqa", agent=OpenAnswerer, asks=asks, given=self.given)
 
     @property
     def _recorded(self) -> RecordedScorer | None:
