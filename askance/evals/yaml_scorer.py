@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, get_args
 
 from askance.errors import UsageError
 from askance.evals.metric import Metric, mean
 from askance.evals.sample import Sample, Score
-from askance.evals.scorer import Scorer
+from askance.evals.scorer import Scorer, right_or_wrong
 from askance.statistics import LabelCounts, LabelFigure, f1, macro, micro, precision, recall
 
 ScoreName = Literal["choice", "exact", "labels", "none"]
@@ -40,13 +41,7 @@ def scorer_of(name: ScoreName, *, labels: Sequence[str], count: int, metrics: Se
     unknown = [metric for metric in metrics if metric not in known]
     if unknown:
         raise UsageError(f"`{name}` has no metric `{unknown[0]}`.", hint=f"It has {', '.join(known)}.")
-    return Scorer(
-        score=scorer.score,
-        metrics=tuple(known[metric] for metric in metrics),
-        if_wrong=scorer.if_wrong,
-        if_right=scorer.if_right,
-        notes=scorer.notes,
-    )
+    return replace(scorer, metrics=tuple(known[metric] for metric in metrics))
 
 
 def folded(text: str) -> str:
@@ -75,31 +70,16 @@ def _choice(count: int) -> Scorer:
 
 def _exact() -> Scorer:
     """The answer equals one of the targets, apart from case, blanks and a period at its end."""
-
-    def score(sample: Sample, value: Any) -> Score:
-        return _right(folded(str(value)) in {folded(str(each)) for each in sample.target})
-
-    return Scorer(
-        score=score,
-        metrics=(mean("accuracy", summary="the answer is that of the data, but for case and blanks"),),
-        if_wrong=lambda _: _right(False),  # noqa: FBT003
-        if_right=lambda _: _right(True),  # noqa: FBT003
+    return right_or_wrong(
+        lambda sample, value: folded(str(value)) in {folded(str(each)) for each in sample.target},
+        summary="the answer is that of the data, but for case and blanks",
     )
-
-
-def _right(right: bool) -> Score:  # noqa: FBT001
-    return Score(values={"accuracy": float(right)})
 
 
 def _none() -> Scorer:
     """No right answers are known: the share of samples with an answer."""
-    return Scorer(
-        score=lambda _sample, _value: Score(values={"answered": 1.0}),
-        metrics=(mean("answered", summary="samples with an answer"),),
-        if_wrong=lambda _: Score(values={"answered": 0.0}),
-        if_right=lambda _: Score(values={"answered": 1.0}),
-        notes=("The data name nothing that is right, so that only outcomes are counted.",),
-    )
+    scorer = right_or_wrong(lambda _, __: True, name="answered", summary="samples with an answer")
+    return replace(scorer, notes=("The data name nothing that is right, so that only outcomes are counted.",))
 
 
 def _labels(labels: tuple[str, ...]) -> Scorer:
