@@ -87,21 +87,14 @@ class Run:
         """
         folder = Path(path)
         form = read_description(folder)
+        as_they_are = ("configuration", "totals", "finished", "left", "seed", COUNTERS, "label", "origin", READ_BY)
         return cls(
             path=folder,
-            configuration=form["configuration"],
             figures=tuple(Figure.from_form(each) for each in form.get("figures", ())),
             notes=tuple(form.get("notes", ())),
-            totals=form.get("totals", {}),
-            finished=form.get("finished"),
-            left=form.get("left", 0),
-            seed=form.get("seed", 0),
-            counters=form.get(COUNTERS, {}),
-            label=form.get("label", ""),
             data_notes=tuple(form.get("data_notes", ())),
-            origin=form.get("origin", {}),
             made_by=form.get("askance", ""),
-            readers=form[READ_BY],
+            **{name: form[name] for name in as_they_are if name in form},
         )
 
     @property

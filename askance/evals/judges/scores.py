@@ -126,7 +126,7 @@ def references_of(sample: Sample) -> Sequence[str]:
 def judged_scoring(
     judge: Judge,
     *,
-    card: JudgeCard | None = None,
+    card: JudgeCard | JudgeNote | None = None,
     question: str | Callable[[Sample], str] = QUESTION,
     references: Callable[[Sample], Sequence[str]] = references_of,
     notes: tuple[str, ...] = (),
@@ -135,7 +135,7 @@ def judged_scoring(
 
     Args:
         judge: who judges; for a run that is to be scored again, made with the engine that the scoring is given.
-        card: the judge's.
+        card: the judge's, or what is noted of the judge already.
         question: what answers and references answer, or from a sample to that.
         references: from a sample to its references.
         notes: what else a reader has to know.
@@ -143,7 +143,8 @@ def judged_scoring(
     Raises:
         UsageError: the card is another judge's.
     """
-    note, calls = JudgeNote.of(judge, card), calls_of(judge)
+    note = card if isinstance(card, JudgeNote) else JudgeNote.of(judge, card)
+    calls = calls_of(judge)
 
     async def score(sample: Sample, value: Any) -> Score:
         sample_question = question if isinstance(question, str) else question(sample)
