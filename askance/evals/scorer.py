@@ -9,16 +9,14 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from askance.amounts import many
 from askance.errors import CallError, UsageError, boundary
-from askance.evals.metric import Figure, MissingAnswerPolicy, Scored, StratifiedMetric, figure, mean
+from askance.evals.metric import Figure, Metric, MissingAnswerPolicy, Scored, StratifiedMetric, figure, mean
 from askance.evals.run_folder import write_lines
-from askance.evals.sample import Sample, Score
+from askance.evals.sample import Sample, SampleResult, Score
 from askance.models import collect_keys
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from askance.evals.metric import Metric
-    from askance.evals.sample import SampleResult
     from askance.nodes import Node
 
 ScoreFunction: TypeAlias = Callable[[Sample, Any], "Score | Awaitable[Score]"]

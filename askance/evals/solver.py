@@ -15,14 +15,13 @@ from typing_extensions import override
 
 from askance.chains import Chain, Reading
 from askance.errors import AskanceError, StoreError, UsageError, UserCodeError, boundary
-from askance.evals.sample import Prediction
+from askance.evals.sample import Prediction, Sample
 from askance.models import collect_keys
 from askance.nodes import Result, no_answer
 
 if TYPE_CHECKING:
     from askance.chains import Planner
     from askance.chat import Json, JsonObject
-    from askance.evals.sample import Sample
     from askance.models import Engine, Model
     from askance.nodes import Node, Rung
 

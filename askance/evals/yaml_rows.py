@@ -16,14 +16,13 @@ from askance.data_table import as_list, names_data_table, open_data_table, open_
 from askance.documents import UnreadableDocument, parse_json
 from askance.errors import BadData, BadOptions, UsageError
 from askance.evals.sample import EXAMPLES, Sample
-from askance.evals.suite.answer_match import check_true, folded
+from askance.evals.suite.answer_match import MatchName, check_true, folded
 from askance.images import SUFFIXES, Image
 from askance.nodes.example import examples_of
 
 if TYPE_CHECKING:
     from askance.chains import Chain, Link
     from askance.data_table import DataRow, DataTable
-    from askance.evals.suite.answer_match import MatchName
     from askance.evals.yaml_scorer import ScoreName
     from askance.nodes import Example
 

@@ -10,9 +10,9 @@ from typing import Any, Literal, TypeAlias
 from askance.errors import UsageError
 from askance.evals.metric import Metric, mean
 from askance.evals.sample import Sample, Score
-from askance.evals.scorer import Scorer
+from askance.evals.scorer import Scorer, right_or_wrong
+from askance.evals.suite import answer_match
 from askance.evals.suite.answer_match import MatchName, folded
-from askance.evals.suite.answer_match import match as matched
 from askance.statistics import LabelCounts, LabelFigure, f1, macro, micro, precision, recall
 
 ScoreName: TypeAlias = MatchName | Literal["choice", "labels", "judge", "none"]
@@ -87,7 +87,7 @@ def _matched(name: MatchName) -> Scorer:
         return Score(values={"accuracy": value})
 
     return Scorer(
-        score=lambda sample, value: worth(matched(name, str(value), sample.target)),
+        score=lambda sample, value: worth(answer_match.match(name, str(value), sample.target)),
         metrics=(mean("accuracy", summary=_SUMMARIES[name]),),
         if_wrong=lambda _: worth(0.0),
         if_right=lambda _: worth(1.0),
@@ -96,13 +96,8 @@ def _matched(name: MatchName) -> Scorer:
 
 def _none() -> Scorer:
     """No right answers are known: the share of samples with an answer."""
-    return Scorer(
-        score=lambda _sample, _value: Score(values={"answered": 1.0}),
-        metrics=(mean("answered", summary="samples with an answer"),),
-        if_wrong=lambda _: Score(values={"answered": 0.0}),
-        if_right=lambda _: Score(values={"answered": 1.0}),
-        notes=("The data name nothing that is right, so that only outcomes are counted.",),
-    )
+    scorer = right_or_wrong(lambda _, __: True, name="answered", summary="samples with an answer")
+    return replace(scorer, notes=("The data name nothing that is right, so that only outcomes are counted.",))
 
 
 def _labels(labels: tuple[str, ...]) -> Scorer:

@@ -27,9 +27,9 @@ from askance.data_table import HUB
 from askance.documents import read_yaml
 from askance.errors import UsageError
 from askance.evals.judges import judged_scoring
-from askance.evals.sample import SampleQuestion
+from askance.evals.sample import Sample, SampleQuestion
 from askance.evals.solver import ChainSolver
-from askance.evals.suite.answer_judge import AnswerJudge
+from askance.evals.suite.answer_judge import AnswerJudge, NotedJudge
 from askance.evals.suite.answer_match import MATCHES
 from askance.evals.task import Task
 from askance.evals.task_options import type_in_words
@@ -40,9 +40,7 @@ from askance.models import ModelLike
 if TYPE_CHECKING:
     from askance.chat import JsonObject
     from askance.evals.evaluation import Evaluation
-    from askance.evals.sample import Sample
     from askance.evals.scorer import Scorer
-    from askance.evals.suite.answer_judge import NotedJudge
     from askance.prompts import PromptLibrary
 else:
     PromptLibrary = Any  # pydantic would look into it

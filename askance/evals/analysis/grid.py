@@ -36,7 +36,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from askance.chat import key_of
 from askance.documents import read_yaml, validation_message
 from askance.errors import CallError, UsageError
-from askance.evals.job import plan_of
+from askance.evals.job import Job, plan_of
 from askance.evals.published_figures import find_published_table
 from askance.evals.run_plan import planning
 from askance.evals.run_tables import notes_of, table_of_runs
@@ -56,7 +56,6 @@ from askance.registry import near
 if TYPE_CHECKING:
     from askance.chains import Plan
     from askance.evals.evaluation import Evaluation
-    from askance.evals.job import Job
     from askance.evals.metric import MissingAnswerPolicy
     from askance.evals.run import Run
     from askance.evals.task import Task

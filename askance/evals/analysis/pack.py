@@ -242,14 +242,13 @@ def _unpacked(file: Archive, folder: Path, path: Path) -> tuple[bytes, bytes | N
 
 
 def _manifest(content: bytes, path: Path) -> Mapping[str, Any]:
+    where = f"The manifest of the pack {str(path)!r}"
     try:
         form: Any = parse_json(content)
         if (wrong := schema_violation(form, SCHEMA)) is not None:
             raise UnreadableDocument(f"does not have the form of one ({wrong})")
     except UnreadableDocument as error:
-        raise UsageError(
-            f"The manifest of the pack {str(path)!r} {error}.", hint="Get it anew from whoever made it."
-        ) from error
+        raise _changed(f"{where} {error}.") from error
     if form["format"] != FORMAT:
         raise UsageError(
             f"The pack {str(path)!r} has the format {form['format']}, and this is askance for format {FORMAT}.",
@@ -257,40 +256,30 @@ def _manifest(content: bytes, path: Path) -> Mapping[str, Any]:
         )
     odd = next((name for name in form["files"] if not _SHAPE.fullmatch(name)), None)
     if odd is not None:
-        raise UsageError(
-            f"The manifest of the pack {str(path)!r} names files that no pack has, such as {shortened(odd, 80)!r}.",
-            hint="Get it anew from whoever made it.",
-        )
+        raise _changed(f"{where} names files that no pack has, such as {shortened(odd, 80)!r}.")
     for name, digest in form["files"].items():
         if name.startswith("images/") and name != f"images/{digest}":
-            raise UsageError(
-                f"The pack {str(path)!r} was changed: {shortened(name, 80)!r} is another picture than its name says.",
-                hint="Get it anew from whoever made it.",
-            )
+            words = f"{shortened(name, 80)!r} is another picture than its name says."
+            raise _changed(f"The pack {str(path)!r} was changed: {words}")
     for run in form["runs"]:
         if f"runs/{run}/{DESCRIPTION}" not in form["files"]:
-            raise UsageError(
-                f"The manifest of the pack {str(path)!r} names the run {shortened(run, 80)!r}, which is not in it.",
-                hint="Get it anew from whoever made it.",
-            )
+            raise _changed(f"{where} names the run {shortened(run, 80)!r}, which is not in it.")
     of_runs = [name for name in form["files"] if name.startswith("runs/")]
     stray = next((name for name in of_runs if name.split("/")[1] not in form["runs"]), None)
     if stray is not None:
-        raise UsageError(
-            f"The manifest of the pack {str(path)!r} holds {shortened(stray, 80)!r} of a run that it does not name.",
-            hint="Get it anew from whoever made it.",
-        )
+        raise _changed(f"{where} holds {shortened(stray, 80)!r} of a run that it does not name.")
     return form
 
 
+def _changed(message: str) -> UsageError:
+    return UsageError(message, hint="Get it anew from whoever made it.")
+
+
 def _unpack(file: Archive, digests: Mapping[str, str], *, folder: Path, path: Path) -> None:
-    members = file.sizes.keys() - {MANIFEST, SIGNATURE}
+    members, where = file.sizes.keys() - {MANIFEST, SIGNATURE}, f"The pack {str(path)!r} was changed:"
     if members != set(digests):
         odd = min(members.symmetric_difference(digests))
-        raise UsageError(
-            f"The pack {str(path)!r} was changed: its manifest and its files differ in {shortened(odd, 80)!r}.",
-            hint="Get it anew from whoever made it.",
-        )
+        raise _changed(f"{where} its manifest and its files differ in {shortened(odd, 80)!r}.")
     for name, expected in digests.items():
         target, digest = folder / name, sha256()
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -299,10 +288,7 @@ def _unpack(file: Archive, digests: Mapping[str, str], *, folder: Path, path: Pa
                 digest.update(chunk)
                 copy.write(chunk)
         if digest.hexdigest() != expected:
-            raise UsageError(
-                f"The pack {str(path)!r} was changed: {name!r} is not what its manifest says.",
-                hint="Get it anew from whoever made it.",
-            )
+            raise _changed(f"{where} {name!r} is not what its manifest says.")
 
 
 def _tables(folder: Path, path: Path) -> Iterator[tuple[str, str]]:

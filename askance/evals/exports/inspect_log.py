@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from askance import __version__
-from askance.chat import key_of
+from askance.chat import Json, JsonObject, key_of
 from askance.evals.exports.rows import finite, text_of
 
 if TYPE_CHECKING:
-    from askance.chat import Json, JsonObject
     from askance.evals.metric import Figure
     from askance.evals.run import Run
     from askance.evals.sample import SampleResult

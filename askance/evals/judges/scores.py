@@ -9,17 +9,15 @@ from typing import TYPE_CHECKING, Any, cast
 from askance.agents import canonical_judge, judge_references
 from askance.agents.judge import QUESTION
 from askance.errors import UsageError
-from askance.evals.judges.card import calls_of, digest_of_judge
+from askance.evals.judges.card import JudgeCard, calls_of, digest_of_judge
 from askance.evals.metric import mean
-from askance.evals.sample import Score
+from askance.evals.sample import Sample, Score
 from askance.evals.scorer import Scorer
 from askance.nodes import Result
 
 if TYPE_CHECKING:
     from askance.agents import Judge
     from askance.chat import JsonObject
-    from askance.evals.judges.card import JudgeCard
-    from askance.evals.sample import Sample
 
 JUDGED = "judged"
 """Name of the value that is 1 where the candidate says the same as one of its references, else 0."""

@@ -19,18 +19,16 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from askance import statistics
 from askance.agents.choose import BlindChooser
-from askance.agents.negative_writer import normal, words
+from askance.agents.negative_writer import NegativeKind, normal, words
 from askance.errors import MissingExtra
-from askance.evals.job import Job
+from askance.evals.job import Job, OnProgress
 from askance.models import get_model
 
 if TYPE_CHECKING:
     from numpy import float64
     from numpy.typing import NDArray
 
-    from askance.agents.negative_writer import NegativeKind
     from askance.chat import JsonObject
-    from askance.evals.job import OnProgress
     from askance.evals.negatives.option_sets import OptionSet
     from askance.models import Engine, Model, ModelLike
     from askance.prompts import PromptLibrary

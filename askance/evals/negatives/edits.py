@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from askance.agents.negative_writer import normal, words
+from askance.agents.negative_writer import NegativeKind, normal, words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from askance.agents.negative_writer import NegativeKind
 
 Sameness: TypeAlias = Literal["exact", "near", "none"]
 """`exact`: the same words in the same order; `near`: the same but for order, articles or spelling."""

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from askance.amounts import shortened
 from askance.documents import schema_violation
-from askance.evals.report.elements import SHARES, Dot, Field, Intervals, Plot, Scale, Sortable, interval_field
+from askance.evals.report.elements import SHARES, Dot, Field, Intervals, Plot, Scale, Sortable, estimate_fields
 from askance.evals.report.html import block, document
-from askance.evals.tables import NONE, shown_value
+from askance.evals.tables import NONE
 from askance.statistics import Interval
 
 if TYPE_CHECKING:
@@ -257,12 +257,7 @@ def _verdict_with_votes(verdict: str, votes: Sequence[str | None]) -> str:
 
 def _figures(card: JudgeCard) -> Sortable:
     rows: list[list[Field]] = [
-        [
-            each.name,
-            (each.value, shown_value(each.value, percent=each.share)),
-            interval_field(each.interval, percent=each.share),
-            (each.pairs, f"{each.pairs:,}"),
-        ]
+        [each.name, *estimate_fields(each.value, each.interval, percent=each.share), each.pairs]
         for each in card.figures
     ]
     heads = ("figure", "value", "95 % interval", "pairs")
@@ -271,13 +266,7 @@ def _figures(card: JudgeCard) -> Sortable:
 
 def _rates(rate: CorrectedRate) -> Sortable:
     rows: list[list[Field]] = [
-        [
-            name,
-            (each.value, shown_value(each.value, percent=True)),
-            interval_field(each.interval, percent=True),
-            (each.n, f"{each.n:,}"),
-        ]
-        for name, each in rate.ways.items()
+        [name, *estimate_fields(each.value, each.interval, percent=True), each.n] for name, each in rate.ways.items()
     ]
     heads = ("rate", "%", "95 % interval", "answers")
     return Sortable(heads=heads, rows=rows, caption="The rate of the run, corrected")

@@ -41,7 +41,7 @@ class PageLink:
     """Text behind it, in a softer colour."""
 
 
-Field: TypeAlias = "str | PageLink | tuple[float | None, str]"
+Field: TypeAlias = "str | int | float | PageLink | tuple[float | None, str]"
 """A cell of a page's table; a pair is a number, by which the column is sorted, and how it is shown."""
 
 
@@ -59,12 +59,13 @@ class Sortable:
 
     def numeric(self, place: int) -> bool:
         """Whether a column has numbers."""
-        return not self.rows or any(isinstance(row[place], tuple) for row in self.rows)
+        return not self.rows or any(isinstance(row[place], (int, float, tuple)) for row in self.rows)
 
 
-def interval_field(interval: Interval | None, *, percent: bool) -> Field:
-    """An interval, sorted by its lower end."""
-    return None if interval is None else interval.low, interval_text(interval, percent=percent)
+def estimate_fields(value: float | None, interval: Interval | None, *, percent: bool) -> tuple[Field, Field]:
+    """A value and its interval, which is sorted by its lower end."""
+    low = None if interval is None else interval.low
+    return (value, shown_value(value, percent=percent)), (low, interval_text(interval, percent=percent))
 
 
 def interval_text(interval: Interval | None, *, percent: bool) -> str:

@@ -38,7 +38,7 @@ from typing_extensions import override
 from askance.agents.negative_writer import normal
 from askance.amounts import many
 from askance.errors import BadData, UsageError
-from askance.evals.evaluation import Computed
+from askance.evals.evaluation import Computed, Evaluation
 from askance.evals.part import Part
 from askance.evals.sample import EXAMPLES, SHOTS, Sample, picture_digest
 from askance.evals.suite.option_orders import question_id
@@ -51,7 +51,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from askance.chat import JsonObject
-    from askance.evals.evaluation import Evaluation
     from askance.images import Image
     from askance.models import RecordedEmbedder
     from askance.nodes import Example

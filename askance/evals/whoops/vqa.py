@@ -23,17 +23,15 @@ from askance.agents.explain import OpenAnswerer
 from askance.amounts import many
 from askance.evals.judges import JUDGED, judged_score
 from askance.evals.metric import mean
-from askance.evals.part import Question
 from askance.evals.sample import Sample, Score
 from askance.evals.scorer import Scorer
-from askance.evals.suite.answer_judge import AnswerJudge
+from askance.evals.suite.answer_judge import AnswerJudge, NotedJudge
 from askance.evals.suite.answer_match import plain, same_text
 from askance.evals.whoops.task import WhoopsTask
 from askance.models import ScorerLike, get_scorer
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
-    from askance.evals.suite.answer_judge import NotedJudge
     from askance.evals.whoops.images import WeirdImage
     from askance.models import RecordedScorer
 
@@ -50,6 +48,7 @@ class Vqa(WhoopsTask):
     """Answers to questions about weird images."""
 
     name = "whoops/vqa"
+    agent = OpenAnswerer
     needs = ("questions",)
 
     classifier: ScorerLike | None = Field(default=None, alias="scorer")
@@ -85,11 +84,6 @@ class Vqa(WhoopsTask):
     @override
     def notes(self) -> tuple[str, ...]:
         return (many(len(self.asked), "question"), *super().notes())
-
-    @override
-    def question(self) -> Question:
-        asks = self.model.parsed_context.visual_question
-        return Question(name="vqa", agent=OpenAnswerer, asks=asks, given=self.given)
 
     @property
     def _recorded(self) -> RecordedScorer | None:
