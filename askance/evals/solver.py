@@ -15,6 +15,7 @@ from typing_extensions import override
 
 from askance.chains import Chain, Reading
 from askance.errors import AskanceError, StoreError, UsageError, UserCodeError, boundary
+from askance.evals.job import NO_JSON
 from askance.evals.sample import Prediction, Sample
 from askance.models import collect_keys
 from askance.nodes import Result, no_answer
@@ -292,7 +293,7 @@ def plain(prediction: Prediction) -> Prediction:
         value, trace = json.loads(json.dumps([prediction.value, dict(prediction.trace)], allow_nan=False))
     except (TypeError, ValueError, RecursionError) as error:
         reason = f"the solver gave what is no JSON: {error}"
-        return _unanswered(Result(outcome="failed", reason=reason, error=type(error).__name__))
+        return _unanswered(Result(outcome="failed", reason=reason, error=NO_JSON))
     return replace(prediction, value=value, trace=trace)
 
 
