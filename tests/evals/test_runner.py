@@ -216,7 +216,7 @@ def test_an_answer_that_is_no_json_fails_its_sample_and_at_the_first_one_ends_th
 
     assert [str(answer.prediction.reason).startswith(reason) for answer in run.answers] == [False, *[True] * 5]
     with pytest.raises(UsageError, match=f"^At the first sample {reason}"):
-        run_of(lambda sample: value)
+        run_of(lambda sample: value, out="other")
 
 
 def test_an_answer_is_what_will_be_read_again() -> None:
