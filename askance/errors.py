@@ -38,7 +38,7 @@ AskanceError
     ├── InvalidOutput         a reply that cannot be read as what was asked (outcome `invalid`)
     └── Skipped               a link that it needs has no answer (outcome `skipped`)
         ├── OverBudget        the budget has less left than the call may cost
-        └── OverLimit         the limit of calls is reached
+        └── OverLimit         a limit of the caller has less left than the call may take
 ```
 
 A `UsageError` is for the caller to correct, a `StoreError` is a matter of the machine, and a `CallError` is the outcome
@@ -285,7 +285,7 @@ class OverBudget(Skipped):
 
 
 class OverLimit(Skipped):
-    """The limit of calls that its caller set is reached, so it was not made."""
+    """A limit that its caller set has less left than the call may take, so it was not made."""
 
 
 @contextmanager
