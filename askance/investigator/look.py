@@ -62,8 +62,34 @@ class LookStep:
     """One entry of the transcript."""
 
     step: int
+    """Its number, from 1."""
     thought: str
+    """What the model said before it called the tool: untrusted."""
     tool: str
+    """Name of the tool; `answer` for the last step, empty for a turn without a call that can be read."""
     arguments: JsonObject
+    """As the model wrote them, untrusted; empty where they cannot be read."""
     look: Look
     left: str
+    """What was left of the budget after the step, in words such as `5 calls`."""
+    turn: tuple[Call, ...] = ()
+    """The call of the turn that asked for this step; with the first step of a turn alone."""
+
+    def form(self) -> JsonObject:
+        """The step as JSON, as it stands in a transcript; what is empty is left out."""
+        look = self.look
+        form: JsonObject = {
+            "step": self.step,
+            "thought": self.thought,
+            "tool": self.tool,
+            "arguments": self.arguments,
+            "views": [view.canonical() for view in look.views],
+            "outcome": look.outcome,
+            "reply": look.text,
+            "note": look.note,
+            "reason": look.reason,
+            "repeated": look.repeated,
+            "calls": [call.key for call in (*self.turn, *look.calls)],
+            "left": self.left,
+        }
+        return {name: value for name, value in form.items() if value or name == "tool"}
