@@ -194,7 +194,7 @@ class RegionAsker(PictureAsker):
 
     @override
     def picture_parts(self, subject: Image) -> tuple[ImagePart, ...]:
-        return tuple(self.model.image(subject, view, self.policy) for view in self.views)
+        return tuple(self.model.image(subject, view) for view in self.views)
 
     @override
     def variables(self, subject: Image) -> Mapping[str, Any]:
