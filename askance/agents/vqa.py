@@ -177,7 +177,7 @@ class RegionAsker(PictureAsker):
         policy: how they are prepared; by default as the model's pictures are.
     """
 
-    prompt = "ask_about_regions"
+    prompt = "ask_about_picture_regions"
 
     def __init__(
         self,
@@ -194,7 +194,7 @@ class RegionAsker(PictureAsker):
 
     @override
     def picture_parts(self, subject: Image) -> tuple[ImagePart, ...]:
-        return tuple(self.model.image(subject, view) for view in self.views)
+        return tuple(self.model.image(subject, view, self.policy) for view in self.views)
 
     @override
     def variables(self, subject: Image) -> Mapping[str, Any]:

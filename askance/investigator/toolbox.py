@@ -28,7 +28,7 @@ from typing_extensions import override
 from askance.agents import ask_about_picture, ask_about_regions
 from askance.amounts import many
 from askance.errors import BadImage, CallError, OverBudget, OverLimit, ReplayMiss, UsageError
-from askance.images import Shown
+from askance.images import Shown, view_policy
 from askance.images.shown import key_of_shown
 from askance.investigator.look import Look, LookTool
 from askance.investigator.named_regions import GRID, text_regions
@@ -128,7 +128,7 @@ class VlmTool(LookTool):
         return f"Shown, in thousandths of the image's sides: {' and '.join(looked)}."
 
 
-class WholePicture(VlmTool):
+class PictureTool(VlmTool):
     """A tool of `askance.tools` that takes no arguments."""
 
     def __init__(self, bench: Bench, *, name: str, description: str, make: Callable[..., Node[Image, Any]]) -> None:
@@ -149,7 +149,7 @@ class WholePicture(VlmTool):
         return self._node
 
 
-class Ask(VlmTool):
+class AskTool(VlmTool):
     """A question about the whole picture."""
 
     def __init__(self, bench: Bench) -> None:
@@ -175,10 +175,16 @@ class _RegionTool(VlmTool):
 
     @override
     def node(self, asked: Asked) -> Node[Image, Any]:
-        return ask_about_regions(self.model, views=asked.views, question=asked.question, prompts=self.prompts)
+        return ask_about_regions(
+            self.model,
+            views=asked.views,
+            policy=view_policy(self.model.settings.image_policy),
+            question=asked.question,
+            prompts=self.prompts,
+        )
 
 
-class Zoom(_RegionTool):
+class ZoomTool(_RegionTool):
     """A question about one region."""
 
     def __init__(self, bench: Bench) -> None:
@@ -204,7 +210,7 @@ class Zoom(_RegionTool):
         return Asked(self.name, _text(arguments, "question"), tuple(views))
 
 
-class Compare(_RegionTool):
+class CompareTool(_RegionTool):
     """A question about two regions."""
 
     def __init__(self, bench: Bench) -> None:
@@ -233,7 +239,7 @@ class Compare(_RegionTool):
         return Asked(self.name, _text(arguments, "question"), tuple(views))
 
 
-class Ocr(LookTool):
+class OcrTool(LookTool):
     """The text that an OCR engine reads, and names for the places where it stands.
 
     Raises:
@@ -272,7 +278,7 @@ class Ocr(LookTool):
         return Look(outcome="answered", text=text, note=note, calls=result.calls)
 
 
-class Similar(LookTool):
+class SimilarTool(LookTool):
     """The texts of an index that are nearest to a text; none that belong to the picture or are its options.
 
     Raises:
@@ -331,20 +337,20 @@ class Bench:
     index: IndexRetriever | None
 
 
-def _similar(bench: Bench) -> Similar:
+def _similar(bench: Bench) -> SimilarTool:
     if bench.index is None:
         raise UsageError(
             "The tool `similar` searches an index, and none is given.",
             hint="Name its folder, `index=FOLDER` or --index FOLDER, or leave the tool out.",
         )
-    return Similar(bench.index)
+    return SimilarTool(bench.index)
 
 
 TOOLS: Mapping[str, Callable[[Bench], LookTool]] = MappingProxyType(
     {
         **{
             make.prompt: partial(
-                WholePicture, name=make.prompt, description=f"{description} It takes no arguments.", make=make
+                PictureTool, name=make.prompt, description=f"{description} It takes no arguments.", make=make
             )
             for make, description in (
                 (objects, "Lists the main objects in the image."),
@@ -354,10 +360,10 @@ TOOLS: Mapping[str, Callable[[Bench], LookTool]] = MappingProxyType(
                 (caption, "Gives a caption of one sentence."),
             )
         },
-        "ocr": Ocr,
-        "ask": Ask,
-        "zoom": Zoom,
-        "compare": Compare,
+        "ocr": OcrTool,
+        "ask": AskTool,
+        "zoom": ZoomTool,
+        "compare": CompareTool,
         "similar": _similar,
     }
 )
