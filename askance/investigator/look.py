@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from askance.chat import JsonObject, Outcome
     from askance.images import RegionView
     from askance.investigator.scene import Scene
-    from askance.nodes import Call
+    from askance.nodes import Call, Node
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +39,11 @@ class LookTool(ABC):
     name: str
     description: str
     """One or two plain sentences, said to the model."""
+
+    @property
+    def asking_nodes(self) -> tuple[Node[Any, Any], ...]:
+        """Nodes of the models that it asks, for what a run keeps: models and prompts."""
+        return ()
 
     @abstractmethod
     def schema(self, scene: Scene) -> JsonObject:

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from askance.images import Image, RegionView
     from askance.models import Model, ModelLike
     from askance.nodes import Node
-    from askance.prompts import Prompt, PromptLibrary
+    from askance.prompts import PromptLibrary
     from askance.retrieval import IndexEntry, IndexLike
 
 LONGEST = 300
@@ -78,9 +78,9 @@ class VlmTool(LookTool):
         self.prompts = prompts
 
     @property
-    def prompts_in_use(self) -> tuple[Prompt, ...]:
-        """The prompts that it asks by."""
-        return self.node(Asked(self.name)).prompts_in_use
+    @override
+    def asking_nodes(self) -> tuple[Node[Image, Any], ...]:
+        return (self.node(Asked(self.name)),)
 
     @abstractmethod
     def asked(self, scene: Scene, arguments: Mapping[str, Any]) -> Asked:
