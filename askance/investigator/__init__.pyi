@@ -1,3 +1,9 @@
 from .look import Look as Look
 from .look import LookStep as LookStep
 from .look import LookTool as LookTool
+from .scene import BoxUnit as BoxUnit
+from .scene import Scene as Scene
+from .toolbox import DEFAULT_TOOLS as DEFAULT_TOOLS
+from .toolbox import TOOLS as TOOLS
+from .toolbox import check_held_out as check_held_out
+from .toolbox import toolbox as toolbox

@@ -23,7 +23,7 @@ from askance.chat import (
     Usage,
 )
 from askance.errors import UsageError
-from askance.images import WHOLE_IMAGE, RegionView, Shown
+from askance.images import WHOLE_IMAGE, ImagePolicy, RegionView, Shown
 from askance.models.backend import Backend
 from askance.models.call import CallPath
 from askance.models.call_scope import current_scope
@@ -137,14 +137,15 @@ class Model:
             **declared,
         }
 
-    def image(self, image: Image, view: RegionView = WHOLE_IMAGE) -> ImagePart:
-        """`image`, or a view of it, as this model is shown it.
+    def image(self, image: Image, view: RegionView = WHOLE_IMAGE, policy: ImagePolicy | None = None) -> ImagePart:
+        """`image`, or a view of it, as this model is shown it; `policy` is by default that of its settings.
 
         Questions in turn about one picture in one view get one object, which is written once.
         """
+        shown = Shown(image, policy or self.settings.image_policy, view)
         part = self._part
-        if part is None or part.shown.image is not image or part.shown.view != view:
-            part = self._part = ImagePart(Shown(image, self.settings.image_policy, view), self.settings.detail)
+        if part is None or part.shown.image is not image or part.shown != shown:
+            part = self._part = ImagePart(shown, self.settings.detail)
         return part
 
     def request(

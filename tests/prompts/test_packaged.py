@@ -38,6 +38,7 @@ INPUTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "fill_statement": (("description", "relation", "definition", "template", "example"), ()),
     "fill_from_picture": (("relation", "definition", "template", "example"), ()),
     "ask_about_picture": (("question",), ("labels", "several")),
+    "ask_about_picture_regions": (("region", "question"), ()),
     "choose_blind": (("options",), ("count",)),
     **dict.fromkeys([f"negative_{kind}" for kind in NEGATIVES], (("statement",), ("count",))),
     **dict.fromkeys(("judge_equivalence", "judge_equivalence_rubric"), (("question", "reference", "candidate"), ())),
