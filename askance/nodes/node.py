@@ -348,7 +348,7 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
             if response.outcome != "answered":
                 if response.outcome == "truncated" and response.thought and not response.meta.replayed:
                     self.model.notice("it thinks before it answers; the next run leaves it room for that.", thinks=True)
-                return _unanswered(response, mode, calls)
+                return unanswered(response, mode, calls)
             try:
                 value, rung = self._read(response.text, subject, mode)
             except Unreadable as error:
@@ -473,7 +473,8 @@ def _any_replayed(calls: Sequence[Call]) -> bool:
     return any(call.meta.replayed for call in calls)
 
 
-def _unanswered(response: ChatResponse, mode: OutputMode, calls: Sequence[Call]) -> Result[Any]:
+def unanswered(response: ChatResponse, mode: OutputMode | None, calls: Sequence[Call]) -> Result[Any]:
+    """The result for a response that is no answer: it was refused, filtered or cut off."""
     reasons: dict[Outcome, str] = {
         "refused": f"the model declined: {response.refusal}" if response.refusal else "the model declined",
         "filtered": "a content filter of the endpoint stopped the answer",
