@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, fields, replace
 from functools import partial
@@ -190,8 +190,8 @@ class Chain(Runnable["Given", Reading]):
 
     @property
     def nodes(self) -> tuple[Node[Any, Any], ...]:
-        """The nodes that ask a model, in the order of the links; of one that asks by others, those it names."""
-        return tuple(node for step in self.steps for node in _asking_nodes(step.node))
+        """The nodes that ask a model, in the order of the links."""
+        return (*self._asking.values(),)
 
     @property
     def _asking(self) -> Mapping[str, Node[Any, Any]]:
@@ -346,7 +346,7 @@ class Chain(Runnable["Given", Reading]):
         times as many readings are held until it has ended. What is left is cancelled when the caller stops reading.
         """
         config = traced_config(None, self.mode)
-        if self.mode == "replay" and config is None and len(self._asking) == len(self.steps):
+        if self.mode == "replay" and config is None and len(self.nodes) == len(self.steps):
             # A replay waits for nothing, so pictures go one by one; Ctrl-C and other tasks get their turn in between.
             turn = monotonic()
             for source in sources:
@@ -511,11 +511,6 @@ def _check_name(link: Link[Any], known: Link[Any]) -> None:
             f"There are two links {link.name!r} that are declared otherwise.",
             hint=f"Give one another name; {', '.join(each.name for each in LINKS)} are declared already.",
         )
-
-
-def _asking_nodes(node: NodeLike) -> Sequence[Node[Any, Any]]:
-    """`node` where it asks a model itself; else those that it names as its `asking_nodes`."""
-    return (cast("Node[Any, Any]", node),) if isinstance(node, Node) else getattr(node, "asking_nodes", ())
 
 
 def _model_name(node: NodeLike) -> str:

@@ -139,7 +139,9 @@ def _check(options: RunOptions, chosen: ChosenChain, calls: Calls) -> None:
     """Refuses options that would change nothing, rather than let someone believe that they did."""
     _check_pictures(options, chosen)
     if options.options is not None and chosen.chooses is False:
-        raise UsageError(f"`askance run {options.chain}` takes no --options.", hint=f"Leave it out, or {_choosing(chosen)}.")
+        raise UsageError(
+            f"`askance run {options.chain}` takes no --options.", hint=f"Leave it out, or {_choosing(chosen)}."
+        )
     if chosen.chooses and options.options is None and not options.options_of_table:
         raise UsageError(
             f"`askance run {options.chain}` chooses among options, and none are given.",

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
-from askance.chains.catalog import Count, Mode
-from askance.chains.chain import Chain, Step
 from askance.agents.choose import COUNT
+from askance.chains.catalog import Count, Mode  # noqa: TC001  # the types of options are read
+from askance.chains.chain import Chain, Step
 from askance.errors import UsageError
 from askance.investigator.goals import GoalName, goal_named
-from askance.investigator.investigator import investigator
+from askance.investigator.investigator import CALLS, Investigator
 from askance.investigator.toolbox import DEFAULT_TOOLS, toolbox
 from askance.models import get_model
 from askance.replay import Budget
@@ -24,11 +24,8 @@ if TYPE_CHECKING:
     from askance.models import ModelLike
     from askance.prompts import PromptLibrary
 
-CALLS = 8
-"""Calls of models that one picture may take where the caller limits nothing."""
 
-
-def investigate(
+def investigate(  # noqa: PLR0913  # each option is a flag
     vlm: ModelLike,
     llm: ModelLike | None = None,
     *,
@@ -39,8 +36,8 @@ def investigate(
     tools: Annotated[
         Sequence[str] | None,
         Field(
-            description="How the agent may look, with commas between: objects, scene_text, narration, unusual, caption, "
-            f"ocr, ask, zoom, compare, similar. By default {','.join(DEFAULT_TOOLS)}."
+            description="How the agent may look, with commas between: objects, scene_text, narration, unusual, "
+            f"caption, ocr, ask, zoom, compare, similar. By default {','.join(DEFAULT_TOOLS)}."
         ),
     ] = None,
     index: Annotated[Path | None, Field(description="Folder of the index that the tool `similar` searches.")] = None,
@@ -56,7 +53,6 @@ def investigate(
         str | None, Field(description="The most that one picture may take: 20000tokens, or 0.05 for US dollars.")
     ] = None,
     eyes: Annotated[bool, Field(description="Whether the LLM sees the picture and what it zooms into.")] = False,
-    abstain: Annotated[bool, Field(description="Whether it may say that it does not know.")] = False,
     prompts: PromptLibrary | None = None,
 ) -> Chain:
     """A picture to an answer that an agent gives after it looked around.
@@ -73,7 +69,6 @@ def investigate(
         calls: most calls for one picture.
         budget_each: the most tokens or dollars for one picture.
         eyes: whether the LLM sees the picture, and the regions that it looks at.
-        abstain: whether it may end without an answer of its own choice.
         prompts: where prompts are looked up.
 
     Raises:
@@ -89,14 +84,11 @@ def investigate(
     elif (mode, count) != ("multi", COUNT):
         raise UsageError(f"The goal {goal!r} chooses one answer.", hint="Leave `choose` and `count` out.")
     names = DEFAULT_TOOLS if tools is None else [name for text in tools for name in _names(text)]
-    node = investigator(
-        think,
-        see,
-        goal=make(think, prompts=prompts),
-        tools=toolbox(names, vlm=see, index=index, prompts=prompts),
+    node = Investigator(
+        make(think, prompts=prompts),
+        toolbox(names, vlm=see, index=index, prompts=prompts),
         budget=_budget(calls, budget_each),
         eyes=eyes,
-        abstain=abstain,
         prompts=prompts,
     )
     step = Step(link=chosen.link, node=node, subject=chosen.subject)

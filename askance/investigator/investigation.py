@@ -14,7 +14,6 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from askance.chat import Message, TextPart, ToolSpec
-from askance.errors import UsageError
 from askance.images import WHOLE_IMAGE
 from askance.investigator.look import Look, LookStep
 from askance.nodes import Result, Unreadable
@@ -250,9 +249,7 @@ class Investigation:
             self._go_on_or_end(turn, bad or "it did not answer when only the answer was left", response.text)
         return Heard(said.thought, tuple(self._planned(wanted, steps, turn, bad)))
 
-    def _add(
-        self, thought: str, tool: str, arguments: JsonObject, call: Call | None, look: Look | None = None
-    ) -> None:
+    def _add(self, thought: str, tool: str, arguments: JsonObject, call: Call | None, look: Look | None = None) -> None:
         turn = () if call is None else (call,)
         self.steps.append(_Step(len(self.steps) + 1, thought, tool, arguments, turn, look))
 
@@ -264,7 +261,7 @@ class Investigation:
                 continue
             try:
                 if each.arguments is None:
-                    raise Unreadable("the arguments are no JSON object")  # noqa: TRY301
+                    raise Unreadable("the arguments are no JSON object")
                 value = self.question.read(each.arguments)
             except Unreadable as error:
                 problem = problem or str(error)

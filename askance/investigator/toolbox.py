@@ -39,6 +39,7 @@ from askance.prompts import neutralize, oneline
 from askance.retrieval import Index, IndexRetriever, retriever
 from askance.retrieval.entries import entry_id
 from askance.tools import caption, narration, objects, ocr, scene_text, unusual
+from askance.tools.ocr import ENGINE
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
@@ -75,12 +76,9 @@ class VlmTool(LookTool):
         self.name = name
         self.description = description
         self.model = model
+        self.models = (model,)
         self.prompts = prompts
-
-    @property
-    @override
-    def asking_nodes(self) -> tuple[Node[Image, Any], ...]:
-        return (self.node(Asked(self.name)),)
+        self.prompts_in_use = self.node(Asked(name)).prompts_in_use
 
     @abstractmethod
     def asked(self, scene: Scene, arguments: Mapping[str, Any]) -> Asked:
@@ -132,8 +130,8 @@ class PictureTool(VlmTool):
     """A tool of `askance.tools` that takes no arguments."""
 
     def __init__(self, bench: Bench, *, name: str, description: str, make: Callable[..., Node[Image, Any]]) -> None:
-        super().__init__(name, description, model=bench.model, prompts=bench.prompts)
         self._node = make(bench.model, prompts=bench.prompts)
+        super().__init__(name, description, model=bench.model, prompts=bench.prompts)
 
     @override
     def schema(self, scene: Scene) -> JsonObject:
@@ -254,6 +252,10 @@ class OcrTool(LookTool):
         self._reader.check()
 
     @override
+    def form(self) -> JsonObject:
+        return {"engine": ENGINE}
+
+    @override
     def schema(self, scene: Scene) -> JsonObject:
         return _object({})
 
@@ -295,6 +297,10 @@ class SimilarTool(LookTool):
                 hint="Give the folder of the index.",
             )
         self._search = index
+
+    @override
+    def form(self) -> JsonObject:
+        return self._search.form()
 
     @override
     def schema(self, scene: Scene) -> JsonObject:
