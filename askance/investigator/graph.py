@@ -87,7 +87,9 @@ class LookAround(AgentMiddleware[Any, Investigation]):
             if investigation.result is not None:
                 answered = investigation.answered or None
                 return ModelResponse(result=[*said, AIMessage(heard.text)], structured_response=answered)
-            calls = [cast("ToolCall", {"id": each.id, "name": each.name, "args": each.arguments}) for each in heard.calls]
+            calls = [
+                cast("ToolCall", {"id": each.id, "name": each.name, "args": each.arguments}) for each in heard.calls
+            ]
             said.append(AIMessage(heard.text, tool_calls=calls))
             if calls:
                 told = [_tool_message(each.id, each.name, each.told) for each in heard.calls if each.told is not None]

@@ -8,13 +8,13 @@ question's node reads is an answer.
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from askance.chat import Message, TextPart, ToolSpec
-from askance.errors import UsageError
 from askance.images import WHOLE_IMAGE
 from askance.investigator.look import Look, LookStep
 from askance.nodes import Result, Unreadable
@@ -100,6 +100,14 @@ class Turn:
     response: ChatResponse | None = None
 
 
+def tool_lines(tools: Sequence[ToolSpec]) -> Sequence[str]:
+    """Each tool in a line: its name, what it does, and the JSON Schema of its arguments."""
+    return [
+        f"{tool.name}: {tool.description} Arguments: {json.dumps(tool.parameters, ensure_ascii=False)}"
+        for tool in tools
+    ]
+
+
 @dataclass(frozen=True, slots=True)
 class HeardCall:
     """A tool call of a turn, by the id that it has in the history."""
@@ -152,16 +160,16 @@ class Investigation:
     tools: Mapping[str, LookTool]
     scene: Scene
     limit: BudgetLimit
-    opening: tuple[Message, ...]
-    """The turn of the system, and that of the user which asks the question."""
     told: Prompt
-    """Words that say in each turn how much is left."""
+    """Says in each turn how much is left."""
     call_of: Callable[[ChatRequest, ChatResponse], Call]
     """What is kept of a call."""
     eyes: bool = False
     """Whether the model is shown the picture, and each region that was looked at."""
     again: bool = False
     """Whether turns on record are asked anew."""
+    opening: tuple[Message, ...] = ()
+    """The turn of the system, and that of the user which asks the question."""
     steps: list[_Step] = field(default_factory=list["_Step"])
     result: Result[Any] | None = None
     """How it ended; None while it goes on."""
@@ -184,6 +192,16 @@ class Investigation:
             ANSWER, "Ends with the answer.", answer_schema(self.question.node.schema(self.question.subject))
         )
         self.specs: tuple[ToolSpec, ...] = (*specs, self._answer)
+
+    def open(self, prompt: Prompt) -> None:
+        """Begins with the turns of `prompt`, which asks the question; a model that has eyes sees the picture in it."""
+        values: JsonObject = {"question": self.question.text, "eyes": self.eyes or None}
+        if "tools" in prompt.declared:
+            values["tools"] = tool_lines(self.specs)
+        opening = [Message(turn.role, (TextPart(turn.text),)) for turn in prompt.render(**values)]
+        if self.eyes:
+            opening[-1] = replace(opening[-1], parts=(self.shown(), *opening[-1].parts))
+        self.opening = tuple(opening)
 
     # --- turns ---
 
@@ -250,9 +268,7 @@ class Investigation:
             self._go_on_or_end(turn, bad or "it did not answer when only the answer was left", response.text)
         return Heard(said.thought, tuple(self._planned(wanted, steps, turn, bad)))
 
-    def _add(
-        self, thought: str, tool: str, arguments: JsonObject, call: Call | None, look: Look | None = None
-    ) -> None:
+    def _add(self, thought: str, tool: str, arguments: JsonObject, call: Call | None, look: Look | None = None) -> None:
         turn = () if call is None else (call,)
         self.steps.append(_Step(len(self.steps) + 1, thought, tool, arguments, turn, look))
 
@@ -264,7 +280,7 @@ class Investigation:
                 continue
             try:
                 if each.arguments is None:
-                    raise Unreadable("the arguments are no JSON object")  # noqa: TRY301
+                    raise Unreadable("the arguments are no JSON object")
                 value = self.question.read(each.arguments)
             except Unreadable as error:
                 problem = problem or str(error)

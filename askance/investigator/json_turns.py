@@ -16,8 +16,7 @@ from typing_extensions import override
 from askance.chat import Message, ResponseFormat, TextPart
 from askance.investigator.turns import MOST_TOKENS, Said, TurnForm, WantedCall, neutral_values
 from askance.nodes import Unreadable
-from askance.nodes.answer import schema_of, text_schema
-from askance.nodes.answer import AnswerField
+from askance.nodes.answer import AnswerField, schema_of, text_schema
 from askance.nodes.reply import json_object
 from askance.prompts import neutralize
 
@@ -43,14 +42,16 @@ class JsonTurns(TurnForm):
 
     @override
     def request(self, model: Model, history: Sequence[Message], tools: Sequence[ToolSpec]) -> ChatRequest:
-        return model.request(
-            [*_as_text(history)], response=self._response_format(tools), max_tokens=MOST_TOKENS
-        )
+        return model.request([*_as_text(history)], response=self._response_format(tools), max_tokens=MOST_TOKENS)
 
     def _response_format(self, tools: Sequence[ToolSpec]) -> ResponseFormat | None:
         if self.mode == "json_object":
             return ResponseFormat("json_object")
-        return ResponseFormat("json_schema", name="turn", schema=turn_schema(tools)) if self.mode == "json_schema" else None
+        return (
+            ResponseFormat("json_schema", name="turn", schema=turn_schema(tools))
+            if self.mode == "json_schema"
+            else None
+        )
 
     @override
     def read(self, response: ChatResponse) -> Said:
@@ -76,13 +77,6 @@ def turn_schema(tools: Sequence[ToolSpec]) -> JsonObject:
             AnswerField("arguments", forms[0] if len(forms) == 1 else {"anyOf": forms}),
         ]
     )
-
-
-def tool_lines(tools: Sequence[ToolSpec]) -> Sequence[str]:
-    """Each tool in a line: its name, what it does, and the JSON Schema of its arguments."""
-    return [
-        f"{tool.name}: {tool.description} Arguments: {json.dumps(tool.parameters, ensure_ascii=False)}" for tool in tools
-    ]
 
 
 def _as_text(history: Sequence[Message]) -> Iterator[Message]:

@@ -75,10 +75,11 @@ class VlmTool(LookTool):
         self.name = name
         self.description = description
         self.model = model
+        self.models = (model,)
         self.prompts = prompts
 
     @property
-    def prompts_in_use(self) -> tuple[Prompt, ...]:
+    def prompts_in_use(self) -> tuple[Prompt, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
         """The prompts that it asks by."""
         return self.node(Asked(self.name)).prompts_in_use
 
