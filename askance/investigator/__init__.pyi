@@ -1,3 +1,6 @@
+from .goals import GOALS as GOALS
+from .investigator import Investigator as Investigator
+from .investigator import investigator as investigator
 from .look import Look as Look
 from .look import LookStep as LookStep
 from .look import LookTool as LookTool

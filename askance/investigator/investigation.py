@@ -8,6 +8,7 @@ question's node reads is an answer.
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -99,6 +100,14 @@ class Turn:
     response: ChatResponse | None = None
 
 
+def tool_lines(tools: Sequence[ToolSpec]) -> Sequence[str]:
+    """Each tool in a line: its name, what it does, and the JSON Schema of its arguments."""
+    return [
+        f"{tool.name}: {tool.description} Arguments: {json.dumps(tool.parameters, ensure_ascii=False)}"
+        for tool in tools
+    ]
+
+
 @dataclass(frozen=True, slots=True)
 class HeardCall:
     """A tool call of a turn, by the id that it has in the history."""
@@ -151,16 +160,16 @@ class Investigation:
     tools: Mapping[str, LookTool]
     scene: Scene
     limit: BudgetLimit
-    opening: tuple[Message, ...]
-    """The turn of the system, and that of the user which asks the question."""
     told: Prompt
-    """Words that say in each turn how much is left."""
+    """Says in each turn how much is left."""
     call_of: Callable[[ChatRequest, ChatResponse], Call]
     """What is kept of a call."""
     eyes: bool = False
     """Whether the model is shown the picture, and each region that was looked at."""
     again: bool = False
     """Whether turns on record are asked anew."""
+    opening: tuple[Message, ...] = ()
+    """The turn of the system, and that of the user which asks the question."""
     steps: list[_Step] = field(default_factory=list["_Step"])
     result: Result[Any] | None = None
     """How it ended; None while it goes on."""
@@ -183,6 +192,16 @@ class Investigation:
             ANSWER, "Ends with the answer.", answer_schema(self.question.node.schema(self.question.subject))
         )
         self.specs: tuple[ToolSpec, ...] = (*specs, self._answer)
+
+    def open(self, prompt: Prompt) -> None:
+        """Begins with the turns of `prompt`, which asks the question; a model that has eyes sees the picture in it."""
+        values: JsonObject = {"question": self.question.text, "eyes": self.eyes or None}
+        if "tools" in prompt.declared:
+            values["tools"] = tool_lines(self.specs)
+        opening = [Message(turn.role, (TextPart(turn.text),)) for turn in prompt.render(**values)]
+        if self.eyes:
+            opening[-1] = replace(opening[-1], parts=(self.shown(), *opening[-1].parts))
+        self.opening = tuple(opening)
 
     # --- turns ---
 

@@ -79,14 +79,6 @@ def turn_schema(tools: Sequence[ToolSpec]) -> JsonObject:
     )
 
 
-def tool_lines(tools: Sequence[ToolSpec]) -> Sequence[str]:
-    """Each tool in a line: its name, what it does, and the JSON Schema of its arguments."""
-    return [
-        f"{tool.name}: {tool.description} Arguments: {json.dumps(tool.parameters, ensure_ascii=False)}"
-        for tool in tools
-    ]
-
-
 def _as_text(history: Sequence[Message]) -> Iterator[Message]:
     """The history without tool calls: turns of the model as JSON, what tools found in one turn of the user each."""
     waiting: list[Part] = []

@@ -300,6 +300,22 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
         own = tuple(self._prompts.values())
         return own if self.extractor is None else (*own, *self.extractor.prompts_in_use)
 
+    @property
+    def models(self) -> tuple[Model, ...]:
+        """The models that are asked, each once; the node's own stands first."""
+        own = (self.model,) if self.extractor is None else (self.model, self.extractor.model)
+        return tuple(dict.fromkeys(own))
+
+    @property
+    def settings(self) -> JsonObject:
+        """What decides the answers beside the model and the prompts, where the node has such settings."""
+        return {}
+
+    @property
+    def most_calls(self) -> int:
+        """Calls that one question takes at most; 1 where it is not known to take more."""
+        return 1
+
     def _prompt_for(self, form: Form) -> Prompt:
         if form not in self._prompts:
             self._prompts[form] = self.prompts.find(self.prompt_name, form=form, family=self.model.family)
