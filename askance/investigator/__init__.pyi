@@ -4,7 +4,6 @@ from .investigator import investigator as investigator
 from .look import Look as Look
 from .look import LookStep as LookStep
 from .look import LookTool as LookTool
-from .scene import BoxUnit as BoxUnit
 from .scene import Scene as Scene
 from .toolbox import DEFAULT_TOOLS as DEFAULT_TOOLS
 from .toolbox import TOOLS as TOOLS
