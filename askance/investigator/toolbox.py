@@ -39,13 +39,14 @@ from askance.prompts import neutralize, oneline
 from askance.retrieval import Index, IndexRetriever, retriever
 from askance.retrieval.entries import entry_id
 from askance.tools import caption, narration, objects, ocr, scene_text, unusual
+from askance.tools.ocr import ENGINE
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
     from askance.images import Image, RegionView
     from askance.models import Model, ModelLike
     from askance.nodes import Node
-    from askance.prompts import Prompt, PromptLibrary
+    from askance.prompts import PromptLibrary
     from askance.retrieval import IndexEntry, IndexLike
 
 LONGEST = 300
@@ -77,11 +78,7 @@ class VlmTool(LookTool):
         self.model = model
         self.models = (model,)
         self.prompts = prompts
-
-    @property
-    def prompts_in_use(self) -> tuple[Prompt, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """The prompts that it asks by."""
-        return self.node(Asked(self.name)).prompts_in_use
+        self.prompts_in_use = self.node(Asked(name)).prompts_in_use
 
     @abstractmethod
     def asked(self, scene: Scene, arguments: Mapping[str, Any]) -> Asked:
@@ -133,8 +130,8 @@ class PictureTool(VlmTool):
     """A tool of `askance.tools` that takes no arguments."""
 
     def __init__(self, bench: Bench, *, name: str, description: str, make: Callable[..., Node[Image, Any]]) -> None:
-        super().__init__(name, description, model=bench.model, prompts=bench.prompts)
         self._node = make(bench.model, prompts=bench.prompts)
+        super().__init__(name, description, model=bench.model, prompts=bench.prompts)
 
     @override
     def schema(self, scene: Scene) -> JsonObject:
@@ -255,6 +252,10 @@ class OcrTool(LookTool):
         self._reader.check()
 
     @override
+    def form(self) -> JsonObject:
+        return {"engine": ENGINE}
+
+    @override
     def schema(self, scene: Scene) -> JsonObject:
         return _object({})
 
@@ -296,6 +297,10 @@ class SimilarTool(LookTool):
                 hint="Give the folder of the index.",
             )
         self._search = index
+
+    @override
+    def form(self) -> JsonObject:
+        return self._search.form()
 
     @override
     def schema(self, scene: Scene) -> JsonObject:
