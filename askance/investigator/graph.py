@@ -14,32 +14,31 @@ from typing import TYPE_CHECKING, Any, cast
 
 from typing_extensions import override
 
-from askance.chat import Message
 from askance.errors import MissingExtra
 from askance.investigator.investigation import ANSWER, Investigation, Turn, answer_schema
 from askance.models.langchain.chat_model import AskanceChatModel
 from askance.models.langchain.messages import from_langchain, from_response
 
 try:
-    from langchain.agents import create_agent
+    from langchain.agents import create_agent  # pyright: ignore[reportUnknownVariableType]
     from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse, ToolCallRequest
     from langchain.agents.structured_output import ToolStrategy
-    from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+    from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolCall, ToolMessage
     from langchain_core.outputs import ChatGeneration, ChatResult
     from langgraph.errors import GraphRecursionError
 except ModuleNotFoundError as error:
     raise MissingExtra(f"{error.name} is not installed.", hint="pip install 'askance[agent]'") from error
 
 if TYPE_CHECKING:
-    from langchain_core.messages import ToolCall
-    from langchain_core.runnables import RunnableConfig
-    from langgraph.graph.state import CompiledStateGraph
+    from langchain_core.messages import BaseMessage
+    from langchain_core.runnables import Runnable, RunnableConfig
 
-    from askance.chat import JsonObject, Part, ToolSpec
+    from askance.chat import JsonObject, Message, Part, ToolSpec
     from askance.images import RegionView
     from askance.models import Model
 
-    Graph = CompiledStateGraph[Any, Investigation, Any, Any]
+    Graph = Runnable[Any, Any]
+    """A `CompiledStateGraph` of LangGraph."""
 
 _turn: ContextVar[Turn | None] = ContextVar("turn", default=None)
 """The turn that is under way in the current task."""
@@ -87,13 +86,12 @@ class LookAround(AgentMiddleware[Any, Investigation]):
             if investigation.result is not None:
                 answered = investigation.answered or None
                 return ModelResponse(result=[*said, AIMessage(heard.text)], structured_response=answered)
-            calls = [
-                cast("ToolCall", {"id": each.id, "name": each.name, "args": each.arguments}) for each in heard.calls
-            ]
+            calls = [ToolCall(id=each.id, name=each.name, args=each.arguments) for each in heard.calls]
             said.append(AIMessage(heard.text, tool_calls=calls))
             if calls:
-                told = [_tool_message(each.id, each.name, each.told) for each in heard.calls if each.told is not None]
-                return ModelResponse(result=[*said, *told])
+                told = {each.id: each.told for each in heard.calls if each.told is not None}
+                answers = [_told(call, told[call["id"] or ""]) for call in calls if call["id"] in told]
+                return ModelResponse(result=[*said, *answers])
             said.append(HumanMessage(heard.problem))
 
     @override
@@ -101,9 +99,9 @@ class LookAround(AgentMiddleware[Any, Investigation]):
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Any]]
     ) -> ToolMessage:
         """Has a tool look."""
-        call, investigation = request.tool_call, cast("Investigation", request.runtime.context)
-        told, views = await investigation.look(call["id"] or "")
-        return _tool_message(call["id"] or "", call["name"], told, views)
+        investigation = cast("Investigation", cast("Any", request.runtime).context)
+        told, views = await investigation.look(request.tool_call["id"] or "")
+        return _told(request.tool_call, told, views)
 
 
 def compiled(model: Model, value: JsonObject, *, name: str) -> Graph:
@@ -137,7 +135,7 @@ async def run(graph: Graph, investigation: Investigation, *, steps: int, config:
     messages: list[BaseMessage] = [HumanMessage(investigation.opening[-1].text)]
     own: Any = {**(config or {}), "recursion_limit": steps}
     try:
-        await graph.ainvoke(cast("Any", {"messages": messages}), own, context=investigation)
+        await graph.ainvoke({"messages": messages}, own, context=investigation)
     except GraphRecursionError:
         investigation.give_up(f"it took more than {steps} steps of the graph")
 
@@ -170,11 +168,10 @@ def _stands_behind(other: BaseMessage, message: ToolMessage) -> bool:
     return isinstance(other, ToolMessage) and other.tool_call_id > message.tool_call_id
 
 
-def _tool_message(id: str, name: str, told: str, views: tuple[RegionView, ...] = ()) -> ToolMessage:  # noqa: A002
-    # A message of the tool `answer` that is no error would end the graph.
-    return ToolMessage(
-        told, name=name, tool_call_id=id, status="error" if name == ANSWER else "success", artifact=views or None
-    )
+def _told(call: ToolCall, told: str, views: tuple[RegionView, ...] = ()) -> ToolMessage:
+    """The message of a tool; one of the tool `answer` that is no error would end the graph."""
+    status = "error" if call["name"] == ANSWER else "success"
+    return ToolMessage(told, name=call["name"], tool_call_id=call["id"] or "", status=status, artifact=views or None)
 
 
 def _form(tool: ToolSpec) -> JsonObject:

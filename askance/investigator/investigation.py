@@ -12,7 +12,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from askance.chat import Message, TextPart, ToolSpec
 from askance.images import WHOLE_IMAGE
@@ -150,6 +150,10 @@ class _Step:
         )
 
 
+Asked: TypeAlias = "tuple[WantedCall, _Step]"
+"""A tool call that a turn asks for, and its step."""
+
+
 @dataclass(eq=False, kw_only=True)
 class Investigation:
     """The state of one investigation; `turn` and `heard` alternate, and `look` runs the tools between them."""
@@ -246,36 +250,40 @@ class Investigation:
         response = cast("ChatResponse", turn.response)
         call = self.call_of(turn.request, response)
         if response.outcome != "answered":
-            self._add("", "", {}, call, Look(outcome=response.outcome))
+            self._add("", turn=call, look=Look(outcome=response.outcome))
             self._end(unanswered(response, None, ()), response.outcome)
             return Heard("")
         said = self.form.read(response)
         if not said.wanted:
             self.malformed += 1
-            self._add(said.thought, "", {}, call, Look(outcome="invalid", reason=said.problem))
+            self._add(said.thought, turn=call, look=Look(outcome="invalid", reason=said.problem))
             self._go_on_or_end(turn, said.problem, response.text)
             return Heard(said.thought, problem=said.problem)
         wanted, begin = said.wanted[:MOST_CALLS_A_TURN], len(self.steps)
-        for each in wanted:
-            first = len(self.steps) == begin
-            self._add(said.thought if first else "", each.name, each.arguments or {}, call if first else None)
-        steps = self.steps[begin:]
-        bad = self._read_answers(wanted, steps, turn)
+        self._add(said.thought, turn=call, wanted=wanted[0])
+        for each in wanted[1:]:
+            self._add("", turn=None, wanted=each)
+        asked = list(zip(wanted, self.steps[begin:], strict=True))
+        bad = self._read_answers(asked, last=turn.last)
         if self.result is not None:
             return Heard(said.thought)
         if bad or turn.last:
             self._bad_answers += bool(bad)
             self._go_on_or_end(turn, bad or "it did not answer when only the answer was left", response.text)
-        return Heard(said.thought, tuple(self._planned(wanted, steps, turn, bad)))
+        return Heard(said.thought, tuple(self._planned(asked, turn, bad)))
 
-    def _add(self, thought: str, tool: str, arguments: JsonObject, call: Call | None, look: Look | None = None) -> None:
-        turn = () if call is None else (call,)
-        self.steps.append(_Step(len(self.steps) + 1, thought, tool, arguments, turn, look))
+    def _add(
+        self, thought: str, *, turn: Call | None, look: Look | None = None, wanted: WantedCall | None = None
+    ) -> None:
+        """Adds a step; `turn` is the call of the turn, with the first step of it."""
+        tool, arguments = ("", None) if wanted is None else (wanted.name, wanted.arguments)
+        calls = () if turn is None else (turn,)
+        self.steps.append(_Step(len(self.steps) + 1, thought, tool, arguments or {}, calls, look))
 
-    def _read_answers(self, wanted: Sequence[WantedCall], steps: Sequence[_Step], turn: Turn) -> str:
+    def _read_answers(self, asked: Sequence[Asked], *, last: bool) -> str:
         """Ends with the first answer of a turn that can be read; else says what is wrong with the first one."""
         problem = ""
-        for each, step in zip(wanted, steps, strict=True):
+        for each, step in asked:
             if each.name != ANSWER:
                 continue
             try:
@@ -289,17 +297,15 @@ class Investigation:
             else:
                 step.look = Look(outcome="answered")
                 self.answered = each.arguments
-                self._end(Result(outcome="answered", value=value, rung="schema"), "forced" if turn.last else "answered")
+                self._end(Result(outcome="answered", value=value, rung="schema"), "forced" if last else "answered")
                 return ""
         return problem
 
-    def _planned(
-        self, wanted: Sequence[WantedCall], steps: Sequence[_Step], turn: Turn, bad: str
-    ) -> Sequence[HeardCall]:
+    def _planned(self, asked: Sequence[Asked], turn: Turn, bad: str) -> Sequence[HeardCall]:
         """What each tool call of a turn comes to: the budget is given out in their order, before any tool looks."""
         planned: list[HeardCall] = []
-        most = self._most_calls(turn, sum(each.name in self.tools for each in wanted))
-        for each, step in zip(wanted, steps, strict=True):
+        most = self._most_calls(turn, sum(each.name in self.tools for each, _ in asked))
+        for each, step in asked:
             tool, told = self.tools.get(each.name), None
             if each.name == ANSWER:
                 told = f"Your answer could not be read: {neutralize(oneline(bad))}. Call `{ANSWER}` once more."

@@ -229,10 +229,8 @@ class Investigator(Node[Any, Any]):
         """
         pictures = self.goal.pictures(subject)
         if not pictures or self.goal.examples(subject):
-            raise UsageError(
-                f"`{self.goal.name}` cannot be investigated: {'it shows examples' if pictures else 'it sees no picture'}.",
-                hint="Ask it in one go.",
-            )
+            why = "it shows examples" if pictures else "it sees no picture"
+            raise UsageError(f"`{self.goal.name}` cannot be investigated: {why}.", hint="Ask it in one go.")
         question = Question(node=self.goal, subject=subject, image=pictures[0])
         choices = self.goal.closed_set(subject)
         scene = Scene(
@@ -258,7 +256,7 @@ class Investigator(Node[Any, Any]):
         return investigation
 
 
-def investigator(
+def investigator(  # noqa: PLR0913  # each is a choice of its own
     llm: ModelLike,
     vlm: ModelLike,
     *,
