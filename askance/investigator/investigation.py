@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from askance.chat import Message, TextPart, ToolSpec
-from askance.images import WHOLE_IMAGE
+from askance.images import WHOLE_IMAGE, view_policy
 from askance.investigator.look import Look, LookStep
 from askance.nodes import Result, Unreadable
 from askance.nodes.answer import list_schema
@@ -367,7 +367,8 @@ class Investigation:
 
     def shown(self, view: RegionView = WHOLE_IMAGE) -> ImagePart:
         """The picture, or a region of it, as the model is shown it."""
-        return self.model.image(self.question.image, view)
+        policy = self.model.settings.image_policy
+        return self.model.image(self.question.image, view, policy if view == WHOLE_IMAGE else view_policy(policy))
 
     # --- the end ---
 
