@@ -8,14 +8,13 @@ question's node reads is an answer.
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from askance.chat import Message, TextPart, ToolSpec
-from askance.images import WHOLE_IMAGE
+from askance.images import WHOLE_IMAGE, view_policy
 from askance.investigator.look import Look, LookStep
 from askance.nodes import Result, Unreadable
 from askance.nodes.answer import list_schema
@@ -98,14 +97,6 @@ class Turn:
     again: bool = False
     """Whether it is asked anew where it is on record."""
     response: ChatResponse | None = None
-
-
-def tool_lines(tools: Sequence[ToolSpec]) -> Sequence[str]:
-    """Each tool in a line: its name, what it does, and the JSON Schema of its arguments."""
-    return [
-        f"{tool.name}: {tool.description} Arguments: {json.dumps(tool.parameters, ensure_ascii=False)}"
-        for tool in tools
-    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,10 +190,8 @@ class Investigation:
 
     def open(self, prompt: Prompt) -> None:
         """Begins with the turns of `prompt`, which asks the question; a model that has eyes sees the picture in it."""
-        values: JsonObject = {"question": self.question.text, "eyes": self.eyes or None}
-        if "tools" in prompt.declared:
-            values["tools"] = tool_lines(self.specs)
-        opening = [Message(turn.role, (TextPart(turn.text),)) for turn in prompt.render(**values)]
+        turns = prompt.render(question=self.question.text, eyes=self.eyes or None)
+        opening = [Message(turn.role, (TextPart(turn.text),)) for turn in turns]
         if self.eyes:
             opening[-1] = replace(opening[-1], parts=(self.shown(), *opening[-1].parts))
         self.opening = tuple(opening)
@@ -378,7 +367,8 @@ class Investigation:
 
     def shown(self, view: RegionView = WHOLE_IMAGE) -> ImagePart:
         """The picture, or a region of it, as the model is shown it."""
-        return self.model.image(self.question.image, view)
+        policy = self.model.settings.image_policy
+        return self.model.image(self.question.image, view, policy if view == WHOLE_IMAGE else view_policy(policy))
 
     # --- the end ---
 

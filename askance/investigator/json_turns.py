@@ -42,13 +42,16 @@ class JsonTurns(TurnForm):
 
     @override
     def request(self, model: Model, history: Sequence[Message], tools: Sequence[ToolSpec]) -> ChatRequest:
-        return model.request([*_as_text(history)], response=self._response_format(tools), max_tokens=MOST_TOKENS)
+        messages, words = [*_as_text(history)], TextPart(_tools_told(tools))
+        place = next(place for place, message in enumerate(messages) if message.role == "user")
+        messages[place] = replace(messages[place], parts=(words, *messages[place].parts))
+        return model.request(messages, response=self._response_format(tools), max_tokens=MOST_TOKENS)
 
     def _response_format(self, tools: Sequence[ToolSpec]) -> ResponseFormat | None:
         if self.mode == "json_object":
             return ResponseFormat("json_object")
         return (
-            ResponseFormat("json_schema", name="turn", schema=turn_schema(tools))
+            ResponseFormat("json_schema", name="investigate", schema=turn_schema(tools))
             if self.mode == "json_schema"
             else None
         )
@@ -77,6 +80,13 @@ def turn_schema(tools: Sequence[ToolSpec]) -> JsonObject:
             AnswerField("arguments", forms[0] if len(forms) == 1 else {"anyOf": forms}),
         ]
     )
+
+
+def _tools_told(tools: Sequence[ToolSpec]) -> str:
+    """Each tool in a line: its name, what it does, and the JSON Schema of its arguments."""
+    forms = [json.dumps(tool.parameters, ensure_ascii=False) for tool in tools]
+    lines = [f"{tool.name}: {tool.description} Arguments: {form}" for tool, form in zip(tools, forms, strict=True)]
+    return "\n".join(["The tools, each with the JSON Schema of its arguments:", *lines, "", ""])
 
 
 def _as_text(history: Sequence[Message]) -> Iterator[Message]:

@@ -68,6 +68,8 @@ INPUTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "rank_inferences_from_picture": (("options",), ("region", "count")),
     "extract_answer": (("reply", "options"), ("several",)),
     "reask": (("error",), ()),
+    "investigate": (("question",), ("eyes",)),
+    "investigate_turn": (("left",), ("last",)),
 }
 FAMILIES = {"classify_atypicality", "detect_statement", "choose_action_reason", "choose_action_reasons"}
 """Those that the paper words in its own way for Vicuna (Listings 7, 9, 15, 16)."""
