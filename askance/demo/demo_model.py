@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from askance.chat import ChatRequest
     from askance.models import ModelSettings
 
-TURN = "turn"
+TURN = "investigate"
 """Name of the schema by which the investigator asks for its next step."""
 
 CAPABILITIES = Capabilities(schema="enforced", json_object=True, images=True, tools=False, boxes="none")
@@ -81,20 +81,25 @@ def _about(request: ChatRequest) -> Mapping[str, Any] | None:
 def _turn(answers: Mapping[str, Any] | None, request: ChatRequest) -> Mapping[str, Any] | None:
     """The next step of an investigation, always in this order: what is unusual, one look at it, the explanation.
 
-    None where the investigation is after something else, or has other tools.
+    None where the investigation is after something else, or lacks a tool of these.
     """
-    words = request.messages[-1].text if answers is None else "\n".join(message.text for message in request.messages)
-    if not all(f". {tool}: " in request.messages[1].text for tool in ("unusual", "zoom")) or "explanation" not in words:
-        return None
+    words = "\n".join(message.text for message in request.messages)
+    form = request.response.schema if request.response is not None else None
+    offered: Collection[str] = form["properties"]["tool"]["enum"] if form is not None else ()
     if answers is None:
-        return {"thought": "Written by hand: first what is unusual.", "tool": "unusual", "arguments": {}}
-    look = answers["investigate"]
-    if look["found"] not in words:
-        arguments = {"region": look["region"], "question": look["question"]}
-        return {"thought": "Written by hand: then a closer look at it.", "tool": "zoom", "arguments": arguments}
-    value = {"explanation": look["explanation"]}
-    arguments = {"value": value, "confidence": 90, "evidence": [1, 2], "enough": True}
-    return {"thought": "Written by hand: that is enough.", "tool": "answer", "arguments": arguments}
+        tool, arguments = "unusual", {}
+    elif answers["investigate"]["found"] in words or "zoom" not in offered:
+        value = {"explanation": answers["investigate"]["explanation"]}
+        tool, arguments = "answer", {"value": value, "confidence": 90, "evidence": [1, 2], "enough": True}
+    else:
+        look = answers["investigate"]
+        tool, arguments = "zoom", {"region": look["region"], "question": look["question"]}
+    if tool not in offered or '{"explanation":' not in words:
+        return None
+    return {"thought": f"Written by hand: {_THOUGHTS[tool]}.", "tool": tool, "arguments": arguments}
+
+
+_THOUGHTS = {"unusual": "first what is unusual", "zoom": "then a closer look at it", "answer": "that is enough"}
 
 
 def _found(answers: Mapping[str, Any], request: ChatRequest) -> Mapping[str, Any] | None:
