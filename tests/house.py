@@ -39,7 +39,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("nodes", "workspace"),
     ("tools",),
     ("agents",),
-    ("chains", "retrieval"),
+    ("chains", "investigator", "retrieval"),
     ("demo", "evals"),
     ("cli",),
     ("__main__",),

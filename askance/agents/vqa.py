@@ -1,7 +1,7 @@
 """Visual question answering: a question of the user's own about a picture, and questions made from captions.
 
 `ask_about_picture` asks it. `find_candidates` and `write_question` turn a caption into questions whose answers are
-known (*WHOOPS!*, section 4.2).
+known (*WHOOPS!*, section 4.2). `ask_about_regions` asks about what is cut out of a picture.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing_extensions import override
 
 from askance.agents.alternatives import Alternatives
 from askance.agents.explain import Reply
+from askance.agents.region import region_words
 from askance.agents.reply_ladder import ChoosingNode, read_choice
 from askance.errors import UsageError
 from askance.images import Image
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
     from langchain_core.tools import BaseTool
 
+    from askance.chat import ImagePart
+    from askance.images import ImagePolicy, RegionView
     from askance.models import ModelLike
     from askance.prompts import PromptLibrary
 
@@ -37,6 +40,8 @@ CANDIDATES = 5
 """Phrases of a caption at most, where the caller does not say."""
 LONGEST = 100
 """Characters of a phrase at most."""
+
+_REGIONS = "The images are regions of one larger image, cut out of it, in the order in which the question names them."
 
 _NOUNS = frozenset(
     ["phrase", "phrases", "candidate", "candidates", "such", "thing", "place", "other", "short", "caption"]
@@ -188,6 +193,39 @@ class PictureAsker(ChoosingNode[PictureQuestion, Reply]):
         return ", ".join(label for key, label in self.labels.items() if key in chosen)
 
 
+class RegionAsker(PictureAsker):
+    """Asks a question about regions of the image, each of which is shown as a picture of its own.
+
+    Args:
+        views: the crops, in the order in which the question speaks of them.
+        policy: how they are prepared; by default as the model's pictures are.
+    """
+
+    prompt = "ask_about_picture_regions"
+
+    def __init__(
+        self,
+        model: ModelLike,
+        *,
+        views: Sequence[RegionView] = (),
+        policy: ImagePolicy | None = None,
+        question: str | None = None,
+        prompts: PromptLibrary | None = None,
+    ) -> None:
+        self.views = tuple(views)
+        self.policy = policy
+        super().__init__(model, question=question, prompts=prompts)
+
+    @override
+    def picture_parts(self, subject: Image) -> tuple[ImagePart, ...]:
+        return tuple(self.model.image(subject, view, self.policy) for view in self.views)
+
+    @override
+    def variables(self, subject: Image) -> Mapping[str, Any]:
+        region = region_words(self.views[0]) if len(self.views) == 1 else _REGIONS
+        return {**super().variables(subject), "region": region}
+
+
 class CandidateFinder(Node[str, AnswerCandidates]):
     """Finds phrases of a caption that a question could be answered with; takes the caption.
 
@@ -281,5 +319,6 @@ def _folded(text: str) -> str:
 
 
 ask_about_picture = PictureAsker
+ask_about_regions = RegionAsker
 find_candidates = CandidateFinder
 write_question = QuestionWriter

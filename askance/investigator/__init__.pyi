@@ -1,0 +1,11 @@
+from .goals import GOALS as GOALS
+from .investigator import Investigator as Investigator
+from .investigator import investigator as investigator
+from .look import Look as Look
+from .look import LookStep as LookStep
+from .look import LookTool as LookTool
+from .scene import Scene as Scene
+from .toolbox import DEFAULT_TOOLS as DEFAULT_TOOLS
+from .toolbox import TOOLS as TOOLS
+from .toolbox import check_held_out as check_held_out
+from .toolbox import toolbox as toolbox

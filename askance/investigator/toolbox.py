@@ -1,0 +1,585 @@
+"""The tools of the investigator: each looks at a picture in one way, by one call of a model at most.
+
+| tool | what it tells | calls |
+|---|---|---|
+| `objects`, `scene_text`, `narration`, `unusual`, `caption` | what the tool of that name says of the picture | 1 |
+| `ask` | the answer to a question about the picture | 1 |
+| `zoom` | the answer to a question about a region, which is cut out and enlarged | 1 |
+| `compare` | the answer to a question about two regions side by side | 1 |
+| `ocr` | the lines of text, and names for the regions where they stand | 0 |
+| `similar` | texts of an index that are nearest to a text | 0 |
+
+What a tool is called with is a model's, so it is checked; whatever is wrong with it is an outcome, and no call is made.
+A question goes to the model in the agent's words, without marks of chat templates.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from functools import partial
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from typing_extensions import override
+
+from askance.agents import ask_about_picture, ask_about_regions
+from askance.amounts import many
+from askance.errors import BadImage, CallError, OverBudget, OverLimit, ReplayMiss, UsageError
+from askance.images import Shown, view_policy
+from askance.images.shown import key_of_shown
+from askance.investigator.look import Look, LookTool
+from askance.investigator.named_regions import GRID, text_regions
+from askance.investigator.scene import Asked, Scene
+from askance.models import get_model, limit_budget
+from askance.nodes import Call, Result, no_answer
+from askance.prompts import neutralize, oneline
+from askance.retrieval import Index, IndexRetriever, retriever
+from askance.retrieval.entries import entry_id
+from askance.tools import caption, narration, objects, ocr, scene_text, unusual
+from askance.tools.ocr import ENGINE
+
+if TYPE_CHECKING:
+    from askance.chat import JsonObject
+    from askance.images import Image, RegionView
+    from askance.models import Model, ModelLike
+    from askance.nodes import Node
+    from askance.prompts import PromptLibrary
+    from askance.retrieval import IndexEntry, IndexLike
+
+LONGEST = 300
+"""Characters of a question or of a text that is searched for, at most."""
+SIMILAR = 5
+"""Texts that `similar` tells at most."""
+_SEARCHED = 50
+"""Texts that are searched for: those that belong to the picture itself are left out of them."""
+
+T = TypeVar("T")
+
+_QUESTION: JsonObject = {"type": "string", "description": f"The question, in at most {LONGEST} characters."}
+_REGION_WORDS = f"{', '.join(GRID)}; and text 1, text 2, … once `ocr` has found lines of text."
+
+
+class VlmTool(LookTool):
+    """A tool that asks a model about the picture; an equal question is answered from what is known.
+
+    Args:
+        name: what the model calls it.
+        description: what the model is told of it.
+        model: is asked.
+        prompts: where prompts are looked up.
+    """
+
+    def __init__(self, name: str, description: str, *, model: Model, prompts: PromptLibrary | None) -> None:
+        self.name = name
+        self.description = description
+        self.model = model
+        self.models = (model,)
+        self.prompts = prompts
+        self.prompts_in_use = self.node(Asked(name)).prompts_in_use
+
+    @abstractmethod
+    def asked(self, scene: Scene, arguments: Mapping[str, Any]) -> Asked:
+        """What the arguments ask.
+
+        Raises:
+            UsageError: they cannot be used.
+        """
+
+    @abstractmethod
+    def node(self, asked: Asked) -> Node[Image, Any]:
+        """The node that asks it."""
+
+    @override
+    def calls(self, scene: Scene, arguments: Mapping[str, Any]) -> int:
+        try:
+            return 0 if scene.knows(self.asked(scene, arguments)) else 1
+        except UsageError:
+            return 0
+
+    @override
+    async def look(self, scene: Scene, arguments: Mapping[str, Any]) -> Look:
+        try:
+            asked = self.asked(scene, arguments)
+        except UsageError as error:
+            return _unusable(error)
+        look, before = await scene.once(asked, partial(self._take, scene, asked), stays=_stays)
+        return _known(look, scene) if before else look
+
+    async def _take(self, scene: Scene, asked: Asked) -> Look:
+        """Asks, once: a reply that cannot be read is not asked for again."""
+        with limit_budget("1 call"):
+            result = await self.node(asked).ask(scene.image)
+        if result.error == OverLimit.__name__ and result.calls:
+            result = replace(result, outcome="invalid", error=None)
+        look = _look_of(result)
+        if not asked.views or not result.calls:
+            return look
+        return replace(look, views=asked.views, note=self._shown(scene, asked.views, result.calls[0]))
+
+    def _shown(self, scene: Scene, views: Sequence[RegionView], call: Call) -> str:
+        """Which regions were looked at, and how large they were shown."""
+        parts = [part.shown for part in self.node(Asked(self.name, views=tuple(views))).picture_parts(scene.image)]
+        looked = [f"{_box_words(part.view)} at {_size_words(part, call, self.model)}" for part in parts]
+        return f"Shown, in thousandths of the image's sides: {' and '.join(looked)}."
+
+
+class PictureTool(VlmTool):
+    """A tool of `askance.tools` that takes no arguments."""
+
+    def __init__(self, bench: Bench, *, name: str, description: str, make: Callable[..., Node[Image, Any]]) -> None:
+        self._node = make(bench.model, prompts=bench.prompts)
+        super().__init__(name, description, model=bench.model, prompts=bench.prompts)
+
+    @override
+    def schema(self, scene: Scene) -> JsonObject:
+        return _object({})
+
+    @override
+    def asked(self, scene: Scene, arguments: Mapping[str, Any]) -> Asked:
+        _check_names(arguments, ())
+        return Asked(self.name)
+
+    @override
+    def node(self, asked: Asked) -> Node[Image, Any]:
+        return self._node
+
+
+class AskTool(VlmTool):
+    """A question about the whole picture."""
+
+    def __init__(self, bench: Bench) -> None:
+        description = "Asks a model that sees the image a question about it."
+        super().__init__("ask", description, model=bench.model, prompts=bench.prompts)
+
+    @override
+    def schema(self, scene: Scene) -> JsonObject:
+        return _object({"question": _QUESTION}, "question")
+
+    @override
+    def asked(self, scene: Scene, arguments: Mapping[str, Any]) -> Asked:
+        _check_names(arguments, ("question",))
+        return Asked(self.name, _text(arguments, "question"))
+
+    @override
+    def node(self, asked: Asked) -> Node[Image, Any]:
+        return ask_about_picture(self.model, question=asked.question, prompts=self.prompts)
+
+
+class _RegionTool(VlmTool):
+    """A question about regions, which are shown alone."""
+
+    @override
+    def node(self, asked: Asked) -> Node[Image, Any]:
+        return ask_about_regions(
+            self.model,
+            views=asked.views,
+            policy=view_policy(self.model.settings.image_policy),
+            question=asked.question,
+            prompts=self.prompts,
+        )
+
+
+class ZoomTool(_RegionTool):
+    """A question about one region."""
+
+    def __init__(self, bench: Bench) -> None:
+        description = "Cuts a region out of the image, enlarges it, and asks a model a question about it alone."
+        super().__init__("zoom", description, model=bench.model, prompts=bench.prompts)
+
+    @override
+    def schema(self, scene: Scene) -> JsonObject:
+        region = {"type": "string", "description": f"The name of the region: {_REGION_WORDS}"}
+        if scene.unit == "none":
+            return _object({"region": region, "question": _QUESTION}, "region", "question")
+        box = {**_box_schema(scene), "description": f"The region as {scene.unit_words} Give `box` or `region`."}
+        region["description"] += " Give it in place of `box`."
+        return _object({"box": box, "region": region, "question": _QUESTION}, "question")
+
+    @override
+    def asked(self, scene: Scene, arguments: Mapping[str, Any]) -> Asked:
+        _check_names(arguments, ("box", "region", "question"))
+        views = [*_views(scene.box, _given(arguments, "box")), *_views(scene.region, _given(arguments, "region"))]
+        if len(views) != 1:
+            way = "Give the name of a `region`." if scene.unit == "none" else "Give a `box`, or the name of a `region`."
+            raise UsageError("One region is looked at.", hint=way)
+        return Asked(self.name, _text(arguments, "question"), tuple(views))
+
+
+class CompareTool(_RegionTool):
+    """A question about two regions."""
+
+    def __init__(self, bench: Bench) -> None:
+        description = "Cuts two regions out of the image and asks a model a question about both at once."
+        super().__init__("compare", description, model=bench.model, prompts=bench.prompts)
+
+    @override
+    def schema(self, scene: Scene) -> JsonObject:
+        names = {"type": "string", "description": f"The name of a region: {_REGION_WORDS}"}
+        regions = {"type": "array", "items": names, "maxItems": 2, "description": "Names of regions."}
+        if scene.unit == "none":
+            return _object({"regions": regions, "question": _QUESTION}, "regions", "question")
+        boxes = {"type": "array", "items": _box_schema(scene), "maxItems": 2}
+        boxes["description"] = f"Regions, each as {scene.unit_words} Give two `boxes`, two `regions`, or one of each."
+        return _object({"boxes": boxes, "regions": regions, "question": _QUESTION}, "question")
+
+    @override
+    def asked(self, scene: Scene, arguments: Mapping[str, Any]) -> Asked:
+        _check_names(arguments, ("boxes", "regions", "question"))
+        views = [
+            *map(scene.box, _listed(arguments, "boxes")),
+            *map(scene.region, _listed(arguments, "regions")),
+        ]
+        if len(views) != 2:
+            raise UsageError(f"Two regions are compared, and {len(views)} are given.", hint="Give two regions in all.")
+        return Asked(self.name, _text(arguments, "question"), tuple(views))
+
+
+class OcrTool(LookTool):
+    """The text that an OCR engine reads, and names for the places where it stands.
+
+    Raises:
+        MissingExtra: the engine is not installed, and this is no replay.
+    """
+
+    name = "ocr"
+    description = "Reads the text in the image by OCR. Each line gets a name, such as text 1, to look at it by."
+
+    def __init__(self, bench: Bench) -> None:
+        self._reader = ocr(engine=bench.model.engine)
+        self._reader.check()
+
+    @override
+    def form(self) -> JsonObject:
+        return {"engine": ENGINE}
+
+    @override
+    def schema(self, scene: Scene) -> JsonObject:
+        return _object({})
+
+    @override
+    async def look(self, scene: Scene, arguments: Mapping[str, Any]) -> Look:
+        try:
+            _check_names(arguments, ())
+        except UsageError as error:
+            return _unusable(error)
+        look, before = await scene.once(Asked(self.name), partial(self._take, scene), stays=_stays)
+        return _known(look, scene) if before else look
+
+    async def _take(self, scene: Scene) -> Look:
+        result = await self._reader.ask(scene.image)
+        if result.value is None:
+            return _look_of(result)
+        lines = result.value.boxes
+        named = text_regions(lines, Shown(scene.image).size)
+        scene.regions.update(named)
+        text = "\n".join(f"{name}: {oneline(line.text)}" for name, line in zip(named, lines, strict=True))
+        note = f"{many(len(named), 'line')} of text; each name is that of a region." if named else "No text was found."
+        return Look(outcome="answered", text=text, note=note, calls=result.calls)
+
+
+class SimilarTool(LookTool):
+    """The texts of an index that are nearest to a text; none that belong to the picture or are its options.
+
+    Raises:
+        UsageError: the texts of the index are not here, so that nobody knows which belong to a picture.
+    """
+
+    name = "similar"
+    description = "Finds statements about other images whose words are most like a text, with a score each."
+
+    def __init__(self, index: IndexRetriever) -> None:
+        if not index.index.has_entries:
+            raise UsageError(
+                f"The texts of the index {index.index} are not here, and `similar` leaves out those of the picture.",
+                hint="Give the folder of the index.",
+            )
+        self._search = index
+
+    @override
+    def form(self) -> JsonObject:
+        return self._search.form()
+
+    @override
+    def schema(self, scene: Scene) -> JsonObject:
+        text = {"type": "string", "description": f"What is searched for, in at most {LONGEST} characters."}
+        return _object({"text": text}, "text")
+
+    @override
+    async def look(self, scene: Scene, arguments: Mapping[str, Any]) -> Look:
+        try:
+            _check_names(arguments, ("text",))
+            asked = Asked(self.name, _text(arguments, "text"))
+        except UsageError as error:
+            return _unusable(error)
+        look, before = await scene.once(asked, partial(self._take, scene, asked.question), stays=_stays)
+        return _known(look, scene) if before else look
+
+    async def _take(self, scene: Scene, text: str) -> Look:
+        try:
+            hits = await self._search.search(text)
+        except CallError as error:
+            return _look_of(no_answer(error))
+        names = {*scene.names, scene.image.sha256}
+        own = {entry.id for entry in entries_of(self._search.index, texts=scene.options, images=names)}
+        others = [hit for hit in hits if hit.id not in own][:SIMILAR]
+        calls = [
+            Call(key=key, model=f"index:{self._search.index.digest[:12]}", kind="search", cost=0.0)
+            for key in self._search.keys(text)
+        ]
+        lines = "\n".join(f"{hit.score:.3g}  {oneline(hit.text)}" for hit in others)
+        note = "Scores compare within this list alone." if others else "No text of another image is like it."
+        return Look(outcome="answered", text=lines, note=note, calls=tuple(calls))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bench:
+    """What tools are made of."""
+
+    model: Model
+    prompts: PromptLibrary | None
+    index: IndexRetriever | None
+
+
+def _similar(bench: Bench) -> SimilarTool:
+    if bench.index is None:
+        raise UsageError(
+            "The tool `similar` searches an index, and none is given.",
+            hint="Name its folder, `index=FOLDER` or --index FOLDER, or leave the tool out.",
+        )
+    return SimilarTool(bench.index)
+
+
+TOOLS: Mapping[str, Callable[[Bench], LookTool]] = MappingProxyType(
+    {
+        **{
+            make.prompt: partial(PictureTool, name=make.prompt, description=description, make=make)
+            for make, description in (
+                (objects, "Lists the main objects in the image."),
+                (scene_text, "Reads the text in the image."),
+                (narration, "Describes the image in detail."),
+                (unusual, "Says what is unusual about the image."),
+                (caption, "Gives a caption of one sentence."),
+            )
+        },
+        "ocr": OcrTool,
+        "ask": AskTool,
+        "zoom": ZoomTool,
+        "compare": CompareTool,
+        "similar": _similar,
+    }
+)
+"""By name, how each tool is made."""
+DEFAULT_TOOLS = ("objects", "scene_text", "unusual", "ask", "zoom")
+"""Those that need no extra and no index."""
+
+
+def toolbox(
+    names: Iterable[str | LookTool],
+    *,
+    vlm: ModelLike,
+    index: IndexLike | IndexRetriever | None = None,
+    prompts: PromptLibrary | None = None,
+) -> tuple[LookTool, ...]:
+    """The tools of these names.
+
+    Args:
+        names: of `TOOLS`, or tools of your own.
+        vlm: sees the picture; its engine has the records.
+        index: what `similar` searches.
+        prompts: where prompts are looked up.
+
+    Raises:
+        UsageError: there is no tool of a name, one stands twice, `similar` has no index or an index has no `similar`.
+        StoreError: the description of the index is damaged.
+        MissingExtra: `ocr` is wanted, its engine is not installed, and this is no replay.
+    """
+    model = get_model(vlm)
+    search = None if index is None else _retriever(index, model)
+    bench = Bench(model=model, prompts=prompts, index=search)
+    tools = [each if isinstance(each, LookTool) else _tool_named(each)(bench) for each in names]
+    called = [tool.name for tool in tools]
+    if twice := sorted({name for name in called if called.count(name) > 1}):
+        raise UsageError(f"The tool {twice[0]!r} stands twice.", hint="Name each tool once.")
+    if search is not None and "similar" not in called:
+        raise UsageError("An index is given, and no tool searches it.", hint="Add the tool `similar`.")
+    return tuple(tools)
+
+
+def _retriever(index: IndexLike | IndexRetriever, model: Model) -> IndexRetriever:
+    if isinstance(index, IndexRetriever):
+        return index
+    return cast("IndexRetriever", retriever(index, k=_SEARCHED, engine=model.engine))
+
+
+def _tool_named(name: str) -> Callable[[Bench], LookTool]:
+    if name in TOOLS:
+        return TOOLS[name]
+    near = get_close_matches(name, TOOLS, n=1)
+    meant = f"Did you mean {near[0]!r}? " if near else ""
+    raise UsageError(f"There is no tool {name!r}.", hint=f"{meant}There are {', '.join(TOOLS)}.")
+
+
+# --- what an index must not tell ---
+
+
+def entries_of(index: Index, *, texts: Collection[str], images: Collection[str]) -> Sequence[IndexEntry]:
+    """The entries of an index that are one of these texts, or are true of one of these images.
+
+    Args:
+        index: its entries are here.
+        texts: exactly as written.
+        images: names or ids, with or without folders before and an ending behind.
+
+    Raises:
+        UsageError, StoreError: as for `Index.entries`.
+    """
+    ids, names = {*map(entry_id, texts)}, {_ends_of(image)[0] for image in images}
+    ends = {end for image in images for end in _ends_of(image)}
+
+    def is_one(image: str) -> bool:
+        own = _ends_of(image)
+        return own[0] in ends or not names.isdisjoint(own)
+
+    return [entry for entry in index.entries if entry.id in ids or any(map(is_one, entry.images))]
+
+
+def check_held_out(index: IndexLike, *, texts: Collection[str], images: Collection[str]) -> None:
+    """Refuses an index that holds what an evaluation asks for.
+
+    Args:
+        index: what `similar` is to search.
+        texts: the right answers of the evaluation.
+        images: names or ids of its pictures and groups.
+
+    Raises:
+        UsageError: an entry is a right answer, or is true of one of the pictures; or only the form of the index is
+            known.
+        StoreError: its entries are missing, or were changed.
+    """
+    opened = Index.open(index)
+    held = entries_of(opened, texts=texts, images=images)
+    if held:
+        raise UsageError(
+            f"The index {opened} holds {many(len(held), 'text')} of the evaluation's own answers or pictures, such as "
+            f"{held[0].text[:60]!r}.",
+            hint="Search an index of another split, or leave the tool `similar` out.",
+        )
+
+
+def _ends_of(name: str) -> Sequence[str]:
+    """The name of a picture without its ending: whole, then without its first folder, and so on."""
+    folders = name.casefold().replace("\\", "/").split("/")
+    folders[-1] = folders[-1].rsplit(".", 1)[0]
+    return ["/".join(folders[start:]) for start in range(len(folders))]
+
+
+# --- arguments ---
+
+
+def _object(properties: JsonObject, *required: str) -> JsonObject:
+    return {"type": "object", "properties": properties, "required": [*required], "additionalProperties": False}
+
+
+def _box_schema(scene: Scene) -> JsonObject:
+    number = "number" if scene.unit == "fractions" else "integer"
+    return {"type": "array", "items": {"type": number}, "minItems": 4, "maxItems": 4}
+
+
+def _check_names(arguments: Mapping[str, Any], known: Sequence[str]) -> None:
+    if unknown := sorted({*map(str, arguments)} - {*known}):
+        takes = f"Give {', '.join(f'`{name}`' for name in known)}." if known else "Give none."
+        raise UsageError(f"There is no argument {unknown[0][:40]!r}.", hint=takes)
+
+
+def _given(arguments: Mapping[str, Any], name: str) -> Any:
+    """An argument; None where it is left out, or given as null or as an empty text."""
+    value = arguments.get(name)
+    return None if value == "" else value
+
+
+def _listed(arguments: Mapping[str, Any], name: str) -> Sequence[Any]:
+    value = _given(arguments, name)
+    if value is not None and not isinstance(value, list):
+        raise UsageError(f"`{name}` is no list.", hint="Give two regions in all.")
+    return cast("Sequence[Any]", value or ())
+
+
+def _views(read: Callable[[Any], RegionView], value: Any) -> Sequence[RegionView]:
+    return () if value is None else (read(value),)
+
+
+def _text(arguments: Mapping[str, Any], name: str) -> str:
+    """A text of the agent's, on one line and without marks of chat templates.
+
+    Raises:
+        UsageError: there is none, it is blank, or it is too long.
+    """
+    value = arguments.get(name)
+    if not isinstance(value, str) or not value.strip():
+        raise UsageError(f"`{name}` is missing.", hint=f"Give a text of at most {LONGEST} characters.")
+    if len(value) > LONGEST:
+        raise UsageError(f"`{name}` has {len(value):,} characters.", hint=f"Give at most {LONGEST}.")
+    return neutralize(oneline(value))
+
+
+# --- what was looked at ---
+
+
+def _unusable(error: UsageError) -> Look:
+    return Look(outcome="invalid", reason=str(error))
+
+
+def _stays(look: Look) -> bool:
+    return look.outcome not in {"failed", "skipped"}
+
+
+def _known(look: Look, scene: Scene) -> Look:
+    """A look that was taken before, with what is not looked at yet."""
+    unseen = ", ".join(scene.unseen) or "nothing"
+    note = f"This is known already, and cost nothing. Not looked at closely yet: {unseen}."
+    return replace(look, note=note, calls=(), repeated=True)
+
+
+def _look_of(result: Result[Any]) -> Look:
+    """What a node found. Its reason is in our own words: a model or an endpoint may have written that of the result.
+
+    Raises:
+        ReplayMiss, OverBudget: the call ended so; no other look would fare better.
+    """
+    if result.error == ReplayMiss.__name__:
+        key = "" if result.failure is None else result.failure.key
+        raise ReplayMiss(result.reason or "The answer is not on record.", key=key)
+    if result.error == OverBudget.__name__:
+        result.unwrap()
+    text = "" if result.value is None else str(result.value)
+    reason = None if result.answered else _REASONS[result.outcome]
+    named = f" ({result.error})" if reason and result.error else ""
+    return Look(outcome=result.outcome, text=text, reason=reason and reason + named, calls=result.calls)
+
+
+_REASONS: Mapping[str, str] = {
+    "invalid": "the reply cannot be read",
+    "refused": "the model declined",
+    "filtered": "a content filter of the endpoint stopped the answer",
+    "truncated": "the answer was cut off at the token limit",
+    "failed": "the call failed",
+    "skipped": "the call was not made",
+}
+
+
+def _box_words(view: RegionView) -> str:
+    return f"[{', '.join(f'{edge:g}' for edge in view.boxes[0])}]"
+
+
+def _size_words(shown: Shown, call: Call, model: Model) -> str:
+    """In how many pixels a view was shown; from the record of the call where the picture itself is not here."""
+    try:
+        width, height = shown.size
+    except BadImage:
+        record = model.engine.recorder.look_up(call.key)
+        sent = {} if record is None else record.images.get(key_of_shown(shown.canonical()), {})
+        width, height = sent.get("width", 0), sent.get("height", 0)
+    return f"{width}×{height} pixels"
