@@ -34,6 +34,7 @@ from askance.investigator.look import Look, LookTool
 from askance.investigator.named_regions import GRID, text_regions
 from askance.investigator.scene import Asked, Scene
 from askance.models import get_model, limit_budget
+from askance.models.call_scope import Pending
 from askance.nodes import Call, Result, no_answer
 from askance.prompts import neutralize, oneline
 from askance.retrieval import Index, IndexRetriever, retriever
@@ -552,7 +553,7 @@ def _look_of(result: Result[Any]) -> Look:
     if result.error == ReplayMiss.__name__:
         key = "" if result.failure is None else result.failure.key
         raise ReplayMiss(result.reason or "The answer is not on record.", key=key)
-    if result.error == OverBudget.__name__:
+    if result.error in {OverBudget.__name__, Pending.__name__}:
         result.unwrap()
     text = "" if result.value is None else str(result.value)
     reason = None if result.answered else _REASONS[result.outcome]
