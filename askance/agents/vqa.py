@@ -217,11 +217,11 @@ class RegionAsker(PictureAsker):
         super().__init__(model, question=question, prompts=prompts)
 
     @override
-    def picture_parts(self, subject: Image) -> tuple[ImagePart, ...]:
-        return tuple(self.model.image(subject, view, self.policy) for view in self.views)
+    def picture_parts(self, subject: PictureQuestion) -> tuple[ImagePart, ...]:
+        return tuple(self.model.image(subject.image, view, self.policy) for view in self.views)
 
     @override
-    def variables(self, subject: Image) -> Mapping[str, Any]:
+    def variables(self, subject: PictureQuestion) -> Mapping[str, Any]:
         region = region_words(self.views[0]) if len(self.views) == 1 else _REGIONS
         return {**super().variables(subject), "region": region}
 

@@ -90,7 +90,7 @@ class VlmTool(LookTool):
         """
 
     @abstractmethod
-    def node(self, asked: Asked) -> Node[Image, Any]:
+    def node(self, asked: Asked) -> Node[Any, Any]:
         """The node that asks it."""
 
     @override
@@ -122,7 +122,8 @@ class VlmTool(LookTool):
 
     def _shown(self, scene: Scene, views: Sequence[RegionView], call: Call) -> str:
         """Which regions were looked at, and how large they were shown."""
-        parts = [part.shown for part in self.node(Asked(self.name, views=tuple(views))).picture_parts(scene.image)]
+        node = self.node(Asked(self.name, views=tuple(views)))
+        parts = [part.shown for part in node.picture_parts(node.accept(scene.image))]
         looked = [f"{_box_words(part.view)} at {_size_words(part, call, self.model)}" for part in parts]
         return f"Shown, in thousandths of the image's sides: {' and '.join(looked)}."
 
@@ -144,7 +145,7 @@ class PictureTool(VlmTool):
         return Asked(self.name)
 
     @override
-    def node(self, asked: Asked) -> Node[Image, Any]:
+    def node(self, asked: Asked) -> Node[Any, Any]:
         return self._node
 
 
@@ -165,7 +166,7 @@ class AskTool(VlmTool):
         return Asked(self.name, _text(arguments, "question"))
 
     @override
-    def node(self, asked: Asked) -> Node[Image, Any]:
+    def node(self, asked: Asked) -> Node[Any, Any]:
         return ask_about_picture(self.model, question=asked.question, prompts=self.prompts)
 
 
@@ -173,7 +174,7 @@ class _RegionTool(VlmTool):
     """A question about regions, which are shown alone."""
 
     @override
-    def node(self, asked: Asked) -> Node[Image, Any]:
+    def node(self, asked: Asked) -> Node[Any, Any]:
         return ask_about_regions(
             self.model,
             views=asked.views,
