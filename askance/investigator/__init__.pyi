@@ -4,8 +4,8 @@ from .investigator import investigator as investigator
 from .look import Look as Look
 from .look import LookStep as LookStep
 from .look import LookTool as LookTool
+from .own_entries import check_held_out as check_held_out
 from .scene import Scene as Scene
 from .toolbox import DEFAULT_TOOLS as DEFAULT_TOOLS
 from .toolbox import TOOLS as TOOLS
-from .toolbox import check_held_out as check_held_out
 from .toolbox import toolbox as toolbox

@@ -16,10 +16,10 @@ A question goes to the model in the agent's words, without marks of chat templat
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from functools import partial
+from functools import cached_property, partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -32,12 +32,12 @@ from askance.images import Shown, view_policy
 from askance.images.shown import key_of_shown
 from askance.investigator.look import Look, LookTool
 from askance.investigator.named_regions import GRID, text_regions
+from askance.investigator.own_entries import OwnEntries
 from askance.investigator.scene import Asked, Scene
 from askance.models import get_model, limit_budget
 from askance.nodes import Call, Result, no_answer
 from askance.prompts import neutralize, oneline
-from askance.retrieval import Index, IndexRetriever, retriever
-from askance.retrieval.entries import entry_id
+from askance.retrieval import IndexRetriever, retriever
 from askance.tools import caption, narration, objects, ocr, scene_text, unusual
 from askance.tools.ocr import ENGINE
 
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from askance.models import Model, ModelLike
     from askance.nodes import Node
     from askance.prompts import PromptLibrary
-    from askance.retrieval import IndexEntry, IndexLike
+    from askance.retrieval import IndexLike
 
 LONGEST = 300
 """Characters of a question or of a text that is searched for, at most."""
@@ -298,6 +298,10 @@ class SimilarTool(LookTool):
             )
         self._search = index
 
+    @cached_property
+    def _own(self) -> OwnEntries:
+        return OwnEntries(self._search.index)
+
     @override
     def form(self) -> JsonObject:
         return self._search.form()
@@ -323,7 +327,7 @@ class SimilarTool(LookTool):
         except CallError as error:
             return _look_of(no_answer(error))
         names = {*scene.names, scene.image.sha256}
-        own = {entry.id for entry in entries_of(self._search.index, texts=scene.options, images=names)}
+        own = {entry.id for entry in self._own.of(texts=scene.options, images=names)}
         others = [hit for hit in hits if hit.id not in own][:SIMILAR]
         calls = [
             Call(key=key, model=f"index:{self._search.index.digest[:12]}", kind="search", cost=0.0)
@@ -420,60 +424,6 @@ def _tool_named(name: str) -> Callable[[Bench], LookTool]:
     near = get_close_matches(name, TOOLS, n=1)
     meant = f"Did you mean {near[0]!r}? " if near else ""
     raise UsageError(f"There is no tool {name!r}.", hint=f"{meant}There are {', '.join(TOOLS)}.")
-
-
-# --- what an index must not tell ---
-
-
-def entries_of(index: Index, *, texts: Collection[str], images: Collection[str]) -> Sequence[IndexEntry]:
-    """The entries of an index that are one of these texts, or are true of one of these images.
-
-    Args:
-        index: its entries are here.
-        texts: exactly as written.
-        images: names or ids, with or without folders before and an ending behind.
-
-    Raises:
-        UsageError, StoreError: as for `Index.entries`.
-    """
-    ids, names = {*map(entry_id, texts)}, {_ends_of(image)[0] for image in images}
-    ends = {end for image in images for end in _ends_of(image)}
-
-    def is_one(image: str) -> bool:
-        own = _ends_of(image)
-        return own[0] in ends or not names.isdisjoint(own)
-
-    return [entry for entry in index.entries if entry.id in ids or any(map(is_one, entry.images))]
-
-
-def check_held_out(index: IndexLike, *, texts: Collection[str], images: Collection[str]) -> None:
-    """Refuses an index that holds what an evaluation asks for.
-
-    Args:
-        index: what `similar` is to search.
-        texts: the right answers of the evaluation.
-        images: names or ids of its pictures and groups.
-
-    Raises:
-        UsageError: an entry is a right answer, or is true of one of the pictures; or only the form of the index is
-            known.
-        StoreError: its entries are missing, or were changed.
-    """
-    opened = Index.open(index)
-    held = entries_of(opened, texts=texts, images=images)
-    if held:
-        raise UsageError(
-            f"The index {opened} holds {many(len(held), 'text')} of the evaluation's own answers or pictures, such as "
-            f"{held[0].text[:60]!r}.",
-            hint="Search an index of another split, or leave the tool `similar` out.",
-        )
-
-
-def _ends_of(name: str) -> Sequence[str]:
-    """The name of a picture without its ending: whole, then without its first folder, and so on."""
-    folders = name.casefold().replace("\\", "/").split("/")
-    folders[-1] = folders[-1].rsplit(".", 1)[0]
-    return ["/".join(folders[start:]) for start in range(len(folders))]
 
 
 # --- arguments ---
