@@ -15,7 +15,7 @@ from askance.chains.catalog import Count, Mode  # noqa: TC001  # the types of op
 from askance.chains.chain import Chain, Step
 from askance.errors import UsageError
 from askance.investigator.goals import GoalName, goal_named
-from askance.investigator.investigator import CALLS, Investigator
+from askance.investigator.looking_node import CALLS, Investigator
 from askance.investigator.toolbox import DEFAULT_TOOLS, toolbox
 from askance.models import get_model
 from askance.replay import Budget

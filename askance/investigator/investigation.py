@@ -60,7 +60,7 @@ def answer_schema(value: JsonObject) -> JsonObject:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class OpenQuestion:
     """What an investigation is after."""
 
     node: Node[Any, Any]
@@ -149,7 +149,7 @@ Asked: TypeAlias = "tuple[WantedCall, _Step]"
 class Investigation:
     """The state of one investigation; `turn` and `heard` alternate, and `look` runs the tools between them."""
 
-    question: Question
+    question: OpenQuestion
     model: Model
     form: TurnForm
     tools: Mapping[str, LookTool]

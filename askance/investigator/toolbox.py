@@ -35,6 +35,7 @@ from askance.investigator.named_regions import GRID, text_regions
 from askance.investigator.own_entries import OwnEntries
 from askance.investigator.scene import Asked, Scene
 from askance.models import get_model, limit_budget
+from askance.models.call_scope import Pending
 from askance.nodes import Call, Result, no_answer
 from askance.prompts import neutralize, oneline
 from askance.retrieval import IndexRetriever, retriever
@@ -504,7 +505,7 @@ def _look_of(result: Result[Any]) -> Look:
     if result.error == ReplayMiss.__name__:
         key = "" if result.failure is None else result.failure.key
         raise ReplayMiss(result.reason or "The answer is not on record.", key=key)
-    if result.error == OverBudget.__name__:
+    if result.error in {OverBudget.__name__, Pending.__name__}:
         result.unwrap()
     text = "" if result.value is None else str(result.value)
     reason = None if result.answered else _REASONS[result.outcome]

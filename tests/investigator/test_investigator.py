@@ -274,7 +274,7 @@ async def test_an_equal_look_costs_nothing() -> None:
 
 
 async def test_a_graph_that_goes_on_and_on_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("askance.investigator.investigator.MOST_TURNS", 3)
+    monkeypatch.setattr(Investigator, "most_calls", 3)
     result = await looking(agent_script(lambda _: call("shout")), budget="900000000 tokens").ask(IMAGE)
 
     assert (result.outcome, result.trace["ended"]) == ("failed", "recursion")

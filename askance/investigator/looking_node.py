@@ -16,7 +16,7 @@ from typing_extensions import override
 
 from askance.errors import BadImage, CallError, MissingExtra, PromptTooLong, ReplayMiss, UsageError
 from askance.investigator.goals import goal_named
-from askance.investigator.investigation import Investigation, Question
+from askance.investigator.investigation import Investigation, OpenQuestion
 from askance.investigator.json_turns import JsonTurns
 from askance.investigator.scene import Scene
 from askance.investigator.toolbox import DEFAULT_TOOLS, toolbox
@@ -231,7 +231,7 @@ class Investigator(Node[Any, Any]):
         if not pictures or self.goal.examples(subject):
             why = "it shows examples" if pictures else "it sees no picture"
             raise UsageError(f"`{self.goal.name}` cannot be investigated: {why}.", hint="Ask it in one go.")
-        question = Question(node=self.goal, subject=subject, image=pictures[0])
+        question = OpenQuestion(node=self.goal, subject=subject, image=pictures[0])
         choices = self.goal.closed_set(subject)
         scene = Scene(
             question.image,
