@@ -111,6 +111,7 @@ class Investigator(Node[Any, Any]):
     @override
     def _begin(self) -> None:
         super()._begin()
+        self.goal._prompt_for("json")  # so that it is among the prompts in use from the beginning
         forms: tuple[Form, ...] = ("text", "json")
         self._words = {form: (self._prompt_for(form), self._turn_prompt(form)) for form in forms}
 

@@ -210,6 +210,12 @@ async def test_a_turn_that_is_no_answer_is_the_outcome(reply: Any, outcome: str)
     assert (result.outcome, result.trace["ended"], result.value) == (outcome, outcome, None)
 
 
+async def test_a_model_that_thinks_past_its_limit_is_noted_for_the_next_run(caplog: pytest.LogCaptureFixture) -> None:
+    await looking(agent_script([ChatResponse(thinking="Hm.", finish="length")])).ask(IMAGE)
+
+    assert "agent: it thinks before it answers" in caplog.text
+
+
 def choosing(turns: Any, **options: Any) -> Investigator:
     return looking(agent_script(turns), goal="choose", **options)
 
@@ -226,7 +232,7 @@ async def test_an_answer_outside_the_options_is_asked_for_once_more() -> None:
     agent = agent_script([ASK, chosen(1, 2, 9), chosen(2, 1, 3)])
     result = await ask_among(looking(agent, goal="choose"))
 
-    assert result.value.numbers == (2, 1, 3)
+    assert result.unwrap().numbers == (2, 1, 3)
     assert steps_of(result.trace) == [("ask", "answered"), ("answer", "invalid"), ("answer", "answered")]
     assert "Your answer could not be read: " in told_last(agent.requests[-1])
 
