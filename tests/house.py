@@ -49,7 +49,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
 BESIDE = {"testing": "models"}
 """Packages that no other imports, and the floor they stand beside: they import what may be imported there, and it."""
 
-SUITES = tuple(f"{PACKAGE}.evals.{suite}" for suite in ("pittads", "whoops", "newyorker", "sherlock"))
+SUITES = tuple(f"{PACKAGE}.evals.{suite}" for suite in ("injection", "pittads", "whoops", "newyorker", "sherlock"))
 """Suites of tasks. What two of them need stands in `evals.suite`."""
 
 RUNNABLE_PACKAGES = tuple(f"{PACKAGE}.{name}*" for name in ("nodes", "tools", "agents", "chains"))
