@@ -31,7 +31,6 @@ from askance.concurrency import map_in_order
 from askance.errors import AskanceError, BadImage, Skipped, StoreError, UsageError, UserCodeError, boundary
 from askance.models import run_sync
 from askance.nodes import Node, Result, no_answer, skipped
-from askance.nodes.example import EXAMPLE_SCHEMA
 from askance.nodes.runnable import Runnable
 from askance.nodes.tracing import traced_config, traced_run
 
@@ -47,6 +46,9 @@ if TYPE_CHECKING:
 
 CONCURRENCY = 16
 """Pictures under way at once where the caller does not say."""
+
+INPUT_SCHEMA = "input.schema.json"
+"""Beside this module: the JSON Schema of what every chain takes; its links come on top."""
 
 YIELD_AFTER = 0.005
 """Seconds of a replay after which other tasks of the event loop may run; to let them costs time as well."""
@@ -463,29 +465,21 @@ class Chain(Runnable["Given", Reading]):
 
     def get_input_jsonschema(self, config: RunnableConfig | None = None, **_: Any) -> JsonObject:  # noqa: ARG002  # LangChain's signature
         """JSON Schema of the mapping that the chain takes."""
-        texts: JsonObject = {"type": "array", "items": {"type": "string"}}
-        parts: JsonObject = {
-            "image": {"type": "string", "description": "The picture: a path, or a data URI."},
-            "name": {"type": "string", "description": "What to call the picture; by default its file's name."},
-            "options": {**texts, "minItems": 2, "uniqueItems": True, "description": "The texts to choose from."},
-            "question": {"type": "string", "description": "What is asked about the picture."},
-            "examples": {"type": "array", "items": EXAMPLE_SCHEMA, "description": "Answered questions to show first."},
-        }
+        form = _schema(INPUT_SCHEMA)
         links = {
             name: {**link.input_schema(), "title": link.title, "description": "Where it is given, nobody is asked."}
             for name, link in self.links.items()
         }
         return {
+            **form,
             "title": f"What the chain {self.get_name()} takes",
-            "type": "object",
-            "properties": {**parts, **links},
+            "properties": {**form["properties"], **links},
             "required": ["options"] if self.target.chooses else [],
-            "additionalProperties": False,
         }
 
     def get_output_jsonschema(self, config: RunnableConfig | None = None, **_: Any) -> JsonObject:  # noqa: ARG002
         """JSON Schema of what the chain gives, as `Reading.to_dict` has it."""
-        return json.loads(Path(__file__).with_name(SCHEMA).read_text(encoding="utf-8"))
+        return _schema(SCHEMA)
 
     def _repr_html_(self) -> str:
         """A row for each step: the link, the node that fills it in, the model it asks, the links that it needs."""
@@ -511,6 +505,10 @@ class Chain(Runnable["Given", Reading]):
                 graph.add_edge(source, place)
             end = place if step.link.name == self.target.name else end
         return graph
+
+
+def _schema(name: str) -> JsonObject:
+    return json.loads(Path(__file__).with_name(name).read_text(encoding="utf-8"))
 
 
 def _start(source: Any) -> Any:

@@ -16,6 +16,7 @@ from typing import Any, Protocol, cast
 
 from askance.data_table.arrow_sizes import unpacked_sizes
 from askance.data_table.row import MOST_COLUMNS, MOST_ROWS, DataRow, DataTable, column_places, numbered_rows
+from askance.data_table.table_name import SPLITS, STATE
 from askance.documents import UnreadableDocument, parse_json
 from askance.errors import BadData, MissingExtra
 
@@ -35,10 +36,6 @@ VALUE = 32
 """Bytes that a value takes in Python, beside those of its text."""
 BATCH = 64
 """Rows of an Arrow table that are made Python values at a time; pictures may be among them."""
-
-ARROW_SUFFIXES = frozenset({".parquet", ".arrow"})
-STATE, SPLITS = "state.json", "dataset_dict.json"
-"""Files of a folder that `datasets` saved: of one split, and of several."""
 
 
 class ArrowSource(Protocol):

@@ -22,13 +22,13 @@ from askance.images import Image
 from askance.nodes import AnswerField, Node, TextAnswer, TextNode, TypedAnswer, Unreadable
 from askance.nodes.answer import Texts, list_schema, text_list, text_schema
 from askance.nodes.reply import (
-    HEADING_WORDS,
     answer_lines,
     final_text,
     is_refusal,
     json_object,
     json_texts,
     plain_text,
+    prose_words,
     says_none,
     strip_markup,
 )
@@ -363,7 +363,7 @@ def _quoted(line: str) -> list[str]:
     plain = plain_text(line)
     quotes = _TEXT_QUOTES.findall(plain)
     around = _TEXT_WORD.findall(_TEXT_QUOTES.sub(" ", plain).casefold())
-    if quotes and {*around} <= {*HEADING_WORDS, *_TEXT_NOUNS}:
+    if quotes and {*around} <= {*prose_words("heading"), *_TEXT_NOUNS}:
         return [quote.strip() for quote in quotes]
     if _TOLD.match(line):
         raise _unread()

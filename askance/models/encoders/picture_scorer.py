@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeAlias, cast, run
 from askance.chat import JsonObject, ModelId, key_of
 from askance.errors import BadImage, BadRecord, ConfigError, ModelError, UsageError
 from askance.images import CLEAN_POLICY, WHOLE_IMAGE, Image, ImagePolicy, RegionView, Shown
-from askance.models.encoders.records import RecordedModel, parameters_of
+from askance.models.encoders.records import RecordedModel, ReplayOnlyModel, parameters_of
 from askance.registry import Registry
 from askance.replay import DAMAGED_HINT
 
@@ -108,7 +108,7 @@ class RecordedScorer(RecordedModel):
     @classmethod
     def _described(cls, model: ModelId, fields: dict[str, Any], *, engine: Engine) -> RecordedScorer:
         policy = _policy(fields.pop("policy", None))
-        return cls(_ReplayOnlyScorer(model), id=model, engine=engine, parameters=fields, policy=policy)
+        return cls(ReplayOnlyModel(model, "scorer"), id=model, engine=engine, parameters=fields, policy=policy)
 
     @classmethod
     def _around(cls, made: PictureScorer | TextScorer, model: ModelId | None, *, engine: Engine) -> RecordedScorer:
@@ -172,7 +172,7 @@ class RecordedScorer(RecordedModel):
             CallError: it gave something else than a number for each text.
         """
         self._responses.lend_folder(self._recorded)
-        if view != WHOLE_IMAGE and not isinstance(self._recorded, _ReplayOnlyScorer):
+        if view != WHOLE_IMAGE:
             method = _method(self._recorded, "score_view", lacking="no part of a picture", by=self.id)
             return self._checked(await method(image, texts, view), len(texts))
         method = _method(self._recorded, "score", lacking="no pictures", by=self.id)
@@ -226,8 +226,7 @@ class RecordedScorer(RecordedModel):
         Raises:
             UsageError: it cannot.
         """
-        if not isinstance(self._recorded, _ReplayOnlyScorer):
-            _method(self._recorded, "score_view", lacking="no part of a picture", by=self.id)
+        _method(self._recorded, "score_view", lacking="no part of a picture", by=self.id)
 
     async def score_texts(self, about: Mapping[str, str], texts: Sequence[str]) -> list[float]:
         """As `score`, against other texts.
@@ -316,26 +315,6 @@ def _policy(form: object) -> ImagePolicy:
             f"This is no image policy of a scorer: {str(form)[:80]!r}.",
             hint="Give what a run's `run.json` says of a scorer.",
         ) from error
-
-
-class _ReplayOnlyScorer:
-    """A replay-only scorer: it answers from records, and scores nothing."""
-
-    def __init__(self, model: ModelId) -> None:
-        self._model = model
-
-    async def score(self, image: Image, texts: Sequence[str]) -> Sequence[float]:
-        raise self._lacking(f"the picture {image.name!r}", texts[0])
-
-    async def score_texts(self, about: Mapping[str, str], texts: Sequence[str]) -> Sequence[float]:
-        raise self._lacking(repr(next(iter(about.values()), ""))[:60], texts[0])
-
-    def _lacking(self, subject: str, text: str) -> UsageError:
-        return UsageError(
-            f"The scorer {str(self._model)!r} is known by its records alone, and they lack {subject} with "
-            f"{text[:60]!r}.",
-            hint="Name the scorer itself.",
-        )
 
 
 class ScriptedScorer:
