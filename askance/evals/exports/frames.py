@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from askance.errors import MissingExtra, UsageError
+from askance.evals.run_folder import replacing
 from askance.evals.tables import spreadsheet_cell
 
 if TYPE_CHECKING:
@@ -44,9 +45,8 @@ def write_parquet(columns: Columns, path: Path) -> None:
         MissingExtra: pyarrow is not installed.
     """
     arrow, parquet = library("pyarrow", "arrow"), library("pyarrow.parquet", "arrow")
-    part = path.with_name(f"{path.name}.part")
-    parquet.write_table(arrow.table(columns), part)
-    part.replace(path)
+    with replacing(path) as part:
+        parquet.write_table(arrow.table(columns), part)
 
 
 LONGEST_CELL = 32_767
@@ -83,9 +83,8 @@ def write_excel(columns: Columns, path: Path) -> None:
         sheet.freeze_panes(1, 1)
         sheet.autofilter(0, 0, count, max(len(columns) - 1, 0))
         sheet.autofit(WIDEST)
-    part = path.with_name(f"{path.name}.part")
-    part.write_bytes(file.getvalue())
-    part.replace(path)
+    with replacing(path) as part:
+        part.write_bytes(file.getvalue())
 
 
 def _write_cell(sheet: Any, place: tuple[int, int], value: Cell, *, formats: tuple[Any, Any]) -> None:
