@@ -31,7 +31,6 @@ from askance.data_table.arrow_table import (
     ArrowTable,
     arrow_library,
     arrow_reader,
-    optional_library,
     saved_table,
     unpacked_size,
 )
@@ -39,7 +38,7 @@ from askance.data_table.packed_size import packed_size
 from askance.data_table.picture_cell import is_below
 from askance.data_table.row import MOST_ROWS, DataTable
 from askance.documents import read_yaml
-from askance.errors import BadData, UsageError
+from askance.errors import BadData, UsageError, optional_library
 
 HUB = "hf:"
 """What the name of a data set of Hugging Face begins with."""

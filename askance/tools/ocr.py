@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
-from importlib import import_module
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 from askance.chat import CallMeta, JsonObject, key_of
-from askance.errors import BadImage, BadRecord, MissingExtra, ReplayMiss
+from askance.errors import BadImage, BadRecord, ReplayMiss, optional_library
 from askance.images import Image, Shown
 from askance.models import Engine, run_sync
 from askance.models.engine import default_engine
@@ -128,10 +127,7 @@ class RapidOcr(Runnable[Image, RecognizedText]):
 
     @cached_property
     def _reader(self) -> Any:
-        try:
-            rapidocr = import_module("rapidocr")
-        except ImportError as error:
-            raise MissingExtra("RapidOCR is not installed.", hint="pip install 'askance[ocr]'") from error
+        rapidocr = optional_library("rapidocr", "ocr", lacking="RapidOCR is not installed.")
         return rapidocr.RapidOCR(params={"Global.log_level": "warning"})
 
     def _result(self, key: str, response: JsonObject, *, replayed: bool) -> Result[RecognizedText]:
