@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from askance.errors import UsageError
 from askance.evals.report.html import render
-from askance.evals.tables import NONE, shown_value
+from askance.evals.tables import NONE, shown_limits, shown_value
 
 if TYPE_CHECKING:
     from askance.evals.metric import Figure
@@ -70,10 +70,7 @@ def estimate_fields(value: float | None, interval: Interval | None, *, percent: 
 
 def interval_text(interval: Interval | None, *, percent: bool) -> str:
     """An interval in a cell."""
-    if interval is None:
-        return NONE
-    low, high = (shown_value(end, percent=percent) for end in (interval.low, interval.high))
-    return f"{low} – {high}"
+    return shown_limits(interval, percent=percent, between=" – ", none=NONE)
 
 
 # --- dots and scales ---
@@ -119,10 +116,7 @@ class Scale:
 
     def limits(self, interval: Interval | None) -> str:
         """An interval in words."""
-        if interval is None:
-            return NONE
-        low, high = (shown_value(end, percent=self.percent) for end in (interval.low, interval.high))
-        return f"{low} – {high}".replace("-", "−")
+        return interval_text(interval, percent=self.percent).replace("-", "−")
 
 
 SHARES = Scale(low=0.0, high=1.0, marks=(0.0, 0.25, 0.5, 0.75, 1.0))

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         PreferredPair,
         RunPreferences,
     )
-    from askance.statistics import Estimate
+    from askance.statistics import Estimate, Interval
 
 OUTCOMES: Mapping[str, str] = {"a": "won by A", "b": "won by B", "tie": "tied"}
 """Outcomes of pairs as they are shown; the others are shown as they are."""
@@ -110,12 +110,11 @@ def agreement_table(who: str, agreement: PreferenceAgreement) -> Table:
         who: the head of the first column, such as `judges agree`.
         agreement: their agreement.
     """
-    rows: list[tuple[Cell, ...]] = []
-    for name, each in agreement.rows.items():
-        percent = each.measure == "pairwise agreement"
-        between = shown_limits(each.interval, percent=percent)
-        rows.append((name, shown_value(each.value, percent=percent), between, each.items))
-    return Table(columns=(who, "value", "95 % interval", "pairs"), rows=tuple(rows))
+    rows = tuple(
+        (name, *_shown(each.value, each.interval, percent=each.measure == "pairwise agreement"), each.items)
+        for name, each in agreement.rows.items()
+    )
+    return Table(columns=(who, "value", "95 % interval", "pairs"), rows=rows)
 
 
 def people_table(card: PreferenceCard) -> Table:
@@ -131,13 +130,7 @@ def _people_row(name: str, figures: Sequence[CardFigure]) -> tuple[Cell, ...]:
     agrees = by_name["agrees"]
     others = (by_name[each] for each in ("agrees, decided", "base rate", "gwet ac1", "unscored"))
     shown = (shown_value(each.value, percent=each.share) for each in others)
-    return (
-        name,
-        shown_value(agrees.value, percent=True),
-        shown_limits(agrees.interval, percent=True),
-        agrees.pairs,
-        *shown,
-    )
+    return name, *_shown(agrees.value, agrees.interval, percent=True), agrees.pairs, *shown
 
 
 def sides_table(card: PreferenceCard) -> Table:
@@ -156,8 +149,11 @@ def people_of(card: PreferenceCard) -> str:
 
 
 def _estimate_cells(each: Estimate) -> tuple[str, str, int]:
-    interval = None if each.value is None else each.interval
-    return shown_value(each.value, percent=True), shown_limits(interval, percent=True), each.n
+    return *_shown(each.value, None if each.value is None else each.interval, percent=True), each.n
+
+
+def _shown(value: float | None, interval: Interval | None, *, percent: bool) -> tuple[str, str]:
+    return shown_value(value, percent=percent), shown_limits(interval, percent=percent)
 
 
 # --- the page ---
