@@ -93,6 +93,11 @@ def shown_limits(interval: Interval | None, *, percent: bool, between: str = " t
     return between.join(shown_value(limit, percent=percent) for limit in (interval.low, interval.high))
 
 
+def shown_estimate(value: float | None, interval: Interval | None, *, percent: bool) -> tuple[str, str]:
+    """A value and its interval in cells of their own."""
+    return shown_value(value, percent=percent), shown_limits(interval, percent=percent)
+
+
 def shown_figure(figure: Figure) -> str:
     """A figure with its interval: `62.30 [58.11, 66.29]`."""
     value = shown_value(figure.value, percent=figure.percent)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from askance.errors import UsageError
 from askance.evals.report.html import render
-from askance.evals.tables import NONE, shown_limits, shown_value
+from askance.evals.tables import NONE, Cell, Table, shown_limits, shown_value
 
 if TYPE_CHECKING:
     from askance.evals.metric import Figure
@@ -60,6 +60,19 @@ class Sortable:
     def numeric(self, place: int) -> bool:
         """Whether a column has numbers."""
         return not self.rows or any(isinstance(row[place], (int, float, tuple)) for row in self.rows)
+
+
+def sortable_of(table: Table, caption: str) -> Sortable:
+    """A table of a terminal, whose first column has names, on a page."""
+    rows = [[str(row[0]), *map(_field, row[1:])] for row in table.rows]
+    return Sortable(heads=table.columns, rows=rows, caption=caption)
+
+
+def _field(cell: Cell) -> Field:
+    """A number, or an interval that begins with one, with how it is shown; or a number that is not there."""
+    text = f"{cell:,}" if isinstance(cell, int) else str(cell)
+    first = text.replace(",", "").partition(" ")[0]
+    return (None if first.startswith(NONE) or not text or text.startswith("<") else float(first), text)
 
 
 def estimate_fields(value: float | None, interval: Interval | None, *, percent: bool) -> tuple[Field, Field]:
