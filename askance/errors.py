@@ -50,6 +50,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any, ClassVar
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]{6,}")
@@ -106,6 +107,28 @@ class BadData(UsageError):
 
 class MissingExtra(UsageError):
     """An optional package is not installed; the hint says which extra brings it."""
+
+
+def optional_library(
+    name: str, extra: str = "", *, lacking: str = "{} is not installed.", hint: str | None = None
+) -> Any:
+    """An optional library, or a module of one.
+
+    Args:
+        name: of the module.
+        extra: of askance, which brings it.
+        lacking: what is said where it is not installed; `{}` stands for the library.
+        hint: what is said to do then, if it is more than to install the extra.
+
+    Raises:
+        MissingExtra: it is not installed.
+    """
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise MissingExtra(
+            lacking.format(name.partition(".")[0]), hint=hint or f"pip install 'askance[{extra}]'"
+        ) from error
 
 
 class StoreError(AskanceError):

@@ -28,7 +28,6 @@ from askance.data_table.arrow_table import (
     ArrowTable,
     arrow_library,
     arrow_reader,
-    optional_library,
     saved_table,
     unpacked_size,
 )
@@ -37,7 +36,7 @@ from askance.data_table.picture_cell import is_below
 from askance.data_table.row import MOST_ROWS, DataTable
 from askance.data_table.table_name import ARROW_SUFFIXES, HUB, SPLITS, STATE
 from askance.documents import read_yaml
-from askance.errors import BadData, UsageError
+from askance.errors import BadData, UsageError, optional_library
 
 _OF_HUB = re.compile(r"(?!buckets/)[A-Za-z0-9][\w.-]*/[A-Za-z0-9_][\w.-]*", re.ASCII)
 """The name of a data set of the hub."""

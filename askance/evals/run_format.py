@@ -21,7 +21,7 @@ from typing import Annotated, Any, Literal, NotRequired, cast
 from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
-from askance.chat import JsonObject, Outcome  # noqa: TC001  # pydantic reads the annotations
+from askance.chat import JsonObject, Outcome  # pydantic reads the annotations
 from askance.documents import UnreadableDocument, parse_json, validation_message
 from askance.errors import UsageError
 from askance.nodes import Rung  # noqa: TC001

@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
-from importlib import import_module
 from importlib.util import find_spec
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 from askance.chat import CallMeta, JsonObject, key_of
-from askance.errors import BadImage, BadRecord, MissingExtra, ReplayMiss
+from askance.errors import BadImage, BadRecord, MissingExtra, ReplayMiss, optional_library
 from askance.images import Image, Shown
 from askance.models import Engine, run_sync
 from askance.models.engine import default_engine
@@ -72,7 +71,7 @@ class RapidOcr(Runnable[Image, RecognizedText]):
             MissingExtra: the engine is not installed, and this is no replay.
         """
         if self.engine.mode != "replay" and find_spec("rapidocr") is None:
-            raise _not_installed()
+            raise MissingExtra(_LACKING, hint="pip install 'askance[ocr]'")
 
     async def ask(self, picture: Any, config: RunnableConfig | None = None) -> Result[RecognizedText]:
         """The lines in one picture, from the records or from the engine.
@@ -138,10 +137,7 @@ class RapidOcr(Runnable[Image, RecognizedText]):
 
     @cached_property
     def _reader(self) -> Any:
-        try:
-            rapidocr = import_module("rapidocr")
-        except ImportError as error:
-            raise _not_installed() from error
+        rapidocr = optional_library("rapidocr", "ocr", lacking=_LACKING)
         return rapidocr.RapidOCR(params={"Global.log_level": "warning"})
 
     def _result(self, key: str, response: JsonObject, *, replayed: bool) -> Result[RecognizedText]:
@@ -154,8 +150,7 @@ class RapidOcr(Runnable[Image, RecognizedText]):
         return RecognizedText(lines=tuple(box.text for box in confident), boxes=confident)
 
 
-def _not_installed() -> MissingExtra:
-    return MissingExtra("RapidOCR is not installed.", hint="pip install 'askance[ocr]'")
+_LACKING = "RapidOCR is not installed."
 
 
 def _request_of(picture: Any) -> tuple[Image, JsonObject, str]:

@@ -27,6 +27,7 @@ from askance.documents import Archive, UnreadableDocument, parse_json, schema_vi
 from askance.errors import StoreError, UsageError
 from askance.evals.completeness import check_whole, unused_records
 from askance.evals.run import Run
+from askance.evals.run_folder import replacing
 from askance.evals.run_format import CALLS, DESCRIPTION, MATRICES, PROMPTS, SAMPLES, SCORES
 from askance.evals.run_tables import task_tables
 from askance.evals.sample import ATTACHMENTS
@@ -105,9 +106,8 @@ def write_pack(
     schema = files("askance.replay") / "cassette.schema.json"
     sources["schemas/cassette.schema.json"] = schema.read_bytes
     path = Path(path)
-    part = path.with_name(f"{path.name}.part")
     try:
-        with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as file:
+        with replacing(path) as part, zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as file:
             digests = {name: _add(file, name, sources[name]()) for name in sorted(sources)}
             form = {
                 "format": FORMAT,
@@ -119,14 +119,11 @@ def write_pack(
             digest = _add(file, MANIFEST, manifest)
             if sign is not None:
                 _add(file, SIGNATURE, sign(manifest))
-        part.replace(path)
     except OSError as error:
         raise StoreError(
             f"The pack {str(path)!r} cannot be written: {error.strerror}.",
             hint="Make room on the disk, or name another place: `-o FILE`.",
         ) from error
-    finally:
-        part.unlink(missing_ok=True)
     unused = sum(len(unused_records(run)) for run in runs)
     return PackFile(path=path, digest=digest, runs=len(runs), files=len(digests), unused_records=unused)
 

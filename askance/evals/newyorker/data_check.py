@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING
 
 from askance.amounts import many
+from askance.chat import JsonObject
 from askance.errors import BadData, BadImage
 from askance.evals.newyorker.dataset import Item, NewYorker
 from askance.evals.newyorker.layout import (
@@ -27,9 +27,6 @@ from askance.evals.newyorker.layout import (
     TaskName,
 )
 from askance.evals.suite.files import Counted, Problems
-
-if TYPE_CHECKING:
-    from askance.chat import JsonObject
 
 CARTOONS = 704
 """Cartoons of the paper (section 2); the file of descriptions has one more."""

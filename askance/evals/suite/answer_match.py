@@ -19,10 +19,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from importlib import import_module
 from typing import Any, Literal, TypeAlias, get_args
 
-from askance.errors import BadData, MissingExtra
+from askance.errors import BadData, optional_library
 
 MatchName: TypeAlias = Literal["exact", "contains", "regex", "numeric", "relaxed", "anls", "vqa"]
 MATCHES: tuple[MatchName, ...] = get_args(MatchName)
@@ -194,17 +193,9 @@ def _compiled(pattern: str) -> Any:
 
 def _patterns() -> Any:
     """The package `regex`, whose searches have a limit of time."""
-    return _library("regex", "`score: regex`")
+    return optional_library("regex", "text")
 
 
 def _edits() -> Any:
     """Levenshtein's distance as `rapidfuzz` has it."""
-    return _library("rapidfuzz.distance.Levenshtein", "`score: anls`")
-
-
-@cache
-def _library(name: str, what: str) -> Any:
-    try:
-        return import_module(name)
-    except ImportError as error:
-        raise MissingExtra(f"{what} needs {name.partition('.')[0]}.", hint="pip install 'askance[text]'") from error
+    return optional_library("rapidfuzz.distance.Levenshtein", "text")
