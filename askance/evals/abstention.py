@@ -43,14 +43,15 @@ class Ranked:
     """Of its answer, withheld or not, from 0 to 1; 0 where there is none."""
     confidence: float | None
     """From 0 to 1; None where there is no answer, or none that says how sure it is."""
-    abstained: bool = False
+    given: bool
+    """Whether there is an answer that is not withheld."""
 
     @property
     def rank(self) -> float:
         """By which samples are ordered: answers that are given come before those that are withheld, then the others."""
         if self.confidence is None:
             return -1.0
-        return self.confidence if self.abstained else 2.0 + self.confidence
+        return 2.0 + self.confidence if self.given else self.confidence
 
 
 def ranks_by(metric: Metric) -> bool:
@@ -80,7 +81,7 @@ def ranked_samples(metric: Metric, answers: Sequence[SampleResult], rows: Sequen
             cluster=rows[place].cluster,
             worth=worth,
             confidence=answers[place].prediction.confidence if rows[place].score is not None else None,
-            abstained=answers[place].prediction.abstained,
+            given=_is_given(answers[place], rows[place]),
         )
         for place, worth in zip(about, worths, strict=True)
     ]
@@ -91,6 +92,10 @@ def _as_given(answer: SampleResult, row: Scored) -> Score:
     if answer.score is None or answer.score.withheld is None:
         return row.score or row.if_wrong
     return replace(answer.score, values=answer.score.withheld)
+
+
+def _is_given(answer: SampleResult, row: Scored) -> bool:
+    return row.score is not None and not answer.prediction.abstained
 
 
 def figures_of_abstention(
@@ -113,7 +118,7 @@ def figures_of_abstention(
     sure = any(answer.prediction.confidence is not None for answer in answers)
     if not sure and not any(answer.prediction.abstained for answer in answers):
         return
-    given = [row.score is not None and not each.prediction.abstained for each, row in zip(answers, rows, strict=True)]
+    given = [_is_given(answer, row) for answer, row in zip(answers, rows, strict=True)]
     yield _coverage(given, rows, seed=seed)
     answered = [row for row, is_given in zip(rows, given, strict=True) if is_given]
     among = figure(metric, answered, convention=convention, seed=seed)

@@ -132,7 +132,7 @@ def notes_on(
 def _mean_notes(answers: Sequence[SampleResult], scorer: Scorer, *, convention: MissingAnswerPolicy) -> Iterator[str]:
     """Of means that leave out folds, of how many folds they are; a note for all figures that lack the same ones."""
     means = [metric for metric in scorer.metrics if isinstance(metric, StratifiedMetric)]
-    rows = [_scored_of(answer, scorer) for answer in answers] if means else []
+    rows = scored_rows(answers, scorer) if means else []
     lacking: dict[tuple[str, ...], list[StratifiedMetric]] = {}
     for metric in means:
         lacking.setdefault(metric.without_value(rows, convention=convention), []).append(metric)
@@ -159,7 +159,7 @@ def figures_of(
 ) -> tuple[Figure, ...]:
     """The figures of all metrics over `answers`, whatever their order; then those of abstention, if there are any."""
     ordered = sorted(answers, key=lambda answer: (answer.sample.id, answer.epoch))
-    rows = [_scored_of(answer, scorer) for answer in ordered]
+    rows = scored_rows(ordered, scorer)
     figures = [figure(metric, rows, convention=convention, seed=seed) for metric in scorer.metrics]
     return *figures, *figures_of_abstention(scorer.metrics[0], ordered, rows, convention=convention, seed=seed)
 
@@ -169,8 +169,13 @@ def main_figure(
 ) -> Figure:
     """The figure of the first metric over `answers`, whatever their order."""
     ordered = sorted(answers, key=lambda answer: (answer.sample.id, answer.epoch))
-    rows = [_scored_of(answer, scorer) for answer in ordered]
+    rows = scored_rows(ordered, scorer)
     return figure(scorer.metrics[0], rows, convention=convention, seed=seed)
+
+
+def scored_rows(answers: Iterable[SampleResult], scorer: Scorer) -> list[Scored]:
+    """The scores of answers with their bounds, in the same order, of which figures are made."""
+    return [_scored_of(answer, scorer) for answer in answers]
 
 
 def _scored_of(answer: SampleResult, scorer: Scorer) -> Scored:
