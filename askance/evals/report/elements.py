@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 MOST_FIGURES = 10
 """How many figures of a run are drawn by default."""
-NO_SCORES = ("error", "ceiling", "place", "same answer", "difference")
+NO_SCORES = ("error", "ceiling", "place", "same answer", "difference", "coverage")
 """Prefixes of figures that are no measure of how right the answers are."""
 
 
@@ -219,6 +219,92 @@ class Scatter(Plot):
         """The same in words."""
         dots = (f"{dot.name}: {place:g}, {shown_value(dot.value, percent=True)} %" for place, dot in self.points)
         return f"{self.title}: {'; '.join(dots)}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Curve:
+    """One line of a plot of curves."""
+
+    name: str
+    line: Sequence[tuple[float, float]] = ()
+    """Places of the line, from left to right."""
+    points: Sequence[tuple[float, Dot]] = ()
+    """Points that stand out, each with its interval upward."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Curves(Plot):
+    """Several lines in one drawing, told apart by colour and by dashes."""
+
+    curves: Sequence[Curve]
+    across: str
+    """What the places across are."""
+    upward: str
+    """What the places upward are."""
+    over: Scale
+    up: Scale
+    kind: Literal["curves"] = "curves"
+
+    def path(self, curve: Curve) -> str:
+        """The line of a curve, in thousandths of the drawing from its upper left corner."""
+        places = ((1000 * self.over.share(x), 1000 - 1000 * self.up.share(y)) for x, y in curve.line)
+        return " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
+
+    @property
+    def words(self) -> str:
+        """The same in words."""
+        lines: list[str] = []
+        for curve in self.curves:
+            places = [(x, dot.value) for x, dot in curve.points] or [*curve.line[:: max(1, len(curve.line) // 10)]]
+            shown = ", ".join(f"{x:.3g}: {shown_value(y, percent=self.up.percent)}" for x, y in places)
+            lines.append(f"{curve.name}: {shown}")
+        return f"{self.title} ({self.upward}, by {self.across}). {'; '.join(lines)}"
+
+
+def drawn_across(low: float, high: float, *, percent: bool = True) -> Scale:
+    """The scale across a drawing of curves, with marks at its quarters."""
+    marks = tuple(low + (high - low) * quarter / 4 for quarter in range(5))
+    return Scale(low=low, high=high, percent=percent, marks=marks, start=8, length=86)
+
+
+def drawn_upward(values: Iterable[float]) -> Scale:
+    """The scale upward of a drawing of shares: from 0 to the least of a few round ends that is above all values."""
+    most = max(values, default=1.0)
+    high = next((end for end in (0.1, 0.2, 0.5) if most <= end), 1.0)
+    return Scale(low=0.0, high=high, marks=tuple(high * quarter / 4 for quarter in range(5)), start=88, length=-83)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReliabilityPoint:
+    """Cases of about one confidence."""
+
+    said: float
+    """The confidence, such as the share of votes."""
+    count: int
+    value: float
+    """Share of the cases that is true."""
+    interval: Interval | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReliabilityPlot(Plot):
+    """Share of cases that is true, by confidence; on the diagonal the two are equal."""
+
+    points: Sequence[ReliabilityPoint]
+    heads: tuple[str, str, str]
+    """Of the columns of confidences, counts and shares."""
+    kind: Literal["reliability"] = "reliability"
+    over: Scale = Scale(low=0.0, high=1.0, marks=SHARES.marks, start=11, length=82)
+    up: Scale = Scale(low=0.0, high=1.0, marks=SHARES.marks, start=91, length=-86)
+
+    @property
+    def words(self) -> str:
+        """The same in words."""
+        said, counted, value = self.heads
+        points = "; ".join(
+            f"of {each.count:,} {counted} at {100 * each.said:.0f} %, {100 * each.value:.0f} %" for each in self.points
+        )
+        return f"{value}, by {said}: {points}."
 
 
 def score_dots(figures: Sequence[Figure]) -> list[Dot]:

@@ -100,7 +100,7 @@ def test_gain_harm_and_net_of_looking_are_counted_by_sample_and_by_dollar() -> N
     more = 2 * 10_000 * 40 / DOLLAR
     assert gain.more_dollars == pytest.approx(more)
     assert gain.net.per_dollar == pytest.approx(5 / more)
-    assert all(each.interval and each.value in each.interval for each in (gain.gain, gain.harm, gain.net))
+    assert all(each.interval and (each.value or 0) in each.interval for each in (gain.gain, gain.harm, gain.net))
     assert gain.net.interval is not None
     assert (gain.net.interval.low < 0 < gain.net.interval.high, gain.comparison.verdict) == (True, "tied")
 
