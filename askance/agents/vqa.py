@@ -177,7 +177,7 @@ class RegionAsker(PictureAsker):
         policy: how they are prepared; by default as the model's pictures are.
     """
 
-    prompt = "ask_about_regions"
+    prompt = "ask_about_picture_regions"
 
     def __init__(
         self,

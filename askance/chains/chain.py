@@ -259,9 +259,9 @@ class Chain(Runnable["Given", Reading]):
 
     @property
     def models(self) -> tuple[Model, ...]:
-        """The models that the chain's nodes ask, each once; extractors behind the others."""
-        extractors = [node.extractor.model for node in self.nodes if node.extractor is not None]
-        return tuple(dict.fromkeys([*(node.model for node in self.nodes), *extractors]))
+        """The models that the chain's nodes ask, each once; those of extractors and of tools behind the others."""
+        others = [model for node in self.nodes for model in node.models]
+        return tuple(dict.fromkeys([*(node.model for node in self.nodes), *others]))
 
     def _step(self, link: str) -> Step:
         for step in self.steps:
@@ -362,7 +362,7 @@ class Chain(Runnable["Given", Reading]):
 
     def _room(self, concurrency: int | None) -> Callable[[], int]:
         """Gives how many pictures are to be under way: `concurrency`, or what keeps the models' endpoints busy."""
-        engines = {id(node.model.engine): node.model.engine for node in self.nodes}.values()
+        engines = {id(model.engine): model.engine for model in self.models}.values()
         return lambda: concurrency or max([engine.places for engine in engines], default=CONCURRENCY)
 
     async def _run(self, reading: Reading, config: RunnableConfig | None) -> Reading:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from askance.chat import ChatRequest
     from askance.models import ModelSettings
 
-CAPABILITIES = Capabilities(schema="enforced", json_object=True, images=True)
+CAPABILITIES = Capabilities(schema="enforced", json_object=True, images=True, tools=False, boxes="none")
 
 
 class DemoModel:

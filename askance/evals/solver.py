@@ -219,10 +219,12 @@ def prompt_files(nodes: Iterable[Node[Any, Any]]) -> Mapping[str, str]:
 
 
 def nodes_form(nodes: Sequence[Node[Any, Any]]) -> JsonObject:
-    """What decides the answers of nodes: their models, and the digests of their prompts."""
+    """What decides the answers of nodes: their models, the digests of their prompts, and settings of their own."""
+    settings = {node.name: node.settings for node in nodes if node.settings}
     return {
         "models": {node.name: node.model.form() for node in nodes},
         "prompts": {prompt.path.name: prompt.digest for node in nodes for prompt in node.prompts_in_use},
+        **({"settings": settings} if settings else {}),
     }
 
 

@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     from askance.chat import JsonObject, Outcome
     from askance.images import RegionView
     from askance.investigator.scene import Scene
+    from askance.models import Model
     from askance.nodes import Call
+    from askance.prompts import Prompt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +41,14 @@ class LookTool(ABC):
     name: str
     description: str
     """One or two plain sentences, said to the model."""
+    models: tuple[Model, ...] = ()
+    """Whom it asks."""
+    prompts_in_use: tuple[Prompt, ...] = ()
+    """The prompts that it asks by."""
+
+    def form(self) -> JsonObject:
+        """What decides what it finds, beside its prompts, as JSON."""
+        return {"models": [model.form() for model in self.models]}
 
     @abstractmethod
     def schema(self, scene: Scene) -> JsonObject:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, cast
 
@@ -25,7 +25,7 @@ EQUAL = 0.9
 SEEN = 0.5
 """Share of a region that was looked at, from which it is no longer offered."""
 OUTSIDE = 0.1
-"""How far, in parts of a side, a box may reach out of the picture and be clipped; one further out is in a wrong unit."""
+"""How far, in parts of a side, a box may reach out of the picture and be clipped; further out it is refused."""
 
 T = TypeVar("T")
 
@@ -46,8 +46,7 @@ class Asked:
             and _folded(self.question) == _folded(other.question)
             and len(self.views) == len(other.views)
             and all(
-                overlap(one.boxes[0], two.boxes[0]) >= EQUAL
-                for one, two in zip(self.views, other.views, strict=True)
+                overlap(one.boxes[0], two.boxes[0]) >= EQUAL for one, two in zip(self.views, other.views, strict=True)
             )
         )
 

@@ -27,28 +27,28 @@ from typing_extensions import override
 
 from askance.agents import ask_about_picture, ask_about_regions
 from askance.amounts import many
-from askance.chat import key_of
 from askance.errors import BadImage, CallError, OverBudget, OverLimit, ReplayMiss, UsageError
-from askance.images import Shown
+from askance.images import Shown, view_policy
 from askance.images.shown import key_of_shown
 from askance.investigator.look import Look, LookTool
-from askance.investigator.named_regions import text_regions
+from askance.investigator.named_regions import GRID, text_regions
 from askance.investigator.scene import Asked, Scene
 from askance.models import get_model, limit_budget
+from askance.models.call_scope import Pending
 from askance.nodes import Call, Result, no_answer
 from askance.prompts import neutralize, oneline
 from askance.retrieval import Index, IndexRetriever, retriever
 from askance.retrieval.entries import entry_id
 from askance.tools import caption, narration, objects, ocr, scene_text, unusual
+from askance.tools.ocr import ENGINE
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
     from askance.images import Image, RegionView
     from askance.models import Model, ModelLike
     from askance.nodes import Node
-    from askance.prompts import Prompt, PromptLibrary
+    from askance.prompts import PromptLibrary
     from askance.retrieval import IndexEntry, IndexLike
-    from askance.tools import RecognizedText
 
 LONGEST = 300
 """Characters of a question or of a text that is searched for, at most."""
@@ -60,10 +60,7 @@ _SEARCHED = 50
 T = TypeVar("T")
 
 _QUESTION: JsonObject = {"type": "string", "description": f"The question, in at most {LONGEST} characters."}
-_REGION_WORDS = (
-    "top left, top, top right, left, center, right, bottom left, bottom, bottom right; and text 1, text 2, … once `ocr` "
-    "has found lines of text."
-)
+_REGION_WORDS = f"{', '.join(GRID)}; and text 1, text 2, … once `ocr` has found lines of text."
 
 
 class VlmTool(LookTool):
@@ -80,12 +77,9 @@ class VlmTool(LookTool):
         self.name = name
         self.description = description
         self.model = model
+        self.models = (model,)
         self.prompts = prompts
-
-    @property
-    def prompts_in_use(self) -> tuple[Prompt, ...]:
-        """The prompts that it asks by."""
-        return self.node(Asked(self.name)).prompts_in_use
+        self.prompts_in_use = self.node(Asked(name)).prompts_in_use
 
     @abstractmethod
     def asked(self, scene: Scene, arguments: Mapping[str, Any]) -> Asked:
@@ -120,7 +114,7 @@ class VlmTool(LookTool):
         with limit_budget("1 call"):
             result = await self.node(asked).ask(scene.image)
         if result.error == OverLimit.__name__ and result.calls:
-            result = replace(result, outcome="invalid", reason="the reply cannot be read", error=None)
+            result = replace(result, outcome="invalid", error=None)
         look = _look_of(result)
         if not asked.views or not result.calls:
             return look
@@ -133,12 +127,12 @@ class VlmTool(LookTool):
         return f"Shown, in thousandths of the image's sides: {' and '.join(looked)}."
 
 
-class WholePicture(VlmTool):
+class PictureTool(VlmTool):
     """A tool of `askance.tools` that takes no arguments."""
 
-    def __init__(self, name: str, description: str, make: Callable[..., Node[Image, Any]], bench: Bench) -> None:
-        super().__init__(name, description, model=bench.model, prompts=bench.prompts)
+    def __init__(self, bench: Bench, *, name: str, description: str, make: Callable[..., Node[Image, Any]]) -> None:
         self._node = make(bench.model, prompts=bench.prompts)
+        super().__init__(name, description, model=bench.model, prompts=bench.prompts)
 
     @override
     def schema(self, scene: Scene) -> JsonObject:
@@ -154,7 +148,7 @@ class WholePicture(VlmTool):
         return self._node
 
 
-class Ask(VlmTool):
+class AskTool(VlmTool):
     """A question about the whole picture."""
 
     def __init__(self, bench: Bench) -> None:
@@ -180,10 +174,16 @@ class _RegionTool(VlmTool):
 
     @override
     def node(self, asked: Asked) -> Node[Image, Any]:
-        return ask_about_regions(self.model, views=asked.views, question=asked.question, prompts=self.prompts)
+        return ask_about_regions(
+            self.model,
+            views=asked.views,
+            policy=view_policy(self.model.settings.image_policy),
+            question=asked.question,
+            prompts=self.prompts,
+        )
 
 
-class Zoom(_RegionTool):
+class ZoomTool(_RegionTool):
     """A question about one region."""
 
     def __init__(self, bench: Bench) -> None:
@@ -209,7 +209,7 @@ class Zoom(_RegionTool):
         return Asked(self.name, _text(arguments, "question"), tuple(views))
 
 
-class Compare(_RegionTool):
+class CompareTool(_RegionTool):
     """A question about two regions."""
 
     def __init__(self, bench: Bench) -> None:
@@ -229,21 +229,16 @@ class Compare(_RegionTool):
     @override
     def asked(self, scene: Scene, arguments: Mapping[str, Any]) -> Asked:
         _check_names(arguments, ("boxes", "regions", "question"))
-        boxes, regions = _given(arguments, "boxes") or [], _given(arguments, "regions") or []
-        if not isinstance(boxes, list) or not isinstance(regions, list):
-            raise UsageError("`boxes` and `regions` are lists.", hint="Give two regions in all.")
         views = [
-            *map(scene.box, cast("list[Any]", boxes)),
-            *map(scene.region, cast("list[Any]", regions)),
+            *map(scene.box, _listed(arguments, "boxes")),
+            *map(scene.region, _listed(arguments, "regions")),
         ]
         if len(views) != 2:
-            raise UsageError(
-                f"Two regions are compared, and {len(views)} are given.", hint="Give two regions in all."
-            )
+            raise UsageError(f"Two regions are compared, and {len(views)} are given.", hint="Give two regions in all.")
         return Asked(self.name, _text(arguments, "question"), tuple(views))
 
 
-class Ocr(LookTool):
+class OcrTool(LookTool):
     """The text that an OCR engine reads, and names for the places where it stands.
 
     Raises:
@@ -256,6 +251,10 @@ class Ocr(LookTool):
     def __init__(self, bench: Bench) -> None:
         self._reader = ocr(engine=bench.model.engine)
         self._reader.check()
+
+    @override
+    def form(self) -> JsonObject:
+        return {"engine": ENGINE}
 
     @override
     def schema(self, scene: Scene) -> JsonObject:
@@ -274,15 +273,15 @@ class Ocr(LookTool):
         result = await self._reader.ask(scene.image)
         if result.value is None:
             return _look_of(result)
-        found: RecognizedText = result.value
-        named = text_regions(found.boxes, Shown(scene.image).size) if found.boxes else {}
+        lines = result.value.boxes
+        named = text_regions(lines, Shown(scene.image).size)
         scene.regions.update(named)
-        text = "\n".join(f"{name}: {oneline(line.text)}" for name, line in zip(named, found.boxes, strict=True))
+        text = "\n".join(f"{name}: {oneline(line.text)}" for name, line in zip(named, lines, strict=True))
         note = f"{many(len(named), 'line')} of text; each name is that of a region." if named else "No text was found."
         return Look(outcome="answered", text=text, note=note, calls=result.calls)
 
 
-class Similar(LookTool):
+class SimilarTool(LookTool):
     """The texts of an index that are nearest to a text; none that belong to the picture or are its options.
 
     Raises:
@@ -299,6 +298,10 @@ class Similar(LookTool):
                 hint="Give the folder of the index.",
             )
         self._search = index
+
+    @override
+    def form(self) -> JsonObject:
+        return self._search.form()
 
     @override
     def schema(self, scene: Scene) -> JsonObject:
@@ -320,7 +323,8 @@ class Similar(LookTool):
             hits = await self._search.search(text)
         except CallError as error:
             return _look_of(no_answer(error))
-        own = {entry.id for entry in entries_of(self._search.index, texts=scene.options, images=scene.names)}
+        names = {*scene.names, scene.image.sha256}
+        own = {entry.id for entry in entries_of(self._search.index, texts=scene.options, images=names)}
         others = [hit for hit in hits if hit.id not in own][:SIMILAR]
         calls = [
             Call(key=key, model=f"index:{self._search.index.digest[:12]}", kind="search", cost=0.0)
@@ -340,26 +344,33 @@ class Bench:
     index: IndexRetriever | None
 
 
-def _similar(bench: Bench) -> Similar:
+def _similar(bench: Bench) -> SimilarTool:
     if bench.index is None:
         raise UsageError(
             "The tool `similar` searches an index, and none is given.",
             hint="Name its folder, `index=FOLDER` or --index FOLDER, or leave the tool out.",
         )
-    return Similar(bench.index)
+    return SimilarTool(bench.index)
 
 
 TOOLS: Mapping[str, Callable[[Bench], LookTool]] = MappingProxyType(
     {
-        "objects": partial(WholePicture, "objects", "Lists the main objects in the image.", objects),
-        "scene_text": partial(WholePicture, "scene_text", "Reads the text in the image.", scene_text),
-        "narration": partial(WholePicture, "narration", "Describes the image in detail.", narration),
-        "unusual": partial(WholePicture, "unusual", "Says what is unusual about the image.", unusual),
-        "caption": partial(WholePicture, "caption", "Gives a caption of one sentence.", caption),
-        "ocr": Ocr,
-        "ask": Ask,
-        "zoom": Zoom,
-        "compare": Compare,
+        **{
+            make.prompt: partial(
+                PictureTool, name=make.prompt, description=f"{description} It takes no arguments.", make=make
+            )
+            for make, description in (
+                (objects, "Lists the main objects in the image."),
+                (scene_text, "Reads the text in the image."),
+                (narration, "Describes the image in detail."),
+                (unusual, "Says what is unusual about the image."),
+                (caption, "Gives a caption of one sentence."),
+            )
+        },
+        "ocr": OcrTool,
+        "ask": AskTool,
+        "zoom": ZoomTool,
+        "compare": CompareTool,
         "similar": _similar,
     }
 )
@@ -423,13 +434,19 @@ def entries_of(index: Index, *, texts: Collection[str], images: Collection[str])
     Args:
         index: its entries are here.
         texts: exactly as written.
-        images: names or ids; one that an index has with a folder or a file's ending before or behind it is the same.
+        images: names or ids, with or without folders before and an ending behind.
 
     Raises:
         UsageError, StoreError: as for `Index.entries`.
     """
-    ids, names = {*map(entry_id, texts)}, {*map(_bare, images)}
-    return [entry for entry in index.entries if entry.id in ids or not names.isdisjoint(map(_bare, entry.images))]
+    ids, names = {*map(entry_id, texts)}, {_ends_of(image)[0] for image in images}
+    ends = {end for image in images for end in _ends_of(image)}
+
+    def is_one(image: str) -> bool:
+        own = _ends_of(image)
+        return own[0] in ends or not names.isdisjoint(own)
+
+    return [entry for entry in index.entries if entry.id in ids or any(map(is_one, entry.images))]
 
 
 def check_held_out(index: IndexLike, *, texts: Collection[str], images: Collection[str]) -> None:
@@ -455,9 +472,11 @@ def check_held_out(index: IndexLike, *, texts: Collection[str], images: Collecti
         )
 
 
-def _bare(name: str) -> str:
-    """The name of a picture without folder and ending."""
-    return name.replace("\\", "/").rsplit("/", 1)[-1].rsplit(".", 1)[0].casefold()
+def _ends_of(name: str) -> Sequence[str]:
+    """The name of a picture without its ending: whole, then without its first folder, and so on."""
+    folders = name.casefold().replace("\\", "/").split("/")
+    folders[-1] = folders[-1].rsplit(".", 1)[0]
+    return ["/".join(folders[start:]) for start in range(len(folders))]
 
 
 # --- arguments ---
@@ -482,6 +501,13 @@ def _given(arguments: Mapping[str, Any], name: str) -> Any:
     """An argument; None where it is left out, or given as null or as an empty text."""
     value = arguments.get(name)
     return None if value == "" else value
+
+
+def _listed(arguments: Mapping[str, Any], name: str) -> Sequence[Any]:
+    value = _given(arguments, name)
+    if value is not None and not isinstance(value, list):
+        raise UsageError(f"`{name}` is no list.", hint="Give two regions in all.")
+    return cast("Sequence[Any]", value or ())
 
 
 def _views(read: Callable[[Any], RegionView], value: Any) -> Sequence[RegionView]:
@@ -521,17 +547,30 @@ def _known(look: Look, scene: Scene) -> Look:
 
 
 def _look_of(result: Result[Any]) -> Look:
-    """What a node found.
+    """What a node found. Its reason is in our own words: a model or an endpoint may have written that of the result.
 
     Raises:
         ReplayMiss, OverBudget: the call ended so; no other look would fare better.
     """
     if result.error == ReplayMiss.__name__:
-        raise ReplayMiss(result.reason or "The answer is not on record.", key=result.failure.key if result.failure else "")
-    if result.error == OverBudget.__name__:
+        key = "" if result.failure is None else result.failure.key
+        raise ReplayMiss(result.reason or "The answer is not on record.", key=key)
+    if result.error in {OverBudget.__name__, Pending.__name__}:
         result.unwrap()
     text = "" if result.value is None else str(result.value)
-    return Look(outcome=result.outcome, text=text, reason=result.reason, calls=result.calls)
+    reason = None if result.answered else _REASONS[result.outcome]
+    named = f" ({result.error})" if reason and result.error else ""
+    return Look(outcome=result.outcome, text=text, reason=reason and reason + named, calls=result.calls)
+
+
+_REASONS: Mapping[str, str] = {
+    "invalid": "the reply cannot be read",
+    "refused": "the model declined",
+    "filtered": "a content filter of the endpoint stopped the answer",
+    "truncated": "the answer was cut off at the token limit",
+    "failed": "the call failed",
+    "skipped": "the call was not made",
+}
 
 
 def _box_words(view: RegionView) -> str:

@@ -6,6 +6,7 @@ import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from importlib import import_module
+from importlib.util import find_spec
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
@@ -63,6 +64,15 @@ class RapidOcr(Runnable[Image, RecognizedText]):
 
     def __getstate__(self) -> dict[str, Any]:
         return {"name": self.name, "engine": self.engine, "least": self.least}
+
+    def check(self) -> None:
+        """Finds out whether pictures can be read, before one is.
+
+        Raises:
+            MissingExtra: the engine is not installed, and this is no replay.
+        """
+        if self.engine.mode != "replay" and find_spec("rapidocr") is None:
+            raise _not_installed()
 
     async def ask(self, picture: Any, config: RunnableConfig | None = None) -> Result[RecognizedText]:
         """The lines in one picture, from the records or from the engine.
@@ -131,7 +141,7 @@ class RapidOcr(Runnable[Image, RecognizedText]):
         try:
             rapidocr = import_module("rapidocr")
         except ImportError as error:
-            raise MissingExtra("RapidOCR is not installed.", hint="pip install 'askance[ocr]'") from error
+            raise _not_installed() from error
         return rapidocr.RapidOCR(params={"Global.log_level": "warning"})
 
     def _result(self, key: str, response: JsonObject, *, replayed: bool) -> Result[RecognizedText]:
@@ -142,6 +152,10 @@ class RapidOcr(Runnable[Image, RecognizedText]):
         boxes = [_box(line) for line in response["lines"]]
         confident = tuple(box for box in boxes if box.confidence >= self.least)
         return RecognizedText(lines=tuple(box.text for box in confident), boxes=confident)
+
+
+def _not_installed() -> MissingExtra:
+    return MissingExtra("RapidOCR is not installed.", hint="pip install 'askance[ocr]'")
 
 
 def _request_of(picture: Any) -> tuple[Image, JsonObject, str]:

@@ -16,7 +16,7 @@ from askance import agents, tools
 from askance.chat import ChatRequest, ChatResponse, ImagePart, Message, TextPart, ToolCall, ToolSpec
 from askance.errors import ReplayMiss
 from askance.evals import aevaluate, find_task
-from askance.images import CLEAN_POLICY, ORIGINAL_POLICY, Image, RegionView, Shown
+from askance.images import CLEAN_POLICY, ORIGINAL_POLICY, Image, RegionView, Shown, view_policy
 from askance.models import Config, Engine, Model, ScriptedModel, get_embedder, get_model, get_scorer
 from askance.nodes.closed_set import ClosedSet, UnreadReply
 from askance.prompts import Form, Prompt, PromptLibrary
@@ -102,6 +102,7 @@ INFERRED: dict[str, dict[str, Any]] = {
 }
 REGION = RegionView("highlight", ((1, 2, 9, 12),), style="sherlock")
 TWO_VIEWS = RegionView("both", ((100, 200, 900, 950),), unit="thousandths")
+CROPS = tuple(RegionView("crop", (box,), unit="thousandths") for box in ((0, 0, 400, 400), (100, 200, 900, 950)))
 STEPS: dict[str, dict[str, Any]] = {"": {}, ", step by step": {"step_by_step": True}}
 
 CASES: dict[str, Asking] = {
@@ -172,6 +173,10 @@ CASES: dict[str, Asking] = {
         f"fill_from_picture, {relation}": node(agents.fill_from_picture, {"relation": relation, "image": PICTURE})
         for relation in ("TR1", "TR2", "OIO", "OR")
     },
+    "ask_about_regions": node(agents.ask_about_regions, PICTURE, question="Which colour?", views=CROPS[:1]),
+    "ask_about_regions, two": node(
+        agents.ask_about_regions, PICTURE, question="Which is red?", views=CROPS, policy=view_policy(CLEAN_POLICY)
+    ),
     "ask_about_picture": task("score: exact"),
     "ask_about_picture with labels": task("score: exact\nlabels: [red, blue]"),
     "ask_about_picture with several labels": task("score: labels\nlabels: [red, blue]"),

@@ -289,7 +289,7 @@ class LangChainModel:
         if not request.tools:
             return chat_model
         tools = [{"type": "function", "function": tool.canonical()} for tool in request.tools]
-        choice = {"tool_choice": arguments.pop("tool_choice")} if "tool_choice" in arguments else {}
+        choice = {"tool_choice": _tool_choice(arguments.pop("tool_choice"))} if "tool_choice" in arguments else {}
         try:
             return chat_model.bind_tools(tools, **choice)
         except NotImplementedError:
@@ -343,6 +343,13 @@ class LangChainModel:
         if request.response is not None and isinstance(cause, (NotImplementedError, TypeError)):
             return BadRequest(failure, hint=f"{name} may take no response format: ask in the text form of the paper.")
         return ModelError(failure, hint=f"Call {name} without askance: the same error should come.")
+
+
+def _tool_choice(choice: Any) -> Any:
+    """A choice of tools in OpenAI's form as all classes of LangChain know it."""
+    if isinstance(choice, dict):
+        return cast("JsonObject", choice)["function"]["name"] if "function" in choice else cast("JsonObject", choice)
+    return "any" if choice == "required" else choice
 
 
 def from_settings(settings: ModelSettings) -> LangChainModel:
