@@ -149,6 +149,8 @@ def _check(options: RunOptions, chosen: ChosenChain, calls: Calls) -> None:
         )
     if chosen.kept.get("choose") == "single" and "count" in chosen.kept:
         raise UsageError("`--choose single` chooses one option, so it takes no --count.", hint="Leave one out.")
+    if chosen.kept.get("goal") == "answer" and "question" not in chosen.kept:
+        raise UsageError("The goal `answer` answers a question, and none is given.", hint='Say --question "…".')
     calls.check_batch(wanted=options.batch)
     if options.out is not None:
         calls.check_recorded("`--out` could not keep what was answered")

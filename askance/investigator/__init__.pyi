@@ -4,7 +4,6 @@ from .look import LookStep as LookStep
 from .look import LookTool as LookTool
 from .looking_node import Investigator as Investigator
 from .looking_node import investigator as investigator
-from .scene import BoxUnit as BoxUnit
 from .scene import Scene as Scene
 from .toolbox import DEFAULT_TOOLS as DEFAULT_TOOLS
 from .toolbox import TOOLS as TOOLS

@@ -66,7 +66,9 @@ def goal_named(name: str, *, question: str | None = None) -> Goal:
     if question is None:
         return goal
     if name != "answer":
-        raise UsageError(f"The goal {name!r} has a question of its own.", hint="Leave the question out.")
+        raise UsageError(
+            f"The goal {name!r} has a question of its own.", hint="Take the goal `answer`, or leave it out."
+        )
     return replace(goal, subject=partial(_asked, question=question))
 
 

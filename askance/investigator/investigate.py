@@ -34,12 +34,12 @@ def investigate(  # noqa: PLR0913  # each option is a flag
     mode: Mode = "multi",
     count: Count = COUNT,
     tools: Annotated[
-        Sequence[str] | None,
+        Sequence[str],
         Field(
             description="How the agent may look, with commas between: objects, scene_text, narration, unusual, "
             f"caption, ocr, ask, zoom, compare, similar. By default {','.join(DEFAULT_TOOLS)}."
         ),
-    ] = None,
+    ] = (),
     index: Annotated[Path | None, Field(description="Folder of the index that the tool `similar` searches.")] = None,
     calls: Annotated[
         int | None,
@@ -64,7 +64,7 @@ def investigate(  # noqa: PLR0913  # each option is a flag
         question: what the goal `answer` asks where a picture brings no question of its own.
         mode: of the goal `choose`: `multi` asks for the best options in order, `single` for one.
         count: of the goal `choose`: how many options `multi` asks for.
-        tools: their names, each text one or several with commas between.
+        tools: their names, each text one or several with commas between; none are `DEFAULT_TOOLS`.
         index: what the tool `similar` searches.
         calls: most calls for one picture.
         budget_each: the most tokens or dollars for one picture.
@@ -83,7 +83,7 @@ def investigate(  # noqa: PLR0913  # each option is a flag
         make = partial(make, mode=mode, count=count)
     elif (mode, count) != ("multi", COUNT):
         raise UsageError(f"The goal {goal!r} chooses one answer.", hint="Leave `choose` and `count` out.")
-    names = DEFAULT_TOOLS if tools is None else [name for text in tools for name in _names(text)]
+    names = [name.strip() for text in tools for name in text.split(",") if name.strip()] or DEFAULT_TOOLS
     node = Investigator(
         make(think, prompts=prompts),
         toolbox(names, vlm=see, index=index, prompts=prompts),
@@ -93,10 +93,6 @@ def investigate(  # noqa: PLR0913  # each option is a flag
     )
     step = Step(link=chosen.link, node=node, subject=chosen.subject)
     return Chain("investigate", target=chosen.link, steps=[step], mode=see.mode)
-
-
-def _names(text: str) -> Sequence[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def _budget(calls: int | None, each: str | None) -> Budget:

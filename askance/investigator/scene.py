@@ -6,19 +6,17 @@ import asyncio
 import math
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from askance.errors import UsageError
 from askance.images import CLEAN_POLICY, RegionView, Shown
+from askance.images.regions import iou
 from askance.investigator.named_regions import GRID, region_named
 
 if TYPE_CHECKING:
     from askance.images import Image, ImagePolicy
     from askance.images.regions import Box
-
-BoxUnit: TypeAlias = Literal["thousandths", "fractions", "pixels", "none"]
-"""In which unit a model gives boxes: thousandths of the picture's sides, fractions of them, pixels of the picture as it
-is sent; or in none, so that it is offered regions by name alone."""
+    from askance.models.box_unit import BoxUnit
 
 EQUAL = 0.9
 """Intersection over union from which two boxes are the same look."""
@@ -45,9 +43,7 @@ class Asked:
             self.tool == other.tool
             and _folded(self.question) == _folded(other.question)
             and len(self.views) == len(other.views)
-            and all(
-                overlap(one.boxes[0], two.boxes[0]) >= EQUAL for one, two in zip(self.views, other.views, strict=True)
-            )
+            and all(iou(one.boxes[0], two.boxes[0]) >= EQUAL for one, two in zip(self.views, other.views, strict=True))
         )
 
 
@@ -191,12 +187,6 @@ class Scene:
 def crop_of(box: Box) -> RegionView:
     """The view that is cut out at a box in thousandths."""
     return RegionView("crop", (box,), unit="thousandths")
-
-
-def overlap(one: Box, other: Box) -> float:
-    """Intersection over union of two boxes, from 0 to 1."""
-    shared = _shared(one, other)
-    return shared / (_area(one) + _area(other) - shared)
 
 
 def _shared(one: Box, other: Box) -> float:

@@ -356,9 +356,7 @@ def _similar(bench: Bench) -> SimilarTool:
 TOOLS: Mapping[str, Callable[[Bench], LookTool]] = MappingProxyType(
     {
         **{
-            make.prompt: partial(
-                PictureTool, name=make.prompt, description=f"{description} It takes no arguments.", make=make
-            )
+            make.prompt: partial(PictureTool, name=make.prompt, description=description, make=make)
             for make, description in (
                 (objects, "Lists the main objects in the image."),
                 (scene_text, "Reads the text in the image."),
