@@ -64,11 +64,8 @@ class EqualCost:
         """The verdict in plain words."""
         cost = f"{money(self.dollars)} a sample"
         if self.comparison is None:
-            cheapest, dearest = map(money, self.ends)
-            return (
-                f"{self.name} costs {cost}, and the runs of {self.family} {cheapest} to {dearest}: at equal dollars "
-                "nothing can be said."
-            )
+            range_of_line = " to ".join(dict.fromkeys(map(money, self.ends)))
+            return f"{self.name} costs {cost}, and {self.family} {range_of_line}: at equal dollars nothing can be said."
         return f"At {cost}: {self.comparison.sentence(self.name, self.family, metric)}"
 
 

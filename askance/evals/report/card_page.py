@@ -150,8 +150,8 @@ def card_plots(card: Mapping[str, Any]) -> Iterator[Plot]:
             points=points,
             heads=(f"{who} that say true", "pairs", "true by people, %"),
             note=f"→ share of {who} that say true, in %; ↑ share of those pairs that people call true, in %. Numbers "
-            "are counts of pairs. On the dashed line as many pairs are true as votes say. Verdicts that are unclear do not "
-            "say true.",
+            "are counts of pairs. On the dashed line as many pairs are true as votes say. Verdicts that are unclear do "
+            "not say true.",
         )
 
 

@@ -8,6 +8,7 @@ in a file, in a document.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -261,17 +262,25 @@ class Curves(Plot):
         return f"{self.title} ({self.upward}, by {self.across}). {'; '.join(lines)}"
 
 
-def drawn_across(low: float, high: float, *, percent: bool = True) -> Scale:
-    """The scale across a drawing of curves, with marks at its quarters."""
-    marks = tuple(low + (high - low) * quarter / 4 for quarter in range(5))
-    return Scale(low=low, high=high, percent=percent, marks=marks, start=8, length=86)
+def drawn_across(high: float, *, percent: bool = True) -> Scale:
+    """The scale across a drawing of curves, from 0 to `high`, with round marks."""
+    return Scale(low=0.0, high=high, percent=percent, marks=_round_marks(high), start=8, length=86)
 
 
 def drawn_upward(values: Iterable[float]) -> Scale:
-    """The scale upward of a drawing of shares: from 0 to the least of a few round ends that is above all values."""
+    """The scale upward of a drawing of shares: from 0 to the first of a few round ends that no value is above."""
     most = max(values, default=1.0)
     high = next((end for end in (0.1, 0.2, 0.5) if most <= end), 1.0)
-    return Scale(low=0.0, high=high, marks=tuple(high * quarter / 4 for quarter in range(5)), start=88, length=-83)
+    return Scale(low=0.0, high=high, marks=_round_marks(high), start=88, length=-83)
+
+
+def _round_marks(high: float) -> tuple[float, ...]:
+    """Up to six marks from 0 on, 1, 2 or 5 times a power of ten apart."""
+    if high <= 0:
+        return (0.0,)
+    power = 10.0 ** math.floor(math.log10(high / 5))
+    step = next(factor * power for factor in (1, 2, 5, 10) if factor * power * 5 >= high * (1 - 1e-9))
+    return tuple(round(step * number, 12) for number in range(6) if step * number <= high * (1 + 1e-9))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

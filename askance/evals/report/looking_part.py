@@ -115,7 +115,7 @@ def _risk_plot(curves: Sequence[Curve], title: str = "Risk by coverage") -> Curv
         curves=curves,
         across=_COVERAGE,
         upward=f"{_RISK}, in %",
-        over=drawn_across(0.0, 1.0),
+        over=drawn_across(1.0),
         up=drawn_upward(risk for curve in curves for _, risk in curve.line),
         note="Lower is better. A point is where the run itself withholds its answers.",
     )
@@ -264,7 +264,7 @@ def _cost_plot(curve: CostCurve, names: Sequence[str]) -> Curves:
         curves=curves,
         across="US dollars a sample",
         upward=f"{curve.metric}, in %",
-        over=drawn_across(0.0, dearest, percent=False),
+        over=drawn_across(dearest, percent=False),
         up=drawn_upward(ends),
     )
 

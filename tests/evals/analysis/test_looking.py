@@ -22,9 +22,11 @@ from askance.evals import (
     evaluate,
     right_or_wrong,
 )
+from askance.evals.report import build_comparison, build_report, comparison_page, report_page
 from askance.models import Capabilities, Engine, Model, ScriptedModel, get_model
 from askance.replay import MemoryStore
 from tests.evals.numbers import samples
+from tests.evals.report.runs import Parsed
 from tests.golden.commands import askance
 
 DOLLAR = 1_000_000 / 0.15
@@ -51,12 +53,14 @@ class Asks(Solver):
 
     @override
     async def answer(self, sample: Sample) -> Prediction:
+        """Right on some; it is the surer of an answer the lower its number, and withholds that to 39."""
         for call in range(self.calls):
             text = TextPart(f"{sample.id} {call} of {self.calls} {self.steps}")
             await self.model.generate(self.model.request([Message("user", (text,))]))
         value = sample.target if sample.inputs["number"] in self.right else not sample.target
         trace = {"steps": [{"step": 1, "tool": "zoom"}]} if self.steps else {}
-        return Prediction(outcome="answered", value=value, trace=trace)
+        sure = {"confidence": 1 - sample.inputs["number"] / 40, "abstained": sample.id == "39"} if self.steps else {}
+        return Prediction(outcome="answered", value=value, trace=trace, **sure)
 
 
 class Numbers(Task):
@@ -164,8 +168,7 @@ def test_beyond_the_ends_of_the_fixed_chain_there_is_no_verdict() -> None:
     assert comparison.cost_curve is not None
     (held,) = comparison.cost_curve.verdicts
     assert held.sentence("accuracy") == (
-        "agent 9 costs $0.0135 a sample, and the runs of the fixed chain $0.0030 to $0.0030: at equal dollars nothing "
-        "can be said."
+        "agent 9 costs $0.0135 a sample, and the fixed chain $0.0030: at equal dollars nothing can be said."
     )
 
 
@@ -174,3 +177,31 @@ def test_input_that_was_read_from_a_cache_is_priced_apart() -> None:
 
     agent = comparison.costs[1][0]
     assert agent.dollars == pytest.approx(agent.uncached and agent.uncached / 2)
+
+
+def test_the_page_shows_gain_and_harm_quality_against_dollars_and_risk_by_coverage() -> None:
+    several = (run("T_V", range(30), calls=6), run("UH", range(20), calls=2))
+    comparison = compare(*several, run("<b>agent", range(39), calls=4, steps=True))
+
+    page = Parsed(comparison_page(build_comparison(comparison)))
+
+    for words in (
+        "Gain, harm and net of looking",
+        "gain T_V agent 4 9 22.50",
+        "Quality against dollars",
+        "At $0.0060 a sample: agent 4 is better than the fixed chain on accuracy: 97.50 % against 62.50 %",
+        "C agent 4 looking with tools $0.0060",
+        "Risk by coverage",
+        "C agent 4 confidence 40 97.50 97.50 100.00",
+    ):
+        assert words in page.text
+    lines = [each["points"] for tag, each in page.elements if tag == "polyline"]
+    assert lines[0] == "333.3,500.0 1000.0,250.0"  # the fixed chain: a third of the dollars, then all
+
+
+def test_the_report_of_a_run_draws_its_risk_and_whether_its_confidences_can_be_trusted() -> None:
+    page = Parsed(report_page(build_report([run("agent", range(39), calls=4, steps=True)])))
+
+    assert "→ coverage: share of the samples that are answered" in page.text
+    assert "Reliability of confidences" in page.text
+    assert "accuracy among answered 100.00" in page.text
