@@ -258,6 +258,7 @@ def _row_form(row: ChangeRow, browser: SampleBrowser) -> JsonObject:
         "asked": list(row.asked),
         "kinds": [list(each.kinds) for each in row.rows],
         "marks": list(first.marks),
+        "tools": [list(each.tools) for each in row.rows],
         "picture": browser.number(first.picture),
     }
 
