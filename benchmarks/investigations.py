@@ -54,9 +54,7 @@ def main() -> None:
     given = parser.parse_args()
     start = time.perf_counter()
     import_module("askance.investigator.graph")
-    print(
-        f"LangGraph and what is built on it load in {time.perf_counter() - start:.1f} s, once, for the first question.\n"
-    )
+    print(f"LangGraph and what is built on it load in {time.perf_counter() - start:.1f} s, once.\n")
     with tempfile.TemporaryDirectory() as folder:
         pictures = made_pictures(Path(folder), given.pictures)
         agent, fixed = asyncio.run(measured(pictures, runs=given.runs))
