@@ -4,8 +4,8 @@ from .look import LookStep as LookStep
 from .look import LookTool as LookTool
 from .looking_node import Investigator as Investigator
 from .looking_node import investigator as investigator
+from .own_entries import check_held_out as check_held_out
 from .scene import Scene as Scene
 from .toolbox import DEFAULT_TOOLS as DEFAULT_TOOLS
 from .toolbox import TOOLS as TOOLS
-from .toolbox import check_held_out as check_held_out
 from .toolbox import toolbox as toolbox

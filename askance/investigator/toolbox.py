@@ -16,12 +16,12 @@ A question goes to the model in the agent's words, without marks of chat templat
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from functools import partial
+from functools import cached_property, partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from typing_extensions import override
 
@@ -32,13 +32,13 @@ from askance.images import Shown, view_policy
 from askance.images.shown import key_of_shown
 from askance.investigator.look import Look, LookTool
 from askance.investigator.named_regions import GRID, text_regions
+from askance.investigator.own_entries import OwnEntries
 from askance.investigator.scene import Asked, Scene
 from askance.models import get_model, limit_budget
 from askance.models.call_scope import Pending
 from askance.nodes import Call, Result, no_answer
 from askance.prompts import neutralize, oneline
-from askance.retrieval import Index, IndexRetriever, retriever
-from askance.retrieval.entries import entry_id
+from askance.retrieval import IndexRetriever, retriever
 from askance.tools import caption, narration, objects, ocr, scene_text, unusual
 from askance.tools.ocr import ENGINE
 
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from askance.models import Model, ModelLike
     from askance.nodes import Node
     from askance.prompts import PromptLibrary
-    from askance.retrieval import IndexEntry, IndexLike
+    from askance.retrieval import IndexLike
 
 LONGEST = 300
 """Characters of a question or of a text that is searched for, at most."""
@@ -57,29 +57,11 @@ SIMILAR = 5
 _SEARCHED = 50
 """Texts that are searched for: those that belong to the picture itself are left out of them."""
 
-T = TypeVar("T")
-
 _QUESTION: JsonObject = {"type": "string", "description": f"The question, in at most {LONGEST} characters."}
-_REGION_WORDS = f"{', '.join(GRID)}; and text 1, text 2, … once `ocr` has found lines of text."
 
 
-class VlmTool(LookTool):
-    """A tool that asks a model about the picture; an equal question is answered from what is known.
-
-    Args:
-        name: what the model calls it.
-        description: what the model is told of it.
-        model: is asked.
-        prompts: where prompts are looked up.
-    """
-
-    def __init__(self, name: str, description: str, *, model: Model, prompts: PromptLibrary | None) -> None:
-        self.name = name
-        self.description = description
-        self.model = model
-        self.models = (model,)
-        self.prompts = prompts
-        self.prompts_in_use = self.node(Asked(name)).prompts_in_use
+class CheckedTool(LookTool):
+    """A tool that checks its arguments, and answers an equal look from what is known."""
 
     @abstractmethod
     def asked(self, scene: Scene, arguments: Mapping[str, Any]) -> Asked:
@@ -88,6 +70,36 @@ class VlmTool(LookTool):
         Raises:
             UsageError: they cannot be used.
         """
+
+    @abstractmethod
+    async def take(self, scene: Scene, asked: Asked) -> Look:
+        """Looks, where no equal look was taken before."""
+
+    @override
+    async def look(self, scene: Scene, arguments: Mapping[str, Any]) -> Look:
+        try:
+            asked = self.asked(scene, arguments)
+        except UsageError as error:
+            return Look(outcome="invalid", reason=str(error))
+        look, before = await scene.once(asked, partial(self.take, scene, asked), stays=_stays)
+        return _known(look, scene) if before else look
+
+
+class VlmTool(CheckedTool):
+    """A tool that asks a model about the picture.
+
+    Args:
+        name: what the investigating model calls it.
+        description: what that model is told of it.
+        bench: has the model that is asked.
+    """
+
+    def __init__(self, name: str, description: str, bench: Bench) -> None:
+        self.name = name
+        self.description = description
+        self.bench = bench
+        self.models = (bench.model,)
+        self.prompts_in_use = self.node(Asked(name)).prompts_in_use
 
     @abstractmethod
     def node(self, asked: Asked) -> Node[Image, Any]:
@@ -101,16 +113,8 @@ class VlmTool(LookTool):
             return 0
 
     @override
-    async def look(self, scene: Scene, arguments: Mapping[str, Any]) -> Look:
-        try:
-            asked = self.asked(scene, arguments)
-        except UsageError as error:
-            return _unusable(error)
-        look, before = await scene.once(asked, partial(self._take, scene, asked), stays=_stays)
-        return _known(look, scene) if before else look
-
-    async def _take(self, scene: Scene, asked: Asked) -> Look:
-        """Asks, once: a reply that cannot be read is not asked for again."""
+    async def take(self, scene: Scene, asked: Asked) -> Look:
+        # Once: a reply that cannot be read is not asked for again.
         with limit_budget("1 call"):
             result = await self.node(asked).ask(scene.image)
         if result.error == OverLimit.__name__ and result.calls:
@@ -123,7 +127,7 @@ class VlmTool(LookTool):
     def _shown(self, scene: Scene, views: Sequence[RegionView], call: Call) -> str:
         """Which regions were looked at, and how large they were shown."""
         parts = [part.shown for part in self.node(Asked(self.name, views=tuple(views))).picture_parts(scene.image)]
-        looked = [f"{_box_words(part.view)} at {_size_words(part, call, self.model)}" for part in parts]
+        looked = [f"{_box_words(part.view)} at {_size_words(part, call, self.bench.model)}" for part in parts]
         return f"Shown, in thousandths of the image's sides: {' and '.join(looked)}."
 
 
@@ -132,7 +136,7 @@ class PictureTool(VlmTool):
 
     def __init__(self, bench: Bench, *, name: str, description: str, make: Callable[..., Node[Image, Any]]) -> None:
         self._node = make(bench.model, prompts=bench.prompts)
-        super().__init__(name, description, model=bench.model, prompts=bench.prompts)
+        super().__init__(name, description, bench)
 
     @override
     def schema(self, scene: Scene) -> JsonObject:
@@ -153,7 +157,7 @@ class AskTool(VlmTool):
 
     def __init__(self, bench: Bench) -> None:
         description = "Asks a model that sees the image a question about it."
-        super().__init__("ask", description, model=bench.model, prompts=bench.prompts)
+        super().__init__("ask", description, bench)
 
     @override
     def schema(self, scene: Scene) -> JsonObject:
@@ -166,20 +170,22 @@ class AskTool(VlmTool):
 
     @override
     def node(self, asked: Asked) -> Node[Image, Any]:
-        return ask_about_picture(self.model, question=asked.question, prompts=self.prompts)
+        return ask_about_picture(self.bench.model, question=asked.question, prompts=self.bench.prompts)
 
 
 class _RegionTool(VlmTool):
     """A question about regions, which are shown alone."""
 
+    takes_boxes = True
+
     @override
     def node(self, asked: Asked) -> Node[Image, Any]:
         return ask_about_regions(
-            self.model,
+            self.bench.model,
             views=asked.views,
-            policy=view_policy(self.model.settings.image_policy),
+            policy=view_policy(self.bench.model.settings.image_policy),
             question=asked.question,
-            prompts=self.prompts,
+            prompts=self.bench.prompts,
         )
 
 
@@ -188,11 +194,11 @@ class ZoomTool(_RegionTool):
 
     def __init__(self, bench: Bench) -> None:
         description = "Cuts a region out of the image, enlarges it, and asks a model a question about it alone."
-        super().__init__("zoom", description, model=bench.model, prompts=bench.prompts)
+        super().__init__("zoom", description, bench)
 
     @override
     def schema(self, scene: Scene) -> JsonObject:
-        region = {"type": "string", "description": f"The name of the region: {_REGION_WORDS}"}
+        region = {"type": "string", "description": f"The name of the region: {self.bench.regions}"}
         if scene.unit == "none":
             return _object({"region": region, "question": _QUESTION}, "region", "question")
         box = {**_box_schema(scene), "description": f"The region as {scene.unit_words} Give `box` or `region`."}
@@ -214,11 +220,11 @@ class CompareTool(_RegionTool):
 
     def __init__(self, bench: Bench) -> None:
         description = "Cuts two regions out of the image and asks a model a question about both at once."
-        super().__init__("compare", description, model=bench.model, prompts=bench.prompts)
+        super().__init__("compare", description, bench)
 
     @override
     def schema(self, scene: Scene) -> JsonObject:
-        names = {"type": "string", "description": f"The name of a region: {_REGION_WORDS}"}
+        names = {"type": "string", "description": f"The name of a region: {self.bench.regions}"}
         regions = {"type": "array", "items": names, "maxItems": 2, "description": "Names of regions."}
         if scene.unit == "none":
             return _object({"regions": regions, "question": _QUESTION}, "regions", "question")
@@ -238,7 +244,7 @@ class CompareTool(_RegionTool):
         return Asked(self.name, _text(arguments, "question"), tuple(views))
 
 
-class OcrTool(LookTool):
+class OcrTool(CheckedTool):
     """The text that an OCR engine reads, and names for the places where it stands.
 
     Raises:
@@ -261,15 +267,12 @@ class OcrTool(LookTool):
         return _object({})
 
     @override
-    async def look(self, scene: Scene, arguments: Mapping[str, Any]) -> Look:
-        try:
-            _check_names(arguments, ())
-        except UsageError as error:
-            return _unusable(error)
-        look, before = await scene.once(Asked(self.name), partial(self._take, scene), stays=_stays)
-        return _known(look, scene) if before else look
+    def asked(self, scene: Scene, arguments: Mapping[str, Any]) -> Asked:
+        _check_names(arguments, ())
+        return Asked(self.name)
 
-    async def _take(self, scene: Scene) -> Look:
+    @override
+    async def take(self, scene: Scene, asked: Asked) -> Look:
         result = await self._reader.ask(scene.image)
         if result.value is None:
             return _look_of(result)
@@ -281,7 +284,7 @@ class OcrTool(LookTool):
         return Look(outcome="answered", text=text, note=note, calls=result.calls)
 
 
-class SimilarTool(LookTool):
+class SimilarTool(CheckedTool):
     """The texts of an index that are nearest to a text; none that belong to the picture or are its options.
 
     Raises:
@@ -299,6 +302,10 @@ class SimilarTool(LookTool):
             )
         self._search = index
 
+    @cached_property
+    def _own(self) -> OwnEntries:
+        return OwnEntries(self._search.index)
+
     @override
     def form(self) -> JsonObject:
         return self._search.form()
@@ -309,26 +316,22 @@ class SimilarTool(LookTool):
         return _object({"text": text}, "text")
 
     @override
-    async def look(self, scene: Scene, arguments: Mapping[str, Any]) -> Look:
-        try:
-            _check_names(arguments, ("text",))
-            asked = Asked(self.name, _text(arguments, "text"))
-        except UsageError as error:
-            return _unusable(error)
-        look, before = await scene.once(asked, partial(self._take, scene, asked.question), stays=_stays)
-        return _known(look, scene) if before else look
+    def asked(self, scene: Scene, arguments: Mapping[str, Any]) -> Asked:
+        _check_names(arguments, ("text",))
+        return Asked(self.name, _text(arguments, "text"))
 
-    async def _take(self, scene: Scene, text: str) -> Look:
+    @override
+    async def take(self, scene: Scene, asked: Asked) -> Look:
         try:
-            hits = await self._search.search(text)
+            hits = await self._search.search(asked.question)
         except CallError as error:
             return _look_of(no_answer(error))
         names = {*scene.names, scene.image.sha256}
-        own = {entry.id for entry in entries_of(self._search.index, texts=scene.options, images=names)}
+        own = {entry.id for entry in self._own.of(texts=scene.options, images=names)}
         others = [hit for hit in hits if hit.id not in own][:SIMILAR]
         calls = [
             Call(key=key, model=f"index:{self._search.index.digest[:12]}", kind="search", cost=0.0)
-            for key in self._search.keys(text)
+            for key in self._search.keys(asked.question)
         ]
         lines = "\n".join(f"{hit.score:.3g}  {oneline(hit.text)}" for hit in others)
         note = "Scores compare within this list alone." if others else "No text of another image is like it."
@@ -342,6 +345,14 @@ class Bench:
     model: Model
     prompts: PromptLibrary | None
     index: IndexRetriever | None
+    reads_text: bool
+    """Whether `ocr` is among them, which gives names to lines of text."""
+
+    @property
+    def regions(self) -> str:
+        """The names of regions, as a model is told them."""
+        grid = ", ".join(GRID)
+        return f"{grid}; and text 1, text 2, … once `ocr` has found lines of text." if self.reads_text else f"{grid}."
 
 
 def _similar(bench: Bench) -> SimilarTool:
@@ -399,8 +410,9 @@ def toolbox(
     """
     model = get_model(vlm)
     search = None if index is None else _retriever(index, model)
-    bench = Bench(model=model, prompts=prompts, index=search)
-    tools = [each if isinstance(each, LookTool) else _tool_named(each)(bench) for each in names]
+    wanted = tuple(names)
+    bench = Bench(model=model, prompts=prompts, index=search, reads_text="ocr" in wanted)
+    tools = [each if isinstance(each, LookTool) else _tool_named(each)(bench) for each in wanted]
     called = [tool.name for tool in tools]
     if twice := sorted({name for name in called if called.count(name) > 1}):
         raise UsageError(f"The tool {twice[0]!r} stands twice.", hint="Name each tool once.")
@@ -421,60 +433,6 @@ def _tool_named(name: str) -> Callable[[Bench], LookTool]:
     near = get_close_matches(name, TOOLS, n=1)
     meant = f"Did you mean {near[0]!r}? " if near else ""
     raise UsageError(f"There is no tool {name!r}.", hint=f"{meant}There are {', '.join(TOOLS)}.")
-
-
-# --- what an index must not tell ---
-
-
-def entries_of(index: Index, *, texts: Collection[str], images: Collection[str]) -> Sequence[IndexEntry]:
-    """The entries of an index that are one of these texts, or are true of one of these images.
-
-    Args:
-        index: its entries are here.
-        texts: exactly as written.
-        images: names or ids, with or without folders before and an ending behind.
-
-    Raises:
-        UsageError, StoreError: as for `Index.entries`.
-    """
-    ids, names = {*map(entry_id, texts)}, {_ends_of(image)[0] for image in images}
-    ends = {end for image in images for end in _ends_of(image)}
-
-    def is_one(image: str) -> bool:
-        own = _ends_of(image)
-        return own[0] in ends or not names.isdisjoint(own)
-
-    return [entry for entry in index.entries if entry.id in ids or any(map(is_one, entry.images))]
-
-
-def check_held_out(index: IndexLike, *, texts: Collection[str], images: Collection[str]) -> None:
-    """Refuses an index that holds what an evaluation asks for.
-
-    Args:
-        index: what `similar` is to search.
-        texts: the right answers of the evaluation.
-        images: names or ids of its pictures and groups.
-
-    Raises:
-        UsageError: an entry is a right answer, or is true of one of the pictures; or only the form of the index is
-            known.
-        StoreError: its entries are missing, or were changed.
-    """
-    opened = Index.open(index)
-    held = entries_of(opened, texts=texts, images=images)
-    if held:
-        raise UsageError(
-            f"The index {opened} holds {many(len(held), 'text')} of the evaluation's own answers or pictures, such as "
-            f"{held[0].text[:60]!r}.",
-            hint="Search an index of another split, or leave the tool `similar` out.",
-        )
-
-
-def _ends_of(name: str) -> Sequence[str]:
-    """The name of a picture without its ending: whole, then without its first folder, and so on."""
-    folders = name.casefold().replace("\\", "/").split("/")
-    folders[-1] = folders[-1].rsplit(".", 1)[0]
-    return ["/".join(folders[start:]) for start in range(len(folders))]
 
 
 # --- arguments ---
@@ -527,10 +485,6 @@ def _text(arguments: Mapping[str, Any], name: str) -> str:
 
 
 # --- what was looked at ---
-
-
-def _unusable(error: UsageError) -> Look:
-    return Look(outcome="invalid", reason=str(error))
 
 
 def _stays(look: Look) -> bool:

@@ -17,6 +17,7 @@ from askance.chat import ChatRequest, ChatResponse, ImagePart, Message, TextPart
 from askance.errors import ReplayMiss
 from askance.evals import aevaluate, find_task
 from askance.images import CLEAN_POLICY, ORIGINAL_POLICY, Image, RegionView, Shown, view_policy
+from askance.investigator import investigator
 from askance.models import Config, Engine, Model, ScriptedModel, get_embedder, get_model, get_scorer
 from askance.nodes.closed_set import ClosedSet, UnreadReply
 from askance.prompts import Form, Prompt, PromptLibrary
@@ -41,6 +42,21 @@ def node(make: Callable[..., Any], given: Any, **options: Any) -> Asking:
 
     async def ask(model: Model, prompts: PromptLibrary) -> object:
         return await make(model, prompts=prompts, **options).ask(given)
+
+    return ask
+
+
+def investigation(prompt: str) -> Asking:
+    """What begins an investigation, by tool calls where the form is that of the paper; named for one of its prompts."""
+
+    async def ask(model: Model, prompts: PromptLibrary) -> object:
+        by_tools = model.protocol == "paper"
+        form: Form = "text" if by_tools else "json"
+        agent = investigator(
+            model, model, tools=("unusual", "ask"), form="tools" if by_tools else "json", prompts=prompts
+        )
+        prompts.find(prompt, form=form)
+        return await agent.ask(PICTURE)
 
     return ask
 
@@ -217,6 +233,8 @@ CASES: dict[str, Asking] = {
     "rate_inference": node(agents.rate_inference, {"description": SAID, "inference": INFERENCE}),
     "rank_inferences": node(agents.rank_inferences, DESCRIBED),
     "write_question": node(agents.write_question, {"caption": "A cat sits on a cup.", "answer": "a cup"}),
+    "investigator": investigation("investigate"),
+    "investigator, and what it is told in each turn": investigation("investigate_turn"),
 }
 """By name, what asks in the packaged prompts."""
 
