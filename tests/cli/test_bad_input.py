@@ -100,7 +100,7 @@ USAGE = {
         said(
             "There is no chain 'verbalise'.",
             "Choose one of verbalize, atypicality, action-reason, end-to-end, explain, identify, ask, brainstorm, "
-            "infer, or install the package that brings the chain.",
+            "infer, investigate, or install the package that brings the chain.",
         ),
     ),
     "a region without a box": (
@@ -606,6 +606,6 @@ def test_an_unknown_chain_names_the_known_ones(askance: Command) -> None:
     assert done.code == 2
     assert "There is no chain 'action-reasons'." in done.err
     assert (
-        "Choose one of verbalize, atypicality, action-reason, end-to-end, explain, identify, ask, brainstorm, infer, or"
-        in done.err
+        "Choose one of verbalize, atypicality, action-reason, end-to-end, explain, identify, ask, brainstorm, infer, "
+        "investigate, or" in done.err
     )
