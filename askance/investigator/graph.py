@@ -99,7 +99,7 @@ class LookAround(AgentMiddleware[Any, Investigation]):
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Any]]
     ) -> ToolMessage:
         """Has a tool look."""
-        investigation = cast("Investigation", cast("Any", request.runtime).context)
+        investigation = cast("Investigation", cast("Any", request).runtime.context)
         told, views = await investigation.look(request.tool_call["id"] or "")
         return _told(request.tool_call, told, views)
 

@@ -176,6 +176,8 @@ class AskTool(VlmTool):
 class _RegionTool(VlmTool):
     """A question about regions, which are shown alone."""
 
+    takes_boxes = True
+
     @override
     def node(self, asked: Asked) -> Node[Image, Any]:
         return ask_about_regions(

@@ -362,8 +362,6 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
             response = await chat(request, again)
             calls.append(self._call(request, response))
             if response.outcome != "answered":
-                if response.outcome == "truncated" and response.thought and not response.meta.replayed:
-                    self.model.notice("it thinks before it answers; the next run leaves it room for that.", thinks=True)
                 return unanswered(response, mode, calls)
             try:
                 value, rung = self._read(response.text, subject, mode)
@@ -409,6 +407,9 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
         return None
 
     def _call(self, request: ChatRequest, response: ChatResponse) -> Call:
+        """What is kept of a call; one that was cut off while the model thought is noted in the endpoint's record."""
+        if response.outcome == "truncated" and response.thought and not response.meta.replayed:
+            self.model.notice("it thinks before it answers; the next run leaves it room for that.", thinks=True)
         return Call(
             key=response.meta.key or request.key,
             model=self._model_name,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, cast
 
 from askance.chat import ChatRequest, ChatResponse, ToolCall, Usage
 from askance.images import Image
@@ -34,9 +34,9 @@ def answer(explanation: str = ODD, **changes: Any) -> ToolCall:
 
 def said(turn: Any, *, in_json: bool = False) -> Any:
     """A turn of a script as a model gives it: by tool calls, or the first call as JSON."""
-    calls = tuple(turn) if isinstance(turn, list) else (turn,)
+    calls: tuple[Any, ...] = tuple(cast("list[Any]", turn)) if isinstance(turn, list) else (turn,)
     if not all(isinstance(each, ToolCall) for each in calls):
-        return turn
+        return cast("Any", turn)
     if not in_json:
         return ChatResponse(text="I look.", tool_calls=calls, finish="tool_calls", usage=USAGE)
     form = {"thought": "I look.", "tool": calls[0].name, "arguments": json.loads(calls[0].arguments)}

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langchain_core.callbacks import AsyncCallbackHandler
 
 from askance.chains import Chain, Step, plan
 from askance.chains.batch_passes import models_of
@@ -75,6 +76,29 @@ async def test_two_runs_ask_with_equal_keys_whatever_ids_the_endpoint_gives() ->
     assert keys == [keys[0]] * 4
     assert replayed.trace == once.trace
     assert all(each.meta.replayed for each in replayed.calls)
+
+
+async def test_handlers_hear_of_the_graph_its_turns_and_its_tools_and_see_no_picture() -> None:
+    class Listening(AsyncCallbackHandler):
+        def __init__(self) -> None:
+            self.heard: list[str] = []
+
+        async def on_chain_start(self, serialized: Any, inputs: Any, **about: Any) -> None:
+            self.heard.append(about.get("name") or "")
+
+        async def on_chat_model_start(self, serialized: Any, messages: Any, **about: Any) -> None:
+            self.heard.append(f"turn of {len(messages[0])} messages")
+            assert "base64" not in str(messages)
+
+    listening = Listening()
+    agent = looking(agent_script(asks_twice), eyes=True)
+    value = await agent.ainvoke(IMAGE, config={"callbacks": [listening]})
+
+    assert str(value) == ODD
+    assert listening.heard[0] == "investigate"
+    turns = [heard for heard in listening.heard if heard.startswith("turn")]
+    assert turns == ["turn of 2 messages", "turn of 4 messages", "turn of 6 messages"]
+    assert set(agent.graph.get_graph().nodes) == {"__start__", "model", "tools", "__end__"}
 
 
 async def test_a_hundred_investigations_at_once_keep_the_limits_of_the_engine() -> None:

@@ -6,10 +6,13 @@ import json
 from typing import Any
 
 import pytest
+from langchain_core.language_models import FakeListChatModel
 
 from askance.chat import ChatRequest, ToolSpec
+from askance.investigator import investigator
 from askance.investigator.json_turns import turn_schema
-from askance.models import Capabilities
+from askance.models import Capabilities, Engine, get_model
+from askance.replay import MemoryStore
 from tests.investigator.agents import IMAGE, ODD, agent_script, answer, call, eye_script, looking, steps_of, told_last
 
 ASK = call("ask", question="What is it made of?")
@@ -92,3 +95,18 @@ def test_the_schema_of_a_turn_takes_the_arguments_of_any_tool() -> None:
 
     assert turn_schema(tools)["properties"]["arguments"] == {"anyOf": forms}
     assert json.loads(json.dumps(turn_schema(tools[:1])))["properties"]["arguments"] == forms[0]
+
+
+async def test_a_chat_model_of_langchain_investigates_too() -> None:
+    turns = [
+        '{"thought": "", "tool": "ask", "arguments": {"question": "What is it made of?"}}',
+        '{"thought": "", "tool": "answer", "arguments": {"value": {"explanation": "Bricks."}}}',
+    ]
+    # The first reply is to the probe of what it can do.
+    agent = get_model(
+        FakeListChatModel(responses=["Yes.", *turns]), engine=Engine(records=MemoryStore()), identity="listed"
+    )
+    eye = get_model(eye_script(), engine=agent.engine)
+    result = await investigator(agent, eye, tools=("ask",), form="json").ask(IMAGE)
+
+    assert (str(result.value), steps_of(result.trace)) == ("Bricks.", [("ask", "answered"), ("answer", "answered")])
