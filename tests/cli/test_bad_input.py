@@ -81,7 +81,7 @@ USAGE = {
         ["run", "verbalize", "ads", "--vlm", "openai:gpt-4o", "--count", "2"],
         said(
             "`askance run verbalize` takes no --count.",
-            "Leave it out, or run `action-reason` or `end-to-end`; `verbalize` takes --context.",
+            "Leave it out, or run `action-reason` or `end-to-end` or `investigate`; `verbalize` takes --context.",
         ),
     ),
     "option of other chains, of none of its own": (
