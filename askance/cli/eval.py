@@ -30,6 +30,7 @@ from askance.cli.options import (
     spelled_out,
 )
 from askance.cli.process import HELP, OK, SOME, Process
+from askance.cli.risk import risk
 from askance.terminal import echo, printable
 
 if TYPE_CHECKING:
@@ -488,6 +489,7 @@ def table(
 
 
 app.command()(grid)
+app.command()(risk)
 
 
 # --- figures of a run ---
