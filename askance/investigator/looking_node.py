@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, cast
 
 from typing_extensions import override
 
-from askance.errors import BadImage, CallError, MissingExtra, PromptTooLong, ReplayMiss, UsageError
+from askance.errors import BadImage, CallError, MissingExtra, OverLimit, PromptTooLong, ReplayMiss, UsageError
 from askance.investigator.goals import goal_named
 from askance.investigator.investigation import Investigation, OpenQuestion
 from askance.investigator.json_turns import JsonTurns
@@ -200,7 +200,8 @@ class Investigator(Node[Any, Any]):
             result = no_answer(error)
             if investigation is None:
                 return result
-            investigation.ended = investigation.ended or result.outcome
+            over = isinstance(error, OverLimit)
+            investigation.ended = investigation.ended or ("budget" if over else result.outcome)
             return investigation.outcome(result)
         return investigation.outcome(cast("Result[Any]", investigation.result))
 
