@@ -21,9 +21,9 @@ from askance.evals.report.elements import (
     Sortable,
     drawn_across,
     drawn_upward,
-    interval_field,
+    estimate_fields,
 )
-from askance.evals.tables import NONE, shown_value
+from askance.evals.tables import NONE
 from askance.statistics import calibration_bins, risk_coverage_curve, wilson
 
 if TYPE_CHECKING:
@@ -205,10 +205,9 @@ def _gain_rows(gain: LookingGain) -> Iterator[list[Field]]:
 
 
 def _change_cells(change: Change) -> Iterator[Field]:
-    yield change.value, shown_value(change.value, percent=True)
-    yield interval_field(change.interval, percent=True)
+    yield from estimate_fields(change.value, change.interval, percent=True)
     yield change.per_dollar, NONE if change.per_dollar is None else f"{change.per_dollar:.3g}"
-    yield interval_field(change.per_dollar_interval, percent=False)
+    yield estimate_fields(change.per_dollar, change.per_dollar_interval, percent=False)[1]
 
 
 # --- quality against dollars ---
@@ -276,8 +275,7 @@ def _cost_table(curve: CostCurve, names: Sequence[str]) -> Sortable:
             point.run.family,
             (point.run.dollars, money(point.run.dollars or 0.0)),
             (point.run.uncached, NONE if point.run.uncached is None else money(point.run.uncached)),
-            (point.quality.value, shown_value(point.quality.value, percent=True)),
-            interval_field(point.quality.interval, percent=True),
+            *estimate_fields(point.quality.value, point.quality.interval, percent=True),
         ]
         for point in curve.points
     ]
