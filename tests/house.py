@@ -86,6 +86,7 @@ VENDORS: dict[str, tuple[str, ...]] = {
     "mlflow": ("askance.evals.exports.mlflow_store",),
     "numpy": (
         "askance.evals.abstention",
+        "askance.evals.analysis.gain",
         "askance.evals.matrix",
         "askance.evals.metric",
         "askance.evals.sherlock*",
