@@ -75,7 +75,8 @@ class Answering(ScriptedModel):
 
 
 def _reply(request: ChatRequest) -> str:
-    assert request.response is not None
+    if request.response is None:
+        return "No."  # whether it calls tools, or gives boxes
     left = int(request.key, 16)
 
     def pick(count: int) -> int:
@@ -90,6 +91,8 @@ def _filled(schema: Mapping[str, Any], pick: Callable[[int], int]) -> Any:
     """A value of a schema; `pick` chooses a number below the one that it is given."""
     if "enum" in schema:
         return schema["enum"][pick(len(schema["enum"]))]
+    if "anyOf" in schema:
+        return _filled(schema["anyOf"][pick(len(schema["anyOf"]))], pick)
     match schema["type"]:
         case "object":
             return {name: _filled(each, pick) for name, each in schema["properties"].items()}
@@ -97,6 +100,10 @@ def _filled(schema: Mapping[str, Any], pick: Callable[[int], int]) -> Any:
             least = schema.get("minItems", 0)
             count = least + pick(schema.get("maxItems", least + 2) - least + 1)
             return list(dict.fromkeys(_filled(schema["items"], pick) for _ in range(count)))
+        case "boolean":
+            return bool(pick(2))
+        case "number":
+            return pick(1000)
         case "integer":
             return schema["minimum"] + pick(schema["maximum"] - schema["minimum"] + 1)
         case _:
