@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, cast
 from pydantic import Field
 from typing_extensions import override
 
-from askance.agents.plausibility import TOP, By, PlausibilityScorer, region_scorer, vlm_scorer
+from askance.agents.plausibility import TOP, By, PlausibilityScorer
 from askance.errors import BadData, UsageError
 from askance.evals.metric import mean
 from askance.evals.part import Answerer, Question
@@ -122,10 +122,6 @@ class RegionModel(Answerer):
             )
         _ = self.plausibility
 
-    @property
-    def _by(self) -> By:
-        return self.by or ("yes-no" if self.context == PICTURE else "rating")
-
     @cached_property
     def plausibility(self) -> PlausibilityScorer:
         """What asks the models.
@@ -137,11 +133,15 @@ class RegionModel(Answerer):
             raise UsageError(
                 "There is no model that sees the picture.", hint="Give `vlm`, or an encoder: -T scorer=clip:FOLDER."
             )
-        settings: dict[str, Any] = {"by": self._by, "draws": self.draws, "orders": self.orders, "top": self.top}
-        if self.context == PICTURE:
-            return vlm_scorer(get_model(self.vlm), **settings)
-        llm = None if self.llm is None else get_model(self.llm)
-        return region_scorer(get_model(self.vlm), llm, **settings)
+        return PlausibilityScorer(
+            self.vlm,
+            self.llm,
+            describes=self.context == REGION,
+            by=self.by,
+            draws=self.draws,
+            orders=self.orders,
+            top=self.top,
+        )
 
     @override
     def label(self) -> str:
@@ -152,7 +152,7 @@ class RegionModel(Answerer):
     def words(self) -> tuple[str, ...]:
         draws = (f"{self.draws} draws",) if self.draws > 1 else ()
         orders = (f"{self.orders} orders",) if self.orders > 1 else ()
-        return (self.context, self._by, *draws, *orders)
+        return (self.context, self.plausibility.asked_by, *draws, *orders)
 
     @override
     def solver(self, question: Question) -> AskedRegions:
@@ -164,7 +164,8 @@ class RegionModel(Answerer):
         scorer = self.plausibility
         if not scorer.across_regions and not question.count:
             raise UsageError(
-                f"by={self._by} puts the inferences of one region in order, and {self._task!r} compares regions.",
+                f"by={scorer.asked_by} puts the inferences of one region in order, "
+                f"and {self._task!r} compares regions.",
                 hint="Ask by=yes-no or by=rating.",
             )
         return AskedRegions(scorer, pooled=question.pooled, samples=question.samples)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from askance.agents import vlm_scorer
+from askance.agents import PlausibilityScorer
 from askance.chat import ChatRequest, ChatResponse, ImagePart
 from askance.errors import UsageError
 from askance.evals import Run, evaluate
@@ -216,7 +216,7 @@ def _matrices(run: Run) -> Sequence[Any]:
         (Retrieval, {"first": Encoder()}, "go together"),
         (Localization, {"first": Encoder(), "keep": 2}, "takes no 'first'"),
         (InferenceComparison, {"solver": "random"}, "A solver takes the place of models"),
-        (InferenceComparison, {"vlm": None, "scorer": vlm_scorer(scripted())}, "is no encoder"),
+        (InferenceComparison, {"vlm": None, "scorer": PlausibilityScorer(scripted())}, "is no encoder"),
         (InferenceComparison, {"vlm": None, "solver": "longest"}, "scores no regions"),
     ],
 )
