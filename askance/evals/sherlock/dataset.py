@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -12,14 +13,7 @@ from pathlib import Path
 from askance.amounts import many
 from askance.errors import BadData
 from askance.evals.sherlock.instance import MEND, Box, Instance, read_instance, read_proposals
-from askance.evals.sherlock.layout import (
-    IMAGES,
-    LeaderboardTask,
-    SherlockFiles,
-    Split,
-    pairs_name,
-    picture_path,
-)
+from askance.evals.sherlock.layout import IMAGES, LeaderboardTask, SherlockFiles, Split, pairs_name, picture_path
 from askance.evals.sherlock.leaderboard import Leaderboard, RatedRegion, rated_regions, read_leaderboard
 from askance.evals.suite.files import Problems, note
 from askance.images import Image
@@ -234,15 +228,15 @@ class Sherlock:
 
     @cached_property
     def _by_chunk(self) -> Mapping[int, Sequence[Instance]]:
-        chunks: dict[int, list[Instance]] = {}
+        chunks = defaultdict[int, list[Instance]](list)
         for instance in self.instances:
             if instance.chunk is not None:
-                chunks.setdefault(instance.chunk, []).append(instance)
+                chunks[instance.chunk].append(instance)
         return chunks
 
     @cached_property
     def _by_image(self) -> Mapping[str, Sequence[Instance]]:
-        images: dict[str, list[Instance]] = {}
+        images = defaultdict[str, list[Instance]](list)
         for instance in self.instances:
-            images.setdefault(instance.url, []).append(instance)
+            images[instance.url].append(instance)
         return images
