@@ -27,6 +27,7 @@ from askance.evals.sherlock.region_solver import (
     FLOORED,
     INFERENCES,
     MARKS,
+    SHOW,
     AskedRegions,
     EncodedRegions,
     RandomScores,
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
 
     from askance.chat import JsonObject
     from askance.evals.metric import Metric
-    from askance.evals.sherlock.instance import Instance
+    from askance.evals.sherlock.instance import Box, Instance
     from askance.evals.solver import Solver
     from askance.images import Image
     from askance.models import Model
@@ -262,6 +263,36 @@ class RegionTask(Task):
         """What the task asks about."""
 
     # --- which samples ---
+
+    def sample_of(
+        self,
+        name: str,
+        url: str,
+        regions: Sequence[Sequence[Box]],
+        *,
+        inferences: Sequence[str] | None = None,
+        target: JsonObject | None = None,
+        tags: Mapping[str, Any],
+    ) -> Sample:
+        """The sample of some regions of an image.
+
+        Args:
+            name: id of the sample.
+            url: of the image.
+            regions: the boxes of each region.
+            inferences: held against the regions, where there are any.
+            target: what is right, where it is known.
+            tags: of the sample.
+        """
+        held = {} if inferences is None else {INFERENCES: [*inferences]}
+        return Sample(
+            id=name,
+            image=self.picture(url) if self.answerer.looks else None,
+            inputs={REGIONS: [[list(box) for box in region] for region in regions], **held, SHOW: self.region},
+            target=target,
+            group=url,
+            tags=tags,
+        )
 
     def chosen(
         self, subset: Subset[Any], names: Callable[[Any], Collection[str]], url: Callable[[Any], str]
