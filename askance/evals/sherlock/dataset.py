@@ -15,7 +15,7 @@ from askance.errors import BadData
 from askance.evals.sherlock.instance import MEND, Box, Instance, read_instance, read_proposals
 from askance.evals.sherlock.layout import IMAGES, LeaderboardTask, SherlockFiles, Split, pairs_name, picture_path
 from askance.evals.sherlock.leaderboard import Leaderboard, RatedRegion, rated_regions, read_leaderboard
-from askance.evals.suite.files import Problems, note
+from askance.evals.suite.files import Problems, noting
 from askance.images import Image
 
 
@@ -86,7 +86,7 @@ class Sherlock:
         sizes: dict[str, tuple[int, int]] = {}
         for place, row in file.stream():
             where = f"The file {str(file)!r}, item {place}"
-            try:
+            with noting(self.problems):
                 if isinstance(place, str):
                     raise BadData(f"The file {str(file)!r} holds a JSON object, not a list of instances.", hint=MEND)
                 instance = read_instance(row, where)
@@ -99,9 +99,6 @@ class Sherlock:
                         f"{where}: its image has {size[0]}×{size[1]} pixels, and before it had {width}×{height}.",
                         hint=MEND,
                     )
-            except BadData as error:
-                note(error, self.problems)
-            else:
                 by_id[instance.id] = instance
         if not by_id:
             raise BadData(f"The file {str(file)!r} has no instance that can be used.", hint=MEND)
@@ -209,14 +206,10 @@ class Sherlock:
         edges, left_out = dict[str, Sequence[int]](), 0
         for name, value in file.stream():
             url = str(name)
-            for image in self._by_image.get(url, ())[:1]:
-                try:
-                    boxes, others = read_proposals(
-                        value, (image.width, image.height), f"The file {str(file)!r}, {url!r}"
-                    )
-                except BadData as error:
-                    note(error, self.problems)
-                else:
+            for image in self.of_image(url)[:1]:
+                with noting(self.problems):
+                    size = image.width, image.height
+                    boxes, others = read_proposals(value, size, f"The file {str(file)!r}, {url!r}")
                     edges[url] = array("i", chain.from_iterable(boxes))
                     left_out += others
         if left_out:
