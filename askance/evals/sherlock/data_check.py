@@ -19,7 +19,6 @@ from askance.evals.sherlock.instance import CONFIDENCES, Box, Instance
 from askance.evals.sherlock.layout import (
     CHUNKS,
     LENGTHS,
-    SOURCES,
     VAL_CHUNKS,
     LeaderboardKey,
     Source,
