@@ -16,15 +16,7 @@ from askance.amounts import first_few, many
 from askance.errors import BadImage
 from askance.evals.sherlock.dataset import Sherlock
 from askance.evals.sherlock.instance import CONFIDENCES, Box, Instance
-from askance.evals.sherlock.layout import (
-    CHUNKS,
-    LENGTHS,
-    VAL_CHUNKS,
-    LeaderboardKey,
-    Source,
-    pairs_name,
-    source_of,
-)
+from askance.evals.sherlock.layout import CHUNKS, LENGTHS, VAL_CHUNKS, LeaderboardKey, Source, pairs_name, source_of
 from askance.evals.sherlock.leaderboard import read_ids
 from askance.evals.suite.files import Counted, Problems, noting
 
