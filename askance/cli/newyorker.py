@@ -328,14 +328,13 @@ def _pairs(pairs: Sequence[PairDifficulty]) -> Columns:
 
 def _independence(wrong: str, other: str, independence: ErrorIndependence) -> str:
     """How often one run is right where another is wrong, in a sentence."""
-    from askance.evals.analysis.compare import shown_p
+    from askance.evals.analysis.compare import stated_p
 
     if independence.share is None or independence.expected is None:
         return f"{wrong} has no sample wrong, so that nothing is known of {other} there."
     wrongs = many(independence.b_alone + independence.both_wrong, "sample")
     sentence = f"Where {wrong} is wrong ({wrongs}), {other} is right in {100 * independence.share:.1f} %"
-    p = shown_p(independence.p)
-    tested = f"p {p}" if p.startswith("<") else f"p = {p}"
+    tested = stated_p(independence.p)
     if independence.interval is not None:
         low, high = (f"{100 * limit:+.1f}" for limit in (independence.interval.low, independence.interval.high))
         tested += f"; 95 % interval of the difference {low} to {high} points"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -123,47 +124,52 @@ def candidates(context_: typer.Context, options: CandidateOptions) -> None:
 
 async def _candidates(options: CandidateOptions) -> CandidateSets:
     from askance.cli.progress import Progress
-    from askance.errors import UsageError
     from askance.evals.sherlock import Sherlock, build_candidates
-    from askance.models import get_embedder, get_scorer
-    from askance.workspace import Workspace
 
-    given = _specs(options.option, of="candidates", examples=CANDIDATE_MODELS)
-    for name, example in CANDIDATE_MODELS.items():
-        if name not in given:
-            raise UsageError(f"Candidates need an option {name!r}.", hint=f"Give -T {name}={example}.")
-    data = Sherlock.open(options.data, images=options.images)
-    with Workspace(store=options.store) as work:
-        scorer = get_scorer(given["scorer"], engine=work.engine)
-        embedder = get_embedder(given["embedder"], engine=work.engine)
-        try:
-            with Progress("regions", len(data.instances)) as progress:
-                return await build_candidates(
-                    data,
-                    scorer=scorer,
-                    embedder=embedder,
-                    seed=options.seed,
-                    most=options.limit,
-                    on_progress=progress.update,
-                )
-        finally:
-            await scorer.aclose()
-            await embedder.aclose()
+    async with _encoders(
+        options.option, CANDIDATE_MODELS, needed=True, of="candidates", store=options.store
+    ) as encoders:
+        data = Sherlock.open(options.data, images=options.images)
+        with Progress("regions", len(data.instances)) as progress:
+            return await build_candidates(
+                data, **encoders, seed=options.seed, most=options.limit, on_progress=progress.update
+            )
 
 
-def _specs(texts: Sequence[str] | None, *, of: str, examples: Mapping[str, str]) -> Mapping[str, str]:
-    """By name, the specs of models that `-T` gives.
+@asynccontextmanager
+async def _encoders(
+    texts: Sequence[str] | None, examples: Mapping[str, str], *, needed: bool = False, of: str, store: str | None
+) -> AsyncGenerator[dict[str, Any]]:
+    """By name, the scorer and the embedders that `-T` gives; they are closed in the end.
+
+    Args:
+        texts: what stands behind each `-T`.
+        examples: by name that there is, a model that it may name.
+        needed: whether each has to be given.
+        of: the command.
+        store: folder of the records.
 
     Raises:
-        UsageError: an option has another name.
+        UsageError: an option has another name, or one that is needed is missing.
     """
     from askance.errors import UsageError
+    from askance.models import get_embedder, get_scorer
+    from askance.workspace import Workspace
 
     given = named_values(texts or (), of=of)
     for name in given:
         if name not in examples:
             raise UsageError(f"{name!r} is no option of {of}.", hint=f"There are {' and '.join(examples)}.")
-    return given
+    for name, example in examples.items():
+        if needed and name not in given:
+            raise UsageError(f"{of.capitalize()} need an option {name!r}.", hint=f"Give -T {name}={example}.")
+    with Workspace(store=store) as work:
+        async with AsyncExitStack() as stack:
+            made: dict[str, Any] = {}
+            for name, spec in given.items():
+                encoder = (get_scorer if name == "scorer" else get_embedder)(spec, engine=work.engine)
+                made[name] = await stack.enter_async_context(aclosing(encoder))
+            yield made
 
 
 def _made(made: CandidateSets, pairs: Path) -> Iterator[Part]:
@@ -220,15 +226,9 @@ def _correlation_parts(found: CheckpointCorrelations) -> Iterator[Part]:
     from askance.evals.tables import NONE, shown_value
 
     rows = [("checkpoint", "step", "P@1", "human accuracy")]
-    rows += [
-        (
-            each.name,
-            NONE if each.step is None else f"{each.step:,}",
-            shown_value(each.first, percent=True),
-            shown_value(each.human, percent=True),
-        )
-        for each in found.checkpoints
-    ]
+    for each in found.checkpoints:
+        first, human = (shown_value(value, percent=True) for value in (each.first, each.human))
+        rows.append((each.name, NONE if each.step is None else f"{each.step:,}", first, human))
     yield Columns(rows)
     yield ""
     yield _correlated("P@1", found.with_retrieval)
@@ -237,12 +237,11 @@ def _correlation_parts(found: CheckpointCorrelations) -> Iterator[Part]:
 
 
 def _correlated(what: str, correlation: Correlation) -> str:
-    from askance.evals.analysis.compare import shown_p
+    from askance.evals.analysis.compare import stated_p
 
     if correlation.rho is None:
         return f"Human accuracy and {what}: no correlation; three checkpoints that differ are needed."
-    p = shown_p(correlation.p)
-    tested = f"p {p}" if p.startswith("<") else f"p = {p}"
+    tested = stated_p(correlation.p)
     return f"Human accuracy and {what}: Pearson's r = {correlation.rho:.2f} (n = {correlation.n}, {tested})."
 
 
@@ -290,38 +289,23 @@ def errors(context_: typer.Context, options: ErrorOptions) -> None:
 async def _error_prediction(options: ErrorOptions) -> ErrorPrediction:
     from askance.evals.run import Run
     from askance.evals.sherlock import Sherlock, error_prediction
-    from askance.models import get_embedder
-    from askance.workspace import Workspace
 
-    given = _specs(options.option, of="errors", examples=ERROR_MODELS)
-    run = Run.open(options.folder)
-    data = None if options.data is None else Sherlock.open(options.data, images=options.images)
-    with Workspace(store=options.store) as work:
-        embedders = {name: get_embedder(spec, engine=work.engine) for name, spec in given.items()}
-        try:
-            return await error_prediction(
-                run, data=data, pictures=embedders.get("pictures"), texts=embedders.get("texts"), seed=options.seed
-            )
-        finally:
-            for embedder in embedders.values():
-                await embedder.aclose()
+    async with _encoders(options.option, ERROR_MODELS, of="errors", store=options.store) as encoders:
+        run = Run.open(options.folder)
+        data = None if options.data is None else Sherlock.open(options.data, images=options.images)
+        return await error_prediction(run, data=data, **encoders, seed=options.seed)
 
 
 def _error_parts(found: ErrorPrediction) -> Iterator[Part]:
     from askance.evals.tables import shown_value
 
-    average = shown_value(found.average, percent=True)
-    yield f"{found.run}: {many(found.regions, 'region')}, {average} % human accuracy in the mean."
+    def percent(value: float) -> str:
+        return shown_value(value, percent=True)
+
+    yield f"{found.run}: {many(found.regions, 'region')}, {percent(found.average)} % human accuracy in the mean."
     yield ""
     rows = [("above or below the mean, by", "area under the curve, %", "by fold")]
-    rows += [
-        (
-            each.features,
-            shown_value(each.area, percent=True),
-            ", ".join(shown_value(area, percent=True) for area in each.by_fold),
-        )
-        for each in found.predicted
-    ]
+    rows += [(each.features, percent(each.area), ", ".join(map(percent, each.by_fold))) for each in found.predicted]
     yield Columns(rows, left=(0, 2))
     yield ""
     yield "· Chance is 50 %."
