@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from askance.amounts import many
 from askance.cli.columns import Columns, Part, Report
 from askance.cli.options import (
     AsJson,
@@ -24,6 +25,7 @@ from askance.cli.options import (
     spelled_out,
 )
 from askance.cli.process import OK, SOME, Process
+from askance.errors import UsageError
 from askance.terminal import echo
 
 if TYPE_CHECKING:
@@ -150,7 +152,6 @@ def _report(options: BlameOptions, blame: Blame, tally: Tally) -> Report:
 
 def _end(options: BlameOptions, blame: Blame, tally: Tally) -> int:
     """Says what was asked, and what is left; returns the exit code."""
-    from askance.amounts import many
     from askance.models import Counters
 
     counted = (f"{name}: {Counters.from_canonical(form)}." for name, form in blame.counters.items())
@@ -174,7 +175,6 @@ def _replacement(options: BlameOptions) -> Replacement | None:
     Raises:
         UsageError: the options contradict each other.
     """
-    from askance.errors import UsageError
     from askance.evals.analysis.trial import from_run, from_truth
     from askance.evals.run import Run
 
@@ -215,8 +215,6 @@ def _models(options: BlameOptions, run: Run, work: Workspace) -> Iterator[tuple[
 
 def blame_parts(blame: Blame) -> Iterator[Part]:
     """What the trials come to, and which link each wrong answer comes from."""
-    from askance.amounts import many
-
     right = blame.samples - blame.unanswered - len(blame.wrong)
     yield (
         f"{many(blame.samples, 'answer')}: {right:,} right by {blame.metric}, {len(blame.wrong):,} wrong, "

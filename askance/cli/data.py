@@ -13,6 +13,7 @@ from askance.amounts import many
 from askance.cli.columns import Part, Report, Section
 from askance.cli.options import AsJson, JudgePrompt, PromptCalls, spelled_out
 from askance.cli.process import HELP, OK, SOME, Process
+from askance.errors import UsageError
 from askance.terminal import echo
 
 if TYPE_CHECKING:
@@ -348,7 +349,6 @@ def _maker(options: QuestionOptions, work: Workspace) -> QuestionMaker:
     Raises:
         UsageError: no model is named.
     """
-    from askance.errors import UsageError
     from askance.evals.whoops.questions import QuestionMaker
 
     llm = options.llm or work.default_model("llm")

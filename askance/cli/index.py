@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from askance.amounts import many
-from askance.cli.columns import Columns, Line, Part, Report
+from askance.cli.columns import Columns, Line, Part, Report, shortened
 from askance.cli.options import AsJson, Llm, PromptCalls, Records, Vlm, spelled_out
 from askance.cli.options import Plan as PlanOption
 from askance.cli.process import HELP, OK, SOME, Process
@@ -675,6 +675,4 @@ LONGEST_NAME = 32
 
 
 def _space_name(space: Space) -> str:
-    from askance.cli.columns import shortened
-
     return shortened(space.name, LONGEST_NAME)

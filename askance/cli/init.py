@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from askance.cli.process import Process
+from askance.errors import UsageError
 from askance.terminal import echo
 
 SETTINGS = """\
@@ -75,7 +76,6 @@ def init(
     Process.of(context).without_langchain()
     from askance.cli.output import write_new
     from askance.demo import project_files
-    from askance.errors import UsageError
 
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{str(folder)!r} is no folder.", hint="Name a folder, or one that is not there yet.")

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from askance.amounts import many
 from askance.cli.columns import Part, Report
 from askance.cli.options import AsJson, JudgePrompt, PromptCalls, TaskPlace, spelled_out
 from askance.cli.process import HELP, OK, SOME, Process
+from askance.errors import UsageError
 from askance.terminal import echo
 
 if TYPE_CHECKING:
@@ -143,8 +145,6 @@ def _check_judge(judge: Sequence[str], *, local: bool) -> None:
     Raises:
         UsageError: no judge is named, or both kinds are.
     """
-    from askance.errors import UsageError
-
     if not judge and not local:
         raise UsageError(
             "No judge is named.", hint="On this machine: --local. An API: --judge openai:gpt-4o; several are a panel."
@@ -162,8 +162,6 @@ def _check_file(out: Path | None, option: str, such_as: str, *, plan: bool) -> N
     Raises:
         UsageError: it could not.
     """
-    from askance.errors import UsageError
-
     if out is not None and plan:
         raise UsageError(f"`--plan` asks nothing, so there is nothing for `{option}` to show.", hint="Leave one out.")
     if out is not None and out.is_dir():
@@ -211,8 +209,6 @@ def _counters(counters: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _counts(card: JudgeCard) -> str:
-    from askance.amounts import many
-
     pairs, true = len(card.labelled), sum(bool(pair.truth) for pair in card.labelled)
     groups = len({pair.group for pair in card.labelled})
     return f"{many(pairs, 'labelled pair')} in {many(groups, 'group')}, {true:,} of them true"
@@ -383,8 +379,6 @@ def preference_parts(made: RunPreferences) -> Iterator[Part]:
 
 
 def _unanimous(who: str, sides: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    from askance.amounts import many
-
     for side, ids in sides.items():
         named = ", ".join(ids[:SHOWN])
         more = f" … and {len(ids) - SHOWN:,} more; `--json` has them all" if len(ids) > SHOWN else ""

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from askance.amounts import many
 from askance.cli.columns import Report
 from askance.cli.options import AsJson, JudgePrompt, PromptCalls, spelled_out
 from askance.cli.process import HELP, OK, SOME, Process
+from askance.errors import UsageError
 from askance.terminal import echo
 
 if TYPE_CHECKING:
@@ -152,7 +154,6 @@ def _source(options: GenerateOptions) -> tuple[Domain, bool]:
     Raises:
         UsageError: the statements are said to be those of ads, and are not.
     """
-    from askance.errors import UsageError
     from askance.evals.pittads import has_statements
     from askance.evals.whoops import has_rows
     from askance.images import SUFFIXES
@@ -201,7 +202,6 @@ def _pictures(options: GenerateOptions, work: Workspace) -> PictureStatements:
     """
     from askance.chains import explain
     from askance.cli.inputs import find_pictures
-    from askance.errors import UsageError
     from askance.evals.negatives import PictureStatements
     from askance.evals.suite.selection import read_ids
     from askance.images import Image
@@ -229,8 +229,6 @@ def _writer(llm: str | None, work: Workspace, recipe: Recipe) -> str | None:
     Raises:
         UsageError: one is needed, and none is named.
     """
-    from askance.errors import UsageError
-
     drawn = recipe.kinds == ("random",)
     name = llm or (work.config.llm if drawn else work.default_model("llm"))
     if name is None and not drawn:
@@ -244,7 +242,6 @@ def _writer(llm: str | None, work: Workspace, recipe: Recipe) -> str | None:
 
 def _print_statements(pictures: PictureStatements, run: NegativesRun) -> None:
     """Says whose word is taken for true, and how many pictures have none."""
-    from askance.amounts import many
     from askance.evals.negatives.picture_statements import STATEMENTS
 
     models = ", ".join(dict.fromkeys(str(node.model.id) for node in pictures.chain.nodes))
@@ -261,8 +258,6 @@ def _print_statements(pictures: PictureStatements, run: NegativesRun) -> None:
 
 def _report(run: NegativesRun, sources: Sequence[TrueStatements] | PictureStatements, tally: Tally) -> Report:
     """What was written."""
-    from askance.amounts import many
-
     form = {**asdict(run), "folder": str(run.folder), "outcomes": dict(run.outcomes), "unread": dict(run.unread)}
     parts = [f"{run.folder / name}  {many(images, 'image')}" for name, images in run.files.items()]
     return Report(lambda: form, lambda: parts, breaks=False, ends=lambda: _end(run, sources, tally))
@@ -270,7 +265,6 @@ def _report(run: NegativesRun, sources: Sequence[TrueStatements] | PictureStatem
 
 def _end(run: NegativesRun, sources: Sequence[TrueStatements] | PictureStatements, tally: Tally) -> int:
     """Says what was asked, and what is left; returns the exit code."""
-    from askance.amounts import many
     from askance.evals.negatives import PictureStatements
 
     counts = ", ".join(f"{count:,} {outcome}" for outcome, count in sorted(run.outcomes.items()))
@@ -435,7 +429,6 @@ async def _audit(
 
 
 def _apply(sets: Sequence[OptionSet], audited: Audit, out: Path) -> None:
-    from askance.amounts import many
     from askance.evals.negatives import apply
 
     counts = apply(sets, audited, out)
@@ -482,8 +475,6 @@ class SheetOptions:
 def sample(context_: typer.Context, options: SheetOptions) -> None:
     """Write a blind validation sheet for people, or read their answers back: share of true negatives, agreement."""
     Process.of(context_).without_langchain()
-    from askance.errors import UsageError
-
     if options.key is not None or options.answers:
         if options.file is not None or options.key is None or not options.answers:
             raise UsageError(
@@ -510,7 +501,6 @@ def _print_validation(key: Path, answers: Sequence[Path], *, seed: int, as_json:
 
 
 def _write_sheet(options: SheetOptions, file: Path, images: Path, out: Path) -> None:
-    from askance.amounts import many
     from askance.evals.negatives import draw_sheet, read_negatives, write_sheet
     from askance.evals.negatives.validation import KEY, PAGE, QUESTION, TABLE
 

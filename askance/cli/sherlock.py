@@ -15,6 +15,7 @@ from askance.amounts import many
 from askance.cli.columns import Columns, Part, Report
 from askance.cli.options import AsJson, Records, named_values, spelled_out
 from askance.cli.process import HELP, Process
+from askance.errors import UsageError
 from askance.terminal import echo
 
 if TYPE_CHECKING:
@@ -152,7 +153,6 @@ async def _encoders(
     Raises:
         UsageError: an option has another name, or one that is needed is missing.
     """
-    from askance.errors import UsageError
     from askance.models import get_embedder, get_scorer
     from askance.workspace import Workspace
 
@@ -214,8 +214,6 @@ def correlations(
 
 
 def _numbers(text: str) -> list[int]:
-    from askance.errors import UsageError
-
     try:
         return [int(each) for each in text.split(",")]
     except ValueError as error:

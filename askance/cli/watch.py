@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from askance.amounts import many, shortened
+from askance.amounts import many, money, shortened
 from askance.cli.columns import Report
 from askance.cli.options import AsJson, TaskPlace
 from askance.cli.process import SOME, Process
 from askance.cli.report import ImagesOption
+from askance.errors import UsageError
 from askance.terminal import echo, printable
 
 if TYPE_CHECKING:
@@ -46,7 +47,6 @@ def watch(
     thing, at the end; the exit code is 1 if the run was left without one.
     """
     Process.of(context_).without_langchain()
-    from askance.errors import UsageError
     from askance.evals.analysis.watch import Watcher
 
     if images and html is None:
@@ -189,8 +189,6 @@ def lines_of(status: RunStatus) -> Iterator[str]:
 
 
 def _spent(status: RunStatus) -> Iterator[str]:
-    from askance.amounts import money
-
     yield f"{many(status.calls, 'call')} made"
     yield f"{status.replayed:,} replayed"
     if status.failed:
