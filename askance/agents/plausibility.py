@@ -285,7 +285,8 @@ class PlausibilityScorer:
             case "rating":
                 return _EachAsked(InferenceRater(model, sees=sees, prompts=prompts), _written_rating)
             case _:
-                return _Ranking(InferenceRanker(model, sees=sees, prompts=prompts), self.orders)
+                ranker = InferenceRanker(model, count=MOST_RANKED, sees=sees, prompts=prompts)
+                return _Ranking(ranker, self.orders)
 
     @cached_property
     def _describers(self) -> Mapping[str, PictureAgent[Any, Any]]:
