@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from typing_extensions import override
 
 from askance.amounts import many
 from askance.errors import BadData
@@ -14,6 +16,7 @@ from askance.evals.pittads.dataset import Contents, Selection, Which, listed_ids
 from askance.evals.pittads.descriptions import read_descriptions
 from askance.evals.pittads.layout import ANNOTATIONS, STATEMENTS, Layout, Part
 from askance.evals.suite.files import Problems, note, noting
+from askance.evals.suite.folder_report import FolderReport
 from askance.evals.suite.selection import FULL_SET
 from askance.evals.suite.statements import TEST_OPTIONS, QaFile, read_qa
 
@@ -54,10 +57,9 @@ class ListedFound:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DataReport:
+class DataReport(FolderReport):
     """What a folder of the data set holds."""
 
-    folder: str
     release: str | None
     """Release of the statements, in words."""
     statements: str | None
@@ -82,9 +84,6 @@ class DataReport:
     rows_dropped: tuple[Dropped, ...]
     images_dropped: tuple[Dropped, ...]
     listed: ListedFound | None
-    notes: tuple[str, ...]
-    problems: tuple[str, ...]
-    """What should be mended, one sentence each."""
 
     def with_problems(self, problems: Iterable[str]) -> DataReport:
         """The report with its problems: those that were found, missing files and images, and unknown ids."""
@@ -103,14 +102,9 @@ class DataReport:
             )
         return replace(self, problems=tuple(unique))
 
-    @property
-    def sound(self) -> bool:
-        """Whether there are no problems."""
-        return not self.problems
-
+    @override
     def canonical(self) -> JsonObject:
-        """The report as JSON."""
-        return {**asdict(self), "paper": {"full_set": FULL_SET}, "sound": self.sound}
+        return {**FolderReport.canonical(self), "paper": {"full_set": FULL_SET}}
 
 
 EXAMPLES = 3

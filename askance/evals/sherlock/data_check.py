@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, get_args
+from typing import get_args
 
 from askance.amounts import first_few, many
 from askance.errors import BadImage
@@ -19,9 +19,7 @@ from askance.evals.sherlock.instance import CONFIDENCES, Box, Instance
 from askance.evals.sherlock.layout import CHUNKS, LENGTHS, VAL_CHUNKS, LeaderboardKey, Source, pairs_name, source_of
 from askance.evals.sherlock.leaderboard import read_ids
 from askance.evals.suite.files import Counted, Problems, noting
-
-if TYPE_CHECKING:
-    from askance.chat import JsonObject
+from askance.evals.suite.folder_report import FolderReport
 
 PUBLISHED: Mapping[str, int] = {
     "instances": 22_737,
@@ -78,10 +76,9 @@ class CorpusReport:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SherlockReport:
+class SherlockReport(FolderReport):
     """What a folder of the data set holds."""
 
-    folder: str
     files: tuple[str, ...]
     """The corpora and the proposals that are read."""
     corpus: CorpusReport | None
@@ -90,18 +87,6 @@ class SherlockReport:
     """Instances of the training corpus, where it is there."""
     pairs: Mapping[str, int]
     """Pairs in each part of the leaderboard."""
-    notes: tuple[str, ...] = ()
-    problems: tuple[str, ...] = ()
-    """What should be mended, one sentence each."""
-
-    @property
-    def sound(self) -> bool:
-        """Whether there are no problems."""
-        return not self.problems
-
-    def canonical(self) -> JsonObject:
-        """The report as JSON."""
-        return {**asdict(self), "sound": self.sound}
 
 
 def check(folder: str | Path, *, images: str | Path | None = None, all_pairs: bool = False) -> SherlockReport:
