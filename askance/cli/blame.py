@@ -24,7 +24,7 @@ from askance.cli.options import (
     Yes,
     spelled_out,
 )
-from askance.cli.process import OK, SOME, Process
+from askance.cli.process import OK, SOME
 from askance.errors import UsageError
 from askance.terminal import echo
 
@@ -98,9 +98,8 @@ class BlameOptions:
 
 
 @spelled_out
-def blame(context_: typer.Context, options: BlameOptions) -> None:
+def blame(options: BlameOptions) -> None:
     """Replace one link at a time, ask what follows from it again, and see which link turns wrong answers right."""
-    Process.of(context_).without_langchain()
     from askance.chains import STATEMENT
     from askance.cli.execute import GOES_ON, execute
     from askance.cli.inputs import find_pictures

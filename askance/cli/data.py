@@ -12,7 +12,7 @@ import typer
 from askance.amounts import many
 from askance.cli.columns import Part, Report, Section
 from askance.cli.options import AsJson, JudgePrompt, PromptCalls, spelled_out
-from askance.cli.process import HELP, OK, SOME, Process
+from askance.cli.process import HELP, OK, SOME
 from askance.errors import UsageError
 from askance.terminal import echo
 
@@ -289,12 +289,11 @@ class QuestionOptions:
 
 @questions.command("whoops", epilog=HELP)
 @spelled_out
-def make_questions(context_: typer.Context, options: QuestionOptions, calls: PromptCalls) -> None:
+def make_questions(options: QuestionOptions, calls: PromptCalls) -> None:
     """Make questions about the images of WHOOPS! from their captions, as section 4.2 of its paper does.
 
     Exit code 1 where captions are left: by the budget, or because they have no answer.
     """
-    Process.of(context_).without_langchain()
     from askance.cli.execute import execute
     from askance.cli.workspace import open_workspace
     from askance.evals.run_format import LEDGER

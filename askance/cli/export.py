@@ -9,7 +9,6 @@ from typing import Annotated
 import typer
 
 from askance.amounts import many
-from askance.cli.process import Process
 from askance.terminal import echo
 
 
@@ -26,7 +25,6 @@ class ExportFormat(StrEnum):
 
 
 def export(
-    context_: typer.Context,
     folder: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run, of `eval run` or `run --out`.")],
     to: Annotated[
         ExportFormat,
@@ -40,7 +38,6 @@ def export(
     ] = None,
 ) -> None:
     """Write a run for other tools: a row a sample or a picture, or a log with all that was asked and said."""
-    Process.of(context_).without_langchain()
     from askance.evals.exports import export as write
     from askance.evals.run import Run
 

@@ -15,7 +15,7 @@ from askance.amounts import many
 from askance.cli.columns import Columns, Line, Part, Report, shortened
 from askance.cli.options import AsJson, Llm, PromptCalls, Records, Vlm, spelled_out
 from askance.cli.options import Plan as PlanOption
-from askance.cli.process import HELP, OK, SOME, Process
+from askance.cli.process import HELP, OK, SOME
 from askance.errors import StoreError, UsageError
 from askance.terminal import echo
 
@@ -117,13 +117,12 @@ class IndexBuildOptions:
 
 @app.command(epilog=HELP)
 @spelled_out
-def build(context_: typer.Context, options: IndexBuildOptions) -> None:
+def build(options: IndexBuildOptions) -> None:
     """Build an index of texts; the same command goes on with one that was interrupted.
 
     Each distinct text is one entry, with all images that it is true of. Another --embedder adds its vectors to an
     index that is there; --data and --texts may then be left out.
     """
-    Process.of(context_).without_langchain()
     from askance.cli.execute import GOES_ON, execute
     from askance.cli.progress import Progress
     from askance.models import get_embedder
@@ -305,14 +304,13 @@ class IndexSearchOptions:
 
 @app.command(epilog=HELP)
 @spelled_out
-def search(context_: typer.Context, options: IndexSearchOptions, calls: PromptCalls) -> None:
+def search(options: IndexSearchOptions, calls: PromptCalls) -> None:
     """Find the texts of an index that fit a text or a picture best. Every search is on record.
 
     A picture is searched by itself, in an index with vectors of clip:, or by what --vlm and --llm say of it.
     """
     from askance.cli.workspace import open_workspace
 
-    Process.of(context_).without_langchain()
     with open_workspace(calls, name="index") as work:
         code = _Search(options, work).run()
     raise typer.Exit(code)

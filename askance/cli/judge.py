@@ -13,7 +13,7 @@ import typer
 from askance.amounts import many
 from askance.cli.columns import Part, Report
 from askance.cli.options import AsJson, JudgePrompt, PromptCalls, TaskPlace, spelled_out
-from askance.cli.process import HELP, OK, SOME, Process
+from askance.cli.process import HELP, OK, SOME
 from askance.errors import UsageError
 from askance.terminal import echo
 
@@ -78,9 +78,8 @@ class CardOptions:
 
 @app.command("card", epilog=HELP)
 @spelled_out
-def card(context_: typer.Context, options: CardOptions, calls: PromptCalls) -> None:
+def card(options: CardOptions, calls: PromptCalls) -> None:
     """Hold a judge against people's labels: how often it is right, beyond chance, and how steady it is."""
-    Process.of(context_).without_langchain()
     from askance.agents import judge_panel
     from askance.agents.judge import QUESTION
     from askance.cli.execute import execute
@@ -285,7 +284,6 @@ class PreferOptions:
 @app.command(epilog=HELP)
 @spelled_out
 def prefer(
-    context_: typer.Context,
     run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run whose answers are texts.")],
     options: PreferOptions,
     calls: PromptCalls,
@@ -295,7 +293,6 @@ def prefer(
     Every judge is asked about every pair in both orders, and sees no picture. A side wins a pair where it wins in both
     orders; several judges decide by majority. Ties, flips and pairs without a preference are counted apart.
     """
-    Process.of(context_).without_langchain()
     from askance.cli.execute import execute
     from askance.cli.workspace import open_workspace
     from askance.evals import Run

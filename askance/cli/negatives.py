@@ -14,7 +14,7 @@ import typer
 from askance.amounts import many
 from askance.cli.columns import Report
 from askance.cli.options import AsJson, JudgePrompt, PromptCalls, spelled_out
-from askance.cli.process import HELP, OK, SOME, Process
+from askance.cli.process import HELP, OK, SOME
 from askance.errors import UsageError
 from askance.terminal import echo
 
@@ -104,9 +104,8 @@ class GenerateOptions:
 
 @app.command(epilog=HELP)
 @spelled_out
-def generate(context_: typer.Context, options: GenerateOptions, calls: PromptCalls) -> None:
+def generate(options: GenerateOptions, calls: PromptCalls) -> None:
     """Write hard negatives for true statements, one kind a call, into files of the authors' shape."""
-    Process.of(context_).without_langchain()
     from askance.agents.negative_writer import kinds_of
     from askance.cli.execute import execute
     from askance.cli.workspace import open_workspace
@@ -337,12 +336,11 @@ class AuditCalls(PromptCalls):
 
 @app.command(epilog=HELP)
 @spelled_out
-def audit(context_: typer.Context, command_options: AuditFileOptions, calls: AuditCalls) -> None:
+def audit(command_options: AuditFileOptions, calls: AuditCalls) -> None:
     """Audit negatives: are they wrong, do they change what they say, can they be told without the image?
 
     Exit code 1 where something should be dropped and --apply is not given.
     """
-    Process.of(context_).without_langchain()
     from askance.cli.execute import GOES_ON, ON_RECORD, execute
     from askance.cli.workspace import open_workspace
     from askance.evals.job import plan_of
@@ -472,9 +470,8 @@ class SheetOptions:
 
 @app.command()
 @spelled_out
-def sample(context_: typer.Context, options: SheetOptions) -> None:
+def sample(options: SheetOptions) -> None:
     """Write a blind validation sheet for people, or read their answers back: share of true negatives, agreement."""
-    Process.of(context_).without_langchain()
     if options.key is not None or options.answers:
         if options.file is not None or options.key is None or not options.answers:
             raise UsageError(

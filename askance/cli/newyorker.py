@@ -13,7 +13,7 @@ import typer
 from askance.amounts import many
 from askance.cli.columns import Columns, Part, Report
 from askance.cli.options import AsJson, Records, spelled_out
-from askance.cli.process import HELP, Process
+from askance.cli.process import HELP
 from askance.terminal import echo
 
 if TYPE_CHECKING:
@@ -44,7 +44,6 @@ class MissingAnswer(StrEnum):
 
 @app.command(epilog=HELP)
 def submit(
-    context_: typer.Context,
     folder: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a finished run of one of the three tasks.")],
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="The file to write; by default TASK_predictions.json, here.")
@@ -66,7 +65,6 @@ def submit(
     ] = None,
 ) -> None:
     """Write a run's answers as the leaderboard and the official scorer take them: {instance_id: letter}."""
-    Process.of(context_).without_langchain()
     from askance.evals.newyorker import NewYorker, submission_of
     from askance.evals.run import Run
 
@@ -121,14 +119,13 @@ class BuildOptions:
 
 @app.command(epilog=HELP)
 @spelled_out
-def build(context_: typer.Context, options: BuildOptions) -> None:
+def build(options: BuildOptions) -> None:
     """Make matching, ranking and explanation tasks of raw annotations, captions and ratings, as the paper made its own.
 
     Each caption is once the right answer of matching and four times a wrong one, within each of five parts of the
     contests: captions alone give nothing away. The folder is in the layout of the published repository; its
     manifest.json says what it was made from and what was left out. Equal inputs and an equal seed give equal files.
     """
-    Process.of(context_).without_langchain()
     from askance.evals.newyorker import RawContests
     from askance.evals.run_folder import check_new
     from askance.models import run_sync
@@ -223,7 +220,6 @@ def _notes(tasks: ConstructedTasks, options: BuildOptions, pictures_missing: int
 
 @app.command()
 def errors(
-    context_: typer.Context,
     folders: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders of runs of newyorker/matching.")],
     shown: Annotated[
         int, typer.Option("--show", min=0, help="How many of the hardest and of the easiest contests are listed.")
@@ -236,7 +232,6 @@ def errors(
     χ² of contests by right or wrong, with two controls that should show nothing: the folds, and the captions that stand
     among the options as distractors. It reads the run folders alone and asks no model.
     """
-    Process.of(context_).without_langchain()
     from askance.evals.newyorker import contest_difficulty
     from askance.evals.run import Run
 

@@ -14,7 +14,7 @@ import typer
 from askance.amounts import many
 from askance.cli.columns import Columns, Part, Report
 from askance.cli.options import AsJson, Records, named_values, spelled_out
-from askance.cli.process import HELP, Process
+from askance.cli.process import HELP
 from askance.errors import UsageError
 from askance.terminal import echo
 
@@ -43,7 +43,6 @@ class SplitName(StrEnum):
 
 @app.command(epilog=HELP)
 def submit(
-    context_: typer.Context,
     folders: Annotated[
         list[Path],
         typer.Argument(metavar="RUN...", help="Folders of finished runs of comparison, localization and retrieval."),
@@ -61,7 +60,6 @@ def submit(
     Every pair of a region and an inference needs a score. Lengths are held against the published ones, that of
     comparison too.
     """
-    Process.of(context_).without_langchain()
     from askance.evals.run import Run
     from askance.evals.sherlock import Sherlock, submission_of
     from askance.evals.sherlock.submission import FOLDERS
@@ -106,14 +104,13 @@ class CandidateOptions:
 
 @app.command(epilog=HELP)
 @spelled_out
-def candidates(context_: typer.Context, options: CandidateOptions) -> None:
+def candidates(options: CandidateOptions) -> None:
     """Make sets of ten plausible inferences of a region for people to rate, as appendix E of the paper says.
 
     The folder is in the layout of the leaderboard, so that `eval run sherlock/comparison --data` reads it; its
     candidates.json says which instances the inferences come from, and its manifest.json what it was made from. Equal
     inputs and an equal seed give equal files.
     """
-    Process.of(context_).without_langchain()
     from askance.evals.run_folder import check_new
     from askance.models import run_sync
 
@@ -189,7 +186,6 @@ def _made(made: CandidateSets, pairs: Path) -> Iterator[Part]:
 
 @app.command()
 def correlations(
-    context_: typer.Context,
     folders: Annotated[
         list[Path],
         typer.Argument(metavar="RUN...", help="Folders of runs of comparison and retrieval, both of each checkpoint."),
@@ -204,7 +200,6 @@ def correlations(
 
     A run of comparison goes with the run of retrieval by the same scorer. It reads the run folders alone.
     """
-    Process.of(context_).without_langchain()
     from askance.evals.run import Run
     from askance.evals.sherlock import checkpoint_correlations
 
@@ -271,13 +266,12 @@ class ErrorOptions:
 
 @app.command(epilog=HELP)
 @spelled_out
-def errors(context_: typer.Context, options: ErrorOptions) -> None:
+def errors(options: ErrorOptions) -> None:
     """Say how well one can predict on which regions a model does above or below its average (section 5.3).
 
     A logistic regression learns it in five folds, from the agreement of the raters, and from vectors of pictures and of
     inferences where encoders are named. Needs scikit-learn: pip install 'askance[audit]'.
     """
-    Process.of(context_).without_langchain()
     from askance.models import run_sync
 
     found = run_sync(_error_prediction(options))
