@@ -216,7 +216,7 @@ def _pairs(data: Sherlock, *, all_pairs: bool) -> Iterator[tuple[str, int]]:
 
 def _count(data: Sherlock, key: LeaderboardKey, *, all_pairs: bool) -> int:
     split, task, chunk = key
-    listed = data.files.leaderboard[key].instance_ids
+    listed = data.files.leaderboard[key].get("instance_ids")
     if task == "comparison":
         return sum(len(region.candidates) for region in data.comparison(split))
     if all_pairs or listed is None:

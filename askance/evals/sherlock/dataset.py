@@ -31,9 +31,6 @@ class Sherlock:
     problems: Problems | None = None
     notes: list[str] = field(default_factory=list[str], init=False)
     """What is to be known about the files that were read so far, one sentence each."""
-    _rated: dict[Split, tuple[RatedRegion, ...]] = field(
-        default_factory=dict[Split, tuple[RatedRegion, ...]], init=False, repr=False
-    )
 
     @classmethod
     def open(
@@ -167,13 +164,10 @@ class Sherlock:
         Raises:
             BadData: the folder does not have them, or they are not as they should be.
         """
-        if split not in self._rated:
-            leaderboard = self.leaderboard("comparison", split)
-            of_corpus = split == self.split and split in self.files.corpora
-            corpus = {instance.id: instance for instance in self.instances} if of_corpus else {}
-            files = self.files.leaderboard[split, "comparison", None]
-            self._rated[split] = rated_regions(leaderboard, files, corpus)
-        return self._rated[split]
+        leaderboard = self.leaderboard("comparison", split)
+        of_corpus = split == self.split and split in self.files.corpora
+        corpus = {instance.id: instance for instance in self.instances} if of_corpus else {}
+        return rated_regions(leaderboard, self.files.leaderboard[split, "comparison", None], corpus)
 
     def proposals(self, url: str) -> tuple[Box, ...]:
         """The boxes that a detector proposes for an image of the corpus, in the order of the file.

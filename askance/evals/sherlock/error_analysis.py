@@ -69,11 +69,7 @@ class CheckpointCorrelations:
 
     def form(self) -> JsonObject:
         """All of it as JSON."""
-        return {
-            "checkpoints": [asdict(each) for each in self.checkpoints],
-            "with_retrieval": asdict(self.with_retrieval),
-            "with_step": None if self.with_step is None else asdict(self.with_step),
-        }
+        return asdict(self)
 
 
 def checkpoint_correlations(runs: Sequence[Run], *, steps: Sequence[int] | None = None) -> CheckpointCorrelations:

@@ -105,14 +105,14 @@ def read_leaderboard(key: LeaderboardKey, files: LeaderboardFiles) -> Leaderboar
     split, task, chunk = key
     groups = defaultdict[object, PairGroup](PairGroup)
     ids, owners = list[str](), list[PairGroup]()
-    for place, row in files.instances.stream():
-        region, inference = read_pair(row, f"The file {str(files.instances)!r}, item {place}")
+    for place, row in files["instances"].stream():
+        region, inference = read_pair(row, f"The file {str(files['instances'])!r}, item {place}")
         named = {"comparison": (region.url, region.boxes), "localization": region.url, "retrieval": None}[task]
         owners.append(groups[named])
         owners[-1].add(region, inference)
         ids.append(region.id)
     if not ids:
-        raise BadData(f"The file {str(files.instances)!r} holds no instances.", hint=MEND)
+        raise BadData(f"The file {str(files['instances'])!r} holds no instances.", hint=MEND)
     order = sorted(range(len(ids)), key=ids.__getitem__)
     sorted_ids = tuple(ids[at] for at in order)
     _check_ids(sorted_ids, files)
@@ -158,11 +158,11 @@ def _check_ids(ids: Sequence[str], files: LeaderboardFiles) -> None:
     """Checks that sorted ids are different from each other, and those of their file."""
     twice = next((one for one, other in pairwise(ids) if one == other), None)
     if twice is not None:
-        raise BadData(f"The file {str(files.instances)!r} has the 'test_id' {twice[:60]!r} twice.", hint=MEND)
-    if files.instance_ids is None:
+        raise BadData(f"The file {str(files['instances'])!r} has the 'test_id' {twice[:60]!r} twice.", hint=MEND)
+    if "instance_ids" not in files:
         return
-    listed = read_ids(files.instance_ids)
-    where = f"The file {str(files.instance_ids)!r}"
+    listed = read_ids(files["instance_ids"])
+    where = f"The file {str(files['instance_ids'])!r}"
     if len(listed) != len(ids):
         raise BadData(
             f"{where} has {many(len(listed), 'id')}, and there are {len(ids):,} instances.",
@@ -233,12 +233,12 @@ def rated_regions(
     Raises:
         BadData: the answers cannot be read, or are not those of the instances.
     """
-    where = f"The file {str(files.answer_key)!r}"
     pairs = [(group.regions[0], [*_candidates(group, leaderboard.ids)]) for group in leaderboard.groups]
-    if files.answer_key is None:
+    if "answer_key" not in files:
         return tuple(RatedRegion(instance=region, candidates=tuple(some)) for region, some in pairs)
+    where = f"The file {str(files['answer_key'])!r}"
     try:
-        key = _answer_keys().validate_python(files.answer_key.json())
+        key = _answer_keys().validate_python(files["answer_key"].json())
     except ValidationError as error:
         raise BadData(f"{where}: {validation_message(error)}.", hint=MEND) from error
     shown: _Shown = {}
