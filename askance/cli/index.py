@@ -22,7 +22,6 @@ from askance.terminal import echo
 if TYPE_CHECKING:
     from askance.chains import Chain, Plan, Reading
     from askance.chat import JsonObject
-    from askance.cli.progress import Progress
     from askance.cli.workspace import CommandWorkspace
     from askance.images import Image
     from askance.models.encoders.embedder import RecordedEmbedder
@@ -125,20 +124,22 @@ def build(options: IndexBuildOptions) -> None:
     """
     from askance.cli.execute import GOES_ON, execute
     from askance.cli.progress import Progress
-    from askance.models import get_embedder
+    from askance.retrieval import Index
     from askance.workspace import Workspace
 
     _check_build(options)
     store = _store(options.vector_store)
     with Workspace(plan=options.plan, store=options.store) as work:
-        embedder = None if options.embedder is None else get_embedder(options.embedder, engine=work.engine)
+        embedder = None if options.embedder is None else work.embedder(options.embedder)
         if embedder is not None:
             embedder.form()  # an error in the spec, or in the weights, is said before the texts are read
         rows, notes = _entries_and_notes(options)
         state = "embedded" if embedder is not None else "words counted"
         code = execute(
             work,
-            lambda progress: _built(options.folder, rows, embedder, store, progress),
+            lambda progress: Index.build(
+                options.folder, rows, embedder=embedder, store=store, progress=progress.update
+            ),
             lambda index: _built_report(index, notes),
             plan=lambda: _missing(options.folder, rows, embedder, store),
             planned=lambda missing: _plan_report(options.folder, rows, missing, embeds=embedder is not None),
@@ -231,22 +232,6 @@ def _plan_report(folder: Path, rows: Sequence[IndexEntry], missing: int, *, embe
     form = {"index": str(folder), "entries": entries, "vectors": missing}
     made = f"{many(missing, 'vector')} to be made" if embeds else "no vectors"
     return Report(lambda: form, lambda: [f"{folder}: {many(entries, 'text')}, {made}."], breaks=False)
-
-
-async def _built(
-    folder: Path,
-    rows: Sequence[IndexEntry],
-    embedder: RecordedEmbedder | None,
-    store: StoreLike,
-    progress: Progress,
-) -> Index:
-    from askance.retrieval import Index
-
-    try:
-        return await Index.build(folder, rows, embedder=embedder, store=store, progress=progress.update)
-    finally:
-        if embedder is not None:
-            await embedder.aclose()
 
 
 def _built_report(index: Index, notes: Sequence[str]) -> Report:

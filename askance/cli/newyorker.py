@@ -18,7 +18,7 @@ from askance.terminal import echo
 
 if TYPE_CHECKING:
     from askance.evals.negatives import AnnotationArtifacts
-    from askance.evals.newyorker import ConstructedTasks, ContestDifficulty, RawContests
+    from askance.evals.newyorker import ConstructedTasks, ContestDifficulty
     from askance.evals.newyorker.contest_difficulty import ContestAccuracy, PairDifficulty
     from askance.evals.newyorker.task_construction import AuditedTask
     from askance.statistics import ErrorIndependence
@@ -126,35 +126,24 @@ def build(options: BuildOptions) -> None:
     contests: captions alone give nothing away. The folder is in the layout of the published repository; its
     manifest.json says what it was made from and what was left out. Equal inputs and an equal seed give equal files.
     """
-    from askance.evals.newyorker import RawContests
+    from askance.cli.progress import Progress
+    from askance.evals.newyorker import RawContests, aconstruct_tasks
     from askance.evals.run_folder import check_new
     from askance.models import run_sync
+    from askance.workspace import Workspace
 
     check_new(options.out)
     raw = RawContests.open(
         annotations=options.annotations, captions=options.captions, explanations=options.explanations
     )
-    tasks = run_sync(_constructed(raw, options))
+    with Workspace(store=options.store) as work, Progress("contests", len(raw.cartoons)) as progress:
+        embedder = None if options.embedder is None else work.embedder(options.embedder)
+        making = aconstruct_tasks(
+            raw, embedder=embedder, seed=options.seed, unrated=options.unrated, on_progress=progress.update
+        )
+        tasks = run_sync(making)
     missing = tasks.write(options.out, pictures=options.images)
     _print_built(tasks, options, pictures_missing=len(missing))
-
-
-async def _constructed(raw: RawContests, options: BuildOptions) -> ConstructedTasks:
-    from askance.cli.progress import Progress
-    from askance.evals.newyorker import aconstruct_tasks
-    from askance.models import get_embedder
-    from askance.workspace import Workspace
-
-    with Workspace(store=options.store) as work:
-        embedder = None if options.embedder is None else get_embedder(options.embedder, engine=work.engine)
-        try:
-            with Progress("contests", len(raw.cartoons)) as progress:
-                return await aconstruct_tasks(
-                    raw, embedder=embedder, seed=options.seed, unrated=options.unrated, on_progress=progress.update
-                )
-        finally:
-            if embedder is not None:
-                await embedder.aclose()
 
 
 def _print_built(tasks: ConstructedTasks, options: BuildOptions, *, pictures_missing: int) -> None:

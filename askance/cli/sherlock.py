@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -111,62 +110,43 @@ def candidates(options: CandidateOptions) -> None:
     candidates.json says which instances the inferences come from, and its manifest.json what it was made from. Equal
     inputs and an equal seed give equal files.
     """
+    from askance.cli.progress import Progress
     from askance.evals.run_folder import check_new
+    from askance.evals.sherlock import Sherlock, build_candidates
     from askance.models import run_sync
+    from askance.workspace import Workspace
 
     check_new(options.out)
-    made = run_sync(_candidates(options))
+    given = _specs(options.option, of="candidates", examples=CANDIDATE_MODELS)
+    for name, example in CANDIDATE_MODELS.items():
+        if name not in given:
+            raise UsageError(f"Candidates need an option {name!r}.", hint=f"Give -T {name}={example}.")
+    data = Sherlock.open(options.data, images=options.images)
+    with Workspace(store=options.store) as work, Progress("regions", len(data.instances)) as progress:
+        making = build_candidates(
+            data,
+            scorer=work.scorer(given["scorer"]),
+            embedder=work.embedder(given["embedder"]),
+            seed=options.seed,
+            most=options.limit,
+            on_progress=progress.update,
+        )
+        made = run_sync(making)
     pairs = made.write(options.out)
     Report(lambda: dict(made.manifest), lambda: _made(made, pairs)).print(as_json=options.as_json)
 
 
-async def _candidates(options: CandidateOptions) -> CandidateSets:
-    from askance.cli.progress import Progress
-    from askance.evals.sherlock import Sherlock, build_candidates
-
-    async with _encoders(
-        options.option, CANDIDATE_MODELS, needed=True, of="candidates", store=options.store
-    ) as encoders:
-        data = Sherlock.open(options.data, images=options.images)
-        with Progress("regions", len(data.instances)) as progress:
-            return await build_candidates(
-                data, **encoders, seed=options.seed, most=options.limit, on_progress=progress.update
-            )
-
-
-@asynccontextmanager
-async def _encoders(
-    texts: Sequence[str] | None, examples: Mapping[str, str], *, needed: bool = False, of: str, store: str | None
-) -> AsyncGenerator[dict[str, Any]]:
-    """By name, the scorer and the embedders that `-T` gives; they are closed in the end.
-
-    Args:
-        texts: what stands behind each `-T`.
-        examples: by name that there is, a model that it may name.
-        needed: whether each has to be given.
-        of: the command.
-        store: folder of the records.
+def _specs(texts: Sequence[str] | None, *, of: str, examples: Mapping[str, str]) -> Mapping[str, str]:
+    """By name, the specs of models that `-T` gives.
 
     Raises:
-        UsageError: an option has another name, or one that is needed is missing.
+        UsageError: an option has another name.
     """
-    from askance.models import get_embedder, get_scorer
-    from askance.workspace import Workspace
-
     given = named_values(texts or (), of=of)
     for name in given:
         if name not in examples:
             raise UsageError(f"{name!r} is no option of {of}.", hint=f"There are {' and '.join(examples)}.")
-    for name, example in examples.items():
-        if needed and name not in given:
-            raise UsageError(f"{of.capitalize()} need an option {name!r}.", hint=f"Give -T {name}={example}.")
-    with Workspace(store=store) as work:
-        async with AsyncExitStack() as stack:
-            made: dict[str, Any] = {}
-            for name, spec in given.items():
-                encoder = (get_scorer if name == "scorer" else get_embedder)(spec, engine=work.engine)
-                made[name] = await stack.enter_async_context(aclosing(encoder))
-            yield made
+    return given
 
 
 def _made(made: CandidateSets, pairs: Path) -> Iterator[Part]:
@@ -272,20 +252,19 @@ def errors(options: ErrorOptions) -> None:
     A logistic regression learns it in five folds, from the agreement of the raters, and from vectors of pictures and of
     inferences where encoders are named. Needs scikit-learn: pip install 'askance[audit]'.
     """
-    from askance.models import run_sync
-
-    found = run_sync(_error_prediction(options))
-    Report(found.form, lambda: _error_parts(found)).print(as_json=options.as_json)
-
-
-async def _error_prediction(options: ErrorOptions) -> ErrorPrediction:
     from askance.evals.run import Run
     from askance.evals.sherlock import Sherlock, error_prediction
+    from askance.models import run_sync
+    from askance.workspace import Workspace
 
-    async with _encoders(options.option, ERROR_MODELS, of="errors", store=options.store) as encoders:
-        run = Run.open(options.folder)
-        data = None if options.data is None else Sherlock.open(options.data, images=options.images)
-        return await error_prediction(run, data=data, **encoders, seed=options.seed)
+    given = _specs(options.option, of="errors", examples=ERROR_MODELS)
+    run = Run.open(options.folder)
+    data = None if options.data is None else Sherlock.open(options.data, images=options.images)
+    with Workspace(store=options.store) as work:
+        embedders = {name: work.embedder(spec) for name, spec in given.items()}
+        pictures, texts = embedders.get("pictures"), embedders.get("texts")
+        found = run_sync(error_prediction(run, data=data, pictures=pictures, texts=texts, seed=options.seed))
+    Report(found.form, lambda: _error_parts(found)).print(as_json=options.as_json)
 
 
 def _error_parts(found: ErrorPrediction) -> Iterator[Part]:
