@@ -8,7 +8,6 @@ fields at their default, so a field that is added later, with a default, does no
 from __future__ import annotations
 
 import json
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
@@ -34,15 +33,15 @@ FINISHES: tuple[FinishReason, ...] = get_args(FinishReason)
 Detail = Literal["auto", "low", "high", "original"]
 
 
-class RequestPart(ABC):
+class RequestPart:  # no abstract class, since `isinstance` with one is slow
     """A request, or a part of one that cannot change; the JSON text of its canonical form is made once."""
 
     __slots__ = ("_text",)
     _text: str
 
-    @abstractmethod
     def members(self) -> JsonObject:
-        """The canonical form, with parts of the request as they are."""
+        """The canonical form, with parts of the request as they are; each kind of part gives its own."""
+        return {}
 
     def canonical(self) -> JsonObject:
         """It as JSON values, with fields at their default left out."""
@@ -274,7 +273,7 @@ class ChatRequest(RequestPart):
             form["tools"] = [tool.canonical() for tool in self.tools]
         if self.response is not None:
             form["response"] = self.response
-        if self.sampling.members():
+        if self.sampling.canonical_text != "{}":
             form["sampling"] = self.sampling
         if self.extra:
             form["extra"] = dict(self.extra)
@@ -518,11 +517,13 @@ def _form_of(value: Any) -> Any:
 
 def _text_of(value: Any) -> str:
     """A member of a part of a request as canonical JSON text."""
-    if isinstance(value, str):  # first, since `isinstance` with an abstract class is slow
+    if isinstance(value, str):
         return _encode(value)
+    if isinstance(value, RequestPart):
+        return value.canonical_text
     if isinstance(value, (list, tuple)):
         return f"[{','.join(map(_text_of, cast('Sequence[Any]', value)))}]"
-    return value.canonical_text if isinstance(value, RequestPart) else canonical_json(value)
+    return canonical_json(value)
 
 
 def _pictures_in(message: Message) -> list[ImagePart]:

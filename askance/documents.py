@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from askance.errors import UsageError
+from askance.registry import near_file
 
 if TYPE_CHECKING:
     import yaml
@@ -340,7 +341,8 @@ def _yaml_text(path: Path, what: str) -> str:
             raise UsageError(f"{str(path)!r} is larger than {MAX_YAML_BYTES:,} bytes.", hint=f"Is it {what}?")
         return path.read_text(encoding="utf-8-sig")
     except OSError as error:
-        raise UsageError(f"{str(path)!r} cannot be read: {error.strerror}.", hint="Check the name.") from error
+        hint = f"{near_file(path)}Check the name."
+        raise UsageError(f"{str(path)!r} cannot be read: {error.strerror}.", hint=hint) from error
     except UnicodeDecodeError as error:
         raise UsageError(f"{str(path)!r} is not UTF-8 text.", hint="Save it as UTF-8.") from error
 

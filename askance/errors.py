@@ -38,7 +38,7 @@ AskanceError
     ├── InvalidOutput         a reply that cannot be read as what was asked (outcome `invalid`)
     └── Skipped               a link that it needs has no answer (outcome `skipped`)
         ├── OverBudget        the budget has less left than the call may cost
-        └── OverLimit         the limit of calls is reached
+        └── OverLimit         a limit of the caller has less left than the call may take
 ```
 
 A `UsageError` is for the caller to correct, a `StoreError` is a matter of the machine, and a `CallError` is the outcome
@@ -50,6 +50,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any, ClassVar
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]{6,}")
@@ -106,6 +107,28 @@ class BadData(UsageError):
 
 class MissingExtra(UsageError):
     """An optional package is not installed; the hint says which extra brings it."""
+
+
+def optional_library(
+    name: str, extra: str = "", *, lacking: str = "{} is not installed.", hint: str | None = None
+) -> Any:
+    """An optional library, or a module of one.
+
+    Args:
+        name: of the module.
+        extra: of askance, which brings it.
+        lacking: what is said where it is not installed; `{}` stands for the library.
+        hint: what is said to do then, if it is more than to install the extra.
+
+    Raises:
+        MissingExtra: it is not installed.
+    """
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise MissingExtra(
+            lacking.format(name.partition(".")[0]), hint=hint or f"pip install 'askance[{extra}]'"
+        ) from error
 
 
 class StoreError(AskanceError):
@@ -285,7 +308,7 @@ class OverBudget(Skipped):
 
 
 class OverLimit(Skipped):
-    """The limit of calls that its caller set is reached, so it was not made."""
+    """A limit that its caller set has less left than the call may take, so it was not made."""
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from typing import Any
 from typing_extensions import override
 
 from askance.errors import UsageError, boundary
+from askance.registry import near_file
 from askance.trust import Consent
 
 SUFFIX = ".py"
@@ -70,7 +71,7 @@ def read_source(path: Path) -> bytes:
         UsageError: it is not there, or it cannot be read.
     """
     if not path.is_file():
-        raise UsageError(f"There is no file {str(path)!r}.", hint="Check the name of the file.")
+        raise UsageError(f"There is no file {str(path)!r}.", hint=f"{near_file(path)}Check the name of the file.")
     try:
         return path.read_bytes()
     except OSError as error:

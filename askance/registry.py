@@ -12,12 +12,14 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from askance.errors import AskanceError, UsageError, boundary
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
+    from pathlib import Path
 
 _log = logging.getLogger("askance")
 
@@ -106,6 +108,10 @@ def import_object(reference: str) -> Any:
     return getattr(import_module(module), name)
 
 
+_MOST_FILES = 5_000
+"""Files of a folder that are looked at for a like name."""
+
+
 def near(name: str, known: Iterable[str]) -> str:
     """A hint that names those of `known` that `name` may stand for; empty where there is none."""
     close = get_close_matches(name, sorted(known), n=3)
@@ -116,3 +122,12 @@ def nearest(name: str, known: Iterable[str]) -> str:
     """A hint that names those of `known` that `name` may stand for, or all of them."""
     names = sorted(known)
     return near(name, names) or (f"Known: {', '.join(map(repr, names))}. " if names else "")
+
+
+def near_file(path: Path) -> str:
+    """A hint that names what lies beside a missing file under a like name; empty where nothing does."""
+    beside = path.parent
+    names = [*islice(beside.iterdir(), _MOST_FILES)] if beside.is_dir() else []
+    stems = get_close_matches(path.stem, {each.stem for each in names}, n=3, cutoff=0.75)
+    close = sorted(each for each in names if each.stem in stems)[:3]
+    return f"Nearest: {', '.join(repr(str(each)) for each in close)}. " if close else ""

@@ -1,4 +1,4 @@
-"""SampleEpoch the demo's hand-written table into what `askance demo` replays.
+"""Turn the demo's hand-written table into what `askance demo` replays.
 
     .venv/bin/python scripts/make_demo_cassette.py
 

@@ -39,7 +39,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("nodes", "workspace"),
     ("tools",),
     ("agents",),
-    ("chains", "retrieval"),
+    ("chains", "investigator", "retrieval"),
     ("demo", "evals"),
     ("cli",),
     ("__main__",),
@@ -49,7 +49,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
 BESIDE = {"testing": "models"}
 """Packages that no other imports, and the floor they stand beside: they import what may be imported there, and it."""
 
-SUITES = tuple(f"{PACKAGE}.evals.{suite}" for suite in ("pittads", "whoops", "newyorker", "sherlock"))
+SUITES = tuple(f"{PACKAGE}.evals.{suite}" for suite in ("injection", "pittads", "whoops", "newyorker", "sherlock"))
 """Suites of tasks. What two of them need stands in `evals.suite`."""
 
 RUNNABLE_PACKAGES = tuple(f"{PACKAGE}.{name}*" for name in ("nodes", "tools", "agents", "chains"))
@@ -72,12 +72,14 @@ VENDORS: dict[str, tuple[str, ...]] = {
     "httpx2": ("askance.models.*openai*",),
     "jinja2": ("askance.evals.report.html", "askance.prompts*"),
     "lancedb": ("askance.retrieval.lance",),
-    "langchain": ("askance.models.*langchain*",),
+    "langchain": ("askance.investigator.graph", "askance.models.*langchain*"),
     "langchain_core": (
+        "askance.investigator.*",
         "askance.models.*langchain*",
         *(f"askance.{name}*" for name in ("nodes", "tools", "agents", "chains")),
     ),
     "langchain_openai": ("askance.models.*langchain*",),
+    "langgraph": ("askance.investigator.graph",),
     "langsmith": ("askance.models.*langchain*", "askance.nodes*"),
     "llama_index": ("askance.retrieval.llama",),
     "llguidance": ("askance.models.local.sampler",),
@@ -98,9 +100,11 @@ VENDORS: dict[str, tuple[str, ...]] = {
     "polars": ("askance.evals.exports.frames",),
     "pyarrow": ("askance.data_table.*", "askance.evals.exports.frames", "askance.retrieval.lance"),
     "pycocoevalcap": ("askance.evals.whoops.captioning",),
-    "pydantic": ("askance.evals*", "askance.models.*langchain*", *RUNNABLE_PACKAGES),
+    "pydantic": ("askance.evals*", "askance.investigator*", "askance.models.*langchain*", *RUNNABLE_PACKAGES),
+    "rapidfuzz": ("askance.evals.suite.answer_match",),
     "rapidocr": ("askance.tools.*ocr*",),
     "ray": (),
+    "regex": ("askance.evals.suite.answer_match",),
     "rich": ("askance.cli*",),
     "rouge_score": ("askance.evals.suite.text_overlap",),
     "sacrebleu": ("askance.evals.suite.text_overlap",),

@@ -43,6 +43,7 @@ ANSWERS = {
     "choose_from_unusual",
     "end_to_end_multi",
     "caption",
+    "investigate",
 }
 every_picture = pytest.mark.parametrize("name", NAMES, ids=NAMES)
 

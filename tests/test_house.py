@@ -320,7 +320,8 @@ def used(arrows: list[Arrow]) -> set[str]:
     """Distributions that the package imports."""
     owners = importlib.metadata.packages_distributions()
     tops = {arrow.target.partition(".")[0] for arrow in arrows if not arrow.inside}
-    return {plain(owners.get(top, [top])[0]) for top in tops - sys.stdlib_module_names}
+    found = {top: [plain(owner) for owner in owners.get(top, [top])] for top in tops - sys.stdlib_module_names}
+    return {plain(top) if plain(top) in names else names[0] for top, names in found.items()}
 
 
 def test_what_is_imported_is_declared(used: set[str]) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from askance.errors import StoreError, UsageError
-from askance.registry import Registry
+from askance.registry import Registry, near_file
 from tests.distributions import install
 
 GROUP = "askance.tests"
@@ -97,3 +97,11 @@ def test_a_name_that_is_built_in_cannot_be_taken(caplog: pytest.LogCaptureFixtur
 def test_errors_are_those_of_usage_unless_it_is_said() -> None:
     with pytest.raises(UsageError):
         Registry(group=GROUP, what="thing").load("broken")
+
+
+def test_a_missing_file_is_answered_with_what_is_called_alike(tmp_path: Path) -> None:
+    for name in ("claims.yaml", "grid.yaml"):
+        (tmp_path / name).touch()
+
+    assert near_file(tmp_path / "clams.yaml") == f"Nearest: {str(tmp_path / 'claims.yaml')!r}. "
+    assert near_file(tmp_path / "nothing" / "clams.yaml") == ""

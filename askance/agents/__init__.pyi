@@ -102,5 +102,6 @@ from .verdict import canonical_judge as canonical_judge
 from .vqa import AnswerCandidates as AnswerCandidates
 from .vqa import AnswerInCaption as AnswerInCaption
 from .vqa import ask_about_picture as ask_about_picture
+from .vqa import ask_about_regions as ask_about_regions
 from .vqa import find_candidates as find_candidates
 from .vqa import write_question as write_question

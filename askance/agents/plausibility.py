@@ -52,7 +52,7 @@ from askance.agents.region import (
     with_way_out,
 )
 from askance.chat import ModelId
-from askance.errors import CallError, ConfigError, UsageError
+from askance.errors import BadImage, CallError, ConfigError, UsageError
 from askance.images import WHOLE_IMAGE, Image, RegionView
 from askance.models import Engine, Model, get_model, use_draw
 from askance.models.call_scope import Pending, current_scope
@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     from askance.agents.picture_agent import PictureAgent
     from askance.chat import JsonObject
     from askance.models import ModelLike
-    from askance.nodes import Node
+    from askance.nodes import Node, Result
     from askance.prompts import PromptLibrary
 
 T = TypeVar("T")
@@ -101,7 +101,7 @@ class CountsCalls(Protocol):
 async def _answers(node: Node[Any, Any], subjects: Sequence[InferenceQuestion | RankedInferences]) -> list[Any]:
     """What a node answers about each subject; all are asked for before an error of one is raised."""
     results = await asyncio.gather(*map(node.ask, subjects))
-    return [with_way_out(result, each.view).unwrap() for result, each in zip(results, subjects, strict=True)]
+    return [_answer_in(with_way_out(result, each.view)) for result, each in zip(results, subjects, strict=True)]
 
 
 class _EachAsked:
@@ -120,6 +120,7 @@ class _EachAsked:
         """The plausibility of different texts.
 
         Raises:
+            BadImage: the picture cannot be used.
             CallError: a call ended without an answer.
         """
         fields = dict(subject)
@@ -190,6 +191,18 @@ class _Ranking:
             shuffled = sorted(texts, key=lambda text: sha256(f"{number}\n{text}".encode()).hexdigest())
             orders.append(orders[-1][::-1] if number % 2 else shuffled)
         return orders
+
+
+def _answer_in(result: Result[T]) -> T:
+    """The answer of a node.
+
+    Raises:
+        BadImage: its picture cannot be used.
+        CallError: the call ended without an answer.
+    """
+    if result.error == BadImage.__name__:
+        raise BadImage(result.reason or "The picture cannot be used.", hint=None)  # the reason has its hint
+    return result.unwrap()
 
 
 async def _all_of(asked: Iterable[Awaitable[T]]) -> list[T]:
@@ -344,6 +357,7 @@ class PlausibilityScorer:
         """How plausible texts are of what `view` shows, and how often that is a bound; equal texts are asked once.
 
         Raises:
+            BadImage: the picture cannot be used.
             CallError: a call ended without an answer.
             UsageError: there are more texts than can be put in order.
         """
@@ -371,6 +385,7 @@ class PlausibilityScorer:
         """What is judged by, and how many of the descriptions speak of marks.
 
         Raises:
+            BadImage: the picture cannot be used.
             CallError: a description has no answer.
         """
         if not self.describes:
@@ -379,7 +394,7 @@ class PlausibilityScorer:
         results = await asyncio.gather(
             *(self._describers[name].ask(RegionSubject(image=image, view=each)) for name, each in shown.items())
         )
-        said = {name: str(result.unwrap()) for name, result in zip(shown, results, strict=True)}
+        said = {name: str(_answer_in(result)) for name, result in zip(shown, results, strict=True)}
         description = "\n".join(f"{name}: {text}" for name, text in said.items())
         return RegionSubject(description=description), sum(map(speaks_of_mark, said.values()))
 
@@ -405,7 +420,7 @@ class PlausibilityScorer:
             except Pending:
                 if self.describes:
                     self._plan_dependent(planner, texts, (image.sha256, view), draw=draw)
-            except CallError:
+            except (BadImage, CallError):
                 return
 
     def _plan_dependent(

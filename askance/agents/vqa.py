@@ -1,19 +1,22 @@
 """Visual question answering: a question of the user's own about a picture, and questions made from captions.
 
 `ask_about_picture` asks it. `find_candidates` and `write_question` turn a caption into questions whose answers are
-known (*WHOOPS!*, section 4.2).
+known (*WHOOPS!*, section 4.2). `ask_about_regions` asks about what is cut out of a picture.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
+from pydantic import BeforeValidator
 from typing_extensions import override
 
 from askance.agents.alternatives import Alternatives
 from askance.agents.explain import Reply
+from askance.agents.region import region_words
 from askance.agents.reply_ladder import ChoosingNode, read_choice
 from askance.errors import UsageError
 from askance.images import Image
@@ -21,11 +24,15 @@ from askance.nodes import AnswerField, Node, Read, TextAnswer, TextNode, TypedAn
 from askance.nodes.answer import Texts, TypedInput, list_schema, text_list, text_schema
 from askance.nodes.closed_set import ClosedSet
 from askance.nodes.reply import answer_lines, is_refusal, plain_text, says_none, strip_quotes
-from askance.tools import ImageTool
+from askance.tools.vision import ToolImages, tool_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
+    from langchain_core.tools import BaseTool
+
+    from askance.chat import ImagePart
+    from askance.images import ImagePolicy, RegionView
     from askance.models import ModelLike
     from askance.prompts import PromptLibrary
 
@@ -33,6 +40,8 @@ CANDIDATES = 5
 """Phrases of a caption at most, where the caller does not say."""
 LONGEST = 100
 """Characters of a phrase at most."""
+
+_REGIONS = "The images are regions of one larger image, cut out of it, in the order in which the question names them."
 
 _NOUNS = frozenset(
     ["phrase", "phrases", "candidate", "candidates", "such", "thing", "place", "other", "short", "caption"]
@@ -57,11 +66,18 @@ class AnswerInCaption(TypedInput):
     answer: str
 
 
-class PictureAsker(ChoosingNode[Image, Reply], ImageTool[Reply]):
+class PictureQuestion(TypedInput):
+    """A picture, and what is asked about it where the node does not say."""
+
+    image: Annotated[Image, BeforeValidator(Image.load)]
+    question: str | None = None
+
+
+class PictureAsker(ChoosingNode[PictureQuestion, Reply]):
     """Asks a question about the image.
 
     Args:
-        question: what is asked.
+        question: what is asked, unless the question comes with the image.
         labels: the answers that there are; none leaves the answer free.
         several: whether several labels may be true; they are then given with a comma between them.
         prompt: name of a prompt of the user's own; it takes `question`, `labels` and `several`, or some of them.
@@ -71,6 +87,7 @@ class PictureAsker(ChoosingNode[Image, Reply], ImageTool[Reply]):
     """
 
     prompt = "ask_about_picture"
+    takes = PictureQuestion
     gives = Reply
 
     def __init__(
@@ -95,6 +112,18 @@ class PictureAsker(ChoosingNode[Image, Reply], ImageTool[Reply]):
             )
         super().__init__(model, prompt=prompt, prompts=prompts, name=name)
 
+    @override
+    def accept(self, inputs: Any) -> PictureQuestion:
+        return super().accept(inputs if isinstance(inputs, (PictureQuestion, Mapping)) else {"image": inputs})
+
+    @override
+    def pictures(self, subject: PictureQuestion) -> tuple[Image, ...]:
+        return (subject.image,)
+
+    def as_tool(self, images: ToolImages) -> BaseTool:  # pyright: ignore[reportIncompatibleMethodOverride]  # as that of the image tools
+        """A tool that an agent of LangChain can call on the pictures given here, and on no others."""
+        return tool_of(self, images)
+
     @cached_property
     def _alternatives(self) -> Alternatives:
         """The labels, which the prompt numbers; where one is a number, their places are not meant."""
@@ -102,8 +131,8 @@ class PictureAsker(ChoosingNode[Image, Reply], ImageTool[Reply]):
         return Alternatives(tuple((label,) for label in labels), numbered=not any(map(str.isdecimal, labels)))
 
     @override
-    def variables(self, subject: Image) -> Mapping[str, Any]:
-        values: dict[str, Any] = {"question": self.question}
+    def variables(self, subject: PictureQuestion) -> Mapping[str, Any]:
+        values: dict[str, Any] = {"question": subject.question or self.question}
         if self.labels:
             values |= {"labels": list(self.labels.values()), "several": self.several or None}
         return {name: value for name, value in values.items() if value is not None and name in self._takes}
@@ -113,7 +142,7 @@ class PictureAsker(ChoosingNode[Image, Reply], ImageTool[Reply]):
         return frozenset(name for prompt in self.prompts_in_use for name in prompt.declared)
 
     @override
-    def fields(self, subject: Image) -> Sequence[AnswerField]:
+    def fields(self, subject: PictureQuestion) -> Sequence[AnswerField]:
         text = text_schema(least=1, among=[*self.labels.values()])
         answer = list_schema(text) if self.labels and self.several else text
         return (AnswerField("answer", answer, "text", self._checked_text),)
@@ -127,16 +156,16 @@ class PictureAsker(ChoosingNode[Image, Reply], ImageTool[Reply]):
         return self._read_answer(answer).value
 
     @override
-    def read_reply(self, text: str, subject: Image) -> Read[Reply]:
+    def read_reply(self, text: str, subject: PictureQuestion) -> Read[Reply]:
         answer, rung = self._read_answer(text)
         return Read(Reply(text=answer), rung)
 
     @override
-    def closed_set(self, subject: Image) -> ClosedSet | None:
+    def closed_set(self, subject: PictureQuestion) -> ClosedSet | None:
         return ClosedSet(dict.fromkeys(self.labels.values(), ""), several=self.several) if self.labels else None
 
     @override
-    def chosen(self, subject: Image, places: Sequence[int]) -> Reply:
+    def chosen(self, subject: PictureQuestion, places: Sequence[int]) -> Reply:
         labels = [*self.labels.values()]
         return Reply(text=self._chosen([labels[place - 1] for place in places]))
 
@@ -162,6 +191,39 @@ class PictureAsker(ChoosingNode[Image, Reply], ImageTool[Reply]):
         if not self.several and len(chosen) != 1:
             raise Unreadable("exactly one of the answers is asked for")
         return ", ".join(label for key, label in self.labels.items() if key in chosen)
+
+
+class RegionAsker(PictureAsker):
+    """Asks a question about regions of the image, each of which is shown as a picture of its own.
+
+    Args:
+        views: the crops, in the order in which the question speaks of them.
+        policy: how they are prepared; by default as the model's pictures are.
+    """
+
+    prompt = "ask_about_picture_regions"
+
+    def __init__(
+        self,
+        model: ModelLike,
+        *,
+        views: Sequence[RegionView] = (),
+        policy: ImagePolicy | None = None,
+        question: str | None = None,
+        prompts: PromptLibrary | None = None,
+    ) -> None:
+        self.views = tuple(views)
+        self.policy = policy
+        super().__init__(model, question=question, prompts=prompts)
+
+    @override
+    def picture_parts(self, subject: PictureQuestion) -> tuple[ImagePart, ...]:
+        return tuple(self.model.image(subject.image, view, self.policy) for view in self.views)
+
+    @override
+    def variables(self, subject: PictureQuestion) -> Mapping[str, Any]:
+        region = region_words(self.views[0]) if len(self.views) == 1 else _REGIONS
+        return {**super().variables(subject), "region": region}
 
 
 class CandidateFinder(Node[str, AnswerCandidates]):
@@ -257,5 +319,6 @@ def _folded(text: str) -> str:
 
 
 ask_about_picture = PictureAsker
+ask_about_regions = RegionAsker
 find_candidates = CandidateFinder
 write_question = QuestionWriter

@@ -100,11 +100,16 @@ def models_of(chain: Chain) -> list[Model]:
     """The models of a chain, each once.
 
     Raises:
-        UsageError: it has none, or they share no engine.
+        UsageError: it has none, they share no engine, or what a node asks depends on each answer.
     """
     models = [*chain.models]
     if not models:
         raise UsageError(f"The chain {chain.name!r} asks no model.", hint="It needs no batches.")
+    if any(node.most_calls > 1 for node in chain.nodes):
+        raise UsageError(
+            f"The chain {chain.name!r} decides after each answer what it asks next, so no batch can hold its calls.",
+            hint="Leave `--batch` out.",
+        )
     if any(model.engine is not models[0].engine for model in models):
         raise UsageError("The chain's models have engines of their own.", hint="Give them one `engine=`.")
     return models

@@ -23,7 +23,7 @@ from askance.agents import (
 )
 from askance.agents.choose import COUNT, ActionReasonChooser
 from askance.agents.explain import Explainer, Identifier
-from askance.agents.vqa import ask_about_picture
+from askance.agents.vqa import PictureQuestion, ask_about_picture
 from askance.chains.chain import Chain, Step
 from askance.chains.context_steps import Context, SeenContext, description_steps, statement_steps, text_of
 from askance.chains.link import ANSWERS, DESCRIPTION, REPLY, STATEMENT
@@ -146,7 +146,7 @@ def ask(
 
     Args:
         vlm: sees the picture and answers.
-        question: what is asked.
+        question: what is asked about pictures that bring no question of their own.
         labels: the answers that there are; none leaves the answer free.
         several: whether several labels may be true.
         prompt: name of a prompt of the user's own.
@@ -156,7 +156,14 @@ def ask(
         UsageError: labels that cannot all be labels.
     """
     node = ask_about_picture(vlm, question=question, labels=labels, several=several, prompt=prompt, prompts=prompts)
-    return Chain("ask", target=REPLY, steps=[Step(link=REPLY, node=node, subject=picture)], mode=node.model.mode)
+    return Chain(
+        "ask", target=REPLY, steps=[Step(link=REPLY, node=node, subject=picture_question)], mode=node.model.mode
+    )
+
+
+def picture_question(reading: Reading) -> PictureQuestion:
+    """The picture, and the question that is asked about it alone, if there is one."""
+    return PictureQuestion(image=picture(reading), question=reading.question)
 
 
 def _models(vlm: ModelLike, llm: ModelLike | None) -> tuple[Model, Model]:

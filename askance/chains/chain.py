@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
+from contextvars import copy_context
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from inspect import isawaitable
 from pathlib import Path
+from queue import SimpleQueue
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
 from typing_extensions import override
 
@@ -28,7 +31,6 @@ from askance.concurrency import map_in_order
 from askance.errors import AskanceError, BadImage, Skipped, StoreError, UsageError, UserCodeError, boundary
 from askance.models import run_sync
 from askance.nodes import Node, Result, no_answer, skipped
-from askance.nodes.example import EXAMPLE_SCHEMA
 from askance.nodes.runnable import Runnable
 from askance.nodes.tracing import traced_config, traced_run
 
@@ -45,8 +47,14 @@ if TYPE_CHECKING:
 CONCURRENCY = 16
 """Pictures under way at once where the caller does not say."""
 
+INPUT_SCHEMA = "input.schema.json"
+"""Beside this module: the JSON Schema of what every chain takes; its links come on top."""
+
 YIELD_AFTER = 0.005
 """Seconds of a replay after which other tasks of the event loop may run; to let them costs time as well."""
+
+OnLink: TypeAlias = Callable[["Reading"], None]
+"""Called with what is known of a picture so far."""
 
 NodeLike = Runnable[Any, Any] | Callable[..., Any]
 
@@ -259,9 +267,9 @@ class Chain(Runnable["Given", Reading]):
 
     @property
     def models(self) -> tuple[Model, ...]:
-        """The models that the chain's nodes ask, each once; extractors behind the others."""
-        extractors = [node.extractor.model for node in self.nodes if node.extractor is not None]
-        return tuple(dict.fromkeys([*(node.model for node in self.nodes), *extractors]))
+        """The models that the chain's nodes ask, each once; those of extractors and of tools behind the others."""
+        others = [model for node in self.nodes for model in node.models]
+        return tuple(dict.fromkeys([*(node.model for node in self.nodes), *others]))
 
     def _step(self, link: str) -> Step:
         for step in self.steps:
@@ -270,8 +278,16 @@ class Chain(Runnable["Given", Reading]):
         known = ", ".join(step.link.name for step in self.steps)
         raise UsageError(f"The chain {self.name!r} has no link {link!r}.", hint=f"It has {known}.")
 
-    async def read(self, source: Given, config: RunnableConfig | None = None) -> Reading:
-        """The reading of one input; with `config` None on the straight path, which calls no handler."""
+    async def read(
+        self, source: Given, config: RunnableConfig | None = None, *, on_link: OnLink | None = None
+    ) -> Reading:
+        """The reading of one input; with `config` None on the straight path, which calls no handler.
+
+        Args:
+            source: the input.
+            config: a LangChain configuration whose handlers listen.
+            on_link: called with the reading so far after each link.
+        """
         reading = reading_of(source, self.target, self.links)
         if self.target.chooses and reading.options is None and self.target.name not in reading.links:
             raise UsageError(
@@ -283,8 +299,8 @@ class Chain(Runnable["Given", Reading]):
                 hint="Leave `examples` out, or take a chain whose node is asked about a picture with options or words.",
             )
         if config is None:
-            return await self._run(reading, None)
-        return await self._traced_read(reading, config)
+            return await self._run(reading, None, on_link)
+        return await self._traced_read(reading, config, on_link)
 
     async def ainvoke(self, input: Given, config: RunnableConfig | None = None, **_: Any) -> Reading:  # noqa: A002
         """The reading of one input."""
@@ -297,6 +313,36 @@ class Chain(Runnable["Given", Reading]):
     def __call__(self, source: Given) -> Reading:
         """As `invoke`."""
         return self.invoke(source)
+
+    async def astream(self, input: Given, config: RunnableConfig | None = None, **_: Any) -> AsyncIterator[Reading]:  # noqa: A002
+        """The reading as it grows: after each link all that is known; the last one is what `ainvoke` gives."""
+        parts: asyncio.Queue[Reading | None] = asyncio.Queue()
+        work = asyncio.ensure_future(self.read(input, traced_config(config, self.mode), on_link=parts.put_nowait))
+        work.add_done_callback(lambda _: parts.put_nowait(None))
+        part: Reading | None = None
+        try:
+            while (grown := await parts.get()) is not None:
+                part = grown
+                yield part
+            if (whole := await work) != part:
+                yield whole
+        finally:
+            work.cancel()
+
+    def stream(self, input: Given, config: RunnableConfig | None = None, **_: Any) -> Iterator[Reading]:  # noqa: A002
+        """As `astream`, from anywhere."""
+        parts: SimpleQueue[Reading | None] = SimpleQueue()
+
+        async def work() -> None:
+            async for part in self.astream(input, config):
+                parts.put(part)
+
+        with ThreadPoolExecutor(1, "askance-stream") as pool:
+            ended = pool.submit(copy_context().run, run_sync, work())
+            ended.add_done_callback(lambda _: parts.put(None))
+            while (part := parts.get()) is not None:
+                yield part
+            ended.result()
 
     async def abatch(
         self,
@@ -362,30 +408,36 @@ class Chain(Runnable["Given", Reading]):
 
     def _room(self, concurrency: int | None) -> Callable[[], int]:
         """Gives how many pictures are to be under way: `concurrency`, or what keeps the models' endpoints busy."""
-        engines = {id(node.model.engine): node.model.engine for node in self.nodes}.values()
+        engines = {id(model.engine): model.engine for model in self.models}.values()
         return lambda: concurrency or max([engine.places for engine in engines], default=CONCURRENCY)
 
-    async def _run(self, reading: Reading, config: RunnableConfig | None) -> Reading:
+    async def _run(self, reading: Reading, config: RunnableConfig | None, on_link: OnLink | None = None) -> Reading:
         """Fills in every link that is not given; in a replay one by one, since none waits for an endpoint."""
-        return await (self._one_by_one if self.mode == "replay" else self._side_by_side)(reading, config)
+        return await (self._one_by_one if self.mode == "replay" else self._side_by_side)(reading, config, on_link)
 
-    async def _one_by_one(self, reading: Reading, config: RunnableConfig | None) -> Reading:
+    async def _one_by_one(self, reading: Reading, config: RunnableConfig | None, on_link: OnLink | None) -> Reading:
         known = dict(reading.links)
         for step in self.steps:
             if (link := step.link.name) not in known:
                 known[link] = await step.run(reading.with_links(known) if step.needs else reading, config)
+                if on_link is not None:
+                    on_link(reading.with_links(known))
         return reading.with_links(known)
 
-    async def _side_by_side(self, reading: Reading, config: RunnableConfig | None) -> Reading:
+    async def _side_by_side(self, reading: Reading, config: RunnableConfig | None, on_link: OnLink | None) -> Reading:
         """Each link as soon as its needs are there."""
-        known = dict(reading.links)
+        known, grown = dict(reading.links), dict(reading.links)
         tasks: dict[str, asyncio.Task[Result[Any]]] = {}
 
         async def fill(step: Step) -> Result[Any]:
             for need in step.needs:
                 if need.name in tasks:
                     known[need.name] = await tasks[need.name]
-            return await step.run(reading.with_links(known), config)
+            result = await step.run(reading.with_links(known), config)
+            if on_link is not None:
+                grown[step.link.name] = result
+                on_link(reading.with_links(grown))
+            return result
 
         for step in self.steps:
             if (link := step.link.name) not in known:
@@ -399,43 +451,35 @@ class Chain(Runnable["Given", Reading]):
             await asyncio.gather(*tasks.values(), return_exceptions=True)
         return reading.with_links(known)
 
-    async def _traced_read(self, reading: Reading, config: RunnableConfig) -> Reading:
+    async def _traced_read(self, reading: Reading, config: RunnableConfig, on_link: OnLink | None) -> Reading:
         from langchain_core.runnables.config import patch_config
 
         async def work(manager: AsyncCallbackManager) -> Reading:
             child = patch_config(config, callbacks=manager)
             for own in ("run_id", "run_name"):
                 child.pop(own, None)
-            return await self._run(reading, child)
+            return await self._run(reading, child, on_link)
 
         inputs = {"image": reading.name, "sha256": reading.digest, "options": reading.options}
         return await traced_run(self.get_name(), config, inputs=inputs, work=work)
 
     def get_input_jsonschema(self, config: RunnableConfig | None = None, **_: Any) -> JsonObject:  # noqa: ARG002  # LangChain's signature
         """JSON Schema of the mapping that the chain takes."""
-        texts: JsonObject = {"type": "array", "items": {"type": "string"}}
-        parts: JsonObject = {
-            "image": {"type": "string", "description": "The picture: a path, or a data URI."},
-            "name": {"type": "string", "description": "What to call the picture; by default its file's name."},
-            "options": {**texts, "minItems": 2, "uniqueItems": True, "description": "The texts to choose from."},
-            "question": {"type": "string", "description": "What is asked about the picture."},
-            "examples": {"type": "array", "items": EXAMPLE_SCHEMA, "description": "Answered questions to show first."},
-        }
+        form = _schema(INPUT_SCHEMA)
         links = {
             name: {**link.input_schema(), "title": link.title, "description": "Where it is given, nobody is asked."}
             for name, link in self.links.items()
         }
         return {
+            **form,
             "title": f"What the chain {self.get_name()} takes",
-            "type": "object",
-            "properties": {**parts, **links},
+            "properties": {**form["properties"], **links},
             "required": ["options"] if self.target.chooses else [],
-            "additionalProperties": False,
         }
 
     def get_output_jsonschema(self, config: RunnableConfig | None = None, **_: Any) -> JsonObject:  # noqa: ARG002
         """JSON Schema of what the chain gives, as `Reading.to_dict` has it."""
-        return json.loads(Path(__file__).with_name(SCHEMA).read_text(encoding="utf-8"))
+        return _schema(SCHEMA)
 
     def _repr_html_(self) -> str:
         """A row for each step: the link, the node that fills it in, the model it asks, the links that it needs."""
@@ -461,6 +505,10 @@ class Chain(Runnable["Given", Reading]):
                 graph.add_edge(source, place)
             end = place if step.link.name == self.target.name else end
         return graph
+
+
+def _schema(name: str) -> JsonObject:
+    return json.loads(Path(__file__).with_name(name).read_text(encoding="utf-8"))
 
 
 def _start(source: Any) -> Any:

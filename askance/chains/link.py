@@ -14,7 +14,6 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields, is_dataclass
 from functools import partial
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from pydantic import PydanticUserError, TypeAdapter
@@ -284,7 +283,7 @@ LINKS: tuple[Link[Any], ...] = (OBJECTS, SCENE_TEXT, NARRATION, UNUSUAL, DESCRIP
 """V, T, IN, UH, T_V (or another context), ŝ, the chosen options or a free answer, in the order in which a picture
 travels."""
 
-LINKS_BY_NAME: Mapping[str, Link[Any]] = MappingProxyType({link.name: link for link in LINKS})
+LINKS_BY_NAME: Mapping[str, Link[Any]] = {link.name: link for link in LINKS}
 """`LINKS` by name."""
 
 

@@ -50,12 +50,17 @@ CHAINS = Registry(
         "ask": "askance.chains.catalog:ask",
         "brainstorm": "askance.chains.cartoon:brainstorm",
         "infer": "askance.chains.region_inference:infer",
+        "investigate": "askance.investigator.investigate:investigate",
     },
 )
 """By name, the function that makes the chain."""
 
-CHOOSING = frozenset({"action-reason", "end-to-end"})
-"""Those of them that choose among the options of each picture."""
+CHOOSING: Mapping[str, frozenset[str]] = {
+    "action-reason": frozenset(),
+    "end-to-end": frozenset(),
+    "investigate": frozenset({"choose", "statement"}),
+}
+"""Those of them that choose among the options of each picture; where goals are named, with these alone."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,6 +154,14 @@ class ChosenChain:
 
     named: NamedChain
     options: BaseModel
+
+    @property
+    def chooses(self) -> bool | None:
+        """Whether it chooses among the options of each picture; None where only the chain that is made can say it."""
+        if self.named.name not in CHAINS.built_in:
+            return None
+        goals = CHOOSING.get(self.named.name)
+        return goals is not None and (not goals or getattr(self.options, "goal", None) in goals)
 
     @property
     def kept(self) -> JsonObject:

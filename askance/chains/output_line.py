@@ -53,6 +53,8 @@ def link_form(link: str, result: Result[Any], value: Json) -> JsonObject:
     form |= {name: entry for name, entry in optional.items() if entry is not None}
     if result.given:
         form["given"] = True
+    if result.trace:
+        form["trace"] = dict(result.trace)
     if value is not None and link not in LINKS_BY_NAME:
         form["value"] = value
     return form

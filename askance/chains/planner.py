@@ -6,7 +6,8 @@ negatives and searches. There are three kinds of calls:
 
 - one that is on record costs nothing;
 - one whose request is known, but not its answer, is counted with its own text and pictures;
-- one that depends on such an answer is counted with what calls like it took on record, or else with an estimate.
+- one that depends on such an answer is counted with what calls like it took on record, or else with an estimate. Where
+  each answer decides what is asked next, as in an investigation, they are the most that there can be.
 """
 
 from __future__ import annotations
@@ -90,6 +91,9 @@ class LinkPlan:
     """Whether the length of the answers was measured on records; else it is an estimate."""
     computed: bool = False
     """Whether these are no calls but scores or vectors, computed by the thousand."""
+    at_most: bool = False
+    """Whether `dependent` is the most that there can be, since each answer decides what is asked next. Whomever its
+    tools ask, all are counted as calls of `model`."""
 
     @property
     def calls(self) -> int:
@@ -459,17 +463,27 @@ class ChainWalk:
             result, name = reading[step.link], step.link.name
             if result.error == Pending.__name__:
                 pending.add(name)
+                self._add_dependent(step.link, reading, draw, begun=len(result.calls) + 1)
             elif result.outcome == "skipped" and _depends(step, reading, pending):
                 pending.add(name)
-                if name in self._counters:
-                    self._add_dependent(step.link, reading, draw)
+                self._add_dependent(step.link, reading, draw)
         return reading
 
-    def _add_dependent(self, link: Link[Any], reading: Reading, draw: int) -> None:
-        """Counts the call for `link`, unless an equal one is counted: same question, picture, given links and draw.
+    def _add_dependent(self, link: Link[Any], reading: Reading, draw: int, *, begun: int = 0) -> None:
+        """Counts the calls for `link`, unless equal ones are counted: same question, picture, given links and draw.
 
         What is asked of each picture anew, a question and its examples, is asked for the target alone.
+
+        Args:
+            link: is to be filled in.
+            reading: as far as it is known.
+            draw: that is asked for.
+            begun: calls that are on record or counted; the others are the most that the node can make.
         """
+        counter = self._counters.get(link.name)
+        calls = 0 if counter is None else counter.node.most_calls - begun
+        if counter is None or calls <= 0:
+            return
         links, options = reading.links, reading.options if link.chooses else None
         texts: tuple[str, ...] = options or ()
         if link.name == reading.target.name:
@@ -482,7 +496,7 @@ class ChainWalk:
         if call not in self._planner.dependent_calls:
             self._planner.dependent_calls.add(call)
             text_bytes = sum(len(text.encode()) for text in texts)
-            self._counters[link.name].add_dependent(1, text_bytes=text_bytes)
+            counter.add_dependent(calls, text_bytes=calls * text_bytes)
 
     def _counting_node(self, step: Step) -> NodeLike:
         """A node that is counted, in the place of the step's own."""
@@ -496,7 +510,8 @@ class ChainWalk:
         if node.extractor is not None:  # its replies are known where those of the node are on record
             reading = self._planner.counter(EXTRACTION, node.extractor, batched=True)
             node = node.with_extractor(reading.counting_copy(node.extractor))
-        counter = self._planner.counter(link.name, node, batched=True, typical_bytes=link.typical_bytes)
+        batched = node.most_calls == 1
+        counter = self._planner.counter(link.name, node, batched=batched, typical_bytes=link.typical_bytes)
         self._counters[link.name] = counter
         counting = counter.counting_copy(node)
         return self._asked_once(link.name, counting) if isinstance(node, ImageTool) else counting
@@ -554,7 +569,7 @@ def _node_form(node: NodeLike) -> str:
         return repr(node)
     asking = cast("Node[Any, Any]", node)
     prompts = [prompt.digest for prompt in asking.prompts_in_use]
-    own = {name: value for name, value in vars(asking).items() if isinstance(value, (str, int))}
+    own = {name: value for name, value in vars(asking).items() if isinstance(value, (str, int))} | asking.settings
     return canonical_json({"model": asking.model.form(), "prompts": prompts, "kind": type(asking).__name__, "own": own})
 
 
@@ -673,6 +688,7 @@ class CallCounter:
             input=known_input + one_dependent * self.dependent,
             output=answer * (self.known + self.dependent),
             measured=measured is not None,
+            at_most=node.most_calls > 1 and self.dependent > 0,
         )
 
     def _typical_input(self) -> Range:
@@ -706,6 +722,7 @@ def _sum(one: LinkPlan, other: LinkPlan) -> LinkPlan:
         input=one.input + other.input,
         output=one.output + other.output,
         measured=(one.measured or not one.calls) and (other.measured or not other.calls),
+        at_most=one.at_most or other.at_most,
     )
 
 

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from askance.prompts import PromptLibrary
 from askance.prompts.word_diff import Stretch, excerpt, word_diff
 from askance.replay.miss import differences, nearest_key
 
 if TYPE_CHECKING:
     from askance.chat import ChatRequest
     from askance.nodes import Node
+    from askance.prompts import Prompt
     from askance.replay import Records
+    from askance.replay.miss import RequestDifference
 
 MOST_TRIED = 8
 """Calls of a role that are held against the records; some are of pictures that were never asked about."""
@@ -45,6 +49,10 @@ def prompt_change(
     text has no other new words than the prompt file itself. Where a value in the prompt is another one, such as a
     description, nothing is said.
 
+    Nor is it where the record is rather of another prompt, such as one that asks whether an inference is plausible
+    where now it is to be rated: where another prompt of the package holds more of its words than this file does, or
+    the package's of the same name. Words of values that both calls have do not count.
+
     Args:
         link: what the node is asked for.
         node: that asks.
@@ -55,27 +63,57 @@ def prompt_change(
         StoreError: the records cannot be read.
     """
     prompt = node.prompts_in_use[0]  # the one that it was made with
-    own = {*_WORD.findall(prompt.path.read_text(encoding="utf-8"))}
+    own = _words_of(prompt)
     for request in requests:
         current = request.canonical()
         nearest = nearest_key(current, request.kind, records)
         record = None if nearest is None else records.get(nearest)
-        changes = None if record is None else _changes(record.request, current, own)
-        if changes:
-            return PromptChange(links=(link,), file=prompt.path, overlay=prompt.overlay, changes=changes)
+        parts = () if record is None else _changed_texts(record.request, current)
+        if record is not None and parts and _is_earlier(record.request, current, prompt):
+            diffs = [word_diff(part.recorded, part.requested) for part in parts]
+            new = (stretch.text for each in diffs for stretch in each if stretch.sign == "new")
+            if _words(*new) <= own:
+                changes = tuple(tuple(excerpt(each)) for each in diffs)
+                return PromptChange(links=(link,), file=prompt.path, overlay=prompt.overlay, changes=changes)
     return None
 
 
-def _changes(
-    recorded: Mapping[str, Any], current: Mapping[str, Any], own: set[str]
-) -> tuple[tuple[Stretch, ...], ...] | None:
-    """The words that changed, message by message; None where anything else did."""
+def _changed_texts(recorded: Mapping[str, Any], current: Mapping[str, Any]) -> Sequence[RequestDifference]:
+    """The texts of messages that changed; none where anything else did."""
     try:
         parts = list(differences(recorded, current))
     except (AttributeError, KeyError, RecursionError, TypeError, ValueError):  # on record is the form of no request
-        return None
-    if any(_TEXT.fullmatch(part.what) is None for part in parts):
-        return None
-    diffs = [word_diff(part.recorded, part.requested) for part in parts]
-    new = {word for each in diffs for stretch in each if stretch.sign == "new" for word in _WORD.findall(stretch.text)}
-    return tuple(tuple(excerpt(each)) for each in diffs) if new <= own else None
+        return ()
+    return () if any(_TEXT.fullmatch(part.what) is None for part in parts) else parts
+
+
+def _is_earlier(recorded: Mapping[str, Any], current: Mapping[str, Any], prompt: Prompt) -> bool:
+    """Whether no other prompt holds more words of a recorded request than `prompt`, whose request is `current`."""
+    own = _words_of(prompt)
+    values = _words(*_texts(current)) - own
+    fixed = _words(*_texts(recorded)) - values
+    held = {True: len(fixed & own), False: 0}
+    for name, words in _packaged_words():
+        held[name == prompt.name] = max(held[name == prompt.name], len(fixed & words))
+    return held[True] >= held[False]
+
+
+@cache
+def _packaged_words() -> Sequence[tuple[str, frozenset[str]]]:
+    """The name of each prompt of the package, and its words."""
+    return [(prompt.name, _words_of(prompt)) for prompt in PromptLibrary([])]
+
+
+def _words_of(prompt: Prompt) -> frozenset[str]:
+    """The words of a prompt file below its front matter."""
+    return _words(prompt.path.read_text(encoding="utf-8").partition(prompt.front_matter)[2])
+
+
+def _texts(request: Mapping[str, Any]) -> Iterator[str]:
+    """The texts of the messages of a request in canonical form."""
+    for message in request["messages"]:
+        yield from (part["text"] for part in message["parts"] if part["type"] == "text")
+
+
+def _words(*texts: str) -> frozenset[str]:
+    return frozenset(word for text in texts for word in _WORD.findall(text))

@@ -6,8 +6,7 @@ Every chain starts from a reading and fills in its links. What is given to a cha
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
-from functools import partial
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast, overload
 
@@ -166,12 +165,6 @@ class Reading:
         """The calls that were tried and ended without an answer, by the link that they were made for."""
         return {link: result.failure for link, result in self.links.items() if result.failure is not None}
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        form = {each.name: getattr(self, each.name) for each in fields(self)}
-        form["links"] = dict(self.links)
-        form["known"] = dict(self.known)
-        return partial(Reading, **form), ()
-
     def with_links(self, links: Mapping[str, Result[Any]]) -> Reading:
         """This reading with `links` in the place of its own."""
         return Reading(
@@ -247,16 +240,9 @@ def reading_of(source: Given, target: Link[Any], known: Mapping[str, Link[Any]])
         BadOptions: options that cannot be chosen from.
     """
     if isinstance(source, Reading):
-        return Reading(
-            name=source.name,
-            image=source.image,
-            problem=source.problem,
-            options=source.options,
-            question=source.question,
-            examples=source.examples,
-            target=target,
-            known={**source.known, **known},
-        ).with_links({link: result for link, result in source.links.items() if result.answered})
+        known = {**source.known, **known}
+        answered = {link: result for link, result in source.links.items() if result.answered}
+        return replace(source, target=target, known=known).with_links(answered)
     fields: dict[str, Any] = dict(source) if isinstance(source, Mapping) else {"image": source}
     image, problem = _picture(fields.pop("image", None))
     name = fields.pop("name", None) or (image.name if image else _name(source))

@@ -78,7 +78,9 @@ class BlameOptions:
     replay: Replay = False
     concurrency: Concurrency = None
     store: Records = None
-    out: Annotated[Path | None, typer.Option(help="Folder for the results; by default the run's.")] = None
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder for the results; by default the run's.")] = (
+        None
+    )
     seed: Annotated[int, typer.Option(help="Of the intervals.")] = 0
     task: TaskPlace = None
     as_json: AsJson = False

@@ -19,7 +19,7 @@ from askance.errors import UsageError
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
-_KEPT = frozenset({"chain", "models", "prompts", "samples", "question", "drawn"})
+_KEPT = frozenset({"chain", "models", "prompts", "samples", "drawn"})
 """What a run folder keeps beside the options of its chain."""
 
 

@@ -13,6 +13,7 @@ from askance.chains.output_line import link_values
 from askance.cli.columns import WIDTH
 from askance.cli.output import table_of
 from askance.cli.progress import Progress, calls_state
+from askance.cli.transcript import confidence_row, step_rows
 from askance.models.counters import counts_text
 from askance.terminal import echo, json_text, printable
 
@@ -138,6 +139,24 @@ def rows_of(
         options: what could be chosen from.
         truth: `answers` and `statements` that are true, where they are known; what is chosen is then marked.
     """
+    traces = [form["trace"] for form in line["links"].values() if "trace" in form]
+    for trace in traces:
+        yield from step_rows(trace)
+    yield from _links(line)
+    yield from _statement(line, truth)
+    for place, number in enumerate(line["answers"] or ()):
+        mark = _mark(None if truth is None else number in truth["answers"])
+        yield "argues for" if place == 0 else "", f"{mark}{number}. {options[number - 1] if options else ''}".rstrip()
+    if line.get("reply"):
+        yield "reply", line["reply"]
+    for trace in traces:
+        yield from confidence_row(trace)
+    if line["outcome"] != "answered":
+        yield line["outcome"], line["reason"] or ""
+
+
+def _links(line: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The links that are not printed last."""
     answers = link_values(line)
     for name, form in line["links"].items():
         link = link_named(name)
@@ -151,14 +170,6 @@ def rows_of(
             yield link.heading, link.show(value)
         elif form["outcome"] not in {"answered", "skipped"}:
             yield link.heading, f"none, {form['outcome']}: {form.get('reason') or ''}"
-    yield from _statement(line, truth)
-    for place, number in enumerate(line["answers"] or ()):
-        mark = _mark(None if truth is None else number in truth["answers"])
-        yield "argues for" if place == 0 else "", f"{mark}{number}. {options[number - 1] if options else ''}".rstrip()
-    if line.get("reply"):
-        yield "reply", line["reply"]
-    if line["outcome"] != "answered":
-        yield line["outcome"], line["reason"] or ""
 
 
 def _statement(line: Mapping[str, Any], truth: Mapping[str, Any] | None) -> Iterator[tuple[str, str]]:

@@ -15,6 +15,7 @@ import typer
 
 from askance.amounts import many
 from askance.cli.columns import Columns, Line, Part, Report, table_text
+from askance.cli.completion import task_names
 from askance.cli.grid import grid
 from askance.cli.options import (
     AllowFolder,
@@ -81,7 +82,10 @@ def _leave_langchain_out(context: typer.Context, task: str | None) -> None:
 def list_tasks(
     context_: typer.Context,
     task: Annotated[
-        str | None, typer.Argument(help="A task, by name or file: its options, their types, defaults and meanings.")
+        str | None,
+        typer.Argument(
+            help="A task, by name or file: its options, their types, defaults and meanings.", autocompletion=task_names
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -154,7 +158,10 @@ class EvaluationOptions:
 
     task: Annotated[
         str,
-        typer.Argument(help="A name from `eval list`, or a file of your own: my_task.py, my_task.py@NAME, my.yaml."),
+        typer.Argument(
+            help="A name from `eval list`, or a file of your own: my_task.py, my_task.py@NAME, my.yaml.",
+            autocompletion=task_names,
+        ),
     ]
     data: Annotated[Path | None, typer.Option(help="Folder or file of the data.")] = None
     allow_folder: AllowFolder = None
@@ -182,7 +189,10 @@ class EvaluationOptions:
     label: Annotated[str | None, typer.Option(help="Name of the run in tables; by default its models.")] = None
     batch: Batch = False
     out: Annotated[
-        Path | None, typer.Option(help="Folder of the run; by default runs/TASK-…, named by what decides the answers.")
+        Path | None,
+        typer.Option(
+            "--out", "-o", help="Folder of the run; by default runs/TASK-…, named by what decides the answers."
+        ),
     ] = None
     as_json: AsJson = False
 
@@ -465,7 +475,7 @@ def _examples(names: tuple[str, ...]) -> str:
 
 @app.command()
 def table(
-    folders: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders of runs.")],
+    folders: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders of runs, or a folder of such.")],
     metric: Annotated[
         list[str] | None, typer.Option("--metric", help="A column; may be repeated. By default all.")
     ] = None,
@@ -479,7 +489,7 @@ def table(
     from askance.evals.run_tables import table_of_runs
     from askance.evals.tables import rendered
 
-    made = table_of_runs([Run.open(folder) for folder in folders], metrics=metric)
+    made = table_of_runs(Run.open_all(folders), metrics=metric)
     echo(table_text(made) if form is None else rendered(made, form.value), end="")
 
 

@@ -37,7 +37,10 @@ def export(
         Path | None, typer.Option("--out", "-o", help="File or folder to write; by default RUN.csv and the like, here.")
     ] = None,
 ) -> None:
-    """Write a run for other tools: a row a sample or a picture, or a log with all that was asked and said."""
+    """Write a run for other tools: a row a sample or a picture, or a log with all that was asked and said.
+
+    Tables of figures, as Markdown, CSV or LaTeX, are written by `askance eval table`.
+    """
     from askance.evals.exports import export as write
     from askance.evals.run import Run
 

@@ -41,7 +41,7 @@ def grid(
     ids: Annotated[Path | None, typer.Option(help="The images of these ids: a file, one a line or JSON.")] = None,
     seed: Annotated[int | None, typer.Option(help="Of all that is drawn; by default 0.")] = None,
     convention: ConventionOption = None,
-    out: Annotated[Path, typer.Option(help="Folder for the runs and the tables.")] = Path("grid"),
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the runs and the tables.")] = Path("grid"),
     show: Annotated[
         bool, typer.Option("--show", help="Print the grid file, to begin your own with, and stop.")
     ] = False,

@@ -13,13 +13,15 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from askance import data_table
 from askance.amounts import first_few
-from askance.data_table import DataTable, as_list, names_data_table, open_data_table, picture_file, picture_in
 from askance.documents import parse_yaml
 from askance.errors import BadData, BadImage, BadOptions, UsageError
 from askance.images import SUFFIXES
+from askance.registry import near_file
 
 if TYPE_CHECKING:
+    from askance.data_table import DataTable
     from askance.evals.picture_run import PictureKey
     from askance.images.picture_folder import Fetch, PictureFolder
 
@@ -178,9 +180,9 @@ class PictureFinder:
     @cached_property
     def _tables(self) -> Mapping[str, DataTable]:
         """The tables among what is named."""
-        named = [name for name in self.named if not _is_address(name) and names_data_table(name)]
+        named = [name for name in self.named if not _is_address(name) and data_table.names_data_table(name)]
         offline, stream = self.fetch == "never", self.limit is not None
-        return {name: open_data_table(name, offline=offline, stream=stream) for name in named}
+        return {name: data_table.open_data_table(name, offline=offline, stream=stream) for name in named}
 
     def _table_pictures(self, table: DataTable) -> Iterator[_Found]:
         columns = {"image": "image", **self.columns}
@@ -191,7 +193,7 @@ class PictureFinder:
                 hint=f"Say which column has the pictures: --column image=NAME. It has {shown}.",
             )
         for row in table.rows(columns):
-            picture = picture_in(row.get("image"))
+            picture = data_table.picture_in(row.get("image"))
             if picture is None:
                 raise BadData(
                     f"{row.where}: there is no picture in {columns['image']!r}.",
@@ -205,7 +207,7 @@ class PictureFinder:
             elif _is_address(picture):
                 yield _Found(picture, picture, options)
             else:
-                path = picture_file(picture, table.home, row.where, allowed=self.allowed)
+                path = data_table.picture_file(picture, table.home, row.where, allowed=self.allowed)
                 yield _Found(path.as_posix(), path, options)
 
     def _key(
@@ -263,7 +265,8 @@ def _files(name: str) -> list[Path]:
     matches = sorted(Path(match) for match in glob.glob(name, recursive=True))  # noqa: PTH207  # a pattern may be absolute
     pictures = [match for match in matches if match.suffix.lower() in SUFFIXES and match.is_file()]
     if not pictures:
-        hint = "Download it first." if "://" in name else "Check the name; folders and patterns work as well."
+        close = near_file(path) if path.name else ""
+        hint = "Download it first." if "://" in name else f"{close}Check the name; folders and patterns work as well."
         raise UsageError(f"There is no image {name!r}.", hint=hint)
     return pictures
 
@@ -274,7 +277,7 @@ _LIST = 'Give a JSON list of texts: ["tea", "bricks"].'
 
 
 def _row_options(value: Any, where: str) -> Options:
-    options = as_list(value)
+    options = data_table.as_list(value)
     if options is None:
         raise BadOptions(f"{where}: this is no list of options: {str(value)[:80]!r}.", hint=_LIST)
     return _checked(options, where)
@@ -292,7 +295,7 @@ def read_options(path: Path, pictures: Sequence[str]) -> list[Options]:
         BadOptions: the file cannot be read, is none of these, has none for a picture, or some that cannot be chosen
             from.
     """
-    content = _table_content(path) if names_data_table(str(path)) else _content(_file_text(path), path)
+    content = _table_content(path) if data_table.names_data_table(str(path)) else _content(_file_text(path), path)
     if isinstance(content, Mapping):
         options = cast("Mapping[str, Any]", content)
         return [
@@ -315,7 +318,7 @@ def _file_text(path: Path) -> str:
 
 def _table_content(path: Path) -> Mapping[str, Any]:
     """The options of a table, by image name."""
-    table = open_data_table(path)
+    table = data_table.open_data_table(path)
     missing = [name for name in COLUMNS if name not in table.columns]
     if missing:
         raise BadOptions(

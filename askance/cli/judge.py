@@ -189,11 +189,13 @@ def _named(judge: Sequence[str] | None, work: CommandWorkspace) -> Sequence[str]
 
 def card_parts(card: JudgeCard, rate: CorrectedRate | None) -> Iterator[Part]:
     """The card for a person: figures, the table of verdicts, and what there is to know."""
+    from askance.evals.report.card_page import figures_table, rates_table
+
     yield f"{card.judge}\non {card.labels['name']}: {_counts(card)}\n"
-    yield _figures(card)
+    yield figures_table(card)
     yield _verdicts(card)
     if rate is not None:
-        yield _rates(rate)
+        yield rates_table(rate)
     notes = [*card.notes, *(() if rate is None else rate.notes)]
     if any(figure.name == "flip rate" for figure in card.figures):
         notes.append("Flip rate: pairs whose verdict changes when reference and candidate change places.")
@@ -213,38 +215,12 @@ def _counts(card: JudgeCard) -> str:
     return f"{many(pairs, 'labelled pair')} in {many(groups, 'group')}, {true:,} of them true"
 
 
-def _figures(card: JudgeCard) -> Table:
-    from askance.evals.tables import Table, shown_limits, shown_value
-
-    level = next((100 * figure.interval.level for figure in card.figures if figure.interval), 95)
-    rows = tuple(
-        (
-            figure.name,
-            shown_value(figure.value, percent=figure.share),
-            shown_limits(figure.interval, percent=figure.share),
-            figure.pairs,
-        )
-        for figure in card.figures
-    )
-    return Table(columns=("figure", "value", f"{level:.0f} % interval", "pairs"), rows=rows)
-
-
 def _verdicts(card: JudgeCard) -> Table:
     from askance.evals.judges.card import VERDICTS
     from askance.evals.tables import Table
 
     rows = tuple((f"people: {truth}", *(counts[each] for each in VERDICTS)) for truth, counts in card.table.items())
     return Table(columns=("", *(f"judge: {each}" if each != "unscored" else each for each in VERDICTS)), rows=rows)
-
-
-def _rates(rate: CorrectedRate) -> Table:
-    from askance.evals.tables import Table, shown_limits, shown_value
-
-    rows = tuple(
-        (name, shown_value(each.value, percent=True), shown_limits(each.interval, percent=True), each.n)
-        for name, each in rate.ways.items()
-    )
-    return Table(columns=("rate of the run", "value", "95 % interval", "answers"), rows=rows)
 
 
 # --- preferences ---

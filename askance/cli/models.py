@@ -44,7 +44,7 @@ def check(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     store: Records = None,
 ) -> None:
-    """Say what an endpoint can do: what is on record, else ask it, with one tiny picture and one schema."""
+    """Say what an endpoint can do: what is on record, else ask it, with small pictures, a schema and a tool."""
     from askance.cli.options import Calls
     from askance.cli.workspace import open_workspace
     from askance.models import run_sync
@@ -111,7 +111,7 @@ async def _probed(model: Model) -> Capabilities:
 
 def _capability_lines(values: Mapping[str, Any], *, output_mode: str, asked_at: str) -> Iterator[str]:
     for name, words in _SAID.items():
-        value = values.get(name)
+        value = _BOX_UNITS.get(values.get(name, ""), "not known") if name == "boxes" else values.get(name)
         if value is not None or name in _ALWAYS:
             yield f"  {words:<24}{_value_text(value)}"
     yield f"  {'answers are asked by':<24}{_OUTPUT_MODES[output_mode]}"
@@ -124,16 +124,26 @@ _SAID = {
     "images": "images",
     "seed": "seed",
     "logprobs": "log-probabilities",
+    "tools": "tool calls",
+    "boxes": "boxes in pictures",
     "token_field": "token limit is called",
     "without": "does without",
     "served_model": "model as served",
 }
-_ALWAYS = {"schema", "images", "seed", "logprobs", "served_model"}
+_ALWAYS = {"schema", "images", "seed", "logprobs", "tools", "boxes", "served_model"}
 _OUTPUT_MODES = {
     "json_schema": "JSON schema",
     "json_object": "JSON object, described in the prompt",
     "prompted": "JSON, described in the prompt alone",
     "paper": "the text protocol of the paper",
+}
+
+
+_BOX_UNITS = {
+    "thousandths": "in thousandths of the sides",
+    "fractions": "in fractions of the sides",
+    "pixels": "in pixels of the picture as it is sent",
+    "none": "none that can be used",
 }
 
 

@@ -71,7 +71,9 @@ class GenerateOptions:
             "Or a folder of pictures: what the VLM says is unusual about each is taken for true."
         ),
     ]
-    out: Annotated[Path, typer.Option(help="Folder for the files, and for the run; the same command finishes it.")]
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="Folder for the files, and for the run; the same command finishes it.")
+    ]
     llm: Annotated[
         str | None,
         typer.Option(help="The model that writes: a spec such as openai:gpt-4o, or a name; random needs none."),
@@ -455,7 +457,9 @@ class SheetOptions:
     """The options of one `askance negatives sample`; None is not given."""
 
     file: Annotated[Path | None, typer.Argument(help="A file of options to draw images from.")] = None
-    out: Annotated[Path | None, typer.Option(help="Folder for sheet.html, sheet.csv and key.json.")] = None
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder for sheet.html, sheet.csv and key.json.")] = (
+        None
+    )
     images: Annotated[Path | None, typer.Option(help="Folder with the images, in any layout.")] = None
     count: Annotated[int, typer.Option(min=1, help="Images of the sheet.")] = 100
     seed: Annotated[int, typer.Option(help="Of what is drawn and of every order; reading: of the bootstraps.")] = 0

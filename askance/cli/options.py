@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TypeVar, get_type_h
 
 import typer
 
+from askance.cli.completion import model_names
 from askance.errors import UsageError
 
 if TYPE_CHECKING:
@@ -117,11 +118,20 @@ class ConventionName(StrEnum):
 
 # Which models.
 Vlm = Annotated[
-    str | None, typer.Option(help="The model that sees: a spec such as openai:gpt-4o, or a name from askance.toml.")
+    str | None,
+    typer.Option(
+        help="The model that sees: a spec such as openai:gpt-4o, or a name from askance.toml.",
+        autocompletion=model_names,
+    ),
 ]
-Llm = Annotated[str | None, typer.Option(help="The model that reads words; by default the VLM.")]
+Llm = Annotated[
+    str | None, typer.Option(help="The model that reads words; by default the VLM.", autocompletion=model_names)
+]
 Extract = Annotated[
-    str | None, typer.Option(help="A model that reads which option a reply chooses where no rule can read it.")
+    str | None,
+    typer.Option(
+        help="A model that reads which option a reply chooses where no rule can read it.", autocompletion=model_names
+    ),
 ]
 Local = Annotated[
     bool,

@@ -142,6 +142,12 @@ def _notes(plan: Plan) -> Iterator[str]:
     guessed = dict.fromkeys(link.link for link in plan.links if link.calls and not link.measured)
     if guessed:
         yield f"Lengths of answers are estimates, for nothing like them is on record: {', '.join(guessed)}."
+    at_most = [link.link for link in plan.links if link.at_most]
+    if at_most:
+        yield (
+            "The most that there can be, for each answer decides what is asked next; all of them counted as calls of "
+            f"the model named: {', '.join(at_most)}."
+        )
     if plan.probes:
         yield f"What {many(plan.probes, 'endpoint')} can do is asked first, in a few small calls."
     if plan.without_model:
@@ -177,6 +183,7 @@ def _link_form(link: LinkPlan) -> JsonObject:
         "hits": link.hits,
         "known": link.known,
         "below": link.dependent,
+        **({"at_most": True} if link.at_most else {}),
         "measured": link.measured,
         "tokens": {"input": _form(link.input, 0), "output": _form(link.output, 0)},
         "dollars": None if link.dollars is None else _form(link.dollars, 6),

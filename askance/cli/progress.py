@@ -185,7 +185,8 @@ class EvaluationProgress:
         figure = progress.running()
         self._score = "" if figure is None else f"{progress.metric} {shown_figure(figure)}"
         end = time.monotonic()
-        self._next = end + max(0.5, _SCORE_EVERY * (end - start))
+        # The first one loads what computes it, which says nothing of how long the next will take.
+        self._next = end + max(0.5, _SCORE_EVERY * (end - start) if self._next else 0.0)
 
 
 def _outcomes(progress: RunProgress, *, without: str = "") -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from askance.cli.columns import filled, terminal_width
+from askance.cli.completion import prompt_names
 from askance.cli.process import SOME
 from askance.errors import UsageError
 from askance.terminal import echo
@@ -24,6 +25,7 @@ Folder = Annotated[
     Path | None,
     typer.Option("--prompts", help="Folder with prompts of your own; by default the configured one or ./prompts."),
 ]
+Name = Annotated[str, typer.Argument(autocompletion=prompt_names)]
 Family = Annotated[str | None, typer.Option(help="Wording for a model family, such as vicuna.")]
 
 
@@ -69,7 +71,7 @@ def _from_here(path: Path) -> Path:
 
 
 @app.command()
-def show(name: str, form: Form = AnswerForm.json, family: Family = None, prompts: Folder = None) -> None:
+def show(name: Name, form: Form = AnswerForm.json, family: Family = None, prompts: Folder = None) -> None:
     """Print a prompt's file as it is."""
     prompt = _library(prompts).find(name, form=form.value, family=family)
     echo(prompt.path.read_text(encoding="utf-8"), end="")
@@ -77,7 +79,7 @@ def show(name: str, form: Form = AnswerForm.json, family: Family = None, prompts
 
 @app.command()
 def render(
-    name: str,
+    name: Name,
     values: Annotated[list[str] | None, typer.Option("--set", help="A variable: name=value; a list as JSON.")] = None,
     examples: Annotated[int, typer.Option(help="Example turns in front of the question.", min=0)] = 0,
     form: Form = AnswerForm.json,
@@ -119,7 +121,7 @@ def check(prompts: Folder = None) -> None:
 
 @app.command()
 def eject(
-    name: str,
+    name: Name,
     form: Form = AnswerForm.json,
     family: Family = None,
     to: Annotated[

@@ -34,7 +34,7 @@ BesideOption = Annotated[
 
 
 def report(
-    folders: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders of runs, finished or not.")],
+    folders: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders of runs, or a folder of such.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="The file to write.")] = Path("report.html"),
     images: ImagesOption = None,
     images_mb: MegabytesOption = 24.0,
@@ -53,7 +53,7 @@ def report(
     from askance.evals.report.html import write_page
     from askance.evals.run import Run
 
-    page = build_report([Run.open(folder) for folder in folders], title=title, blames=blames or ())
+    page = build_report(Run.open_all(folders), title=title, blames=blames or ())
     if as_json:
         Report(page.form, lambda: ()).print(as_json=True)
         return

@@ -138,18 +138,19 @@ def run(context_: typer.Context, options: RunOptions, calls: PromptCalls) -> Non
 def _check(options: RunOptions, chosen: ChosenChain, calls: Calls) -> None:
     """Refuses options that would change nothing, rather than let someone believe that they did."""
     _check_pictures(options, chosen)
-    if options.options is not None and not chosen.named.may_choose:
+    if options.options is not None and chosen.chooses is False:
         raise UsageError(
-            f"`askance run {options.chain}` takes no --options.",
-            hint=f"Leave it out, or run {' or '.join(f'`{name}`' for name in CHAINS.built_in if name in CHOOSING)}.",
+            f"`askance run {options.chain}` takes no --options.", hint=f"Leave it out, or {_choosing(chosen)}."
         )
-    if options.chain in CHOOSING and options.options is None and not options.options_of_table:
+    if chosen.chooses and options.options is None and not options.options_of_table:
         raise UsageError(
             f"`askance run {options.chain}` chooses among options, and none are given.",
             hint="Give --options FILE: one option a line, a JSON list, or a JSON map by image name.",
         )
     if chosen.kept.get("choose") == "single" and "count" in chosen.kept:
         raise UsageError("`--choose single` chooses one option, so it takes no --count.", hint="Leave one out.")
+    if chosen.kept.get("goal") == "answer" and "question" not in chosen.kept:
+        raise UsageError("The goal `answer` answers a question, and none is given.", hint='Say --question "…".')
     calls.check_batch(wanted=options.batch)
     if options.out is not None:
         calls.check_recorded("`--out` could not keep what was answered")
@@ -157,11 +158,18 @@ def _check(options: RunOptions, chosen: ChosenChain, calls: Calls) -> None:
         _check_page(options.html, calls)
 
 
+def _choosing(chosen: ChosenChain) -> str:
+    """What takes options where a chain does not."""
+    if goals := CHOOSING.get(chosen.named.name):
+        return f"say {' or '.join(f'--goal {goal}' for goal in sorted(goals))}"
+    return f"run {' or '.join(f'`{name}`' for name, goals in CHOOSING.items() if not goals)}"
+
+
 def _check_pictures(options: RunOptions, chosen: ChosenChain) -> None:
     """Refuses options that name pictures, or choose among them, and go with no others."""
     if options.question is not None:
         _check_question(options.question, options.named)
-    if options.options_of_table and not chosen.named.may_choose:
+    if options.options_of_table and chosen.chooses is False:
         raise UsageError(f"`askance run {options.chain}` takes no options.", hint="Leave `--column options=…` out.")
     if options.options_of_table and options.options is not None:
         raise UsageError("`--options` and `--column options=…` both bring the options.", hint="Leave one out.")

@@ -158,7 +158,7 @@ def _made(made: CandidateSets, pairs: Path) -> Iterator[Part]:
         f"{many(manifest['clusters'], 'cluster')}; {many(manifest['regions_with_a_set'], 'region')} had ten to choose."
     )
     if manifest["without_picture"]:
-        yield f"{many(manifest['without_picture'], 'instance')} without a picture."
+        yield f"{many(manifest['without_picture'], 'instance')} without a picture that can be used."
 
 
 # --- what goes with agreement with people ---

@@ -1,13 +1,13 @@
 from .arrow_table import ArrowFiles as ArrowFiles
-from .hub_table import HUB as HUB
 from .picture_cell import is_below as is_below
 from .picture_cell import picture_file as picture_file
 from .picture_cell import picture_in as picture_in
 from .row import DataRow as DataRow
 from .row import DataTable as DataTable
 from .row import as_list as as_list
-from .source import names_data_table as names_data_table
 from .source import open_data_table as open_data_table
 from .source import open_json_lines as open_json_lines
+from .table_name import HUB as HUB
+from .table_name import names_data_table as names_data_table
 from .text_table import csv_fields as csv_fields
 from .text_table import encoding_of as encoding_of

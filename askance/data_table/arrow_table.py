@@ -9,15 +9,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date, time
 from functools import cached_property
-from importlib import import_module
 from itertools import chain
 from pathlib import Path
 from typing import Any, Protocol, cast
 
 from askance.data_table.arrow_sizes import unpacked_sizes
 from askance.data_table.row import MOST_COLUMNS, MOST_ROWS, DataRow, DataTable, column_places, numbered_rows
+from askance.data_table.table_name import SPLITS, STATE
 from askance.documents import UnreadableDocument, parse_json
-from askance.errors import BadData, MissingExtra
+from askance.errors import BadData, optional_library
 
 MOST_GROUP = 4_000_000_000
 """Most bytes, unpacked, of what is read of a Parquet file at a time: one row group."""
@@ -35,10 +35,6 @@ VALUE = 32
 """Bytes that a value takes in Python, beside those of its text."""
 BATCH = 64
 """Rows of an Arrow table that are made Python values at a time; pictures may be among them."""
-
-ARROW_SUFFIXES = frozenset({".parquet", ".arrow"})
-STATE, SPLITS = "state.json", "dataset_dict.json"
-"""Files of a folder that `datasets` saved: of one split, and of several."""
 
 
 class ArrowSource(Protocol):
@@ -434,19 +430,6 @@ def arrow_library() -> Any:
         MissingExtra: it is not installed.
     """
     return optional_library("pyarrow", "arrow")
-
-
-def optional_library(name: str, extra: str) -> Any:
-    """An optional library.
-
-    Raises:
-        MissingExtra: it is not installed.
-    """
-    try:
-        return import_module(name)
-    except ImportError as error:
-        package = name.partition(".")[0]
-        raise MissingExtra(f"{package} is not installed.", hint=f"pip install 'askance[{extra}]'") from error
 
 
 def saved_table(source: str, folder: Path) -> DataTable:

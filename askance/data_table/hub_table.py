@@ -20,29 +20,23 @@ from typing import Any, cast
 from urllib.parse import parse_qsl
 
 from askance.data_table.arrow_table import (
-    ARROW_SUFFIXES,
     BATCH,
     MOST_FILES,
     MOST_RATIO,
     MOST_UNPACKED,
-    SPLITS,
-    STATE,
     ArrowFiles,
     ArrowTable,
     arrow_library,
     arrow_reader,
-    optional_library,
     saved_table,
     unpacked_size,
 )
 from askance.data_table.packed_size import packed_size
 from askance.data_table.picture_cell import is_below
 from askance.data_table.row import MOST_ROWS, DataTable
+from askance.data_table.table_name import ARROW_SUFFIXES, HUB, SPLITS, STATE
 from askance.documents import read_yaml
-from askance.errors import BadData, UsageError
-
-HUB = "hf:"
-"""What the name of a data set of Hugging Face begins with."""
+from askance.errors import BadData, UsageError, optional_library
 
 _OF_HUB = re.compile(r"(?!buckets/)[A-Za-z0-9][\w.-]*/[A-Za-z0-9_][\w.-]*", re.ASCII)
 """The name of a data set of the hub."""

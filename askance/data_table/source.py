@@ -2,32 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import stat
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from askance.data_table.arrow_table import ARROW_SUFFIXES, SPLITS, STATE, ArrowFiles, ArrowTable, saved_table
-from askance.data_table.hub_table import HUB, hub_table
+from askance.data_table.arrow_table import ArrowFiles, ArrowTable, saved_table
+from askance.data_table.hub_table import hub_table
+from askance.data_table.table_name import ARROW_SUFFIXES, HUB, SUFFIXES
 from askance.data_table.text_table import CsvTable, JsonLinesTable
 from askance.errors import BadData
 
 if TYPE_CHECKING:
     from askance.data_table.row import DataTable
-
-TEXT_SUFFIXES = frozenset({".csv", ".tsv", ".jsonl", ".ndjson"})
-SUFFIXES = TEXT_SUFFIXES | ARROW_SUFFIXES
-"""Endings of files that are tables."""
-
-
-def names_data_table(source: str) -> bool:
-    """Whether `source` names a table, by its ending, its `hf:` or what is in the folder; no file is read for it."""
-    path = Path(source)
-    return (
-        source.startswith(HUB)
-        or path.suffix.lower() in SUFFIXES
-        or any(os.path.isfile(path / name) for name in (STATE, SPLITS))  # noqa: PTH113  # false for a name too long
-    )
 
 
 def open_data_table(source: str | Path, *, offline: bool = False, stream: bool = False) -> DataTable:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,10 @@ if TYPE_CHECKING:
     from askance.chat import ChatRequest
     from askance.models import ModelSettings
 
-CAPABILITIES = Capabilities(schema="enforced", json_object=True, images=True)
+TURN = "investigate"
+"""Name of the schema by which the investigator asks for its next step."""
+
+CAPABILITIES = Capabilities(schema="enforced", json_object=True, images=True, tools=False, boxes="none")
 
 
 class DemoModel:
@@ -37,12 +40,16 @@ class DemoModel:
         """
         node = request.response.name if request.response is not None else None
         answers = _about(request)
-        reply = REPLIES[node](answers, request) if node in REPLIES and answers is not None else None
+        if node == TURN:
+            reply = _turn(answers, request)
+        else:
+            reply = REPLIES[node](answers, request) if node in REPLIES and answers is not None else None
         if reply is None:
             raise ModelError(
                 f"The model {NAME!r} has no answer to {node or 'a question in plain text'!r} about this.",
                 hint="It knows what `verbalize`, `atypicality`, `action-reason` and `end-to-end` ask about the demo's "
-                "pictures (`askance demo --copy FOLDER`). Anything else takes a real model, such as openai:gpt-4o.",
+                "pictures (`askance demo --copy FOLDER`), and `investigate` with the tools `unusual` and `zoom`. "
+                "Anything else takes a real model, such as openai:gpt-4o.",
             )
         return ChatResponse(text=json.dumps(reply, ensure_ascii=False))
 
@@ -69,6 +76,36 @@ def _about(request: ChatRequest) -> Mapping[str, Any] | None:
         ):
             return answers
     return None
+
+
+def _turn(answers: Mapping[str, Any] | None, request: ChatRequest) -> Mapping[str, Any] | None:
+    """The next step of an investigation, always in this order: what is unusual, one look at it, the explanation.
+
+    None where the investigation is after something else, or lacks a tool of these.
+    """
+    words = "\n".join(message.text for message in request.messages)
+    form = request.response.schema if request.response is not None else None
+    offered: Collection[str] = form["properties"]["tool"]["enum"] if form is not None else ()
+    if answers is None:
+        tool, arguments = "unusual", {}
+    elif answers["investigate"]["found"] in words or "zoom" not in offered:
+        value = {"explanation": answers["investigate"]["explanation"]}
+        tool, arguments = "answer", {"value": value, "confidence": 90, "evidence": [1, 2], "enough": True}
+    else:
+        look = answers["investigate"]
+        tool, arguments = "zoom", {"region": look["region"], "question": look["question"]}
+    if tool not in offered or '{"explanation":' not in words:
+        return None
+    return {"thought": f"Written by hand: {_THOUGHTS[tool]}.", "tool": tool, "arguments": arguments}
+
+
+_THOUGHTS = {"unusual": "first what is unusual", "zoom": "then a closer look at it", "answer": "that is enough"}
+
+
+def _found(answers: Mapping[str, Any], request: ChatRequest) -> Mapping[str, Any] | None:
+    """What is found in a region, where that is asked for which the table has an answer."""
+    look = answers["investigate"]
+    return {"answer": look["found"]} if look["question"] in request.messages[-1].text else None
 
 
 def _chosen_from_words(answers: Mapping[str, Any], request: ChatRequest) -> Mapping[str, Any] | None:
@@ -99,6 +136,7 @@ REPLIES: Mapping[str | None, Callable[[Mapping[str, Any], ChatRequest], Mapping[
     "narration": lambda said, _: {"description": said["narration"]},
     "unusual": lambda said, _: {"unusual": said["unusual"]},
     "caption": lambda said, _: {"description": said["caption"]},
+    "ask_about_picture_regions": _found,
     "combine": lambda said, _: {"description": said["combine"]},
     "detect_statement": lambda said, request: _chosen([said["detect_statement"]], request, "statement", several=False),
     "choose_action_reasons": _chosen_from_words,

@@ -14,18 +14,15 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, cast
+from pathlib import Path
+from typing import Any, ClassVar, Final, Self, cast
 
 from typing_extensions import override
 
 from askance.amounts import shortened
+from askance.chat import JsonObject
 from askance.errors import UsageError
 from askance.evals.run_format import fault
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from askance.chat import JsonObject
 
 AGAIN: Final = "Take the file from a copy, or run the evaluation again: the same command answers the sample anew."
 """The way out where the file of an attachment cannot be used."""

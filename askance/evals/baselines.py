@@ -18,17 +18,15 @@ from typing_extensions import override
 
 from askance.errors import UsageError
 from askance.evals.metric import Figure, Scored, figure
-from askance.evals.sample import Score
-from askance.evals.solver import Solver, solved
+from askance.evals.sample import Prediction, Sample, Score
+from askance.evals.solver import PlanSample, Solver, solved
 from askance.models import use_draw
 from askance.models.call_scope import current_scope
 
 if TYPE_CHECKING:
     from askance.chains import Planner
     from askance.chat import JsonObject
-    from askance.evals.sample import Prediction, Sample
     from askance.evals.scorer import Scorer
-    from askance.evals.solver import PlanSample
 
 COUNT = 3
 """How many options an answer has, if the task does not say."""

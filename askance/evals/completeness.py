@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING
 from askance.amounts import many
 from askance.errors import UsageError
 from askance.evals.run_format import SAMPLES, SampleLine, lines_of
-from askance.evals.sample import attachments_of, sample_text, samples_digest
+from askance.evals.sample import SampleResult, attachments_of, sample_text, samples_digest
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from askance.evals.run import Run
-    from askance.evals.sample import SampleResult
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

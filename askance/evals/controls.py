@@ -14,14 +14,13 @@ from askance.amounts import many
 from askance.chains import STATEMENT
 from askance.chains.link import LINKS_BY_NAME
 from askance.errors import BadImage, UsageError
-from askance.evals.sample import REGIONS, SHOTS
+from askance.evals.sample import REGIONS, SHOTS, Sample
 from askance.evals.solver import as_solver
 from askance.evals.task import Task, evaluation_of
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
     from askance.evals.evaluation import Evaluation
-    from askance.evals.sample import Sample
     from askance.images import Image
 
 Control: TypeAlias = Literal["swapped-image", "swapped-region"]

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from askance.errors import UsageError
 from askance.evals.sample import Sample, grouped_by_picture
-from askance.evals.solver import as_solver
+from askance.evals.solver import SolverLike, as_solver
 
 if TYPE_CHECKING:
     from askance.chat import ModelId
     from askance.evals.scorer import Scorer
-    from askance.evals.solver import SolverLike
     from askance.models import Engine, Model
 
 

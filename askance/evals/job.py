@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, cast
 
 from askance import chains
 from askance.concurrency import map_in_order
-from askance.errors import FATAL, OverBudget
+from askance.errors import FATAL, OverBudget, UsageError
 from askance.models.run_counters import RunCounters
 
 if TYPE_CHECKING:
@@ -29,6 +29,9 @@ Answer = TypeVar("Answer")
 Line = TypeVar("Line")
 Kept = TypeVar("Kept")
 T = TypeVar("T")
+
+NO_JSON = "NoJson"
+"""The `error` of an answer that JSON cannot write."""
 
 CountItem: TypeAlias = "Callable[[Item], Coroutine[Any, Any, object]]"
 """Counts what answering one item would ask, and asks nobody."""
@@ -212,6 +215,8 @@ class FirstFailure:
     """Noun for an item in the message."""
     reached: bool = False
     """Whether a model has answered a call in this process; an answer on record does not count."""
+    begun: bool = False
+    """Whether an answer was kept."""
 
     def accepts(
         self, links: Mapping[str, Any], *, answered: bool, calls: int | None = None, reason: str | None = None
@@ -226,6 +231,7 @@ class FirstFailure:
 
         Raises:
             CallError: no model was reached by now, and the others would fail alike; the error is of the same class.
+            UsageError: the first answer is no JSON.
         """
         if any(link.get("error") == OverBudget.__name__ for link in links.values()):
             return False
@@ -233,5 +239,10 @@ class FirstFailure:
             if (kind := FATAL.get(str(link.get("error")))) is not None:
                 hint = f"Stopped at the first {self.what}, since the others would fail alike."
                 raise kind(str(link.get("reason") or reason), hint=hint)
+        if not self.begun and any(link.get("error") == NO_JSON for link in links.values()):
+            raise UsageError(
+                f"At the first {self.what} {reason}.", hint="Give what JSON has: texts, numbers, lists, mappings."
+            )
+        self.begun = True
         self.reached |= answered and calls != 0
         return True

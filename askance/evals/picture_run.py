@@ -74,7 +74,7 @@ class PictureRun:
         on_line: OnLine | None = None,
     ) -> None:
         self.chain = chain
-        self.models: list[Model] = list(dict.fromkeys(node.model for node in chain.nodes))
+        self.models: list[Model] = [*chain.models]
         self.folder = folder
         self.outcomes: Counter[str] = Counter()
         """How many pictures ended in which outcome."""
@@ -138,7 +138,7 @@ def picture_job(
         pictures: the pictures with their options.
         batches: asks through the batch interface.
     """
-    models, by_key = list(dict.fromkeys(node.model for node in chain.nodes)), cast("OptionsByKey", pictures)
+    models, by_key = [*chain.models], cast("OptionsByKey", pictures)
     engine = models[0].engine if models else None
 
     async def read(some: Sequence[PictureKey]) -> AsyncGenerator[JsonObject, None]:

@@ -17,13 +17,14 @@ from askance.amounts import many
 from askance.chains.output_line import link_values
 from askance.errors import UsageError
 from askance.evals.exports.frames import pandas_frame, polars_frame
-from askance.evals.exports.rows import answer_row, columns_of, picture_row
+from askance.evals.exports.rows import Columns, answer_row, columns_of, picture_row
 from askance.evals.metric import Figure, MissingAnswerPolicy
 from askance.evals.report.elements import Drawing, drawing_of, interval_text, leading_figures
 from askance.evals.report.html import render
 from askance.evals.run_folder import records_of
 from askance.evals.run_format import (
     COUNTERS,
+    DESCRIPTION,
     LARGEST_PROMPT,
     PROMPTS,
     READ_BY,
@@ -44,7 +45,6 @@ from askance.replay import MemoryStore
 if TYPE_CHECKING:
     from askance.chains import Reading
     from askance.chat import Json, JsonObject
-    from askance.evals.exports.rows import Columns
     from askance.replay import Records
 
 
@@ -88,22 +88,29 @@ class Run:
         """
         folder = Path(path)
         form = read_description(folder)
+        as_they_are = ("configuration", "totals", "finished", "left", "seed", COUNTERS, "label", "origin", READ_BY)
         return cls(
             path=folder,
-            configuration=form["configuration"],
             figures=tuple(Figure.from_form(each) for each in form.get("figures", ())),
             notes=tuple(form.get("notes", ())),
-            totals=form.get("totals", {}),
-            finished=form.get("finished"),
-            left=form.get("left", 0),
-            seed=form.get("seed", 0),
-            counters=form.get(COUNTERS, {}),
-            label=form.get("label", ""),
             data_notes=tuple(form.get("data_notes", ())),
-            origin=form.get("origin", {}),
             made_by=form.get("askance", ""),
-            readers=form[READ_BY],
+            **{name: form[name] for name in as_they_are if name in form},
         )
+
+    @classmethod
+    def open_all(cls, paths: Iterable[str | Path]) -> list[Run]:
+        """The runs in folders; a folder that is no run itself stands for all runs in it, by name.
+
+        Raises:
+            UsageError: a folder holds no run, or as `open`.
+        """
+        runs: list[Run] = []
+        for folder in map(Path, paths):
+            whole = (folder / DESCRIPTION).is_file() or not folder.is_dir()
+            inner = [] if whole else sorted(each.parent for each in folder.glob(f"*/{DESCRIPTION}"))
+            runs += map(cls.open, inner or [folder])
+        return runs
 
     @property
     def convention(self) -> MissingAnswerPolicy:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
+from askance.chat import JsonObject
 from askance.documents import MAX_SHOWN
-
-if TYPE_CHECKING:
-    from askance.chat import JsonObject
 
 _TOLD = 3
 """Differences that are told in words."""

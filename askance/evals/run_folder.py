@@ -229,13 +229,11 @@ class RunFolder:
 
     def _rewritten(self, finished: Lines) -> IO[bytes]:
         """Replaces `samples.jsonl` by one with the finished lines only; returns it, open for more lines."""
-        part = self.path / f"{SAMPLES}.part"
         places: dict[str, int] = {}
-        with part.open("wb") as file:
+        with replacing(self.path / SAMPLES) as part, part.open("wb") as file:
             for name, line in finished.items():
                 places[name] = file.tell()
                 self._write(file, json.dumps(line, ensure_ascii=False))
-        part.replace(self.path / SAMPLES)
         self.finished = Lines(self.path / SAMPLES, places)
         return (self.path / SAMPLES).open("ab")
 
@@ -334,20 +332,13 @@ def amending(path: Path) -> Generator[Callable[[Mapping[str, Any]], None]]:
 
 def write_lines(path: Path, lines: Iterable[Mapping[str, Any]]) -> None:
     """Writes a JSONL file, whole or not at all."""
-    part = path.with_name(f"{path.name}.part")
-    with writing_to(path):
-        with _writing(part) as file:
-            for line in lines:
-                file.write(json.dumps(line, ensure_ascii=False) + "\n")
-        part.replace(path)
+    with writing_to(path), replacing(path) as part, _writing(part) as file:
+        for line in lines:
+            file.write(json.dumps(line, ensure_ascii=False) + "\n")
 
 
 def _describe(folder: Path, content: Mapping[str, Any]) -> None:
-    part = folder / f"{DESCRIPTION}.part"
-    with writing_to(folder / DESCRIPTION):
-        with _writing(part) as text:
-            text.write(json.dumps(content, ensure_ascii=False, indent=2, sort_keys=True) + "\n")
-        part.replace(folder / DESCRIPTION)
+    write_whole(folder / DESCRIPTION, json.dumps(content, ensure_ascii=False, indent=2, sort_keys=True) + "\n")
 
 
 def _locked(path: Path) -> FileLock:
@@ -384,7 +375,7 @@ def _now() -> str:
 
 @contextmanager
 def writing_to(path: Path, *, hint: str = ROOM) -> Generator[None]:
-    """Turns an `OSError` of writing `path` into a `StoreError`, and removes the file `NAME.part` beside it.
+    """Turns an `OSError` of writing `path` into a `StoreError`.
 
     Raises:
         StoreError: the file cannot be written.
@@ -392,10 +383,19 @@ def writing_to(path: Path, *, hint: str = ROOM) -> Generator[None]:
     try:
         yield
     except OSError as error:
-        part = path.with_name(f"{path.name}.part")
-        if part.is_file():
-            part.unlink()
         raise StoreError(f"{str(path)!r} cannot be written: {error.strerror or error}.", hint=hint) from error
+
+
+@contextmanager
+def replacing(path: Path) -> Generator[Path]:
+    """The file `NAME.part` to write to: it takes the place of `path` once it is whole; after an error it is removed."""
+    part = path.with_name(f"{path.name}.part")
+    try:
+        yield part
+        part.replace(path)
+    finally:
+        with suppress(OSError):
+            part.unlink()
 
 
 def _is_line(line: Any) -> bool:
@@ -425,9 +425,8 @@ def write_whole(path: Path, content: str | bytes) -> None:
     """
     with writing_to(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        part = path.with_name(f"{path.name}.part")
-        part.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8", "backslashreplace"))
-        part.replace(path)
+        with replacing(path) as part:
+            part.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8", "backslashreplace"))
 
 
 def keys_used(folder: Path) -> frozenset[str]:

@@ -21,7 +21,7 @@ from typing import Annotated, Any, Literal, NotRequired, cast
 from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
-from askance.chat import JsonObject, Outcome  # noqa: TC001  # pydantic reads the annotations
+from askance.chat import JsonObject, Outcome  # pydantic reads the annotations
 from askance.documents import UnreadableDocument, parse_json, validation_message
 from askance.errors import UsageError
 from askance.nodes import Rung  # noqa: TC001
@@ -128,23 +128,26 @@ class _OriginForm(TypedDict):
     task: NotRequired[str]
 
 
-class RunForm(TypedDict):
-    """`run.json` of an evaluation."""
-
-    configuration: ConfigurationForm
+class _DescriptionForm(TypedDict):
     askance: NotRequired[str]
     prices: NotRequired[str]
     readers: Count
     hash: NotRequired[str]
     started: NotRequired[str]
     finished: NotRequired[str]
+    totals: NotRequired[_TotalsForm]
+    left: NotRequired[Count]
+    counters: NotRequired[dict[str, JsonObject]]
+
+
+class RunForm(_DescriptionForm):
+    """`run.json` of an evaluation."""
+
+    configuration: ConfigurationForm
     figures: NotRequired[list[_FigureForm]]
     notes: NotRequired[list[str]]
     data_notes: NotRequired[list[str]]
-    totals: NotRequired[_TotalsForm]
-    left: NotRequired[Count]
     seed: NotRequired[int]
-    counters: NotRequired[dict[str, JsonObject]]
     label: NotRequired[str]
     origin: NotRequired[_OriginForm]
 
@@ -164,18 +167,10 @@ class PictureConfigurationForm(TypedDict):
     """The pictures by name, each with the options to choose from."""
 
 
-class PictureRunForm(TypedDict):
+class PictureRunForm(_DescriptionForm):
     """`run.json` of a run over single pictures."""
 
     configuration: PictureConfigurationForm
-    askance: NotRequired[str]
-    readers: Count
-    hash: NotRequired[str]
-    started: NotRequired[str]
-    finished: NotRequired[str]
-    totals: NotRequired[_TotalsForm]
-    left: NotRequired[Count]
-    counters: NotRequired[dict[str, JsonObject]]
 
 
 class _LinkForm(TypedDict):

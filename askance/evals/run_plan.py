@@ -8,14 +8,12 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Protocol
 
 from askance import chains
-from askance.evals.sample import SampleResult
-from askance.evals.scorer import scored
+from askance.evals.sample import Prediction, Sample, SampleResult
+from askance.evals.scorer import Scorer, scored
 from askance.models.call_scope import Pending, on_miss
 
 if TYPE_CHECKING:
     from askance.chains import Planner
-    from askance.evals.sample import Prediction, Sample
-    from askance.evals.scorer import Scorer
 
 
 @contextmanager

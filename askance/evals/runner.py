@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from askance import chains
-from askance.chat import key_of
+from askance.chat import JsonObject, key_of
 from askance.errors import UsageError
 from askance.evals.job import CountItem, FirstFailure, Job
 from askance.evals.run import Run, answer_of, line_of_answer, name_of_line
@@ -27,7 +27,7 @@ from askance.evals.run_format import BATCHES, PROMPTS, SCORES
 from askance.evals.run_plan import counting_judges
 from askance.evals.sample import EXAMPLES, Prediction, Sample, SampleResult, sample_text, samples_digest
 from askance.evals.scorer import Scorer, figures_of, notes_on, scored, write_scores
-from askance.evals.solver import as_solver, plain, solved
+from askance.evals.solver import ChainSolver, as_solver, plain, solved
 from askance.evals.task import Task, evaluation_of
 from askance.models import Engine, run_sync, use_draw
 from askance.models.capabilities import endpoint_key
@@ -35,10 +35,8 @@ from askance.models.engine import default_engine
 
 if TYPE_CHECKING:
     from askance.chains import Planner
-    from askance.chat import JsonObject
     from askance.evals.evaluation import Evaluation
     from askance.evals.metric import Figure, MissingAnswerPolicy
-    from askance.evals.solver import ChainSolver
     from askance.models import Model
     from askance.models.batch.batches import BatchProgress
 

@@ -9,16 +9,14 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from askance.amounts import many
 from askance.errors import CallError, UsageError, boundary
-from askance.evals.metric import Figure, MissingAnswerPolicy, Scored, StratifiedMetric, figure, mean
+from askance.evals.metric import Figure, Metric, MissingAnswerPolicy, Scored, StratifiedMetric, figure, mean
 from askance.evals.run_folder import write_lines
-from askance.evals.sample import Sample, Score
+from askance.evals.sample import Sample, SampleResult, Score
 from askance.models import collect_keys
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from askance.evals.metric import Metric
-    from askance.evals.sample import SampleResult
     from askance.nodes import Node
 
 ScoreFunction: TypeAlias = Callable[[Sample, Any], "Score | Awaitable[Score]"]
@@ -57,6 +55,8 @@ class Scorer:
     """The score of a right answer to a sample: the upper bound."""
     notes: tuple[str, ...] = ()
     """What a reader of the figures has to know."""
+    notes_on_scores: Callable[[Sequence[Score]], Iterable[str]] = lambda _: ()
+    """What a reader has to know that only the scores tell."""
     judges: tuple[Node[Any, Any], ...] = ()
     """Nodes that the scorer asks. They are tried before the first sample is answered, and closed when the run ends."""
     closing: tuple[Closes, ...] = ()
@@ -118,7 +118,12 @@ def notes_on(
     answers: Sequence[SampleResult], scorer: Scorer, *, convention: MissingAnswerPolicy = "wrong"
 ) -> tuple[str, ...]:
     """What a reader of the figures has to know of the answers: those without a score, and folds without a value."""
-    return *_unscored_note(answers), *_mean_notes(answers, scorer, convention=convention)
+    scores = [answer.score for answer in answers if answer.score is not None]
+    return (
+        *_unscored_note(answers),
+        *scorer.notes_on_scores(scores),
+        *_mean_notes(answers, scorer, convention=convention),
+    )
 
 
 def _mean_notes(answers: Sequence[SampleResult], scorer: Scorer, *, convention: MissingAnswerPolicy) -> Iterator[str]:

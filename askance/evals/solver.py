@@ -15,14 +15,14 @@ from typing_extensions import override
 
 from askance.chains import Chain, Reading
 from askance.errors import AskanceError, StoreError, UsageError, UserCodeError, boundary
-from askance.evals.sample import Prediction
+from askance.evals.job import NO_JSON
+from askance.evals.sample import Prediction, Sample
 from askance.models import collect_keys
 from askance.nodes import Result, no_answer
 
 if TYPE_CHECKING:
     from askance.chains import Planner
     from askance.chat import Json, JsonObject
-    from askance.evals.sample import Sample
     from askance.models import Engine, Model
     from askance.nodes import Node, Rung
 
@@ -214,10 +214,12 @@ def prompt_files(nodes: Iterable[Node[Any, Any]]) -> Mapping[str, str]:
 
 
 def nodes_form(nodes: Sequence[Node[Any, Any]]) -> JsonObject:
-    """What decides the answers of nodes: their models, and the digests of their prompts."""
+    """What decides the answers of nodes: their models, the digests of their prompts, and settings of their own."""
+    settings = {node.name: node.settings for node in nodes if node.settings}
     return {
         "models": {node.name: node.model.form() for node in nodes},
         "prompts": {prompt.path.name: prompt.digest for node in nodes for prompt in node.prompts_in_use},
+        **({"settings": settings} if settings else {}),
     }
 
 
@@ -293,7 +295,7 @@ def plain(prediction: Prediction) -> Prediction:
         value, trace = json.loads(json.dumps([prediction.value, dict(prediction.trace)], allow_nan=False))
     except (TypeError, ValueError, RecursionError) as error:
         reason = f"the solver gave what is no JSON: {error}"
-        return _unanswered(Result(outcome="failed", reason=reason, error=type(error).__name__))
+        return _unanswered(Result(outcome="failed", reason=reason, error=NO_JSON))
     return replace(prediction, value=value, trace=trace)
 
 

@@ -86,20 +86,23 @@ def shown_value(value: float | None, *, percent: bool) -> str:
     return f"{100 * value:.2f}" if percent else f"{value:.3f}"
 
 
-def shown_limits(interval: Interval | None, *, percent: bool) -> str:
-    """An interval in a cell of its own: `58.11 to 66.29`; empty without one."""
+def shown_limits(interval: Interval | None, *, percent: bool, between: str = " to ", none: str = "") -> str:
+    """An interval in a cell of its own: `58.11 to 66.29`; `none` without one."""
     if interval is None:
-        return ""
-    return " to ".join(shown_value(limit, percent=percent) for limit in (interval.low, interval.high))
+        return none
+    return between.join(shown_value(limit, percent=percent) for limit in (interval.low, interval.high))
+
+
+def shown_estimate(value: float | None, interval: Interval | None, *, percent: bool) -> tuple[str, str]:
+    """A value and its interval in cells of their own."""
+    return shown_value(value, percent=percent), shown_limits(interval, percent=percent)
 
 
 def shown_figure(figure: Figure) -> str:
     """A figure with its interval: `62.30 [58.11, 66.29]`."""
     value = shown_value(figure.value, percent=figure.percent)
-    if figure.interval is None:
-        return value
-    low, high = (shown_value(limit, percent=figure.percent) for limit in (figure.interval.low, figure.interval.high))
-    return f"{value} [{low}, {high}]"
+    limits = shown_limits(figure.interval, percent=figure.percent, between=", ")
+    return f"{value} [{limits}]" if limits else value
 
 
 def conventions_of(figures: Sequence[Figure]) -> list[str]:

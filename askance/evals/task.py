@@ -40,7 +40,7 @@ from typing_extensions import override
 from askance.errors import UsageError
 from askance.evals.evaluation import Evaluation
 from askance.evals.part import Answerer, Part, Question, check_answerers
-from askance.evals.sample import SampleQuestion
+from askance.evals.sample import Sample, SampleQuestion
 from askance.evals.suite_registry import SUITES, package_of
 from askance.evals.task_options import ROLES, Options, way_to_give, wrong_value
 from askance.models import get_model
@@ -51,7 +51,6 @@ if TYPE_CHECKING:
     from pydantic._internal._model_construction import ModelMetaclass
 
     from askance.chat import JsonObject
-    from askance.evals.sample import Sample
     from askance.evals.scorer import Scorer
     from askance.evals.solver import SolverLike
     from askance.models import Engine, Model

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from askance.data_table import as_list, names_data_table, open_data_table, open_
 from askance.documents import UnreadableDocument, parse_json
 from askance.errors import BadData, BadOptions, UsageError
 from askance.evals.sample import EXAMPLES, Sample
-from askance.evals.yaml_scorer import folded
+from askance.evals.suite.answer_match import MatchName, check_true, folded
 from askance.images import SUFFIXES, Image
 from askance.nodes.example import examples_of
 
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 
 MOST_HELD = 4_000_000_000
 """Most bytes of pictures that stand in a table itself, and so are held in memory."""
+
+QUESTION = "question"
+"""Key of a row of the chain `ask`: what is asked about its picture."""
 
 KEYS = ("id", "image", "options", "target", "group", "tags", EXAMPLES)
 """Keys of a row, beside the links of the chain."""
@@ -48,6 +52,16 @@ class Wanted(Protocol):
     @property
     def options(self) -> tuple[str, ...]:
         """Options for rows that have none of their own."""
+        ...
+
+    @property
+    def question(self) -> str | None:
+        """What is asked about rows that have no `question`."""
+        ...
+
+    @property
+    def prompt(self) -> str | None:
+        """A prompt of the user's own, which may hold its question itself."""
         ...
 
     @property
@@ -75,8 +89,11 @@ class Rows:
         self._wanted = wanted
         self._chain = chain
         self._links = [link for link in chain.links.values() if not link.chooses]
-        self._keys = (*KEYS, *(link.name for link in self._links))
+        self._asks = chain.name == "ask"
+        self._keys = (*KEYS, *((QUESTION,) if self._asks else ()), *(link.name for link in self._links))
         self._held = 0
+        self._rows_of: Counter[str] = Counter()
+        """How many rows have named a picture so far; a second row without an `id` is called `NAME#2`."""
 
     def read(self, source: str | Path, *, first: int | None = None) -> list[Sample]:
         """The samples of a table, or of a folder of pictures.
@@ -97,6 +114,7 @@ class Rows:
         table = open_data_table(named, offline=offline, stream=stream) if known else open_json_lines(path)
         self._check_columns(table)
         self._held = 0
+        self._rows_of.clear()
         if not known or path.suffix.lower() in _LINES:
             return [self._sample(row, where, table.home) for where, row in self._lines(table)]
         return [self._sample(row, where, table.home) for where, row in islice(self._cells(table), first)]
@@ -170,11 +188,14 @@ class Rows:
         image = self._image(row["image"], home, where) if "image" in row else None
         named = row["image"] if isinstance(row.get("image"), str) else ""
         shown = self._examples(row[EXAMPLES], home, where) if EXAMPLES in row else ()
+        self._rows_of[named] += 1
+        again = f"#{self._rows_of[named]}" if self._rows_of[named] > 1 else ""
         return Sample(
-            id=row.get("id") or named,
+            id=row.get("id") or f"{named}{again}",
             image=image,
             inputs={
                 **({} if options is None else {"options": list(options)}),
+                **self._question(row, where),
                 **links,
                 **({EXAMPLES: list(shown)} if shown else {}),
             },
@@ -182,6 +203,17 @@ class Rows:
             group=row.get("group", named),
             tags=row.get("tags", {}),
         )
+
+    def _question(self, row: Mapping[str, Any], where: str) -> Mapping[str, str]:
+        question = row.get(QUESTION)
+        if question is not None and question.strip():
+            return {QUESTION: question}
+        if self._asks and self._wanted.question is None and self._wanted.prompt is None:
+            raise BadData(
+                f"{where}: nothing is asked.",
+                hint="Give the row a `question`, write one for all rows into the task's file, or name a `prompt`.",
+            )
+        return {}
 
     def _image(self, picture: str | _Picture, home: Path | None, where: str) -> Image:
         """The picture that stands in a row, or lies beside the file; a name that leads out of its folder is refused."""
@@ -228,11 +260,18 @@ class Rows:
                 return _numbers(_several(target, where), options, where, first=self._wanted.first_option)
             case "labels":
                 return self._labels(_several(target, where, empty=True), where)
-            case "exact":
-                texts = [str(each) for each in _several(target, where)]
-                return self._labels(texts, where) if self._wanted.labels else texts
             case "none":
                 return target
+            case "judge":
+                return [str(each) for each in _several(target, where)]
+            case name:
+                return self._texts(name, [str(each) for each in _several(target, where)], where)
+
+    def _texts(self, name: MatchName, texts: list[str], where: str) -> list[str]:
+        """The true answers of a comparison of texts."""
+        if (wrong := check_true(name, texts)) is not None:
+            raise BadData(f"{where}: `target` does not go with `score: {name}`: {wrong}.", hint="Mend it.")
+        return self._labels(texts, where) if self._wanted.labels else texts
 
     def _labels(self, target: Sequence[Any], where: str) -> list[str]:
         known = {folded(label): label for label in self._wanted.labels}
@@ -259,7 +298,7 @@ class _Picture:
     """Of the file that it was; empty where that is not known."""
 
 
-_TYPES: Mapping[str, type | UnionType] = {"id": str, "image": str | _Picture, "group": str, "tags": dict}
+_TYPES: Mapping[str, type | UnionType] = {"id": str, "image": str | _Picture, "group": str, "tags": dict, QUESTION: str}
 
 
 def _pairs(columns: Mapping[str, str | tuple[str, ...]]) -> Iterator[tuple[str, str]]:

@@ -1,57 +1,64 @@
-"""The scorers of YAML tasks: `choice`, `exact`, `labels`, and `none`."""
+"""The scorers of YAML tasks: `choice`, `labels`, `judge`, `none`, and the comparisons of `suite.answer_match`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeAlias
 
 from askance.errors import UsageError
 from askance.evals.metric import Metric, mean
 from askance.evals.sample import Sample, Score
-from askance.evals.scorer import Scorer
+from askance.evals.scorer import Scorer, right_or_wrong
+from askance.evals.suite import answer_match
+from askance.evals.suite.answer_match import MatchName, folded
 from askance.statistics import LabelCounts, LabelFigure, f1, macro, micro, precision, recall
 
-ScoreName = Literal["choice", "exact", "labels", "none"]
-SCORES: tuple[ScoreName, ...] = get_args(ScoreName)
+ScoreName: TypeAlias = MatchName | Literal["choice", "labels", "judge", "none"]
+
+_SUMMARIES: Mapping[MatchName, str] = {
+    "exact": "the answer is that of the data, but for case and blanks",
+    "contains": "the answer contains one of the data",
+    "regex": "a pattern of the data is found in the answer",
+    "numeric": "the answer's number is that of the data",
+    "relaxed": "the answer's number is at most 5 % off, or the text is that of the data",
+    "anls": "mean similarity by edit distance (ANLS), 0 up to a half",
+    "vqa": "the accuracy of visual question answering, over the answers of ten people",
+}
 
 
-def scorer_of(name: ScoreName, *, labels: Sequence[str], count: int, metrics: Sequence[str]) -> Scorer:
-    """The scorer called `name`.
+def scorer_of(name: ScoreName, *, labels: Sequence[str], count: int) -> Scorer:
+    """The scorer called `name`, which is not `judge`: that one needs a model.
 
     Args:
-        name: `choice` compares numbers of options, `exact` texts, `labels` sets of labels; `none` only counts answers.
+        name: `choice` compares numbers of options, `labels` sets of labels, `none` only counts answers; the others are
+            comparisons of texts.
         labels: for `labels`, all labels that there are.
         count: for `choice`, how many options an answer has.
-        metrics: names of the metrics to show, in order; empty shows all.
+    """
+    match name:
+        case "choice":
+            return _choice(count)
+        case "labels":
+            return _labels(tuple(labels))
+        case "none" | "judge":  # the judge is not known yet
+            return _none()
+        case _:
+            return _matched(name)
+
+
+def with_metrics(scorer: Scorer, metrics: Sequence[str], *, name: str) -> Scorer:
+    """`scorer` with some of its metrics, in order; with all of them if none is named.
 
     Raises:
-        UsageError: the scorer has no such metric.
+        UsageError: the scorer, called `name`, has no such metric.
     """
-    scorer = {
-        "choice": partial(_choice, count),
-        "exact": _exact,
-        "labels": partial(_labels, tuple(labels)),
-        "none": _none,
-    }[name]()
-    if not metrics:
-        return scorer
     known = {metric.name: metric for metric in scorer.metrics}
     unknown = [metric for metric in metrics if metric not in known]
     if unknown:
         raise UsageError(f"`{name}` has no metric `{unknown[0]}`.", hint=f"It has {', '.join(known)}.")
-    return Scorer(
-        score=scorer.score,
-        metrics=tuple(known[metric] for metric in metrics),
-        if_wrong=scorer.if_wrong,
-        if_right=scorer.if_right,
-        notes=scorer.notes,
-    )
-
-
-def folded(text: str) -> str:
-    """`text` as it is compared: without case, extra blanks, quotes around it and a period at its end."""
-    return " ".join(text.strip().strip("\"'`").rstrip(".").split()).casefold()
+    return replace(scorer, metrics=tuple(known[metric] for metric in metrics)) if metrics else scorer
 
 
 def _choice(count: int) -> Scorer:
@@ -73,33 +80,24 @@ def _choice(count: int) -> Scorer:
     )
 
 
-def _exact() -> Scorer:
-    """The answer equals one of the targets, apart from case, blanks and a period at its end."""
+def _matched(name: MatchName) -> Scorer:
+    """A comparison of texts; `accuracy` is its mean."""
 
-    def score(sample: Sample, value: Any) -> Score:
-        return _right(folded(str(value)) in {folded(str(each)) for each in sample.target})
+    def worth(value: float) -> Score:
+        return Score(values={"accuracy": value})
 
     return Scorer(
-        score=score,
-        metrics=(mean("accuracy", summary="the answer is that of the data, but for case and blanks"),),
-        if_wrong=lambda _: _right(False),  # noqa: FBT003
-        if_right=lambda _: _right(True),  # noqa: FBT003
+        score=lambda sample, value: worth(answer_match.match(name, str(value), sample.target)),
+        metrics=(mean("accuracy", summary=_SUMMARIES[name]),),
+        if_wrong=lambda _: worth(0.0),
+        if_right=lambda _: worth(1.0),
     )
-
-
-def _right(right: bool) -> Score:  # noqa: FBT001
-    return Score(values={"accuracy": float(right)})
 
 
 def _none() -> Scorer:
     """No right answers are known: the share of samples with an answer."""
-    return Scorer(
-        score=lambda _sample, _value: Score(values={"answered": 1.0}),
-        metrics=(mean("answered", summary="samples with an answer"),),
-        if_wrong=lambda _: Score(values={"answered": 0.0}),
-        if_right=lambda _: Score(values={"answered": 1.0}),
-        notes=("The data name nothing that is right, so that only outcomes are counted.",),
-    )
+    scorer = right_or_wrong(lambda _, __: True, name="answered", summary="samples with an answer")
+    return replace(scorer, notes=("The data name nothing that is right, so that only outcomes are counted.",))
 
 
 def _labels(labels: tuple[str, ...]) -> Scorer:

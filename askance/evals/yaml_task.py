@@ -12,6 +12,7 @@ score: choice
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -25,22 +26,28 @@ from askance.chains.named_chain import CHAINS, CHOOSING, NamedChain, find_chain
 from askance.data_table import HUB
 from askance.documents import read_yaml
 from askance.errors import UsageError
-from askance.evals.sample import SampleQuestion
+from askance.evals.judges import judged_scoring
+from askance.evals.sample import Sample, SampleQuestion
 from askance.evals.solver import ChainSolver
+from askance.evals.suite.answer_judge import AnswerJudge, NotedJudge
+from askance.evals.suite.answer_match import MATCHES
 from askance.evals.task import Task
 from askance.evals.task_options import type_in_words
 from askance.evals.yaml_rows import Rows
-from askance.evals.yaml_scorer import ScoreName, scorer_of
+from askance.evals.yaml_scorer import ScoreName, scorer_of, with_metrics
 from askance.models import ModelLike
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
     from askance.evals.evaluation import Evaluation
-    from askance.evals.sample import Sample
     from askance.evals.scorer import Scorer
     from askance.prompts import PromptLibrary
 else:
     PromptLibrary = Any  # pydantic would look into it
+
+JUDGE_HINT = "Give one: -T judge=openai:gpt-4o"
+
+_PLACEHOLDER = re.compile(r"\{[{%].*?[%}]\}|\{[a-z_]+\}")
 
 TASK_CHAINS = ("verbalize", "action-reason", "end-to-end", "ask")
 """The chains that ship of which a file can make a task."""
@@ -114,6 +121,7 @@ class Declaration(BaseModel):
     count: Annotated[int, Field(strict=True, ge=1, le=100)] = 3
     step_by_step: Flag = False
     question: Text | None = None
+    """What is asked about every picture whose row has no `question`."""
     several: Flag = False
     prompt: Text | None = None
     """Name of a user's own prompt file."""
@@ -163,9 +171,13 @@ class Declaration(BaseModel):
             self.check_score(chooses=self.chain in CHOOSING, where=where)
         if self.score == "labels" and not self.labels:
             raise UsageError(f"{where}: `labels` are missing.", hint="List the labels that there are.")
-        if self.chain == "ask" and self.question is None and self.prompt is None:
-            raise UsageError(f"{where}: nothing is asked.", hint="Write `question: …`, or name a `prompt` of your own.")
-        _ = self.scorer  # its metrics are checked
+        if self.question is not None and (placeholder := _PLACEHOLDER.search(self.question)):
+            raise UsageError(
+                f"{where}: `question` is sent as it stands, and nothing fills in {placeholder[0]!r}.",
+                hint="For a question of its own in each row leave `question` out; `columns` says which column has it.",
+            )
+        if self.score != "judge":
+            _ = self.scorer()  # its metrics are checked
 
     def check_score(self, *, chooses: bool, where: str) -> None:
         """Refuses a scorer that does not fit the answers of the chain.
@@ -178,21 +190,32 @@ class Declaration(BaseModel):
             UsageError: the scorer does not fit.
         """
         if (self.score == "choice") is not chooses and self.score != "none":
-            fitting = "`choice`" if chooses else "`exact` or `labels`"
+            fitting = "`choice`" if chooses else f"{', '.join(f'`{name}`' for name in MATCHES)}, `labels`, `judge`"
             raise UsageError(
                 f"{where}: `{self.score}` does not score what the chain `{self.chain}` gives.",
                 hint=f"That is scored by {fitting}, or by `none`.",
             )
 
-    @property
-    def scorer(self) -> Scorer:
+    def scorer(self, judge: NotedJudge | None = None) -> Scorer:
         """How answers are scored.
 
+        Args:
+            judge: who judges, where a judge does.
+
         Raises:
-            UsageError: there is no such metric.
+            UsageError: there is no such metric, or no judge where one is needed.
         """
-        count = 1 if self.choose == "single" else self.count
-        return scorer_of(self.score, labels=self.labels, count=count, metrics=self.metrics)
+        if self.score == "judge":
+            if judge is None:
+                raise UsageError(f"The task {self.name!r} is scored by a judge, and none is there.", hint=JUDGE_HINT)
+            plain = judged_scoring(judge.judge, card=judge.note, question=self.question_of)
+        else:
+            plain = scorer_of(self.score, labels=self.labels, count=1 if self.choose == "single" else self.count)
+        return with_metrics(plain, self.metrics, name=self.score)
+
+    def question_of(self, sample: Sample) -> str:
+        """What is asked about a sample: its own question, else that of the file."""
+        return str(sample.inputs.get("question") or self.question or SampleQuestion().text)
 
     def form(self) -> JsonObject:
         """The declaration as JSON, without defaults and without `data`."""
@@ -214,6 +237,8 @@ class YamlTask(Task):
     """Reasons over words; by default the VLM does."""
     context: Context | None = None
     """How the description is made; by default as the file says."""
+    judge: AnswerJudge = AnswerJudge()
+    """The judge, where the file says `score: judge`."""
     prompts: PromptLibrary | None = Field(default=None, exclude=True, repr=False)
     """The library of prompts."""
     allow_folders: tuple[Path, ...] = Field(default=(), exclude=True, repr=False)
@@ -221,6 +246,20 @@ class YamlTask(Task):
 
     _first: int | None = PrivateAttr(default=None)
     """How many samples are read; None reads all."""
+
+    @override
+    def check(self) -> None:
+        super().check()
+        scored, given = self.declaration.score == "judge", self.judge.judge is not None
+        if given and not scored:
+            raise UsageError(
+                f"The task {self.declaration.name!r} is scored by `{self.declaration.score}`, so it takes no judge.",
+                hint="Leave the judge out, or write `score: judge` into its file.",
+            )
+        if scored and not given:
+            raise UsageError(
+                f"The task {self.declaration.name!r} is scored by a judge, and none is given.", hint=JUDGE_HINT
+            )
 
     @override
     def samples(self) -> Sequence[Sample]:
@@ -238,7 +277,7 @@ class YamlTask(Task):
 
     @override
     def scorer(self) -> Scorer:
-        return self.declaration.scorer
+        return self.declaration.scorer(self.judge.noted)
 
     @override
     def solver(self) -> ChainSolver:
@@ -254,8 +293,7 @@ class YamlTask(Task):
 
     @override
     def question_of(self, sample: Sample) -> SampleQuestion:
-        question = self.declaration.question
-        return super().question_of(sample) if question is None else SampleQuestion(question)
+        return SampleQuestion(self.declaration.question_of(sample))
 
     @classmethod
     @override

@@ -6,6 +6,7 @@ from .prepare import ORIGINAL_POLICY as ORIGINAL_POLICY
 from .prepare import ImagePolicy as ImagePolicy
 from .prepare import PreparedImage as PreparedImage
 from .prepare import image_policy as image_policy
+from .prepare import view_policy as view_policy
 from .regions import WHOLE_IMAGE as WHOLE_IMAGE
 from .regions import RegionView as RegionView
 from .shown import Shown as Shown

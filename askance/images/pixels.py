@@ -149,13 +149,15 @@ def pad_to_square(picture: Picture, colour: tuple[int, int, int]) -> Picture:
 
 def scale_down(picture: Picture, longest: int) -> Picture:
     """The picture with no side longer than `longest` pixels; a smaller one stays as it is."""
+    factor = min(1.0, longest / max(picture.size))
+    return resize(picture, (max(1, round(picture.width * factor)), max(1, round(picture.height * factor))))
+
+
+def resize(picture: Picture, size: tuple[int, int]) -> Picture:
+    """The picture in this width and height, in pixels."""
     from PIL.Image import Resampling
 
-    factor = longest / max(picture.size)
-    if factor >= 1:
-        return picture
-    size = max(1, round(picture.width * factor)), max(1, round(picture.height * factor))
-    return picture.resize(size, Resampling.LANCZOS)
+    return picture if picture.size == size else picture.resize(size, Resampling.LANCZOS)
 
 
 def encode(picture: Picture, form: OutputFormat, *, quality: int = QUALITY) -> bytes:

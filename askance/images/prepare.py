@@ -6,7 +6,7 @@ import math
 from base64 import b64encode
 from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from hashlib import sha256
 from threading import Lock
@@ -49,6 +49,8 @@ class ImagePolicy:
     """Largest file in bytes; a larger one is re-encoded."""
     formats: tuple[str, ...] = FORMATS
     """Formats that are sent without re-encoding, out of `FORMATS`; what is re-encoded becomes JPEG or PNG."""
+    min_side: int = 1
+    """Pixels of the longer side at least; a smaller picture is enlarged."""
 
     def __post_init__(self) -> None:
         if self.name not in _NAMES:
@@ -57,8 +59,15 @@ class ImagePolicy:
             raise UsageError(
                 f"No picture is sent as {unknown[0]!r}.", hint=f"Formats that can be: {', '.join(FORMATS)}."
             )
-        if self.max_side < 1 or self.max_bytes < 1:
-            raise UsageError("The limits of an image policy are 1 or more.", hint="Mend `max_side` or `max_bytes`.")
+        if min(self.min_side, self.max_side, self.max_bytes) < 1:
+            raise UsageError(
+                "The limits of an image policy are 1 or more.", hint="Mend `min_side`, `max_side` or `max_bytes`."
+            )
+        if self.min_side > self.max_side:
+            raise UsageError(
+                f"No picture has a longer side of {self.min_side} pixels at least and {self.max_side} at most.",
+                hint="Lower `min_side` or raise `max_side`.",
+            )
 
     @property
     def params(self) -> Mapping[str, Any]:
@@ -75,9 +84,10 @@ class ImagePolicy:
 
     def sent_size(self, size: tuple[int, int]) -> tuple[int, int]:
         """Width and height in which a picture of this size is sent, unless `max_bytes` makes it smaller."""
-        scale = self.max_side / max(size)
-        if self.name == "original" or scale >= 1:
+        longest = min(max(*size, self.min_side), self.max_side)
+        if self.name == "original" or longest == max(size):
             return size
+        scale = longest / max(size)
         return max(1, round(size[0] * scale)), max(1, round(size[1] * scale))
 
 
@@ -93,6 +103,24 @@ ORIGINAL_POLICY = ImagePolicy("original")
 """The file as it is, metadata included; only its header is checked."""
 
 POLICIES: Mapping[str, ImagePolicy] = MappingProxyType({"clean": CLEAN_POLICY, "original": ORIGINAL_POLICY})
+
+
+VIEW_SIDES = (448, 1568)
+"""Pixels of the longer side of a part of a picture: at least, so that small print is read; and at most.
+
+Many models read pictures in squares of 14, 28 or 32 pixels and were trained at 448; 1568 is the longest side that
+Anthropic's models read without scaling it down.
+"""
+
+
+def view_policy(policy: ImagePolicy) -> ImagePolicy:
+    """`policy` for parts of a picture that are looked at closely: the longer side is within `VIEW_SIDES`.
+
+    A part is drawn anew in any case, so `original` is `clean` here.
+    """
+    least, most = VIEW_SIDES
+    longest = min(policy.max_side, most)
+    return replace(policy, name="clean", max_side=longest, min_side=min(max(policy.min_side, least), longest))
 
 
 def image_policy(name: str) -> ImagePolicy:
@@ -156,9 +184,8 @@ def prepare_drawn(picture: Picture, source: Format, policy: ImagePolicy) -> Prep
     Raises:
         UnusableImage: it does not fit into the policy's limits.
     """
-    unlimited = policy.name == "original"
-    scaled = picture if unlimited else pixels.scale_down(picture, policy.max_side)
-    most = math.inf if unlimited else policy.max_bytes
+    scaled = pixels.resize(picture, policy.sent_size(picture.size))
+    most = math.inf if policy.name == "original" else policy.max_bytes
     data, sent, form = pixels.encode_within(scaled, "png" if source in {"gif", "png"} else "jpeg", max_bytes=most)
     return _prepared(data, MEDIA_TYPES[form], sent.size)
 
@@ -172,7 +199,7 @@ def _must_reencode(stripped: bytes, info: ImageInfo, policy: ImagePolicy) -> boo
     return (
         info.format not in policy.formats
         or info.orientation != 1
-        or max(info.width, info.height) > policy.max_side
+        or not policy.min_side <= max(info.width, info.height) <= policy.max_side
         or len(stripped) > policy.max_bytes
         or info.mode == "CMYK"
         or info.bits > 8
@@ -183,7 +210,8 @@ def _must_reencode(stripped: bytes, info: ImageInfo, policy: ImagePolicy) -> boo
 
 
 def _reencode(stripped: bytes, info: ImageInfo, policy: ImagePolicy) -> PreparedImage:
-    picture = pixels.scale_down(pixels.decode(stripped, info), policy.max_side)
+    picture = pixels.decode(stripped, info)
+    picture = pixels.resize(picture, policy.sent_size(picture.size))
     few_colours = info.mode in {"1", "P"} or picture.mode == "RGBA"
     lossless = few_colours or (info.format == "png" and is_uncompressed_png(stripped))
     data, picture, form = pixels.encode_within(picture, "png" if lossless else "jpeg", max_bytes=policy.max_bytes)

@@ -37,6 +37,15 @@ VERSION = 1
 """Rises when a view begins to draw other pixels."""
 
 
+def iou(a: Sequence[float], b: Sequence[float]) -> float:
+    """Intersection over union of two boxes (left, top, right, bottom)."""
+    width = max(0.0, min(a[2], b[2]) - max(a[0], b[0]))
+    height = max(0.0, min(a[3], b[3]) - max(a[1], b[1]))
+    shared = width * height
+    whole = sum((box[2] - box[0]) * (box[3] - box[1]) for box in (a, b)) - shared
+    return shared / whole if whole > 0 else 0.0
+
+
 @dataclass(frozen=True, slots=True)
 class RegionView:
     """A way to show a picture.

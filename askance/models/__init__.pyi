@@ -1,8 +1,8 @@
 from .backend import ChatModel as ChatModel
 from .budget import BudgetGuard as BudgetGuard
-from .call_scope import CallLimit as CallLimit
+from .call_scope import BudgetLimit as BudgetLimit
 from .call_scope import collect_keys as collect_keys
-from .call_scope import limit_calls as limit_calls
+from .call_scope import limit_budget as limit_budget
 from .call_scope import use_draw as use_draw
 from .capabilities import Capabilities as Capabilities
 from .config import Config as Config

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, TypeVar
 from askance.chat import CallMeta, Try, Usage
 from askance.errors import CallError, CallTimeout, ModelError, RateLimited
 from askance.models.budget import check_price, cost_of, may_be_billed, worst_of
-from askance.models.call_scope import current_scope
+from askance.models.call_scope import CallScope, RequestObserver, current_scope
 from askance.models.events import CallEvent, notify
 from askance.models.live_call import LiveCall
 from askance.models.loop import SingleFlight, live
@@ -97,8 +97,21 @@ class CallPath:
             CallError: the call ended without an answer, or an observer of the scope refused it.
         """
         scope = current_scope()
-        for observer in scope.observers:
-            observer.asked(request)
+        asked = list[RequestObserver]()
+        try:
+            for observer in scope.observers:
+                observer.asked(request, self._settings)
+                asked.append(observer)
+            response = await self._answer(request, scope, again=again)
+        except BaseException as error:
+            for observer in asked:
+                observer.failed(request, self._settings, error)
+            raise
+        for observer in asked:
+            observer.received(request, self._settings, response)
+        return response
+
+    async def _answer(self, request: ChatRequest, scope: CallScope, *, again: bool) -> ChatResponse:
         policy = scope.on_miss
         if self._settings.stored:
             recorded = self._recorded(request, again=again)

@@ -3,9 +3,9 @@
 Between a chain and its calls stand a user's own Runnables, which pass no arguments on. So the scope is a context
 variable. Whatever else belongs to one call is passed along with it; see `call.py`.
 
-A scope has observers, which hear of every request before it is looked up and may refuse it; those of outer blocks hear
-of it too. It has a policy for calls that are not on record. And it has the draw, which is no observer's: it is part of
-a request, and of its key, from the moment that the request is made.
+A scope has observers, which hear of every request before it is looked up and may refuse it, and which hear how it
+ended; those of outer blocks hear of it too. It has a policy for calls that are not on record. And it has the draw,
+which is no observer's: it is part of a request, and of its key, from the moment that the request is made.
 """
 
 from __future__ import annotations
@@ -19,12 +19,14 @@ from typing import TYPE_CHECKING, Protocol
 
 from typing_extensions import override
 
-from askance.amounts import many
-from askance.errors import CallError, OverLimit, UsageError
+from askance.errors import CallError, OverLimit, Skipped
+from askance.models.budget import check_price, cost_of, may_be_billed, worst_of
+from askance.models.prices import price_of
+from askance.replay import NOTHING, Budget, Cost
 
 if TYPE_CHECKING:
-    from askance.chat import ChatRequest
-    from askance.models.settings import ModelSettings
+    from askance.chat import ChatRequest, ChatResponse
+    from askance.models.settings import ModelSettings, Price
 
 
 class Pending(CallError):
@@ -52,8 +54,14 @@ class MissPolicy(Protocol):
 class RequestObserver:
     """Hears of every request of its scope before it is looked up; a subclass overrides what it wants to hear."""
 
-    def asked(self, request: ChatRequest) -> None:
-        """A chat model is asked, or a text weighed by it. What this raises refuses the request."""
+    def asked(self, request: ChatRequest, settings: ModelSettings) -> None:
+        """The chat model of `settings` is asked, or weighs a text. What this raises refuses the request."""
+
+    def received(self, request: ChatRequest, settings: ModelSettings, response: ChatResponse) -> None:
+        """A request that was let through is answered, from the records or by the endpoint."""
+
+    def failed(self, request: ChatRequest, settings: ModelSettings, error: BaseException) -> None:
+        """A request that was let through ended without an answer."""
 
     def answered_by(self, request: ChatRequest, key: str) -> None:
         """`request` was answered by the record `key`, which is not its own."""
@@ -118,7 +126,7 @@ class _KeyCollector(RequestObserver):
     keys: list[str] = field(default_factory=list[str])
 
     @override
-    def asked(self, request: ChatRequest) -> None:
+    def asked(self, request: ChatRequest, settings: ModelSettings) -> None:
         self.keys.append(request.key)
 
     @override
@@ -150,58 +158,129 @@ def withhold_keys() -> Generator[None]:
         yield
 
 
-class CallLimit(RequestObserver):
-    """Counts the requests to chat models, and refuses those beyond a limit.
+class BudgetLimit(RequestObserver):
+    """Holds the requests to chat models within a budget, and refuses those that may not fit.
 
-    Raises:
-        UsageError: the limit is below 0.
+    The worst case of a request is reserved when it is asked, and replaced by what it took when it ends: an answer takes
+    what its usage says, on record or not, or its worst case where the endpoint did not count. Tries that failed before
+    an answer are not on record, so they count for the budget of the run alone (`Engine.budget`).
+
+    Requests under way at once stand at their worst case. So where tokens or dollars are limited, ask one after another
+    if a replay is to end where the run did.
     """
 
-    def __init__(self, most: int) -> None:
-        if most < 0:
-            raise UsageError(f"A limit of calls cannot be {most}.", hint="Give 0 or more.")
-        self.most = most
-        self.made = 0
-        """Requests that were let through, those that were on record included."""
+    def __init__(self, budget: Budget) -> None:
+        self.budget = budget
+        self.spent = NOTHING
+        """What the requests that have ended took; a request that failed counts as a call."""
+        self._reserved = NOTHING
+        self._held_back = NOTHING
         self._lock = Lock()
 
     @property
-    def left(self) -> int:
-        """Requests that will still be let through."""
-        return self.most - self.made
+    def left(self) -> Cost:
+        """What may still be used, what is held back included; 0 in units that are not limited."""
+        return _not_below_zero(self.budget.most - self.spent - self._reserved)
+
+    def told(self) -> str:
+        """What is left, in words: `5 calls`, `12,300 tokens`, `$0.0310`."""
+        return self.budget.words(self.left)
+
+    def fits(self, amount: Cost) -> bool:
+        """Whether so much is left beside what is held back."""
+        return self.budget.allows(self.spent + self._reserved + self._held_back + amount)
+
+    @contextmanager
+    def hold_back(self, amount: Cost) -> Generator[None]:
+        """Keeps `amount` from all requests until the block ends, for a request after it."""
+        with self._lock:
+            self._held_back += amount
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._held_back -= amount
+
+    def worst_case(self, request: ChatRequest, settings: ModelSettings) -> Cost:
+        """The most that `request` to the model of `settings` can take, in the units that are limited.
+
+        Raises:
+            UsageError: dollars are limited, and what the model costs is not known.
+            OverBudget: what the model costs is not known for so much input.
+            BadImage: a picture that cannot be used.
+        """
+        if self.budget.tokens is None and self.budget.dollars is None:
+            return Cost(calls=1)
+        return worst_of(request, self._price(settings))
 
     @override
-    def asked(self, request: ChatRequest) -> None:
+    def asked(self, request: ChatRequest, settings: ModelSettings) -> None:
         """Lets the request through, or refuses it.
 
         Raises:
-            OverLimit: the limit is reached.
+            OverLimit: it may take more than is left.
+            UsageError: dollars are limited, and what the model costs is not known.
         """
+        worst = self.worst_case(request, settings)
         with self._lock:
-            if not self.left:
+            if not self.fits(worst):
+                free = _not_below_zero(self.left - self._held_back)
+                words = self.budget.words
                 raise OverLimit(
-                    f"The limit of {many(self.most, 'call')} is reached, so this one was not made.",
+                    f"The limit of {self.budget} leaves {words(free)}, and this call may take {words(worst)}, so it "
+                    "was not made.",
                     hint="Raise the limit.",
                 )
-            self.made += 1
+            self._reserved += worst
+
+    @override
+    def received(self, request: ChatRequest, settings: ModelSettings, response: ChatResponse) -> None:
+        worst = self.worst_case(request, settings)
+        self._settle(worst, cost_of(response.usage, self._price(settings)) or worst)
+
+    @override
+    def failed(self, request: ChatRequest, settings: ModelSettings, error: BaseException) -> None:
+        worst = self.worst_case(request, settings)
+        if isinstance(error, Skipped):  # another observer or the budget of the run refused it
+            self._settle(worst, NOTHING)
+        else:
+            self._settle(worst, worst if may_be_billed(error) else Cost(calls=1))
+
+    def _settle(self, worst: Cost, actual: Cost) -> None:
+        with self._lock:
+            self._reserved -= worst
+            self.spent += actual
+
+    def _price(self, settings: ModelSettings) -> Price | None:
+        """The price by which dollars are counted; None where they are not limited."""
+        check_price(settings, self.budget.dollars)
+        return None if self.budget.dollars is None else price_of(settings)
+
+
+def _not_below_zero(amount: Cost) -> Cost:
+    return Cost(nanodollars=max(amount.nanodollars, 0), tokens=max(amount.tokens, 0), calls=max(amount.calls, 0))
 
 
 @contextmanager
-def limit_calls(most: int) -> Generator[CallLimit]:
-    """Lets at most `most` requests to chat models through inside the block; the next ends as `OverLimit`.
+def limit_budget(budget: Budget | str) -> Generator[BudgetLimit]:
+    """Lets requests to chat models through inside the block while they fit into `budget`; others end as `OverLimit`.
 
-    Answers on record count as well, so that a replay ends where the run did. Vectors, scores and searches do not.
+    Answers on record count as well, so that a replay ends where the run did. Vectors, scores and searches do not, nor
+    what an endpoint is asked about itself.
 
     ```python
-    with limit_calls(8) as calls:
+    with limit_budget("8 calls") as limit:
         chain("ad.png")
-    print(calls.left)
+    print(limit.told())
     ```
 
+    Args:
+        budget: the most that may be used: `8 calls`, `20000 tokens`, `0.05` for US dollars.
+
     Raises:
-        UsageError: `most` is below 0.
+        UsageError: `budget` is none.
     """
-    limit = CallLimit(most)
+    limit = BudgetLimit(Budget.parse(budget) if isinstance(budget, str) else budget)
     with observe(limit):
         yield limit
 

@@ -4,7 +4,8 @@ The output mode is part of each request. So it is found out once, stays the same
 record that is exported with the answers: a replay knows it without the server.
 
 The probe is a few tiny requests. First contact asks only for what decides the output mode. `check` asks for the rest as
-well, and sends a picture, which a model that reads none should not be sent unasked.
+well, and sends pictures, which a model that reads none should not be sent unasked. Whether it calls tools, and in which
+unit it gives boxes, is also asked when it is first needed.
 """
 
 from __future__ import annotations
@@ -23,11 +24,13 @@ from askance.chat import (
     ModelId,
     ResponseFormat,
     TextPart,
+    ToolSpec,
     Usage,
     key_of,
 )
 from askance.errors import BadRequest, MalformedReply, ReplayMiss, ServerFault
 from askance.images import Image, Shown
+from askance.models.box_unit import BOX_UNITS, TARGETS, TARGETS_PICTURE, BoxUnit, UnitVotes, family_unit, read_box
 from askance.models.settings import TOKEN_FIELDS
 
 if TYPE_CHECKING:
@@ -64,6 +67,10 @@ class Capabilities:
     """Sampling fields that it rejects."""
     thinks: bool | None = None
     """Whether it thinks before it answers."""
+    tools: bool | None = None
+    """Whether it calls a tool where it has to, and reads what comes back."""
+    boxes: BoxUnit | None = None
+    """The unit in which it gives boxes."""
 
     @property
     def output_mode(self) -> OutputMode:
@@ -98,6 +105,7 @@ _FITS: Mapping[str, Callable[[Any], bool]] = {
     "schema": lambda value: value in get_args(SchemaSupport),
     "served_model": lambda value: isinstance(value, str),
     "token_field": lambda value: value in TOKEN_FIELDS,
+    "boxes": lambda value: value in BOX_UNITS,
     "without": lambda value: (
         isinstance(value, list) and all(isinstance(name, str) for name in cast("list[Any]", value))
     ),
@@ -115,13 +123,22 @@ def endpoint_key(model: ModelId) -> str:
     return key_of("endpoint", endpoint_form(model))
 
 
-def not_recorded(model: ModelId) -> ReplayMiss:
-    """The error of a replay without the record of an endpoint."""
+_UNKNOWN = {
+    "": "What {} can do",
+    "tools": "Whether {} calls tools",
+    "boxes": "In which unit {} gives boxes",
+}
+"""By field of `Capabilities`, or for all of them: what a replay misses."""
+
+
+def not_recorded(model: ModelId, ability: Literal["", "tools", "boxes"] = "") -> ReplayMiss:
+    """The error of a replay without the record of an endpoint, or where the record lacks the field `ability`."""
+    check = f"Run `askance models check {model}{' --refresh' if ability else ''}` with the endpoint up"
+    cassette = "import the cassette that it belongs to"
     return ReplayMiss(
-        f"What {str(model)!r} can do is not on record, and replay does not ask.",
+        f"{_UNKNOWN[ability].format(repr(str(model)))} is not on record, and replay does not ask.",
         key=endpoint_key(model),
-        hint=f"Run `askance models check {model}` with the endpoint up, import the cassette that it belongs to, "
-        "or name the form of asking (`protocol`).",
+        hint=f"{check} or {cassette}." if ability else f"{check}, {cassette}, or name the form of asking (`protocol`).",
     )
 
 
@@ -146,6 +163,26 @@ RED_SQUARE = base64.b64decode(
 
 _ASK_JSON = "Reply with a JSON object that has one field, `word`, and put the name of a colour into it."
 _ASK_PICTURE = "Which colour is this picture? Reply with one word."
+_ASK_BOX = (
+    "Where in this picture is the {colour} rectangle? Reply with the four numbers of its box and nothing else: "
+    "[left, top, right, bottom]."
+)
+
+NEXT_WORD = "wombat-23"
+"""A word that only the result of the tool names."""
+
+SAY = ToolSpec(
+    "say",
+    f"Says a word. The first word to say is {ODD_WORD}.",
+    {"type": "object", "properties": {"word": {"type": "string"}}, "required": ["word"], "additionalProperties": False},
+)
+"""The tool of the probe. Its schema lets any word pass, so the right one shows that the model has read of the tool."""
+
+FORCED = {"tool_choice": "required"}
+"""The extra of a request that has the model call a tool."""
+
+_ASK_TOOL = "Call the tool `say` with the word that it is to say first."
+_TOOL_RESULT = f"Said. Now call the tool again; the next word to say is {NEXT_WORD}."
 
 
 @dataclass
@@ -174,14 +211,45 @@ class Probe:
     async def everything(self) -> Capabilities:
         """Everything that `Capabilities` holds, by a handful of calls."""
         basics = await self.first_contact()
+        images = await self._accepts(self._text_request(_ASK_PICTURE, picture=RED_SQUARE))
         return replace(
             basics,
-            images=await self._accepts(self._text_request(_ASK_PICTURE, picture=True)),
+            images=images,
             seed=await self._accepts(self._text_request(_ASK_JSON, seed=17)),
             logprobs=await self._logprobs(),
+            tools=await self.tools(),
+            boxes=await self.boxes() if images else "none",
             served_model=self.served_model,
             thinks=self.thinks,
         )
+
+    async def tools(self) -> bool:
+        """Whether it calls a tool where it has to, and reads what comes back: by two words that stand nowhere else."""
+        asked = self._text_request(_ASK_TOOL, tools=(SAY,))
+        try:
+            response = await self._ask(asked)
+            if _said(response) != ODD_WORD:
+                return False
+            call = response.tool_calls[0]
+            called = Message("assistant", tool_calls=(call,))
+            result = Message("tool", (TextPart(_TOOL_RESULT),), tool_call_id=call.id)
+            return _said(await self._ask(replace(asked, messages=(*asked.messages, called, result)))) == NEXT_WORD
+        except (BadRequest, MalformedReply, ServerFault):
+            return False
+
+    async def boxes(self) -> BoxUnit:
+        """The unit in which it gives boxes: by its family, else by what it says of rectangles in a picture."""
+        if (known := family_unit(self.settings.family, self.settings.id.model)) is not None:
+            return known
+        votes, colours = UnitVotes(), iter(TARGETS)
+        while (unit := votes.unit) is None:
+            colour = next(colours)
+            try:
+                response = await self._ask(self._text_request(_ASK_BOX.format(colour=colour), picture=TARGETS_PICTURE))
+            except (BadRequest, MalformedReply):
+                return "none"
+            votes.add(colour, read_box(response.text))
+        return unit
 
     async def _schema(self) -> SchemaSupport:
         request = self._text_request(_ASK_JSON, response=ResponseFormat("json_schema", "probe", SCHEMA))
@@ -220,7 +288,8 @@ class Probe:
 
     async def _ask(self, request: ChatRequest) -> ChatResponse:
         response = await self._send(request)
-        if response.outcome == "truncated" and not response.text.strip() and response.thinking:
+        written = response.text.strip() or response.tool_calls
+        if response.outcome == "truncated" and not written and response.thought:
             # All tokens went into thinking.
             response = await self._send(replace(request, sampling=replace(request.sampling, max_tokens=None)))
         return response
@@ -233,21 +302,36 @@ class Probe:
         return response
 
     def _text_request(
-        self, text: str, *, picture: bool = False, response: ResponseFormat | None = None, **sampling: int
+        self,
+        text: str,
+        *,
+        picture: bytes | None = None,
+        response: ResponseFormat | None = None,
+        tools: tuple[ToolSpec, ...] = (),
+        **sampling: int,
     ) -> ChatRequest:
-        parts = (
-            (ImagePart(Shown(Image.from_bytes(RED_SQUARE, name="probe.png"))), TextPart(text))
-            if picture
-            else (TextPart(text),)
-        )
+        shown = () if picture is None else (ImagePart(Shown(Image.from_bytes(picture, name="probe.png"))),)
         room = replace(self.settings.sampling, max_tokens=ENOUGH_TOKENS, stop=())
         return ChatRequest(
             model=self.settings.id,
-            messages=(Message("user", parts),),
+            messages=(Message("user", (*shown, TextPart(text))),),
+            tools=tools,
             response=response,
             sampling=replace(room, **sampling),
-            extra=self.settings.extra,
+            extra={**self.settings.extra, **(FORCED if tools else {})},
         )
+
+
+def _said(response: ChatResponse) -> str | None:
+    """The word that the tool of the probe was called with; None where it was not called."""
+    call = response.tool_calls[0] if response.tool_calls else None
+    if call is None or call.name != SAY.name:
+        return None
+    try:
+        arguments: object = json.loads(call.arguments)
+    except ValueError:
+        return None
+    return cast("JsonObject", arguments).get("word") if isinstance(arguments, dict) else None
 
 
 def _is_or_begins(response: ChatResponse, wanted: str) -> bool:

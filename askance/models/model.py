@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from askance.chat import (
     ChatRequest,
@@ -23,7 +24,7 @@ from askance.chat import (
     Usage,
 )
 from askance.errors import UsageError
-from askance.images import WHOLE_IMAGE, RegionView, Shown
+from askance.images import WHOLE_IMAGE, ImagePolicy, RegionView, Shown
 from askance.models.backend import Backend
 from askance.models.call import CallPath
 from askance.models.call_scope import current_scope
@@ -34,10 +35,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from askance.images import Image
+    from askance.models.box_unit import BoxUnit
     from askance.models.engine import Engine
     from askance.models.settings import ModelSettings, OutputMode, Price
 
 _log = logging.getLogger("askance")
+
+T = TypeVar("T")
 
 THINKING = 16_384
 """Tokens that a model may take for thinking before its answer, where its settings give no limit."""
@@ -137,14 +141,15 @@ class Model:
             **declared,
         }
 
-    def image(self, image: Image, view: RegionView = WHOLE_IMAGE) -> ImagePart:
-        """`image`, or a view of it, as this model is shown it.
+    def image(self, image: Image, view: RegionView = WHOLE_IMAGE, policy: ImagePolicy | None = None) -> ImagePart:
+        """`image`, or a view of it, as this model is shown it; `policy` is by default that of its settings.
 
         Questions in turn about one picture in one view get one object, which is written once.
         """
+        shown = Shown(image, policy or self.settings.image_policy, view)
         part = self._part
-        if part is None or part.shown.image is not image or part.shown.view != view:
-            part = self._part = ImagePart(Shown(image, self.settings.image_policy, view), self.settings.detail)
+        if part is None or part.shown.image is not image or part.shown != shown:
+            part = self._part = ImagePart(shown, self.settings.detail)
         return part
 
     def request(
@@ -246,6 +251,28 @@ class Model:
             raise not_recorded(self.id)
         return await self._calls.on_live_loop(lambda: self._probe(whole=False))
 
+    async def calls_tools(self) -> bool:
+        """Whether the endpoint calls tools: declared, on record, or asked now and recorded.
+
+        A plan, which makes no calls, takes it for one that does.
+
+        Raises:
+            CallError: the endpoint had to be asked and did not answer.
+            ReplayMiss: the mode is `replay` and it is not on record.
+        """
+        return await self._ability("tools", Probe.tools, planned=True)
+
+    async def box_unit(self) -> BoxUnit:
+        """The unit in which the model gives boxes: declared, on record, known by its family, or asked now and recorded.
+
+        Pixels are those of the picture as it is sent. A plan, which makes no calls, counts with thousandths.
+
+        Raises:
+            CallError: the endpoint had to be asked and did not answer.
+            ReplayMiss: the mode is `replay` and it is not on record.
+        """
+        return await self._ability("boxes", Probe.boxes, planned="thousandths")
+
     async def check(self) -> Capabilities:
         """Asks the endpoint for all that it can do, a tiny picture included, and records it.
 
@@ -286,8 +313,11 @@ class Model:
     @property
     def known(self) -> Capabilities | None:
         """What the endpoint can do, as far as it is known without asking: declared, found in this run, or on record."""
-        if self._declared is not None:
-            return self._declared
+        return self._found if self._declared is None else self._declared
+
+    @property
+    def _found(self) -> Capabilities | None:
+        """What was found out about the endpoint, in this run or on record."""
         endpoints, key = self.engine.endpoints, endpoint_key(self.id)
         if key not in endpoints and self.settings.stored:
             record = self.engine.recorder.records.get(key)
@@ -303,6 +333,46 @@ class Model:
         del settled[NOTED]
         self.engine.recorder.write_soon(lambda: Record.make("endpoint", endpoint_form(self.id), settled))
         return settled
+
+    async def _ability(self, name: Literal["tools", "boxes"], ask: Callable[[Probe], Awaitable[T]], *, planned: T) -> T:
+        """The field `name` of `Capabilities`, which is asked only when it is needed."""
+        for known in (self._declared, self._found):
+            if known is not None and getattr(known, name) is not None:
+                return getattr(known, name)
+        if self.mode == "replay":
+            raise not_recorded(self.id, name)
+        if current_scope().on_miss is not None:
+            return planned
+        await self.capabilities()
+        key = endpoint_key(self.id)
+
+        async def found() -> T:
+            value, _ = await self.engine.single_flight.share(f"{key} {name}", lambda: self._ability_probed(name, ask))
+            return value
+
+        return await self._calls.on_live_loop(found)
+
+    async def _ability_probed(self, name: Literal["tools", "boxes"], ask: Callable[[Probe], Awaitable[T]]) -> T:
+        key, recorder = endpoint_key(self.id), self.engine.recorder
+
+        def recorded() -> Record | None:
+            return recorder.records.get(key) if self.settings.stored else None
+
+        async with recorder.leased(key, old=recorded()) if self.settings.stored else nullcontext():
+            record = recorded()
+            form = {} if record is None else record.response
+            value = getattr(Capabilities.from_canonical(form), name)
+            if value is None:  # nor has another process asked meanwhile
+                start, probe = time.monotonic(), Probe(self._calls.unrecorded, self.settings)
+                value = await ask(probe)
+                self._calls.notify("probed", key, seconds=time.monotonic() - start, usage=probe.usage)
+            now = replace(self._found or self._declared or Capabilities(), **{name: value})
+            self.engine.endpoints[key] = now
+            if self.settings.stored:
+                # What the record says beside this may be for the next run, so it stays.
+                whole = {**now.canonical(), **form, name: value}
+                await recorder.write(lambda: Record.make("endpoint", endpoint_form(self.id), whole))
+        return value
 
     async def _probe(self, *, whole: bool) -> Capabilities:
         key = endpoint_key(self.id)

@@ -10,15 +10,16 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, cast
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast, get_args
 
+from askance.chat import FinishReason
+from askance.documents import read_yaml
 from askance.errors import MalformedReply, UnknownFinish
 from askance.models.vendor_errors import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-    from askance.chat import FinishReason
 
 
 MOST_VALUES = 1_000_000
@@ -135,75 +136,13 @@ def split_thinking(text: str) -> tuple[str, str]:
 LONGEST_WORD = 60
 """Most characters of an unknown word that a message quotes."""
 
-_WORDS: Mapping[FinishReason, frozenset[str]] = {
-    "stop": frozenset(
-        {
-            "complete",
-            "completed",
-            "end",
-            "end_turn",
-            "eos",
-            "eos_token",
-            "finished",
-            "normal",
-            "stop",
-            "stop_sequence",
-        }
-    ),
-    "length": frozenset(
-        {
-            "length",
-            "max_length",
-            "max_new_tokens",
-            "max_output",
-            "max_output_tokens",
-            "max_tokens",
-            "model_context_window_exceeded",
-            "model_length",
-            "token_limit",
-        }
-    ),
-    "content_filter": frozenset(
-        {
-            "blocklist",
-            "content_filter",
-            "content_filtered",
-            "guardrail_intervened",
-            "image_prohibited_content",
-            "image_recitation",
-            "image_safety",
-            "prohibited_content",
-            "recitation",
-            "safety",
-            "sensitive",
-            "spii",
-        }
-    ),
-    "refusal": frozenset({"refusal"}),
-    "tool_calls": frozenset({"function_call", "tool_call", "tool_calls", "tool_use"}),
-}
+_WORDS: Mapping[str, list[str]] = read_yaml(Path(__file__).with_name("finish_reasons.yaml"), what="finish reasons")
 
-FINISHES: Mapping[str, FinishReason] = {word: finish for finish, words in _WORDS.items() for word in words}
-"""Finish reasons by the providers' words, in lower case."""
-
-GIVEN_UP = frozenset(
-    {
-        "abort",
-        "aborted",
-        "cancelled",
-        "error",
-        "insufficient_system_resource",
-        "malformed_function_call",
-        "malformed_model_output",
-        "malformed_response",
-        "malformed_tool_use",
-        "network_error",
-        "not_finished",
-        "time_limit",
-        "timeout",
-    }
-)
+GIVEN_UP = frozenset(_WORDS["given_up"])
 """Finish reasons of an answer that the server gave up."""
+
+FINISHES: Mapping[str, FinishReason] = {word: finish for finish in get_args(FinishReason) for word in _WORDS[finish]}
+"""Finish reasons by the providers' words, in lower case."""
 
 
 def finish_of(words: Iterable[str], *, refused: bool, called: bool) -> FinishReason:

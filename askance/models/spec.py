@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
+from askance.documents import read_yaml
 from askance.errors import ConfigError
 from askance.registry import Registry, nearest
 from askance.spec_grammar import Settings, split_settings
@@ -40,31 +43,12 @@ BUILT_IN: dict[str, dict[str, Any]] = {
 }
 """Models that need no spec and no table in the settings file, by name."""
 
-_BY_LANGCHAIN = {
-    "anthropic": "anthropic",
-    "azure": "azure_openai",
-    "azure_openai": "azure_openai",
-    "bedrock": "bedrock",
-    "claude": "anthropic",
-    "cohere": "cohere",
-    "deepseek": "deepseek",
-    "fireworks": "fireworks",
-    "gemini": "google_genai",
-    "google": "google_genai",
-    "google_genai": "google_genai",
-    "google_vertexai": "google_vertexai",
-    "groq": "groq",
-    "huggingface": "huggingface",
-    "mistral": "mistralai",
-    "mistralai": "mistralai",
-    "ollama": "ollama",
-    "openrouter": "openrouter",
-    "perplexity": "perplexity",
-    "together": "together",
-    "vertex": "google_vertexai",
-    "xai": "xai",
-}
-"""Providers that people name, and what `init_chat_model` of LangChain calls them."""
+
+@cache
+def _by_langchain() -> Mapping[str, str]:
+    """Providers that people name, and what `init_chat_model` of LangChain calls them."""
+    return read_yaml(Path(__file__).parent / "langchain" / "chat_models.yaml", what="a table")["providers"]
+
 
 _ADDRESS = re.compile(
     r"localhost([:/]\S*)?|\d+\.\d+\.\d+\.\d+([:/]\S*)?|\[[0-9a-f:]+\]([:/]\S*)?|[\w-]+(\.[\w-]+)*:\d+(/\S*)?|[\w-]+(\.[\w-]+)+/\S*",
@@ -100,7 +84,7 @@ class Spec:
         if not colon:
             raise ConfigError(f"{written!r} is no model spec.", hint=f"Write {EXAMPLES}.")
         if provider not in BACKENDS:
-            if (called := _BY_LANGCHAIN.get(provider.lower())) is not None:
+            if (called := _by_langchain().get(provider.lower())) is not None:
                 raise ConfigError(
                     f"{provider!r} in {written!r} is reached through LangChain.",
                     hint=f"Write langchain:{called}:{model or 'MODEL'}, after pip install 'askance[langchain]' and the "

@@ -1,7 +1,8 @@
 """Translates what vendors' clients raise into askance's own errors.
 
-The clients name their classes alike (`APITimeoutError`, `RateLimitError`, …). So one table by name serves them all, and
-no vendor's package is imported. The most specific class of an exception decides; status and message refine it.
+The clients name their classes alike (`APITimeoutError`, `RateLimitError`, …). So one table by name,
+`vendor_errors.yaml`, serves them all, and no vendor's package is imported. The most specific class of an exception
+decides; status and message refine it.
 """
 
 from __future__ import annotations
@@ -11,11 +12,14 @@ import re
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from traceback import TracebackException
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit, urlunsplit
 
+from askance import errors
 from askance.amounts import shortened
+from askance.documents import read_yaml
 from askance.errors import (
     AskanceError,
     AuthError,
@@ -59,72 +63,9 @@ class ErrorDetails:
     retry_after: float | None = None
 
 
-CLASSES: dict[str, type[CallError]] = {
-    # openai, anthropic, groq and the other clients made the same way; langchain-openai's are subclasses of these
-    "APIError": ModelError,
-    "APIStatusError": BadRequest,
-    "APIConnectionError": Unreachable,
-    "APITimeoutError": CallTimeout,
-    "APIResponseValidationError": MalformedReply,
-    "AuthenticationError": AuthError,
-    "BadRequestError": BadRequest,
-    "ConflictError": ServerFault,
-    "ContentFilterFinishReasonError": Filtered,
-    "InternalServerError": ServerFault,
-    "LengthFinishReasonError": Truncated,
-    "NotFoundError": ModelNotFound,
-    "OAuthError": AuthError,
-    "OpenAIError": ModelError,
-    "OpenAIRefusalError": Refused,
-    "OverloadedError": ServerFault,
-    "PermissionDeniedError": AuthError,
-    "RateLimitError": RateLimited,
-    "RequestTooLargeError": BadRequest,
-    "ServiceUnavailableError": ServerFault,
-    "SubjectTokenProviderError": AuthError,
-    "UnprocessableEntityError": BadRequest,
-    "WebSocketConnectionClosedError": Unreachable,
-    "WebSocketQueueFullError": Unreachable,
-    # langchain_core
-    "ContextOverflowError": ContextExceeded,
-    "ModelAPIError": ServerFault,
-    "ModelAuthenticationError": AuthError,
-    "ModelConnectionError": Unreachable,
-    "ModelInvalidRequestError": BadRequest,
-    "ModelNotFoundError": ModelNotFound,
-    "ModelPermissionDeniedError": AuthError,
-    "ModelRateLimitError": RateLimited,
-    "ModelTimeoutError": CallTimeout,
-    "OutputParserException": MalformedReply,
-    # httpx, httpx2, requests, aiohttp, botocore
-    "ClientConnectionError": Unreachable,
-    "ClientConnectorError": Unreachable,
-    "ConnectTimeout": CallTimeout,
-    "ConnectionClosedError": Unreachable,
-    "DecodingError": MalformedReply,
-    "EndpointConnectionError": Unreachable,
-    "HTTPError": Unreachable,
-    "ReadTimeoutError": CallTimeout,
-    "RequestError": Unreachable,
-    "RequestException": Unreachable,
-    "ServerTimeoutError": CallTimeout,
-    "ThrottlingException": RateLimited,
-    "TimeoutException": CallTimeout,
-    "UnreadableReply": NotHttp,
-    # google.api_core and google.genai
-    "DeadlineExceeded": CallTimeout,
-    "InvalidArgument": BadRequest,
-    "NotFound": ModelNotFound,
-    "PermissionDenied": AuthError,
-    "ResourceExhausted": RateLimited,
-    "ServerError": ServerFault,
-    "ServiceUnavailable": ServerFault,
-    "Unauthenticated": AuthError,
-    # Python's own
-    "ConnectionError": Unreachable,
-    "JSONDecodeError": MalformedReply,
-    "SSLError": Unreachable,
-    "TimeoutError": CallTimeout,
+CLASSES: Mapping[str, type[CallError]] = {
+    name: getattr(errors, kind)
+    for name, kind in read_yaml(Path(__file__).with_name("vendor_errors.yaml"), what="errors").items()
 }
 """Error by the name of a vendor's class."""
 

@@ -124,21 +124,5 @@ def _as_json(value: ExampleValue) -> Json:
     return list(value) if isinstance(value, tuple) else value
 
 
-_VALUE: JsonObject = {
-    "anyOf": [{"type": kind} for kind in ("string", "boolean", "integer")]
-    + [{"type": "array", "items": {"type": "string"}}]
-}
-EXAMPLE_SCHEMA: JsonObject = {
-    "type": "object",
-    "properties": {
-        "values": {"type": "object", "additionalProperties": _VALUE},
-        "answer": _VALUE,
-        "image": {"type": "string", "description": "Its picture: a path, or a data URI."},
-    },
-    "required": ["values"],
-    "additionalProperties": False,
-}
-"""JSON Schema of the form in which a caller gives an example."""
-
 Examples = Annotated[tuple[Example, ...], BeforeValidator(examples_of)]
 """Examples in their order, given as a list of them or of their forms."""

@@ -13,6 +13,7 @@ from abc import ABC, abstractmethod
 from contextlib import suppress
 from copy import copy
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
 from pydantic import ValidationError
@@ -83,6 +84,10 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
         prompts: PromptLibrary | None = None,
         name: str | None = None,
     ) -> None:
+        if isinstance(prompts, (str, Path)):  # users give a folder
+            raise UsageError(
+                f"{prompts!r} is no library of prompts.", hint=f"Give `PromptLibrary([{str(prompts)!r}])`."
+            )
         self.model: Model = get_model(model)
         self.prompts = prompts if prompts is not None else PromptLibrary()
         self.prompt_name = prompt or self.prompt_of()
@@ -300,6 +305,22 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
         own = tuple(self._prompts.values())
         return own if self.extractor is None else (*own, *self.extractor.prompts_in_use)
 
+    @property
+    def models(self) -> tuple[Model, ...]:
+        """The models that are asked, each once; the node's own stands first."""
+        own = (self.model,) if self.extractor is None else (self.model, self.extractor.model)
+        return tuple(dict.fromkeys(own))
+
+    @property
+    def settings(self) -> JsonObject:
+        """What decides the answers beside the model and the prompts, where the node has such settings."""
+        return {}
+
+    @property
+    def most_calls(self) -> int:
+        """Calls that one question takes at most; 1 where it is not known to take more."""
+        return 1
+
     def _prompt_for(self, form: Form) -> Prompt:
         if form not in self._prompts:
             self._prompts[form] = self.prompts.find(self.prompt_name, form=form, family=self.model.family)
@@ -346,9 +367,7 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
             response = await chat(request, again)
             calls.append(self._call(request, response))
             if response.outcome != "answered":
-                if response.outcome == "truncated" and response.thought and not response.meta.replayed:
-                    self.model.notice("it thinks before it answers; the next run leaves it room for that.", thinks=True)
-                return _unanswered(response, mode, calls)
+                return unanswered(response, mode, calls)
             try:
                 value, rung = self._read(response.text, subject, mode)
             except Unreadable as error:
@@ -393,6 +412,9 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
         return None
 
     def _call(self, request: ChatRequest, response: ChatResponse) -> Call:
+        """What is kept of a call; one that was cut off while the model thought is noted in the endpoint's record."""
+        if response.outcome == "truncated" and response.thought and not response.meta.replayed:
+            self.model.notice("it thinks before it answers; the next run leaves it room for that.", thinks=True)
         return Call(
             key=response.meta.key or request.key,
             model=self._model_name,
@@ -473,7 +495,8 @@ def _any_replayed(calls: Sequence[Call]) -> bool:
     return any(call.meta.replayed for call in calls)
 
 
-def _unanswered(response: ChatResponse, mode: OutputMode, calls: Sequence[Call]) -> Result[Any]:
+def unanswered(response: ChatResponse, mode: OutputMode | None, calls: Sequence[Call]) -> Result[Any]:
+    """The result for a response that is no answer: it was refused, filtered or cut off."""
     reasons: dict[Outcome, str] = {
         "refused": f"the model declined: {response.refusal}" if response.refusal else "the model declined",
         "filtered": "a content filter of the endpoint stopped the answer",

@@ -9,8 +9,11 @@ import html
 import json
 import re
 from contextlib import suppress
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from askance.documents import read_yaml
 from askance.nodes.result import Unreadable
 
 if TYPE_CHECKING:
@@ -126,9 +129,25 @@ def strip_boxes(text: str) -> str:
     return _ANSWER_TAG.sub("\n", _BOXED.sub(lambda box: box[1], text))
 
 
+@cache
+def _prose() -> Mapping[str, list[str]]:
+    return read_yaml(Path(__file__).with_name("prose_words.yaml"), what="words")
+
+
+@cache
+def prose_words(kind: str) -> frozenset[str]:
+    """The words of `prose_words.yaml` of one kind, such as those that may stand in a heading."""
+    return frozenset(_prose()[kind])
+
+
+@cache
+def _refusal() -> re.Pattern[str]:
+    return re.compile("|".join(_prose()["refusal"]), re.IGNORECASE)
+
+
 def is_refusal(text: str) -> bool:
     """Whether a text is no answer: its writer cannot answer, asks back, or reports an error."""
-    return len(text) <= LONGEST_SENTENCE and _REFUSAL.search(plain_text(text)) is not None
+    return len(text) <= LONGEST_SENTENCE and _refusal().search(plain_text(text)) is not None
 
 
 def says_none(text: str, nouns: Collection[str]) -> bool:
@@ -143,9 +162,10 @@ def says_none(text: str, nouns: Collection[str]) -> bool:
     words = _WORD.findall(plain_text(text).casefold()) if len(text) <= LONGEST_SENTENCE else []
     if words in (["none"], ["n", "a"], ["nil"], ["nothing"]):
         return True
-    denied = any(word in _NO for word in words)
+    denials = prose_words("denial")
+    denied = any(word in denials for word in words)
     named = any(noun in words for noun in nouns) or words[:1] == ["none"]
-    if not (denied and named and {*words} <= {*_ABOUT, *_NO, *nouns}):
+    if not (denied and named and {*words} <= {*prose_words("about"), *denials, *nouns}):
         return False
     the_noun = rf"(?<!of )\bthe (?:{'|'.join(map(re.escape, nouns))})\b"  # "I can't make out the text"
     return re.search(the_noun, " ".join(words)) is None
@@ -242,7 +262,7 @@ def _headless(line: str, nouns: Collection[str], *, verbatim: bool) -> str:
     rest = plain[sure.end() :] if sure else plain
     label, colon, after = rest.partition(":")
     words = _WORD.findall(label.casefold())
-    heads = bool(words) and '"' not in label and len(words) < 16 and {*words} <= {*HEADING_WORDS, *nouns}
+    heads = bool(words) and '"' not in label and len(words) < 16 and {*words} <= {*prose_words("heading"), *nouns}
     belongs = verbatim and bool(after.strip()) and {*words}.isdisjoint(nouns) and not _QUOTED.match(after)
     if heads and colon and not belongs:
         return after.strip()
@@ -376,32 +396,6 @@ def _strict(text: str) -> str:
     return _PYTHON.sub(strict, text)
 
 
-_REFUSAL = re.compile(
-    r"\b(?:i'?m|i am|we are|we're) (?:very |so |really )?(?:sorry|unable|afraid|not able)\b"
-    r"|\bas an? (?:\S+ )?(?:ai|language model)\b"
-    r"|^(?:sorry|apologies|unfortunately),? (?:but )?(?:(?:i|as)\b|no[.!]?$)"
-    r"|\bi (?:can't|cannot|can not|couldn't|could not|won't|will not|do not|don't) (?:really )?"
-    r"(?:help|assist|see|view|identify|determine|provide|process|access|tell|say|name|answer|comply|know|have|make|fulfill|do|"
-    r"find|read|recogni[sz]e|decipher|create|write|generate|think of)\b"
-    r"|^(?:please|(?:could|can|would) you (?:please )?)\s*(?:provide|share|upload|attach|send|give|clarify|show)\b"
-    r"|\bno (?:image|picture|photo|file) (?:was|is|has been|could be) (?:attached|provided|given|uploaded|found|loaded)"
-    r"|\b(?:image|picture|photo) (?:is|appears|seems)(?: to be)? (?:too|not|un\w+|blank|missing|blurr\w+)\b"
-    r"|^(?:the |this )?(?:content|image|picture|photo|file) (?:is |was )?(?:not available|unavailable)\b"
-    r"|^(?:the |this )?(?:text|writing|words?|letters?) "
-    r"(?:(?:cannot|can't|can not|could not|couldn't) be \w+|(?:is |are )?(?:unreadable|illegible))"
-    r"|^error\b.*\b(?:internal|server|timeout|timed out|limit)\b",
-    re.IGNORECASE,
-)
-_NO = frozenset(
-    ["no", "not", "none", "without", "cannot", "can't", "isn't", "aren't", "doesn't", "don't", "couldn't", "wasn't"]
-)
-_SAID = (
-    "there is are was were any the this that these given image picture photo photograph advertisement ad it i contains "
-    "contain does do has have show shows see find detect identify read can could be of in on to at all visible "
-    "make out readable legible recognizable identifiable distinct present found detected shown seen visibly "
-    "discernible answer there's here"
-)
-_ABOUT = frozenset(_SAID.split())
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
 _BULLET = re.compile(r"^(?:[-*•·▪●◦‣▸►∙→➤>\u2013\u2014]\s+|[\(*]*\d{1,2}[.)]\**\s+)+")
 _AROUND = re.compile(r"(\*{1,3}|_{1,2}|`)(?!\s)((?:(?!\1).)+)(?<!\s)\1(?=[.,;]?$)")
@@ -423,16 +417,6 @@ _ASIDE = re.compile(
     r"these|this|those|in this|the (?:rest|remaining|other))\b",
     re.IGNORECASE,
 )
-_HEADING = (
-    "the this these here is are my a an final answer answers response result output following main most important "
-    "prominent visible present shown in of on at for image picture photo photograph advertisement ad i can be seen see "
-    "as follows list key names named which that there contains contain shows show says say reads read depicts includes "
-    "and all up to five would found identified requested here's there's one some possible "
-    "top extracted ocr recognized transcribed "
-    "transcription below have from"
-)
-HEADING_WORDS = frozenset(_HEADING.split())
-"""Words that may stand in a heading, whatever the answer is about."""
 _QUOTES = {'"': '"', "'": "'", "“": "”", "‘": "’", "`": "`", "«": "»"}
 
 

@@ -98,6 +98,8 @@ class Result(Generic[T_co]):
     """Whether the caller gave the value, so that no model was asked."""
     absent: bool = False
     """For `skipped`: there was nothing to ask, and the links that depend on this one go on without it."""
+    trace: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """How the answer came about, as JSON; empty where one question was asked."""
 
     @property
     def answered(self) -> bool:

@@ -25,7 +25,8 @@ Address: TypeAlias = Path | str
 
 STORE_VARIABLE = "ASKANCE_STORE"
 STORE_FOLDER = ".askance"
-PROJECT_MARKS = (".git", "pyproject.toml", "askance.toml")
+SETTINGS = "askance.toml"
+PROJECT_MARKS = (".git", "pyproject.toml")
 """The root folder of a project holds one of these."""
 
 STORES = Registry(group="askance.stores", what="store", error=StoreError)
@@ -64,8 +65,8 @@ def open_records(address: Address | None = None, *, read_only: bool = False) -> 
 def find_address(address: Address | None = None) -> Address:
     """The address of records, which need not exist yet: `address`, else `ASKANCE_STORE`, else that of the project.
 
-    That of the project is the nearest `.askance/` from the current folder upwards, else `.askance/` in the project's
-    root folder, else in the current folder.
+    That of the project is `.askance/` in the nearest folder, from the current one upwards, that has it or holds
+    `askance.toml`; else in the project's root folder, else in the current folder.
 
     Raises:
         StoreError: the address is of no known kind, or the store of the project is another user's.
@@ -105,8 +106,8 @@ def _unopened(kind: str, reason: str) -> StoreError:
 def _store_of_project() -> Path:
     here = Path.cwd()
     folders = (here, *here.parents)
-    home = _first(folder for folder in folders if (folder / STORE_FOLDER).is_dir())
-    root = _first(folder for folder in folders if any((folder / mark).exists() for mark in PROJECT_MARKS))
+    home = _first(each for each in folders if (each / STORE_FOLDER).is_dir() or (each / SETTINGS).exists())
+    root = _first(each for each in folders if any((each / mark).exists() for mark in PROJECT_MARKS))
     return (home or root or here) / STORE_FOLDER
 
 

@@ -108,9 +108,14 @@ class Budget:
         }
         return " and ".join(part for part, limit in parts.items() if limit is not None)
 
-    def __str__(self) -> str:
+    @property
+    def most(self) -> Cost:
+        """All that may be spent; 0 in units that are not limited."""
         nano = round((self.dollars or 0) * NANO)
-        return self.words(Cost(nanodollars=nano, tokens=self.tokens or 0, calls=self.calls or 0))
+        return Cost(nanodollars=nano, tokens=self.tokens or 0, calls=self.calls or 0)
+
+    def __str__(self) -> str:
+        return self.words(self.most)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

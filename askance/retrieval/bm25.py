@@ -12,11 +12,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from hashlib import sha256
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 
 from askance.documents import UnreadableDocument, parse_json
-from askance.errors import MissingExtra, StoreError, UsageError
+from askance.errors import StoreError, UsageError, optional_library
 from askance.models.encoders.search import check_count
 
 if TYPE_CHECKING:
@@ -232,12 +231,9 @@ def _words(texts: Sequence[str], settings: Bm25Settings, *, as_ids: bool) -> Any
 
 
 def _libraries() -> tuple[Any, Any]:
-    try:
-        return import_module("bm25s"), import_module("Stemmer")
-    except ModuleNotFoundError as error:
-        raise MissingExtra(
-            f"A search by words needs {error.name}, which is not installed.", hint="pip install 'askance[retrieval]'"
-        ) from error
+    lacking = "A search by words needs {}, which is not installed."
+    bm25s, stemmers = (optional_library(each, "retrieval", lacking=lacking) for each in ("bm25s", "Stemmer"))
+    return bm25s, stemmers
 
 
 # --- files, which may be a stranger's ---

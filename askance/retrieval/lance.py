@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import timedelta
 from hashlib import sha256
-from importlib import import_module
 from pathlib import Path
 from struct import error as StructError  # noqa: N812  # it is a class
 from struct import unpack
@@ -20,7 +19,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 from zlib import crc32
 
-from askance.errors import MissingExtra, StoreError, UsageError
+from askance.errors import StoreError, UsageError, optional_library
 from askance.models.encoders.search import check_count
 from askance.models.encoders.vectors import cosine_of, same_size
 from askance.retrieval.vector_store import best_first
@@ -163,7 +162,7 @@ class LanceVectors:
 
     def _connect(self) -> Any:
         # Each call looks whether another process has added rows.
-        return _library("lancedb").connect(self.folder, read_consistency_interval=timedelta(0))
+        return optional_library("lancedb", "retrieval").connect(self.folder, read_consistency_interval=timedelta(0))
 
     def _take(self, table: Any) -> None:
         """Uses `table`, if it is one of these vectors."""
@@ -179,7 +178,7 @@ class LanceVectors:
         self._table, self._size = table, size
 
     def _schema(self, size: int) -> Any:
-        arrow = _library("pyarrow")
+        arrow = optional_library("pyarrow", "retrieval")
         fields = [
             arrow.field("id", arrow.string(), nullable=False),
             arrow.field("vector", arrow.list_(arrow.float32(), size)),
@@ -192,7 +191,7 @@ class LanceVectors:
         fresh = {key: fresh[key] for key in self._lacking(list(fresh))}
         if not fresh:
             return
-        arrow = _library("pyarrow")
+        arrow = optional_library("pyarrow", "retrieval")
         size = len(next(iter(fresh.values())))
         table = self._open()
         if table is None:
@@ -266,7 +265,7 @@ class LanceVectors:
                 "An approximate index is built over vectors and measured with queries, and there are none.",
                 hint="Build the index first, and give queries.",
             )
-        kind = _library("lancedb.index").IvfFlat(distance_type="cosine")
+        kind = optional_library("lancedb.index", "retrieval").IvfFlat(distance_type="cosine")
         self._table.create_index("vector", config=kind)
         hits = total = 0
         for query in queries:
@@ -301,13 +300,6 @@ class LanceVectors:
 
     def _damaged(self, why: str) -> StoreError:
         return StoreError(f"The table of vectors {str(self.path)!r} cannot be used: {why}.", hint=_SOUND)
-
-
-def _library(name: str) -> Any:
-    try:
-        return import_module(name)
-    except ImportError as error:
-        raise MissingExtra(f"{name} is not installed.", hint="pip install 'askance[retrieval]'") from error
 
 
 def _sum(key: str, vector: NDArray[np.float32]) -> int:

@@ -16,15 +16,13 @@ from typing import TYPE_CHECKING
 from askance.statistics.arguments import check_binary, check_part, check_shares, finite_array
 from askance.statistics.clusters import ClusterKey, sum_by_cluster
 from askance.statistics.estimate import DRAWS, LEVEL, Estimate, Interval, two_sided_z
-from askance.statistics.intervals import clustered_standard_error
+from askance.statistics.intervals import Confusion, clustered_standard_error
 from askance.statistics.paired_tests import check_equal_length
 from askance.statistics.resampling import percentile_interval, resampled_means, resampled_sums
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
-
-    from askance.statistics.intervals import Confusion
 
 
 def rogan_gladen(rate: float, sensitivity: float, specificity: float) -> float | None:

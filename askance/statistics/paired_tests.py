@@ -18,13 +18,12 @@ from askance.statistics.arguments import check_counts
 from askance.statistics.clusters import ClusterKey, cluster_rows, mean_over_strata, sum_by_cluster
 from askance.statistics.estimate import DRAWS, LEVEL, Interval, check_level, normal_quantile, two_sided_z
 from askance.statistics.resampling import bootstrap_mean, coin_tosses, resampled_rows
-from askance.statistics.unseen import difference_bounds
+from askance.statistics.unseen import Bounds, difference_bounds
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from askance.statistics.unseen import Bounds
 
 Row = TypeVar("Row")
 

@@ -29,14 +29,13 @@ from askance.statistics.clusters import (
     sum_by_cluster,
 )
 from askance.statistics.estimate import DRAWS, LEVEL, Interval, check_level
-from askance.statistics.unseen import Bounds, Table, is_empty, unseen_mean, unseen_rows, unseen_totals
+from askance.statistics.unseen import Bounds, FigureOfSums, Table, is_empty, unseen_mean, unseen_rows, unseen_totals
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
     from askance.statistics.clusters import Floats
-    from askance.statistics.unseen import FigureOfSums
 
     Indices = npt.NDArray[np.int32]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
-from importlib import import_module
+from importlib.util import find_spec
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 from askance.chat import CallMeta, JsonObject, key_of
-from askance.errors import BadImage, BadRecord, MissingExtra, ReplayMiss
+from askance.errors import BadImage, BadRecord, MissingExtra, ReplayMiss, optional_library
 from askance.images import Image, Shown
 from askance.models import Engine, run_sync
 from askance.models.engine import default_engine
@@ -18,7 +18,7 @@ from askance.nodes import Call, Result, TypedAnswer, no_answer
 from askance.nodes.runnable import Runnable
 from askance.nodes.tracing import trace_value, traced_config, traced_run
 from askance.replay import Record, explain_miss
-from askance.tools.vision import SceneText, tool_of
+from askance.tools.vision import SceneText, ToolImages, tool_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -64,6 +64,15 @@ class RapidOcr(Runnable[Image, RecognizedText]):
     def __getstate__(self) -> dict[str, Any]:
         return {"name": self.name, "engine": self.engine, "least": self.least}
 
+    def check(self) -> None:
+        """Finds out whether pictures can be read, before one is.
+
+        Raises:
+            MissingExtra: the engine is not installed, and this is no replay.
+        """
+        if self.engine.mode != "replay" and find_spec("rapidocr") is None:
+            raise MissingExtra(_LACKING, hint="pip install 'askance[ocr]'")
+
     async def ask(self, picture: Any, config: RunnableConfig | None = None) -> Result[RecognizedText]:
         """The lines in one picture, from the records or from the engine.
 
@@ -94,7 +103,7 @@ class RapidOcr(Runnable[Image, RecognizedText]):
             return None
         return None if recorded is None else self._result(key, recorded.response, replayed=True)
 
-    def as_tool(self, images: Mapping[str, Image] | Image) -> BaseTool:  # pyright: ignore[reportIncompatibleMethodOverride]  # as that of the image tools
+    def as_tool(self, images: ToolImages) -> BaseTool:  # pyright: ignore[reportIncompatibleMethodOverride]  # as that of the image tools
         """A tool that an agent of LangChain can call on the pictures given here, and on no others."""
         return tool_of(self, images)
 
@@ -128,10 +137,7 @@ class RapidOcr(Runnable[Image, RecognizedText]):
 
     @cached_property
     def _reader(self) -> Any:
-        try:
-            rapidocr = import_module("rapidocr")
-        except ImportError as error:
-            raise MissingExtra("RapidOCR is not installed.", hint="pip install 'askance[ocr]'") from error
+        rapidocr = optional_library("rapidocr", "ocr", lacking=_LACKING)
         return rapidocr.RapidOCR(params={"Global.log_level": "warning"})
 
     def _result(self, key: str, response: JsonObject, *, replayed: bool) -> Result[RecognizedText]:
@@ -142,6 +148,9 @@ class RapidOcr(Runnable[Image, RecognizedText]):
         boxes = [_box(line) for line in response["lines"]]
         confident = tuple(box for box in boxes if box.confidence >= self.least)
         return RecognizedText(lines=tuple(box.text for box in confident), boxes=confident)
+
+
+_LACKING = "RapidOCR is not installed."
 
 
 def _request_of(picture: Any) -> tuple[Image, JsonObject, str]:

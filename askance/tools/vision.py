@@ -8,26 +8,27 @@ the question: so servers and local models use the common beginning of four reque
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, TypeVar, cast
 
 from typing_extensions import override
 
 from askance.atypicality import distinct
+from askance.errors import UsageError
 from askance.images import Image
 from askance.nodes import AnswerField, Node, TextAnswer, TextNode, TypedAnswer, Unreadable
 from askance.nodes.answer import Texts, list_schema, text_list, text_schema
 from askance.nodes.reply import (
-    HEADING_WORDS,
     answer_lines,
     final_text,
     is_refusal,
     json_object,
     json_texts,
     plain_text,
+    prose_words,
     says_none,
     strip_markup,
 )
@@ -35,7 +36,7 @@ from askance.prompts import fence
 from askance.tools.name_list import LONGEST_NAME, denies_picture, names_in, unnamed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from pathlib import Path
 
     from langchain_core.runnables import Runnable
     from langchain_core.tools import BaseTool
@@ -103,6 +104,10 @@ class Entities(Names):
     """Persons, things and ideas in a picture, by their names: at most ten, each once; none where there are none."""
 
 
+ToolImages: TypeAlias = "Mapping[str, Any] | Sequence[Any] | Image | str | Path"
+"""Pictures that a tool of LangChain can be called on: one, several by name, or a list of files."""
+
+
 class ImageTool(Node[Image, Out]):
     """One question about one picture; takes an `Image` or anything that `Image.load` takes but a URL."""
 
@@ -116,24 +121,34 @@ class ImageTool(Node[Image, Out]):
     def pictures(self, subject: Image) -> tuple[Image, ...]:
         return (subject,)
 
-    def as_tool(self, images: Mapping[str, Image] | Image) -> BaseTool:  # pyright: ignore[reportIncompatibleMethodOverride]  # LangChain's takes a schema; a tool of pictures takes the pictures
+    def as_tool(self, images: ToolImages) -> BaseTool:  # pyright: ignore[reportIncompatibleMethodOverride]  # LangChain's takes a schema; a tool of pictures takes the pictures
         """A LangChain tool that an agent can call on the pictures given here, and on no others.
 
         Args:
-            images: one picture (the tool then takes no argument), or pictures by the names that the agent may use. A
-                name is never a path: what an agent writes gives no permission to read a file.
+            images: one picture (the tool then takes no argument), or pictures by the names that the agent may use; in a
+                list they go by the names of their files. A picture is anything that `Image.load` takes. A name is never
+                a path: what an agent writes gives no permission to read a file.
+
+        Raises:
+            BadImage: a picture cannot be used.
+            UsageError: two pictures have one name, or there is none.
         """
         return tool_of(self, images)
 
 
-def tool_of(node: Runnable[Any, Any], images: Mapping[str, Image] | Image) -> BaseTool:
-    """A tool named after `node`; an agent names one of `images`, or nothing where there is only one."""
+def tool_of(node: Runnable[Any, Any], images: ToolImages) -> BaseTool:
+    """A tool named after `node`; an agent names one of `images`, or nothing where there is only one.
+
+    Raises:
+        BadImage: a picture cannot be used.
+        UsageError: two pictures have one name, or there is none.
+    """
     from langchain_core.tools import StructuredTool
     from pydantic import create_model
 
     description = (type(node).__doc__ or "").strip().split("\n")[0]
-    if isinstance(images, Image):
-        only = images
+    if not isinstance(images, (Mapping, list, tuple)):
+        only = Image.load(cast("Image | str | Path", images))
 
         async def ask() -> str:
             return _fenced(await node.ainvoke(only))
@@ -142,7 +157,7 @@ def tool_of(node: Runnable[Any, Any], images: Mapping[str, Image] | Image) -> Ba
             return _fenced(node.invoke(only))
 
         return StructuredTool.from_function(ask_sync, coroutine=ask, name=node.get_name(), description=description)
-    known = dict(images)
+    known = _by_name(images)
 
     async def ask_about(image: str) -> str:
         return _fenced(await node.ainvoke(known[image]))
@@ -154,6 +169,19 @@ def tool_of(node: Runnable[Any, Any], images: Mapping[str, Image] | Image) -> Ba
     return StructuredTool.from_function(
         ask_about_sync, coroutine=ask_about, name=node.get_name(), description=description, args_schema=arguments
     )
+
+
+def _by_name(images: Mapping[str, Any] | Sequence[Any]) -> Mapping[str, Image]:
+    if isinstance(images, Mapping):
+        known = {name: Image.load(each) for name, each in images.items()}
+    else:
+        loaded = [Image.load(each) for each in images]
+        known = {each.name: each for each in loaded}
+        if len(known) < len(loaded):
+            raise UsageError("Two of the pictures have one name.", hint="Give a mapping from names to pictures.")
+    if not known:
+        raise UsageError("There is no picture that the tool could look at.", hint="Give one.")
+    return known
 
 
 def _fenced(value: object) -> str:
@@ -335,7 +363,7 @@ def _quoted(line: str) -> list[str]:
     plain = plain_text(line)
     quotes = _TEXT_QUOTES.findall(plain)
     around = _TEXT_WORD.findall(_TEXT_QUOTES.sub(" ", plain).casefold())
-    if quotes and {*around} <= {*HEADING_WORDS, *_TEXT_NOUNS}:
+    if quotes and {*around} <= {*prose_words("heading"), *_TEXT_NOUNS}:
         return [quote.strip() for quote in quotes]
     if _TOLD.match(line):
         raise _unread()

@@ -20,7 +20,7 @@ from askance.chat import ChatRequest, ChatResponse
 from askance.errors import BadRequest, ConfigError, ImagesRejected, NoLogprobs, OverLimit, Refused, UsageError
 from askance.evals.suite.ranker import OptionRanker
 from askance.images import WHOLE_IMAGE, Image, RegionView
-from askance.models import Capabilities, Engine, ScriptedModel, get_model, get_scorer, limit_calls, use_draw
+from askance.models import Capabilities, Engine, ScriptedModel, get_model, get_scorer, limit_budget, use_draw
 from askance.replay import MemoryStore, Records
 from tests.distributions import install
 from tests.scripted import PICTURE, name_of
@@ -296,7 +296,7 @@ async def test_all_calls_of_a_region_are_under_way_before_an_error_of_one_is_rai
 
 
 async def test_a_call_beyond_a_limit_is_told_apart_from_one_that_failed() -> None:
-    with limit_calls(2), pytest.raises(OverLimit):
+    with limit_budget("2 calls"), pytest.raises(OverLimit):
         await scores(PlausibilityScorer(model_of(scripted())))
 
 

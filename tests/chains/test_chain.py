@@ -492,3 +492,21 @@ def test_langchain_draws_and_describes_compositions() -> None:
     assert "Combiner" in str(parts.get_graph().to_json()) or "combine" in str(parts.get_graph().to_json())
     assert objects(vlm).get_output_jsonschema()["title"] == "Objects"
     assert verbalize(vlm).input_schema is not None
+
+
+async def test_a_chain_streams_its_reading_link_by_link() -> None:
+    chain = action_reason(model_of(scripted()), context="T_V")
+
+    parts = [part async for part in chain.astream(INPUT)]
+    whole = await chain.ainvoke(INPUT)
+
+    assert [len(part.links) for part in parts] == [*range(1, len(whole.links) + 1)]
+    assert list(parts[-2].links) != list(whole.links)
+    assert parts[-1] == whole == [*chain.stream(INPUT)][-1]
+
+
+def test_a_stream_raises_what_ends_its_chain() -> None:
+    chain = action_reason(model_of(scripted(objects=StoreError("the disk is full"))))
+
+    with pytest.raises(StoreError, match="the disk is full"):
+        [*chain.stream(INPUT)]

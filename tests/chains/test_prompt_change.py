@@ -8,18 +8,23 @@ import pytest
 from PIL import Image as Pillow
 
 from askance.agents.combine import Combiner, Verbalizations
+from askance.agents.inference import AcceptanceWeigher, InferenceQuestion, RatingWeigher
 from askance.chains import Plan, action_reason, plan
 from askance.chains.prompt_change import PromptChange, prompt_change
-from askance.prompts import PromptLibrary
+from askance.chat import ChatResponse
+from askance.images import Image
+from askance.models import ScriptedModel
+from askance.prompts import Form, PromptLibrary
 from askance.prompts.word_diff import marked
 from askance.replay import MemoryStore
 from tests.scripted import OPTIONS, PICTURE, model_of, scripted
 
+LIKELY = ChatResponse(text="yes", logprobs=({"token": "yes", "logprob": -0.1, "top": {"yes": -0.1, "no": -2.5}},))
 GIVEN = {"image": PICTURE, "options": OPTIONS}
 
 
-def edited(folder: Path, name: str, old: str, new: str) -> PromptLibrary:
-    file = PromptLibrary([]).eject(name, form="json", to=folder)
+def edited(folder: Path, name: str, old: str, new: str, form: Form = "json") -> PromptLibrary:
+    file = PromptLibrary([]).eject(name, form=form, to=folder)
     text = file.read_text(encoding="utf-8")
     assert old in text
     file.write_text(text.replace(old, new), encoding="utf-8")
@@ -89,3 +94,18 @@ async def test_another_value_in_a_prompt_is_no_edit_of_it() -> None:
 
     request = node.request(asked, "json_schema")
     assert prompt_change("description", node, [request], records=store) is None
+
+
+async def test_a_record_of_another_prompt_is_no_earlier_state_of_this_one(tmp_path: Path) -> None:
+    store = MemoryStore()
+    model = model_of(ScriptedModel(lambda _: LIKELY, identity="eye"), store)
+    asked = InferenceQuestion(image=Image.load(PICTURE), inference="It rained.")
+    accepts, rates = AcceptanceWeigher(model, top=5, sees=True), RatingWeigher(model, top=5, sees=True)
+    assert (await accepts.ask(asked)).answered
+    prompts = edited(tmp_path, accepts.prompt_name, "Is it plausible?", "Is that likely?", form="text")
+    newer = AcceptanceWeigher(model, top=5, sees=True, prompts=prompts)
+
+    change = prompt_change("score", newer, [newer.request(asked, "paper")], records=store)
+    assert change is not None
+    assert "[-it plausible-]{+that likely+}" in words(change)[0]
+    assert prompt_change("score", rates, [rates.request(asked, "paper")], records=store) is None

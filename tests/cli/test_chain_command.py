@@ -96,7 +96,10 @@ def test_options_that_cannot_be_flags_are_named(chain: str, message: str, askanc
     assert (done.code, done.err.startswith(f"askance: {message}")) == (2, True), done.err
 
 
-NAMES = ["verbalize", "atypicality", "action-reason", "end-to-end", "explain", "identify", "ask", "brainstorm", "infer"]
+NAMES = [
+    *("verbalize", "atypicality", "action-reason", "end-to-end", "explain"),
+    *("identify", "ask", "brainstorm", "infer", "investigate"),
+]
 COMPLETED = {
     "askance run ": [*NAMES, "broken", "failing", "kept", "listed", "needing", "surprise", "taken"],
     "askance run --quiet su": ["surprise"],
@@ -106,6 +109,9 @@ COMPLETED = {
     "askance run surprise a.png --scene n": ["narration"],
     "askance run end-to-end --choose ": ["single", "multi"],
     "askance run broken --dra": [],
+    "askance run verbalize --vlm d": ["demo"],
+    "askance eval run whoops/exp": ["whoops/explain", "whoops/explain-choice"],
+    "askance prompts show capt": ["caption", "caption_from_description"],
 }
 
 

@@ -92,13 +92,16 @@ def test_models_check_says_what_an_endpoint_can_do(askance: Command, endpoint: F
         "  images                  yes",
         "  seed                    yes",
         "  log-probabilities       no",
+        "  tool calls              no",
+        "  boxes in pictures       none that can be used",
         "  model as served         fake-model",
         "  answers are asked by    JSON schema",
     ]
     assert done.out.splitlines()[-1].endswith(f"Z, kept in {store.name}")
     about = {"model": vlm, "asks_by": "json_schema", "at": record.at, "asked_now": False}
     assert as_json.lines == [{**about, **record.response}]
-    assert sum(b"image_url" in seen.body for seen in endpoint.requests) == 1
+    # A red square; and of the rectangles two, after which no unit can be right any more.
+    assert sum(b"image_url" in seen.body for seen in endpoint.requests) == 3
 
 
 def test_models_convert_says_what_it_needs(askance: Command, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,6 +163,8 @@ def test_models_check_of_an_endpoint_that_can_do_little(askance: Command) -> Non
             "  images                  no",
             "  seed                    yes",
             "  log-probabilities       no",
+            "  tool calls              no",
+            "  boxes in pictures       none that can be used",
             "  model as served         fake-model",
             "  answers are asked by    JSON, described in the prompt alone",
         ],

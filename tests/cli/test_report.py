@@ -70,6 +70,17 @@ def test_several_runs_go_into_one_page_with_a_title_and_a_place(askance: Command
     assert "Guesses <1>" in parsed.text
 
 
+def test_a_folder_of_runs_stands_for_all_of_them(askance: Command) -> None:
+    Path("all").mkdir()
+    for name in ("good", "bad"):
+        Path(name).rename(Path("all") / name)
+
+    assert askance("report", "all").code == 0
+
+    page = Parsed(Path("report.html").read_text(encoding="utf-8"))
+    assert [run["name"] for run in page.data("index")["runs"]] == ["1 right", "7 right"]
+
+
 def test_pictures_are_found_and_counted(askance: Command) -> None:
     done = askance("report", "good", "--images", "pictures")
 

@@ -195,11 +195,10 @@ def test_every_outcome_has_its_name_and_counts_as_no_answer(outcome: str) -> Non
 
 WRONG: dict[str, tuple[SolverLike, str]] = {
     "raises": (lambda sample: 1 / 0, "the solver raised ZeroDivisionError: division by zero"),
-    "no JSON": (lambda sample: {1, 2}, "the solver gave what is no JSON: Object of type set"),
-    "no number": (
-        lambda sample: float("nan"),
-        "the solver gave what is no JSON: Out of range float",
-    ),
+}
+NO_JSON: dict[str, tuple[Any, str]] = {
+    "set": ({1, 2}, "the solver gave what is no JSON: Object of type set"),
+    "no number": (float("nan"), "the solver gave what is no JSON: Out of range float"),
 }
 
 
@@ -209,6 +208,15 @@ def test_a_solver_with_a_fault_fails_its_samples_and_stops_none(solver: Any, rea
 
     assert [str(answer.prediction.reason).startswith(reason) for answer in run.answers] == [True] * 6
     assert run.totals["outcomes"] == {"failed": 6}
+
+
+@pytest.mark.parametrize(("value", "reason"), NO_JSON.values(), ids=NO_JSON)
+def test_an_answer_that_is_no_json_fails_its_sample_and_at_the_first_one_ends_the_run(value: Any, reason: str) -> None:
+    run = run_of(lambda sample: True if sample.id == "00" else value)
+
+    assert [str(answer.prediction.reason).startswith(reason) for answer in run.answers] == [False, *[True] * 5]
+    with pytest.raises(UsageError, match=f"^At the first sample {reason}"):
+        run_of(lambda sample: value, out="other")
 
 
 def test_an_answer_is_what_will_be_read_again() -> None:

@@ -431,7 +431,10 @@ BAD_FILES = {
     "unfit scoring": ("chain: verbalize\nscore: choice\n", "`choice` does not score what the chain `verbalize` gives"),
     "unfit chain": ("chain: end-to-end\nscore: exact\n", "`exact` does not score what the chain `end-to-end` gives"),
     "no labels": ("chain: ask\nquestion: What?\nscore: labels\n", "`labels` are missing"),
-    "nothing asked": ("chain: ask\nscore: exact\n", "nothing is asked"),
+    "placeholder": (
+        "chain: ask\nquestion: '{{ question }}'\nscore: exact\n",
+        r"`question` is sent as it stands, and nothing fills in '\{\{ question \}\}'",
+    ),
     "unknown metric": (
         "chain: end-to-end\nscore: choice\nmetrics: [f1]\n",
         "`choice` has no metric `f1`. It has accuracy",
@@ -523,6 +526,53 @@ def test_free_answers_are_compared_but_for_case_and_blanks() -> None:
 
     assert figures(run) == {"accuracy": (0.5, 0.5, 0.5)}
     assert run.answers[0].prediction.value == "a  cat."
+
+
+OWN = "name: own\ndata: own.csv\ncolumns: {question: asked, target: right}\nchain: ask\nscore: contains\n"
+TABLE = (
+    "image,asked,right\na.png,Which animal is it?,cat\na.png,How many are there?,two\nb.png,Which animal is it?,dog\n"
+)
+
+
+def test_each_row_may_have_a_question_of_its_own() -> None:
+    asked: list[str] = []
+
+    def answer(request: ChatRequest) -> Any:
+        asked.append(request.messages[-1].text.partition("\n")[0])
+        return {"answer": "I see two dogs." if "many" in asked[-1] else "a cat"}
+
+    Path("own.csv").write_text(TABLE, encoding="utf-8")
+    run = evaluate(read_task(write(OWN, name="own"))(vlm=answering(ask_about_picture=answer)), out="run")
+
+    assert sorted(asked) == ["How many are there?", "Which animal is it?", "Which animal is it?"]
+    assert [each.sample.id for each in run.answers] == ["a.png", "a.png#2", "b.png"]
+    assert figures(run) == {"accuracy": (2 / 3, 2 / 3, 2 / 3)}
+
+
+def test_a_row_without_a_question_is_told_before_a_call() -> None:
+    Path("own.csv").write_text(TABLE.replace("How many are there?", ""), encoding="utf-8")
+    with pytest.raises(BadData, match=r"line 3: nothing is asked\. Give the row a `question`"):
+        read_task(write(OWN, name="own"))(vlm=answering()).evaluation()
+
+
+def test_a_true_answer_that_cannot_be_compared_with_is_told() -> None:
+    Path("own.csv").write_text(TABLE, encoding="utf-8")
+    with pytest.raises(BadData, match=r"line 2: `target` does not go with `score: numeric`: 'cat' is no number"):
+        read_task(write(OWN.replace("contains", "numeric"), name="own"))(vlm=answering()).evaluation()
+
+
+def test_a_judge_may_score_a_task() -> None:
+    Path("own.csv").write_text(TABLE, encoding="utf-8")
+    task = read_task(write(OWN.replace("contains", "judge"), name="own"))
+    judge = answering(judge_equivalence={"verdict": "true", "reason": "the same"})
+
+    run = evaluate(task(vlm=answering(ask_about_picture={"answer": "it is"}), judge=judge), out="run")
+
+    assert figures(run)["judged"] == (1, 1, 1)
+    with pytest.raises(UsageError, match="is scored by a judge, and none is given"):
+        task(vlm=answering())
+    with pytest.raises(UsageError, match="is scored by `contains`, so it takes no judge"):
+        read_task(write(OWN, name="own"))(vlm=answering(), judge=judge)
 
 
 def test_an_answer_out_of_a_closed_set_is_invalid() -> None:

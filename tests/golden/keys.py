@@ -16,7 +16,8 @@ from askance import agents, tools
 from askance.chat import ChatRequest, ChatResponse, ImagePart, Message, TextPart, ToolCall, ToolSpec
 from askance.errors import ReplayMiss
 from askance.evals import aevaluate, find_task
-from askance.images import CLEAN_POLICY, ORIGINAL_POLICY, Image, RegionView, Shown
+from askance.images import CLEAN_POLICY, ORIGINAL_POLICY, Image, RegionView, Shown, view_policy
+from askance.investigator import investigator
 from askance.models import Config, Engine, Model, ScriptedModel, get_embedder, get_model, get_scorer
 from askance.nodes.closed_set import ClosedSet, UnreadReply
 from askance.prompts import Form, Prompt, PromptLibrary
@@ -41,6 +42,18 @@ def node(make: Callable[..., Any], given: Any, **options: Any) -> Asking:
 
     async def ask(model: Model, prompts: PromptLibrary) -> object:
         return await make(model, prompts=prompts, **options).ask(given)
+
+    return ask
+
+
+def investigation(prompt: str) -> Asking:
+    """What begins an investigation, by tool calls where the form is that of the paper; named for one of its prompts."""
+
+    async def ask(model: Model, prompts: PromptLibrary) -> object:
+        by_tools = model.protocol == "paper"
+        agent = investigator(model, model, form="tools" if by_tools else "json", prompts=prompts)
+        prompts.find(prompt, form="text" if by_tools else "json")
+        return await agent.ask(PICTURE)
 
     return ask
 
@@ -102,6 +115,7 @@ INFERRED: dict[str, dict[str, Any]] = {
 }
 REGION = RegionView("highlight", ((1, 2, 9, 12),), style="sherlock")
 TWO_VIEWS = RegionView("both", ((100, 200, 900, 950),), unit="thousandths")
+CROPS = tuple(RegionView("crop", (box,), unit="thousandths") for box in ((0, 0, 400, 400), (100, 200, 900, 950)))
 STEPS: dict[str, dict[str, Any]] = {"": {}, ", step by step": {"step_by_step": True}}
 
 CASES: dict[str, Asking] = {
@@ -172,6 +186,10 @@ CASES: dict[str, Asking] = {
         f"fill_from_picture, {relation}": node(agents.fill_from_picture, {"relation": relation, "image": PICTURE})
         for relation in ("TR1", "TR2", "OIO", "OR")
     },
+    "ask_about_regions": node(agents.ask_about_regions, PICTURE, question="Which colour?", views=CROPS[:1]),
+    "ask_about_regions, two": node(
+        agents.ask_about_regions, PICTURE, question="Which is red?", views=CROPS, policy=view_policy(CLEAN_POLICY)
+    ),
     "ask_about_picture": task("score: exact"),
     "ask_about_picture with labels": task("score: exact\nlabels: [red, blue]"),
     "ask_about_picture with several labels": task("score: labels\nlabels: [red, blue]"),
@@ -212,6 +230,8 @@ CASES: dict[str, Asking] = {
     "rate_inference": node(agents.rate_inference, {"description": SAID, "inference": INFERENCE}),
     "rank_inferences": node(agents.rank_inferences, DESCRIBED),
     "write_question": node(agents.write_question, {"caption": "A cat sits on a cup.", "answer": "a cup"}),
+    "investigator": investigation("investigate"),
+    "investigator, and what it is told in each turn": investigation("investigate_turn"),
 }
 """By name, what asks in the packaged prompts."""
 

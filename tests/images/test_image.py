@@ -19,7 +19,7 @@ import pytest
 from PIL import Image as Pillow
 
 from askance.errors import BadImage, UsageError
-from askance.images import CLEAN_POLICY, ORIGINAL_POLICY, Image, ImagePolicy, Shown, image_policy
+from askance.images import CLEAN_POLICY, ORIGINAL_POLICY, Image, ImagePolicy, Shown, image_policy, view_policy
 from tests.images import samples
 
 PNG = samples.png()
@@ -204,6 +204,13 @@ def test_policies_by_name() -> None:
     narrow = ImagePolicy("clean", max_side=1024, formats=("jpeg", "png"))
     assert narrow.canonical() == {"name": "clean", "version": 1, "max_side": 1024, "formats": ["jpeg", "png"]}
     assert {narrow, ImagePolicy("clean", max_side=1024, formats=("jpeg", "png"))} == {narrow}
+    assert view_policy(narrow).canonical() == {**narrow.canonical(), "min_side": 448}
+    assert view_policy(ORIGINAL_POLICY).canonical() == {
+        "name": "clean",
+        "version": 1,
+        "min_side": 448,
+        "max_side": 1568,
+    }
 
 
 @pytest.mark.parametrize(
@@ -216,10 +223,14 @@ def test_policies_by_name() -> None:
         ),
         (
             {"name": "clean", "max_side": 0},
-            "The limits of an image policy are 1 or more. Mend `max_side` or `max_bytes`.",
+            "The limits of an image policy are 1 or more. Mend `min_side`, `max_side` or `max_bytes`.",
+        ),
+        (
+            {"name": "clean", "min_side": 20, "max_side": 10},
+            "No picture has a longer side of 20 pixels at least and 10 at most. Lower `min_side` or raise `max_side`.",
         ),
     ],
-    ids=["name", "format", "limit"],
+    ids=["name", "format", "limit", "sides"],
 )
 def test_policies_that_cannot_be(settings: dict[str, object], message: str) -> None:
     with pytest.raises(UsageError) as caught:

@@ -11,6 +11,7 @@ from askance.errors import BadImage, UsageError
 from askance.images import WHOLE_IMAGE, Image, RegionView
 from askance.images.pixels import MEAN_COLOUR, as_stored
 from askance.images.region_styles import MAGENTA
+from askance.images.regions import iou
 from tests.images import samples
 
 GREY = (100, 100, 100)
@@ -238,3 +239,10 @@ def test_a_box_outside_is_an_error_with_the_size_of_the_picture() -> None:
 def test_a_picture_that_cannot_be_read_is_an_error() -> None:
     with pytest.raises(BadImage):
         WHOLE_IMAGE.render(Image.from_bytes(b"nothing", name="none"))
+
+
+def test_overlap_is_that_of_areas() -> None:
+    assert iou((0, 0, 10, 10), (0, 0, 10, 10)) == 1.0
+    assert iou((0, 0, 10, 10), (10, 0, 20, 10)) == 0.0
+    assert iou((0, 0, 10, 10), (5, 5, 15, 15)) == pytest.approx(25 / 175)
+    assert iou((3, 3, 3, 3), (3, 3, 3, 3)) == 0.0

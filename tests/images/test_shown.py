@@ -10,7 +10,7 @@ import pytest
 from PIL import Image as Pillow
 
 from askance.errors import BadImage, UsageError
-from askance.images import CLEAN_POLICY, ORIGINAL_POLICY, WHOLE_IMAGE, Image, RegionView, Shown
+from askance.images import CLEAN_POLICY, ORIGINAL_POLICY, WHOLE_IMAGE, Image, RegionView, Shown, view_policy
 from askance.images.shown import key_of_shown
 from tests.images import samples
 
@@ -65,6 +65,11 @@ def test_a_key_is_found_again_by_what_a_record_holds() -> None:
         (CLEAN_POLICY, MIDDLE, (150, 60)),
         (SMALL, MIDDLE, (30, 12)),
         (replace(ORIGINAL_POLICY, max_side=30), MIDDLE, (150, 60)),
+        (replace(CLEAN_POLICY, min_side=450), WHOLE_IMAGE, (450, 150)),
+        (replace(CLEAN_POLICY, min_side=200), WHOLE_IMAGE, (300, 100)),
+        (replace(ORIGINAL_POLICY, min_side=450), WHOLE_IMAGE, (300, 100)),
+        (view_policy(ORIGINAL_POLICY), CORNER, (448, 224)),
+        (view_policy(replace(CLEAN_POLICY, max_side=100)), CORNER, (100, 50)),
         (CLEAN_POLICY, RegionView("highlight", ((0, 0, 20, 10),)), (300, 100)),
         (CLEAN_POLICY, RegionView("crop", ((290, 90, 400, 400),)), (10, 10)),
     ],

@@ -16,7 +16,7 @@ from PIL import Image as Pillow
 
 from askance.chat import ChatRequest, ImagePart, Message, ModelId, ResponseFormat, TextPart
 from askance.errors import BadImage, ReplayMiss, UsageError
-from askance.images import CLEAN_POLICY, WHOLE_IMAGE, Image, RegionView, Shown
+from askance.images import CLEAN_POLICY, WHOLE_IMAGE, Image, RegionView, Shown, view_policy
 from askance.images.pixels import MEAN_COLOUR
 from askance.models import Engine, Model, ScriptedModel, get_model
 from askance.models.batch.target import line_of
@@ -228,6 +228,17 @@ def test_every_backend_is_sent_the_view_as_it_is_drawn(sees: Any, orientation: i
 
     assert [each.convert("RGB").tobytes() for each in sent] == [view.render(photo)[0].tobytes() for view in views]
     assert sent[-1].size == ((25, 32) if orientation == 1 else (32, 25))
+
+
+def test_a_part_is_sent_large_enough_to_be_read(image: Image) -> None:
+    model = get_model(ScriptedModel([], identity="scripted"), engine=Engine(records=MemoryStore()))
+    close = view_policy(model.settings.image_policy)
+    part = model.image(image, LEFT, close)
+    assert model.image(image, LEFT, close) is part
+    assert model.image(image, LEFT) != part
+    sent = Pillow.open(BytesIO(part.shown.prepare().data))
+    assert sent.size == part.shown.size == (224, 448)
+    assert near(sent.getpixel((112, 224)), RED)
 
 
 @pytest.mark.parametrize("orientation", range(1, 9))

@@ -9,7 +9,7 @@ import pytest
 
 from askance.agents import OptionsQuestion, choose_action_reasons
 from askance.chat import ChatRequest, ChatResponse, Sampling
-from askance.errors import AuthError, InvalidOutput, Refused, ReplayMiss
+from askance.errors import AuthError, InvalidOutput, Refused, ReplayMiss, UsageError
 from askance.models import Capabilities, ScriptedModel
 from askance.nodes import Result
 from askance.replay import MemoryStore, Record
@@ -259,3 +259,8 @@ def answer_to_the_probe(request: ChatRequest) -> str:
     assert request.response is not None
     assert request.response.schema is not None
     return json.dumps(instance(dict(request.response.schema)))
+
+
+def test_a_folder_in_the_place_of_a_library_of_prompts_is_told() -> None:
+    with pytest.raises(UsageError, match=r"'mine' is no library of prompts\. Give `PromptLibrary\(\['mine'\]\)`"):
+        narration(ScriptedModel([]), prompts="mine")  # pyright: ignore[reportArgumentType]

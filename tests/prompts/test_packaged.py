@@ -38,6 +38,7 @@ INPUTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "fill_statement": (("description", "relation", "definition", "template", "example"), ()),
     "fill_from_picture": (("relation", "definition", "template", "example"), ()),
     "ask_about_picture": (("question",), ("labels", "several")),
+    "ask_about_picture_regions": (("region", "question"), ()),
     "choose_blind": (("options",), ("count",)),
     **dict.fromkeys([f"negative_{kind}" for kind in NEGATIVES], (("statement",), ("count",))),
     **dict.fromkeys(("judge_equivalence", "judge_equivalence_rubric"), (("question", "reference", "candidate"), ())),
@@ -67,6 +68,8 @@ INPUTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "rank_inferences_from_picture": (("options",), ("region", "count")),
     "extract_answer": (("reply", "options"), ("several",)),
     "reask": (("error",), ()),
+    "investigate": (("question",), ("eyes",)),
+    "investigate_turn": (("left",), ("last",)),
 }
 FAMILIES = {"classify_atypicality", "detect_statement", "choose_action_reason", "choose_action_reasons"}
 """Those that the paper words in its own way for Vicuna (Listings 7, 9, 15, 16)."""

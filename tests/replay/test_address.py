@@ -73,9 +73,20 @@ def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ([".git/", "a/b/pyproject.toml"], "a/b/.askance"),
         ([".askance/", "a/.git/"], ".askance"),
         ([".askance/", "a/.askance/"], "a/.askance"),
+        ([".askance/", "a/askance.toml"], "a/.askance"),
         (["a/.askance"], "a/b/.askance"),
     ],
-    ids=["here", "git", "pyproject", "askance-toml", "nearest-root", "store-first", "nearest-store", "file-no-store"],
+    ids=[
+        "here",
+        "git",
+        "pyproject",
+        "askance-toml",
+        "nearest-root",
+        "store-first",
+        "nearest-store",
+        "nearest-settings",
+        "file-no-store",
+    ],
 )
 def test_the_store_is_found_upwards(
     nowhere: Path, monkeypatch: pytest.MonkeyPatch, made: list[str], expected: str

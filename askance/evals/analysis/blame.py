@@ -23,7 +23,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeAlias, cast
 
-from askance.chat import key_of
+from askance.chat import JsonObject, key_of
 from askance.errors import UsageError
 from askance.evals.analysis.trial import Place, PlannedTrial, Trial, Trials, place_of
 from askance.evals.job import CountItem, FirstFailure, Job
@@ -31,7 +31,7 @@ from askance.evals.metric import Figure, Scored, figure, mean
 from askance.evals.run_folder import amending, keep_attachments, write_lines
 from askance.evals.run_format import BLAMES, TRIALS
 from askance.evals.run_plan import counting_judges
-from askance.evals.sample import Score
+from askance.evals.sample import Prediction, Sample, SampleResult, Score
 from askance.evals.solver import as_solver, plain, solved
 from askance.models import run_sync, use_draw
 from askance.models.capabilities import endpoint_key
@@ -41,9 +41,7 @@ from askance.models.factory import model_from_form
 if TYPE_CHECKING:
     from askance.chains import Link
     from askance.chains.planner import Planner
-    from askance.chat import JsonObject
     from askance.evals.run import Run
-    from askance.evals.sample import Prediction, Sample, SampleResult
     from askance.evals.task import Task
     from askance.models import Counters, Model
 

@@ -16,13 +16,18 @@ tables:
 
 A cell is a metric of the run that its row and its column ask for: the options of the grid, the table, the row and the
 column, each going before those in front of it. Cells that ask for the same are one run, in whatever tables they stand.
+
+`prompts` is an option of every task: a folder of prompts, which go before the user's own. Rows that are a map of lists
+are all their combinations, `rows: {vlm: [LLaVA, GPT-4], prompts: [null, short]}`; null leaves an option out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
@@ -31,7 +36,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from askance.chat import key_of
 from askance.documents import read_yaml, validation_message
 from askance.errors import CallError, UsageError
-from askance.evals.job import plan_of
+from askance.evals.job import Job, plan_of
 from askance.evals.published_figures import find_published_table
 from askance.evals.run_plan import planning
 from askance.evals.run_tables import notes_of, table_of_runs
@@ -44,12 +49,13 @@ from askance.models.encoders.embedder import EMBEDDERS
 from askance.models.encoders.picture_scorer import SCORERS
 from askance.models.encoders.records import allows_code
 from askance.models.spec import BACKENDS
+from askance.prompts import PromptLibrary, overlay_prompts
 from askance.python_file import is_python
+from askance.registry import near
 
 if TYPE_CHECKING:
     from askance.chains import Plan
     from askance.evals.evaluation import Evaluation
-    from askance.evals.job import Job
     from askance.evals.metric import MissingAnswerPolicy
     from askance.evals.run import Run
     from askance.evals.task import Task
@@ -61,6 +67,9 @@ CHAT = (*ROLES, "judge")
 
 NAMED = (*CHAT, "scorer", "embedder")
 """Options whose values may be names of the grid's models."""
+
+PROMPTS = "prompts"
+"""The option of a cell that names a folder of prompts."""
 
 
 class GridColumn(BaseModel):
@@ -119,6 +128,22 @@ class TableSpec(BaseModel):
             return columns
         named = cast("dict[str, Any]", columns)
         return {head: {"metric": column} if isinstance(column, str) else column for head, column in named.items()}
+
+    @field_validator("rows", mode="before")
+    @classmethod
+    def _combined(cls, rows: Any) -> Any:
+        """The combinations of a map of lists; each row is labelled by its values."""
+        if not isinstance(rows, dict):
+            return rows
+        listed = cast("dict[str, Any]", rows)
+        lists: dict[str, list[Any]] = {
+            name: cast("list[Any]", each) if isinstance(each, list) else [each] for name, each in listed.items()
+        }
+        combined = [dict(zip(lists, values, strict=True)) for values in product(*lists.values())]
+        return [
+            {"label": ", ".join("own" if value is None else str(value) for value in row.values()), **row}
+            for row in combined
+        ]
 
 
 class SameSetting(BaseModel):
@@ -206,7 +231,9 @@ class Grid(BaseModel):
                         label=row.label,
                         metric=column.metric,
                         task=column.task or row.task or table.task or "",
-                        options={**self.options, **table.options, **row.options, **_filled(column.options, row)},
+                        options=_stated(
+                            {**self.options, **table.options, **row.options, **_filled(column.options, row)}
+                        ),
                     )
 
     def with_specs(self, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -227,6 +254,11 @@ class Grid(BaseModel):
                 hint=f"Set it under `models` in the file, or with `--model {name}=openai:…`.",
             )
         return spec
+
+
+def _stated(options: Mapping[str, Any]) -> dict[str, Any]:
+    """`options` without those that are null, but for models, of which null says that none is set yet."""
+    return {name: value for name, value in options.items() if value is not None or name in NAMED}
 
 
 def _filled(options: Mapping[str, Any], row: GridRow) -> dict[str, Any]:
@@ -401,8 +433,10 @@ class GridRunner:
         """Makes every run; one that cannot be made says why and stops no other.
 
         Raises:
+            UsageError: as `check`, before anything is asked.
             StoreError: records or folders cannot be read or written.
         """
+        self.check()
         cell_runs: dict[str, CellRun] = {}
         for number, (key, cell) in enumerate(self.wanted.items(), start=1):
             position = GridPosition(cell=cell, number=number, runs=len(self.wanted))
@@ -421,12 +455,34 @@ class GridRunner:
                 cell_runs[key] = CellRun(reason=str(error))
         return GridRun(grid=self._grid, found=cell_runs)
 
+    def check(self) -> None:
+        """Checks every cell for what the grid itself says wrongly; no data are read.
+
+        Raises:
+            UsageError: there is no such task, it takes no such option, or a folder of prompts does not exist.
+        """
+        for cell in self.wanted.values():
+            if not cell.task:
+                raise UsageError(
+                    f"Nothing says which task the row {cell.label!r} is of.", hint="Give its table a `task`."
+                )
+            takes = self._find(cell.task).takes()
+            unknown = next((name for name in cell.options if name != PROMPTS and name not in takes), None)
+            if unknown is not None:
+                raise UsageError(
+                    f"The row {cell.label!r} of the grid: the task {cell.task!r} takes no {unknown!r}.",
+                    hint=f"{near(unknown, takes)}It takes {', '.join(takes)}, and `{PROMPTS}`, a folder.",
+                )
+            with self._prompts_of(cell):
+                pass
+
     async def plan(self) -> GridPlan:
         """What all runs would ask and cost, without asking anybody; a call that several make counts once.
 
         Raises:
-            UsageError: the mode is `replay`, which asks nothing.
+            UsageError: as `check`; or the mode is `replay`, which asks nothing.
         """
+        self.check()
         reasons: dict[str, str] = {}
         jobs: list[Job[Any, Any, Any]] = []
         for key, cell in self.wanted.items():
@@ -451,11 +507,26 @@ class GridRunner:
         Raises:
             UsageError: there is no such task, it lacks something, or a model of it is not set.
         """
-        if not cell.task:
-            raise UsageError(f"Nothing says which task the row {cell.label!r} is of.", hint="Give its table a `task`.")
+        with self._prompts_of(cell):
+            return self._evaluation(cell)
+
+    @contextmanager
+    def _prompts_of(self, cell: CellSpec) -> Generator[None]:
+        """Within it the prompts of a cell go before the user's own.
+
+        Raises:
+            UsageError: their folder does not exist.
+        """
+        own = [] if PROMPTS not in cell.options else [cell.options[PROMPTS]]
+        with overlay_prompts(*own, *PromptLibrary().overlays):
+            _ = PromptLibrary()  # it refuses a folder that does not exist
+            yield
+
+    def _evaluation(self, cell: CellSpec) -> Evaluation:
         task = self._find(cell.task)
         general = {name: value for name, value in self._options.items() if name in task.takes()}
-        options = {**self._grid.with_specs(cell.options), **general}
+        own = {name: value for name, value in cell.options.items() if name != PROMPTS}
+        options = {**self._grid.with_specs(own), **general}
         for name in NAMED:
             if isinstance(options.get(name), str):
                 options[name] = self._named(options[name], as_model=name in CHAT)

@@ -27,6 +27,7 @@ from askance.documents import Archive, UnreadableDocument, parse_json, schema_vi
 from askance.errors import StoreError, UsageError
 from askance.evals.completeness import check_whole, unused_records
 from askance.evals.run import Run
+from askance.evals.run_folder import replacing
 from askance.evals.run_format import CALLS, DESCRIPTION, MATRICES, PROMPTS, SAMPLES, SCORES
 from askance.evals.run_tables import task_tables
 from askance.evals.sample import ATTACHMENTS
@@ -105,9 +106,8 @@ def write_pack(
     schema = files("askance.replay") / "cassette.schema.json"
     sources["schemas/cassette.schema.json"] = schema.read_bytes
     path = Path(path)
-    part = path.with_name(f"{path.name}.part")
     try:
-        with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as file:
+        with replacing(path) as part, zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as file:
             digests = {name: _add(file, name, sources[name]()) for name in sorted(sources)}
             form = {
                 "format": FORMAT,
@@ -119,14 +119,11 @@ def write_pack(
             digest = _add(file, MANIFEST, manifest)
             if sign is not None:
                 _add(file, SIGNATURE, sign(manifest))
-        part.replace(path)
     except OSError as error:
         raise StoreError(
             f"The pack {str(path)!r} cannot be written: {error.strerror}.",
             hint="Make room on the disk, or name another place: `-o FILE`.",
         ) from error
-    finally:
-        part.unlink(missing_ok=True)
     unused = sum(len(unused_records(run)) for run in runs)
     return PackFile(path=path, digest=digest, runs=len(runs), files=len(digests), unused_records=unused)
 
@@ -242,14 +239,13 @@ def _unpacked(file: Archive, folder: Path, path: Path) -> tuple[bytes, bytes | N
 
 
 def _manifest(content: bytes, path: Path) -> Mapping[str, Any]:
+    where = f"The manifest of the pack {str(path)!r}"
     try:
         form: Any = parse_json(content)
         if (wrong := schema_violation(form, SCHEMA)) is not None:
             raise UnreadableDocument(f"does not have the form of one ({wrong})")
     except UnreadableDocument as error:
-        raise UsageError(
-            f"The manifest of the pack {str(path)!r} {error}.", hint="Get it anew from whoever made it."
-        ) from error
+        raise _changed(f"{where} {error}.") from error
     if form["format"] != FORMAT:
         raise UsageError(
             f"The pack {str(path)!r} has the format {form['format']}, and this is askance for format {FORMAT}.",
@@ -257,40 +253,30 @@ def _manifest(content: bytes, path: Path) -> Mapping[str, Any]:
         )
     odd = next((name for name in form["files"] if not _SHAPE.fullmatch(name)), None)
     if odd is not None:
-        raise UsageError(
-            f"The manifest of the pack {str(path)!r} names files that no pack has, such as {shortened(odd, 80)!r}.",
-            hint="Get it anew from whoever made it.",
-        )
+        raise _changed(f"{where} names files that no pack has, such as {shortened(odd, 80)!r}.")
     for name, digest in form["files"].items():
         if name.startswith("images/") and name != f"images/{digest}":
-            raise UsageError(
-                f"The pack {str(path)!r} was changed: {shortened(name, 80)!r} is another picture than its name says.",
-                hint="Get it anew from whoever made it.",
-            )
+            words = f"{shortened(name, 80)!r} is another picture than its name says."
+            raise _changed(f"The pack {str(path)!r} was changed: {words}")
     for run in form["runs"]:
         if f"runs/{run}/{DESCRIPTION}" not in form["files"]:
-            raise UsageError(
-                f"The manifest of the pack {str(path)!r} names the run {shortened(run, 80)!r}, which is not in it.",
-                hint="Get it anew from whoever made it.",
-            )
+            raise _changed(f"{where} names the run {shortened(run, 80)!r}, which is not in it.")
     of_runs = [name for name in form["files"] if name.startswith("runs/")]
     stray = next((name for name in of_runs if name.split("/")[1] not in form["runs"]), None)
     if stray is not None:
-        raise UsageError(
-            f"The manifest of the pack {str(path)!r} holds {shortened(stray, 80)!r} of a run that it does not name.",
-            hint="Get it anew from whoever made it.",
-        )
+        raise _changed(f"{where} holds {shortened(stray, 80)!r} of a run that it does not name.")
     return form
 
 
+def _changed(message: str) -> UsageError:
+    return UsageError(message, hint="Get it anew from whoever made it.")
+
+
 def _unpack(file: Archive, digests: Mapping[str, str], *, folder: Path, path: Path) -> None:
-    members = file.sizes.keys() - {MANIFEST, SIGNATURE}
+    members, where = file.sizes.keys() - {MANIFEST, SIGNATURE}, f"The pack {str(path)!r} was changed:"
     if members != set(digests):
         odd = min(members.symmetric_difference(digests))
-        raise UsageError(
-            f"The pack {str(path)!r} was changed: its manifest and its files differ in {shortened(odd, 80)!r}.",
-            hint="Get it anew from whoever made it.",
-        )
+        raise _changed(f"{where} its manifest and its files differ in {shortened(odd, 80)!r}.")
     for name, expected in digests.items():
         target, digest = folder / name, sha256()
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -299,10 +285,7 @@ def _unpack(file: Archive, digests: Mapping[str, str], *, folder: Path, path: Pa
                 digest.update(chunk)
                 copy.write(chunk)
         if digest.hexdigest() != expected:
-            raise UsageError(
-                f"The pack {str(path)!r} was changed: {name!r} is not what its manifest says.",
-                hint="Get it anew from whoever made it.",
-            )
+            raise _changed(f"{where} {name!r} is not what its manifest says.")
 
 
 def _tables(folder: Path, path: Path) -> Iterator[tuple[str, str]]:

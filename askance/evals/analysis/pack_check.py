@@ -20,7 +20,7 @@ from askance.evals.analysis.rescore import RerunOutcome, read_again, rerun_job, 
 from askance.evals.completeness import completeness, unused_records
 from askance.evals.run_format import CALLS, MATRICES, PROMPTS, RANKINGS, SCORES, ScoreLine, lines_of
 from askance.evals.run_tables import task_tables
-from askance.evals.sample import ATTACHMENTS
+from askance.evals.sample import ATTACHMENTS, SampleResult
 from askance.evals.task_catalog import packaged
 from askance.evals.yaml_task import task_from_form
 from askance.nodes.reply import READERS
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from askance.evals.job import OnProgress
     from askance.evals.metric import Figure
     from askance.evals.run import Run
-    from askance.evals.sample import SampleResult
     from askance.evals.task import Task
 
 SHOWN = 3

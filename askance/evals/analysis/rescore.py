@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any, Literal
 from askance.errors import UsageError
 from askance.evals.completeness import check_whole
 from askance.evals.evaluation import EXTRACTOR
-from askance.evals.job import Job
+from askance.evals.job import Job, OnProgress
 from askance.evals.run import Run, line_of_answer
 from askance.evals.run_folder import amending, keep_attachments, write_lines
 from askance.evals.run_format import PROMPTS, READ_BY, SAMPLES, SCORES
-from askance.evals.sample import reads_of
+from askance.evals.sample import Prediction, SampleResult, reads_of
 from askance.evals.scorer import figures_of, notes_on, scored, write_scores
-from askance.evals.solver import as_solver, solved
+from askance.evals.solver import Solver, as_solver, solved
 from askance.models import Engine, use_draw
 from askance.models.factory import model_from_form
 from askance.nodes.reply import READERS
@@ -29,10 +29,7 @@ from askance.prompts import overlay_prompts
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
-    from askance.evals.job import OnProgress
     from askance.evals.metric import Figure, MissingAnswerPolicy
-    from askance.evals.sample import Prediction, SampleResult
-    from askance.evals.solver import Solver
     from askance.evals.task import Task
 
 # --- the chain again ---

@@ -16,25 +16,21 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 from askance.agents import Verbalizations
 from askance.chains import DESCRIPTION, NARRATION, OBJECTS, SCENE_TEXT, STATEMENT, UNUSUAL, Link, concatenate
 from askance.chains.output_line import link_values
-from askance.chat import key_of
+from askance.chat import Json, JsonObject, key_of
 from askance.errors import UsageError
 from askance.evals.evaluation import EXTRACTOR
 from askance.evals.run_format import PROMPTS
-from askance.evals.sample import Prediction
-from askance.evals.scorer import bounds_of, scored
-from askance.evals.solver import as_solver
+from askance.evals.sample import Prediction, Sample, SampleResult, Score
+from askance.evals.scorer import Scorer, bounds_of, scored
+from askance.evals.solver import ChainSolver, as_solver
 from askance.models.factory import model_from_form
 from askance.nodes import Result, skipped
 from askance.prompts import overlay_prompts
 
 if TYPE_CHECKING:
     from askance.chains import Chain
-    from askance.chat import Json, JsonObject
     from askance.evals.metric import Metric
     from askance.evals.run import Run
-    from askance.evals.sample import Sample, SampleResult, Score
-    from askance.evals.scorer import Scorer
-    from askance.evals.solver import ChainSolver
     from askance.evals.task import Task
     from askance.models import Engine, Model
 

@@ -30,7 +30,7 @@ from askance.evals.run_format import (
     read_line,
     too_long,
 )
-from askance.evals.scorer import figures_of, scored
+from askance.evals.scorer import Scorer, figures_of, scored
 from askance.evals.task_catalog import task_of
 from askance.models import Engine, run_sync
 from askance.replay import MemoryStore
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from askance.chat import JsonObject
     from askance.evals.metric import Figure
     from askance.evals.sample import SampleResult
-    from askance.evals.scorer import Scorer
 
 WINDOW = 60.0
 """Seconds over which the rate is taken."""

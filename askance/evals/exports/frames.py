@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from importlib import import_module
+from functools import partial
 from io import BytesIO
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from askance.errors import MissingExtra, UsageError
+from askance.errors import UsageError, optional_library
+from askance.evals.run_folder import replacing
 from askance.evals.tables import spreadsheet_cell
 
 if TYPE_CHECKING:
     from askance.evals.exports.rows import Cell, Columns
+
+library = partial(optional_library, lacking="This export needs {}, which is not installed.")
 
 _EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
 """When every workbook says that it was made: equal runs make equal files."""
@@ -44,9 +47,8 @@ def write_parquet(columns: Columns, path: Path) -> None:
         MissingExtra: pyarrow is not installed.
     """
     arrow, parquet = library("pyarrow", "arrow"), library("pyarrow.parquet", "arrow")
-    part = path.with_name(f"{path.name}.part")
-    parquet.write_table(arrow.table(columns), part)
-    part.replace(path)
+    with replacing(path) as part:
+        parquet.write_table(arrow.table(columns), part)
 
 
 LONGEST_CELL = 32_767
@@ -83,9 +85,8 @@ def write_excel(columns: Columns, path: Path) -> None:
         sheet.freeze_panes(1, 1)
         sheet.autofilter(0, 0, count, max(len(columns) - 1, 0))
         sheet.autofit(WIDEST)
-    part = path.with_name(f"{path.name}.part")
-    part.write_bytes(file.getvalue())
-    part.replace(path)
+    with replacing(path) as part:
+        part.write_bytes(file.getvalue())
 
 
 def _write_cell(sheet: Any, place: tuple[int, int], value: Cell, *, formats: tuple[Any, Any]) -> None:
@@ -112,18 +113,3 @@ def write_data_set(columns: Columns, path: Path) -> None:
         raise UsageError(f"There is something in {str(path)!r} already.", hint="Name a new folder: `-o FOLDER`.")
     datasets.disable_progress_bars()
     datasets.Dataset.from_dict(columns).save_to_disk(str(path))
-
-
-def library(name: str, extra: str) -> Any:
-    """An optional library.
-
-    Raises:
-        MissingExtra: it is not installed; the hint names the extra that brings it.
-    """
-    try:
-        return import_module(name)
-    except ImportError as error:
-        raise MissingExtra(
-            f"This export needs {name.partition('.')[0]}, which is not installed.",
-            hint=f"pip install 'askance[{extra}]'",
-        ) from error

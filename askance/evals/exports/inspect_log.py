@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from askance import __version__
-from askance.chat import key_of
+from askance.chat import Json, JsonObject, key_of
 from askance.evals.exports.rows import finite, text_of
+from askance.evals.run_folder import replacing
 
 if TYPE_CHECKING:
-    from askance.chat import Json, JsonObject
     from askance.evals.metric import Figure
     from askance.evals.run import Run
     from askance.evals.sample import SampleResult
@@ -33,14 +33,14 @@ def write_inspect(run: Run, path: Path) -> None:
 
     A path that ends in `.json` gets plain JSON; any other gets the zip format of `.eval` files.
     """
-    part, log = path.with_name(f"{path.name}.part"), finite(log_of(run))
-    if path.suffix == ".json":
-        part.write_bytes(_json(log))
-    else:
-        with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as file:
-            for name, form in _members(log).items():
-                file.writestr(zipfile.ZipInfo(name, _DATE), _json(form), zipfile.ZIP_DEFLATED)
-    part.replace(path)
+    log = finite(log_of(run))
+    with replacing(path) as part:
+        if path.suffix == ".json":
+            part.write_bytes(_json(log))
+        else:
+            with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as file:
+                for name, form in _members(log).items():
+                    file.writestr(zipfile.ZipInfo(name, _DATE), _json(form), zipfile.ZIP_DEFLATED)
 
 
 def _json(form: Any) -> bytes:

@@ -11,6 +11,7 @@ from typing import IO, TYPE_CHECKING, Any, TypeAlias, cast
 
 from askance.chains.link import ANSWERS, LINKS_BY_NAME, STATEMENT
 from askance.chains.output_line import VERBALIZED, link_values
+from askance.evals.run_folder import replacing
 from askance.evals.tables import spreadsheet_cell
 
 if TYPE_CHECKING:
@@ -144,16 +145,15 @@ def finite(value: Any) -> Any:
 
 def write_csv(columns: Columns, path: Path) -> None:
     """Writes the columns as CSV, UTF-8; a text that a spreadsheet would run gets an apostrophe before it."""
-    with _replacing(path) as file:
+    with replacing(path) as part, _opened(part) as file:
         lines = csv.writer(file)  # lines end in \r\n, the standard, so that a lone \r is quoted too
         lines.writerow([spreadsheet_cell(name) for name in columns])
         lines.writerows([spreadsheet_cell(each) for each in row] for row in zip(*columns.values(), strict=True))
-    _part(path).replace(path)
 
 
 def write_jsonl(answers: Iterable[SampleResult], path: Path) -> None:
     """Writes a line for each answer: the sample, the prediction with its links and whole ranking, and the score."""
-    with _replacing(path) as file:
+    with replacing(path) as part, _opened(part) as file:
         for answer in answers:
             score = None if answer.score is None else answer.score.form()
             form = {"id": answer.sample.id, "epoch": answer.epoch, "sample": answer.sample.form()}
@@ -161,13 +161,8 @@ def write_jsonl(answers: Iterable[SampleResult], path: Path) -> None:
             ranked = {} if ranking is None else {"ranking": {"ids": [*ranking.ids], "scores": [*ranking.scores]}}
             line = finite({**form, **answer.prediction.form(), **ranked, "score": score})
             file.write(json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n")
-    _part(path).replace(path)
 
 
-def _replacing(path: Path) -> IO[str]:
-    """The file that will stand at `path`; a lone surrogate is written as its escape."""
-    return _part(path).open("w", encoding="utf-8", errors="backslashreplace", newline="")
-
-
-def _part(path: Path) -> Path:
-    return path.with_name(f"{path.name}.part")
+def _opened(path: Path) -> IO[str]:
+    """The file, to be written; a lone surrogate is written as its escape."""
+    return path.open("w", encoding="utf-8", errors="backslashreplace", newline="")

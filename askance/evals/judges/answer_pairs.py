@@ -13,14 +13,13 @@ from askance.evals.analysis.compare import common_samples
 from askance.evals.judges.scores import references_of
 from askance.evals.judges.verdicts import digest_of
 from askance.evals.run_tables import names_of
-from askance.evals.sample import SampleQuestion
+from askance.evals.sample import SampleQuestion, SampleResult
 from askance.evals.task_catalog import task_of
 
 if TYPE_CHECKING:
     from askance.agents import PreferenceValue
     from askance.chat import JsonObject
     from askance.evals.run import Run
-    from askance.evals.sample import SampleResult
 
 REFERENCES = "references"
 """Name of what a run is held against where that is no run."""

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 from askance.agents import Panel, canonical_judge
 from askance.agents.judge import QUESTION, EquivalenceJudge
-from askance.chat import key_of
+from askance.chat import JsonObject, key_of
 from askance.documents import parse_json, schema_violation
 from askance.errors import BadData, UsageError
 from askance.evals.job import CountItem, Job
-from askance.evals.judges.labels import Labels, read_labels
+from askance.evals.judges.labels import Label, Labels, read_labels
 from askance.evals.judges.verdicts import CardFigure, JudgedPair, digest_of, figures_of_pairs, reliability_summary
 from askance.evals.run_folder import write_whole
 from askance.evals.suite.files import read_json
@@ -29,8 +29,6 @@ from askance.statistics import confusion
 if TYPE_CHECKING:
     from askance.agents import Judge, Verdict, VerdictValue
     from askance.chains.planner import Planner, Role
-    from askance.chat import JsonObject
-    from askance.evals.judges.labels import Label
     from askance.models import Counters
     from askance.statistics import Confusion
 

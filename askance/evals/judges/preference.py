@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from askance import statistics
 from askance.agents import Preference
 from askance.amounts import first_few, many
-from askance.chat import key_of
+from askance.chat import JsonObject, key_of
 from askance.documents import schema_violation
 from askance.errors import BadData, UsageError
 from askance.evals.job import Job
@@ -32,7 +32,6 @@ from askance.statistics import Resampling
 if TYPE_CHECKING:
     from askance.agents import PositionVerdict, PreferenceValue
     from askance.agents.judge import PreferenceJudge
-    from askance.chat import JsonObject
     from askance.evals.judges.answer_pairs import AnswerPair, AnswerPairs, PairOutcome
     from askance.evals.judges.labels import Votes
 

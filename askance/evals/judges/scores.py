@@ -9,17 +9,15 @@ from typing import TYPE_CHECKING, Any, cast
 from askance.agents import canonical_judge, judge_references
 from askance.agents.judge import QUESTION
 from askance.errors import UsageError
-from askance.evals.judges.card import calls_of, digest_of_judge
+from askance.evals.judges.card import JudgeCard, calls_of, digest_of_judge
 from askance.evals.metric import mean
-from askance.evals.sample import Score
+from askance.evals.sample import Sample, Score
 from askance.evals.scorer import Scorer
 from askance.nodes import Result
 
 if TYPE_CHECKING:
     from askance.agents import Judge
     from askance.chat import JsonObject
-    from askance.evals.judges.card import JudgeCard
-    from askance.evals.sample import Sample
 
 JUDGED = "judged"
 """Name of the value that is 1 where the candidate says the same as one of its references, else 0."""
@@ -128,7 +126,7 @@ def references_of(sample: Sample) -> Sequence[str]:
 def judged_scoring(
     judge: Judge,
     *,
-    card: JudgeCard | None = None,
+    card: JudgeCard | JudgeNote | None = None,
     question: str | Callable[[Sample], str] = QUESTION,
     references: Callable[[Sample], Sequence[str]] = references_of,
     notes: tuple[str, ...] = (),
@@ -137,7 +135,7 @@ def judged_scoring(
 
     Args:
         judge: who judges; for a run that is to be scored again, made with the engine that the scoring is given.
-        card: the judge's.
+        card: the judge's, or the note that was made of it.
         question: what answers and references answer, or from a sample to that.
         references: from a sample to its references.
         notes: what else a reader has to know.
@@ -145,7 +143,7 @@ def judged_scoring(
     Raises:
         UsageError: the card is another judge's.
     """
-    note, calls = JudgeNote.of(judge, card), calls_of(judge)
+    note, calls = card if isinstance(card, JudgeNote) else JudgeNote.of(judge, card), calls_of(judge)
 
     async def score(sample: Sample, value: Any) -> Score:
         sample_question = question if isinstance(question, str) else question(sample)

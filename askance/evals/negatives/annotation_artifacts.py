@@ -12,25 +12,22 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from importlib import import_module
 from itertools import pairwise
 from random import Random
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from askance import statistics
 from askance.agents.choose import BlindChooser
-from askance.agents.negative_writer import normal, words
-from askance.errors import MissingExtra
-from askance.evals.job import Job
+from askance.agents.negative_writer import NegativeKind, normal, words
+from askance.errors import optional_library
+from askance.evals.job import Job, OnProgress
 from askance.models import get_model
 
 if TYPE_CHECKING:
     from numpy import float64
     from numpy.typing import NDArray
 
-    from askance.agents.negative_writer import NegativeKind
     from askance.chat import JsonObject
-    from askance.evals.job import OnProgress
     from askance.evals.negatives.option_sets import OptionSet
     from askance.models import Engine, Model, ModelLike
     from askance.prompts import PromptLibrary
@@ -248,14 +245,11 @@ def _short(matrix: Any) -> Any:
 
 
 def _sklearn(module: str) -> Any:
-    try:
-        import_module("sklearn")
-        return import_module(f"sklearn.{module}")
-    except ImportError as error:
-        raise MissingExtra(
-            "What wording gives away is found with scikit-learn, which is not installed.",
-            hint="pip install 'askance[audit]', or leave it out with --no-wording.",
-        ) from error
+    return optional_library(
+        f"sklearn.{module}",
+        lacking="What wording gives away is found with scikit-learn, which is not installed.",
+        hint="pip install 'askance[audit]', or leave it out with --no-wording.",
+    )
 
 
 def _accuracy(

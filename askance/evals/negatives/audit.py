@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from askance.agents.judge import EquivalenceJudge
 from askance.agents.negative_writer import normal
 from askance.errors import UsageError
-from askance.evals.job import Job
+from askance.evals.job import Job, OnProgress
 from askance.evals.negatives.annotation_artifacts import (
     CHANCE,
     ORDERS,
@@ -34,7 +34,6 @@ from askance.models import get_model
 if TYPE_CHECKING:
     from askance.agents.verdict import Judge, Verdict
     from askance.chat import JsonObject
-    from askance.evals.job import OnProgress
     from askance.evals.negatives.annotation_artifacts import AnnotationArtifacts, BlindAnswers
     from askance.models import Embedder, Engine, ModelLike
     from askance.statistics import Interval

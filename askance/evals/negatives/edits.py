@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
-from askance.agents.negative_writer import normal, words
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from askance.agents.negative_writer import NegativeKind
+from askance.agents.negative_writer import NegativeKind, normal, words
 
 Sameness: TypeAlias = Literal["exact", "near", "none"]
 """`exact`: the same words in the same order; `near`: the same but for order, articles or spelling."""

@@ -16,10 +16,10 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from askance.agents.negative_writer import Domain, NegativeKind, NegativeQuestion, NegativeWriter, kinds_of, normal
-from askance.chat import key_of
+from askance.chat import JsonObject, key_of
 from askance.errors import OverBudget, UsageError
-from askance.evals.job import CountItem, Job
-from askance.evals.negatives.option_sets import SIDECAR, HardNegative, write_options
+from askance.evals.job import CountItem, Job, OnProgress
+from askance.evals.negatives.option_sets import SIDECAR, HardNegative, TrueStatements, write_options
 from askance.evals.negatives.picture_statements import PictureStatements
 from askance.evals.run_folder import RunFolder, write_lines
 from askance.models import get_model, run_sync, use_draw
@@ -27,9 +27,6 @@ from askance.models.capabilities import endpoint_key
 
 if TYPE_CHECKING:
     from askance.chains import Planner
-    from askance.chat import JsonObject
-    from askance.evals.job import OnProgress
-    from askance.evals.negatives.option_sets import TrueStatements
     from askance.models import Engine, Model, ModelLike
     from askance.nodes import Result
     from askance.prompts import PromptLibrary

@@ -11,9 +11,10 @@ import json
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, cast, get_args
+from typing import cast, get_args
 
 from askance.agents.negative_writer import NegativeKind, normal
+from askance.chat import JsonObject
 from askance.documents import UnreadableDocument, parse_json, schema_violation
 from askance.errors import BadData
 from askance.evals.negatives.edits import nearest
@@ -21,9 +22,6 @@ from askance.evals.run_folder import write_whole
 from askance.evals.suite.files import read_text
 from askance.evals.suite.selection import read_ids
 from askance.evals.suite.statements import read_qa
-
-if TYPE_CHECKING:
-    from askance.chat import JsonObject
 
 SIDECAR = "negatives.jsonl"
 _SCHEMA = Path(__file__).with_name("sidecar.schema.json")

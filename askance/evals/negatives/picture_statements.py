@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from askance.chat import key_of
+from askance.chat import JsonObject, key_of
 from askance.documents import parse_json
 from askance.errors import BadData, OverBudget, UsageError
-from askance.evals.job import CountItem, Job, affordable
+from askance.evals.job import CountItem, Job, OnProgress, affordable
 from askance.evals.negatives.option_sets import TrueStatements
 from askance.evals.run_folder import write_lines
 from askance.models.call_scope import Pending
@@ -23,8 +23,6 @@ from askance.models.capabilities import endpoint_key
 
 if TYPE_CHECKING:
     from askance.chains import Chain, Given, Planner
-    from askance.chat import JsonObject
-    from askance.evals.job import OnProgress
     from askance.images import Image
     from askance.nodes import Result
 

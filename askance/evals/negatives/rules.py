@@ -9,15 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
+from askance.chat import JsonObject
 from askance.documents import schema_violation
 from askance.errors import BadData
 from askance.evals.negatives.edits import EditLimits
 from askance.evals.suite.files import read_json
-
-if TYPE_CHECKING:
-    from askance.chat import JsonObject
 
 Rule: TypeAlias = Literal[
     "duplicate",

@@ -21,12 +21,11 @@ from typing import TYPE_CHECKING, Protocol
 
 from askance import statistics
 from askance.agents.negative_writer import normal
-from askance.evals.newyorker.crowd_ratings import clean_caption
+from askance.evals.newyorker.crowd_ratings import ContestCaptions, SubmittedCaption, clean_caption
 from askance.evals.suite.shuffle import stable_hash
 from askance.models.encoders.vectors import cosine_of
 
 if TYPE_CHECKING:
-    from askance.evals.newyorker.crowd_ratings import ContestCaptions, SubmittedCaption
     from askance.evals.newyorker.dataset import WinnerSource
     from askance.evals.newyorker.raw_contests import CartoonRecord
     from askance.models.encoders.vectors import Half

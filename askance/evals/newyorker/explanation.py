@@ -17,14 +17,13 @@ from askance.chains.cartoon import CAPTION, joke_question
 from askance.evals.newyorker.reply_conventions import read_explanation
 from askance.evals.newyorker.task import CartoonTask
 from askance.evals.part import Question
-from askance.evals.sample import SampleQuestion
+from askance.evals.sample import Sample, SampleQuestion
 from askance.evals.suite.context import NOTHING
 from askance.evals.suite.perplexity import REFERENCE, Perplexity
 from askance.evals.suite.text_overlap import overlap_scorer
 
 if TYPE_CHECKING:
     from askance.evals.newyorker.dataset import Item
-    from askance.evals.sample import Sample
     from askance.evals.scorer import Scorer
 
 HEADLINES = ("BLEU-4", "ROUGE-L", "perplexity")

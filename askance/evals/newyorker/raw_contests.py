@@ -6,16 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
+from askance.chat import JsonObject
 from askance.documents import schema_violation
 from askance.errors import BadData
 from askance.evals.newyorker.crowd_ratings import CaptionFolder, clean_caption
 from askance.evals.suite.files import DataFile
 from askance.evals.suite.shuffle import stable_hash
-
-if TYPE_CHECKING:
-    from askance.chat import JsonObject
 
 FINALISTS = "official_newyorker_finalists"
 HITS = ("description_hit", "link_hit", "links_hit")

@@ -16,14 +16,13 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from askance.amounts import many
 from askance.errors import UsageError
-from askance.evals.newyorker.layout import LEADERBOARD, TASKS
+from askance.evals.newyorker.layout import LEADERBOARD, TASKS, TaskName
 from askance.evals.newyorker.reply_conventions import letters_of
 from askance.evals.run_folder import write_whole
 from askance.evals.suite.submittable import RETRY, check_submittable
 
 if TYPE_CHECKING:
     from askance.evals.newyorker.dataset import NewYorker
-    from askance.evals.newyorker.layout import TaskName
     from askance.evals.run import Run
     from askance.evals.sample import SampleResult
 

@@ -22,7 +22,7 @@ from askance.errors import BadData, BadImage
 from askance.evals.job import Job
 from askance.evals.negatives import HardNegative, OptionSet
 from askance.evals.negatives.annotation_artifacts import UNDECIDED, find_artifacts
-from askance.evals.newyorker.caption_choice import GoodCaption, choose_captions, official_finalists
+from askance.evals.newyorker.caption_choice import CaptionChoice, GoodCaption, choose_captions, official_finalists
 from askance.evals.newyorker.contest_parts import (
     PARTS,
     RepositorySplit,
@@ -31,7 +31,7 @@ from askance.evals.newyorker.contest_parts import (
     even_parts,
     parts_of_fold,
 )
-from askance.evals.newyorker.layout import CHOICES, PICTURE_FOLDER
+from askance.evals.newyorker.layout import CHOICES, PICTURE_FOLDER, TaskName
 from askance.evals.run_folder import check_new, write_whole
 from askance.evals.suite.pictures import PictureFiles
 from askance.evals.suite.shuffle import stable_hash
@@ -41,9 +41,7 @@ from askance.models.encoders.search import TextVectors
 if TYPE_CHECKING:
     from askance.chat import JsonObject
     from askance.evals.negatives import AnnotationArtifacts
-    from askance.evals.newyorker.caption_choice import CaptionChoice
     from askance.evals.newyorker.crowd_ratings import ContestCaptions
-    from askance.evals.newyorker.layout import TaskName
     from askance.evals.newyorker.raw_contests import CartoonRecord, RawContests, WrittenExplanation
     from askance.models import Engine
     from askance.models.encoders.embedder import EmbedderLike

@@ -28,15 +28,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar, cast
+from typing import Literal, TypeAlias, TypeVar, cast
 
 from askance.atypicality import RELATIONS, Relation, Statement
+from askance.chat import Json
 from askance.errors import BadData
 from askance.evals.suite.files import Problems, noting, read_map, read_table, read_text
 from askance.evals.suite.image_keys import check_key, full_key
-
-if TYPE_CHECKING:
-    from askance.chat import Json
 
 Value = TypeVar("Value")
 

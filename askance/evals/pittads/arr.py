@@ -27,7 +27,7 @@ from askance.chains import ANSWERS, DESCRIPTION, Chain, verbalize
 from askance.evals.baselines import expected_figures
 from askance.evals.negatives.option_sets import read_sidecar, sidecar_of
 from askance.evals.part import Answerer, Part, Question
-from askance.evals.pittads.dataset import Negatives, PittAds
+from askance.evals.pittads.dataset import Ad, Contents, Negatives, PittAds
 from askance.evals.pittads.task import AdModel, AdsTask
 from askance.evals.sample import Sample
 from askance.evals.suite.any_solver import BASELINES, AnySolver
@@ -52,7 +52,6 @@ if TYPE_CHECKING:
     from askance.chains.chain import NodeLike
     from askance.chat import JsonObject
     from askance.evals.metric import Figure
-    from askance.evals.pittads.dataset import Ad, Contents
     from askance.evals.scorer import Scorer
     from askance.evals.solver import Solver
     from askance.models import RecordedScorer

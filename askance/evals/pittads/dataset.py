@@ -30,7 +30,7 @@ from askance.evals.pittads.descriptions import (
     one_of_each,
     read_descriptions,
 )
-from askance.evals.pittads.layout import STATEMENTS, Layout, Pictures
+from askance.evals.pittads.layout import STATEMENTS, Layout, Part, Pictures
 from askance.evals.suite.files import Problems, note
 from askance.evals.suite.image_keys import key_order
 from askance.evals.suite.selection import SMALL_SET, checked_ids, draw_ids, read_ids
@@ -39,7 +39,6 @@ from askance.evals.suite.statements import QaFile, hard_kind, read_qa
 if TYPE_CHECKING:
     from askance.atypicality import Relation, Statement
     from askance.evals.pittads.annotations import AnnotatedImage
-    from askance.evals.pittads.layout import Part
 
 Content = TypeVar("Content")
 

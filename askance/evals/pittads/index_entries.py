@@ -18,17 +18,14 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias, get_args
 
 from askance.amounts import many
 from askance.errors import BadData, UsageError
 from askance.evals.pittads.dataset import placed
 from askance.evals.pittads.layout import STATEMENTS, Layout, Pictures, Split
-from askance.evals.suite.statements import SHAPES, read_qa
+from askance.evals.suite.statements import SHAPES, QaFile, read_qa
 from askance.retrieval import IndexEntry
-
-if TYPE_CHECKING:
-    from askance.evals.suite.statements import QaFile
 
 SPLITS: tuple[Split, ...] = get_args(Split)
 

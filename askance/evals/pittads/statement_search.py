@@ -25,7 +25,7 @@ from askance.evals.baselines import BlindSolver
 from askance.evals.pittads.task import AdModel
 from askance.evals.ranking import Ranking
 from askance.evals.sample import Prediction, Sample
-from askance.evals.solver import Solver, given_of, nodes_form, prompt_files
+from askance.evals.solver import PlanSample, Solver, given_of, nodes_form, prompt_files
 from askance.evals.suite.choice import COUNT
 from askance.evals.suite.context import PICTURE, TEXT_ONLY, ParsedContext, tools_of
 from askance.evals.suite.ranker import is_missing, said_in, why_missing
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from askance.chains import Planner, Reading
     from askance.chat import JsonObject, Outcome
     from askance.evals.part import Question
-    from askance.evals.solver import PlanSample
     from askance.models import Engine, Model
     from askance.nodes import Node, Result
     from askance.retrieval import IndexEntry, RecordedRetriever, Retriever, VectorStore

@@ -16,7 +16,7 @@ from askance.atypicality import RELATIONS, Statement
 from askance.chains.context_steps import concatenate
 from askance.chains.link import LINKS_BY_NAME
 from askance.errors import BadData, UsageError
-from askance.evals.pittads.dataset import Need, PittAds, Which
+from askance.evals.pittads.dataset import Ad, Need, PittAds, Which
 from askance.evals.suite.context import NOTHING, PICTURE, TEXT_ONLY, VERBALIZED, InContext, ParsedContext, tools_of
 from askance.evals.suite.option_orders import question_id
 from askance.evals.suite.selection import FOLDS, Subset, fold_of
@@ -28,7 +28,6 @@ from askance.nodes import Example
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
-    from askance.evals.pittads.dataset import Ad
     from askance.evals.sample import Sample
 
 READ = frozenset({"ids", "small", "seed", "which", "qa", "negatives", "descriptions"})

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pydantic import TypeAdapter
+
 from askance.amounts import many
 from askance.chains.link import link_named
 from askance.errors import UsageError
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
     from askance.chat import JsonObject
     from askance.evals.run import Run
 
+_TEXTS, _COUNTS = ("how", "words", "metric"), ("samples", "unanswered", "wrong", "left")
+"""What a blame says of itself."""
 UNEXPLAINED = "no single link"
 """What is to blame for a wrong answer that no link alone flips."""
 
@@ -62,16 +66,18 @@ class BlamePart:
     """By wrong answer and link, the line of `blame.jsonl`."""
     notes: tuple[str, ...] = ()
 
+    @property
+    def right(self) -> int:
+        """Samples whose answer is right."""
+        return self.samples - self.unanswered - self.wrong
+
     def form(self) -> JsonObject:
         """The blame as JSON."""
         return {
-            "how": self.how,
-            "words": self.words,
-            "metric": self.metric,
-            "samples": self.samples,
-            "unanswered": self.unanswered,
-            "wrong": self.wrong,
-            "left": self.left,
+            **{
+                name: getattr(self, name)
+                for name in ("how", "words", "metric", "samples", "unanswered", "wrong", "left")
+            },
             "links": [each.form() for each in self.sums],
             "answers": [
                 {"id": place[0], "epoch": place[1], "flips": list(each.flips), "guilty": list(each.guilty)}
@@ -191,28 +197,17 @@ def _lines(folder: Path) -> _Lines:
     return lines
 
 
+_CULPRITS = TypeAdapter(Culprits)
+
+
 def _part(form: Mapping[str, Any], lines: Mapping[Place, Mapping[str, JsonObject]]) -> BlamePart:
-    answers = {
-        (str(each["id"]), int(each["epoch"])): Culprits(
-            worth=float(each["worth"]),
-            tried={str(link): None if worth is None else float(worth) for link, worth in each["tried"].items()},
-            flips=tuple(map(str, each["flips"])),
-            guilty=tuple(map(str, each["guilty"])),
-            unmoved=each.get("unmoved") is True,
-        )
-        for each in form["answers"]
-    }
+    answers = {(str(each["id"]), int(each["epoch"])): _CULPRITS.validate_python(each) for each in form["answers"]}
     trials = {
         place: {link: lines.get(place, {}).get(link, {}) for link in each.tried} for place, each in answers.items()
     }
+    facts: dict[str, Any] = {name: str(form[name]) for name in _TEXTS} | {name: int(form[name]) for name in _COUNTS}
     return BlamePart(
-        how=str(form["how"]),
-        words=str(form["words"]),
-        metric=str(form["metric"]),
-        samples=int(form["samples"]),
-        unanswered=int(form["unanswered"]),
-        wrong=int(form["wrong"]),
-        left=int(form["left"]),
+        **facts,
         sums=tuple(LinkBlame.from_form(each) for each in form["links"]),
         answers=answers,
         trials=trials,

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from askance.amounts import shortened
 from askance.documents import schema_violation
-from askance.evals.report.elements import SHARES, Dot, Field, Intervals, Plot, Scale, Sortable, interval_field
+from askance.evals.report.elements import SHARES, Dot, Field, Intervals, Plot, Scale, Sortable, sortable_of
 from askance.evals.report.html import block, document
-from askance.evals.tables import NONE, shown_value
+from askance.evals.tables import NONE, Table, shown_estimate
 from askance.statistics import Interval
 
 if TYPE_CHECKING:
@@ -184,6 +184,26 @@ def _interval(limits: Sequence[float] | None) -> Interval | None:
     return None if limits is None else Interval(low=limits[0], high=limits[1], method="cluster bootstrap")
 
 
+# --- tables ---
+
+
+def figures_table(card: JudgeCard) -> Table:
+    """The figures of a card with their intervals."""
+    level = next((100 * figure.interval.level for figure in card.figures if figure.interval), 95)
+    rows = tuple(
+        (each.name, *shown_estimate(each.value, each.interval, percent=each.share), each.pairs) for each in card.figures
+    )
+    return Table(columns=("figure", "value", f"{level:.0f} % interval", "pairs"), rows=rows)
+
+
+def rates_table(rate: CorrectedRate) -> Table:
+    """The rate of a run, corrected in several ways."""
+    rows = tuple(
+        (name, *shown_estimate(each.value, each.interval, percent=True), each.n) for name, each in rate.ways.items()
+    )
+    return Table(columns=("rate of the run", "value", "95 % interval", "answers"), rows=rows)
+
+
 # --- the page of a card ---
 
 
@@ -206,8 +226,8 @@ def card_page(card: JudgeCard, *, rate: CorrectedRate | None = None, labels: Lab
         notes=(*card.notes, *(() if rate is None else rate.notes)),
         plots=[*card_plots(card.summary())],
         disagreements=disagreements(card, labels),
-        figures=_figures(card),
-        rates=None if rate is None else _rates(rate),
+        figures=sortable_of(figures_table(card), "All figures; shares in %"),
+        rates=None if rate is None else sortable_of(rates_table(rate), "The rate of the run, corrected, in %"),
     )
 
 
@@ -253,31 +273,3 @@ def _verdict_with_votes(verdict: str, votes: Sequence[str | None]) -> str:
     """A verdict, and how many of several votes it has."""
     agreed = sum(vote == verdict for vote in votes)
     return f"{verdict} ({agreed:,} of {len(votes):,})" if len(votes) > 1 else verdict
-
-
-def _figures(card: JudgeCard) -> Sortable:
-    rows: list[list[Field]] = [
-        [
-            each.name,
-            (each.value, shown_value(each.value, percent=each.share)),
-            interval_field(each.interval, percent=each.share),
-            (each.pairs, f"{each.pairs:,}"),
-        ]
-        for each in card.figures
-    ]
-    heads = ("figure", "value", "95 % interval", "pairs")
-    return Sortable(heads=heads, rows=rows, caption="All figures; shares in %")
-
-
-def _rates(rate: CorrectedRate) -> Sortable:
-    rows: list[list[Field]] = [
-        [
-            name,
-            (each.value, shown_value(each.value, percent=True)),
-            interval_field(each.interval, percent=True),
-            (each.n, f"{each.n:,}"),
-        ]
-        for name, each in rate.ways.items()
-    ]
-    heads = ("rate", "%", "95 % interval", "answers")
-    return Sortable(heads=heads, rows=rows, caption="The rate of the run, corrected")

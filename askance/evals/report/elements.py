@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from askance.errors import UsageError
 from askance.evals.report.html import render
-from askance.evals.tables import NONE, shown_value
+from askance.evals.tables import NONE, Cell, Table, shown_limits, shown_value
 
 if TYPE_CHECKING:
     from askance.evals.metric import Figure
@@ -41,7 +41,7 @@ class PageLink:
     """Text behind it, in a softer colour."""
 
 
-Field: TypeAlias = "str | PageLink | tuple[float | None, str]"
+Field: TypeAlias = "str | int | float | PageLink | tuple[float | None, str]"
 """A cell of a page's table; a pair is a number, by which the column is sorted, and how it is shown."""
 
 
@@ -59,20 +59,31 @@ class Sortable:
 
     def numeric(self, place: int) -> bool:
         """Whether a column has numbers."""
-        return not self.rows or any(isinstance(row[place], tuple) for row in self.rows)
+        return not self.rows or any(isinstance(row[place], (int, float, tuple)) for row in self.rows)
 
 
-def interval_field(interval: Interval | None, *, percent: bool) -> Field:
-    """An interval, sorted by its lower end."""
-    return None if interval is None else interval.low, interval_text(interval, percent=percent)
+def sortable_of(table: Table, caption: str) -> Sortable:
+    """A table of a terminal, whose first column has names, on a page."""
+    rows = [[str(row[0]), *map(_field, row[1:])] for row in table.rows]
+    return Sortable(heads=table.columns, rows=rows, caption=caption)
+
+
+def _field(cell: Cell) -> Field:
+    """A number, or an interval that begins with one, with how it is shown; or a number that is not there."""
+    text = f"{cell:,}" if isinstance(cell, int) else str(cell)
+    first = text.replace(",", "").partition(" ")[0]
+    return (None if first.startswith(NONE) or not text or text.startswith("<") else float(first), text)
+
+
+def estimate_fields(value: float | None, interval: Interval | None, *, percent: bool) -> tuple[Field, Field]:
+    """A value and its interval, which is sorted by its lower end."""
+    low = None if interval is None else interval.low
+    return (value, shown_value(value, percent=percent)), (low, interval_text(interval, percent=percent))
 
 
 def interval_text(interval: Interval | None, *, percent: bool) -> str:
     """An interval in a cell."""
-    if interval is None:
-        return NONE
-    low, high = (shown_value(end, percent=percent) for end in (interval.low, interval.high))
-    return f"{low} – {high}"
+    return shown_limits(interval, percent=percent, between=" – ", none=NONE)
 
 
 # --- dots and scales ---
@@ -118,10 +129,7 @@ class Scale:
 
     def limits(self, interval: Interval | None) -> str:
         """An interval in words."""
-        if interval is None:
-            return NONE
-        low, high = (shown_value(end, percent=self.percent) for end in (interval.low, interval.high))
-        return f"{low} – {high}".replace("-", "−")
+        return interval_text(interval, percent=self.percent).replace("-", "−")
 
 
 SHARES = Scale(low=0.0, high=1.0, marks=(0.0, 0.25, 0.5, 0.75, 1.0))

@@ -24,7 +24,7 @@ from zlib import compress
 
 from askance.amounts import many, shortened
 from askance.errors import UsageError
-from askance.evals.run_folder import writing_to
+from askance.evals.run_folder import replacing, writing_to
 from askance.evals.tables import shown_value
 from askance.terminal import printable
 
@@ -262,11 +262,10 @@ def write_page(out: Path, make: Make, *, beside: Mapping[str, bytes] | None = No
         folder = out.with_name(f"{out.stem}_files")
         names = {} if beside is None else {digest: f"{digest[:32]}.jpg" for digest in beside}
         page = make(None if beside is None else [f"{quote(folder.name)}/{name}" for name in names.values()])
-        part = out.with_name(f"{out.name}.part")
-        size = part.write_bytes(page.encode("utf-8", "backslashreplace"))
-        if beside is not None:
-            folder.mkdir(exist_ok=True)
-            for digest, data in beside.items():
-                (folder / names[digest]).write_bytes(data)
-        part.replace(out)
+        with replacing(out) as part:
+            size = part.write_bytes(page.encode("utf-8", "backslashreplace"))
+            if beside is not None:
+                folder.mkdir(exist_ok=True)
+                for digest, data in beside.items():
+                    (folder / names[digest]).write_bytes(data)
     return size

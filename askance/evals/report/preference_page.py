@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from askance.amounts import many, shortened
 from askance.evals.analysis.compare import shown_p
 from askance.evals.judges.rates import NEAR
-from askance.evals.report.elements import SHARES, Bars, Dot, Field, Intervals, Plot, Sortable
+from askance.evals.report.elements import SHARES, Bars, Dot, Field, Intervals, Plot, Sortable, sortable_of
 from askance.evals.report.html import block, document
-from askance.evals.tables import NONE, Cell, Table, shown_limits, shown_value
+from askance.evals.tables import NONE, Cell, Table, shown_estimate, shown_value
 
 if TYPE_CHECKING:
     from askance.agents import PreferenceValue
@@ -110,12 +110,11 @@ def agreement_table(who: str, agreement: PreferenceAgreement) -> Table:
         who: the head of the first column, such as `judges agree`.
         agreement: their agreement.
     """
-    rows: list[tuple[Cell, ...]] = []
-    for name, each in agreement.rows.items():
-        percent = each.measure == "pairwise agreement"
-        between = shown_limits(each.interval, percent=percent)
-        rows.append((name, shown_value(each.value, percent=percent), between, each.items))
-    return Table(columns=(who, "value", "95 % interval", "pairs"), rows=tuple(rows))
+    rows = tuple(
+        (name, *shown_estimate(each.value, each.interval, percent=each.measure == "pairwise agreement"), each.items)
+        for name, each in agreement.rows.items()
+    )
+    return Table(columns=(who, "value", "95 % interval", "pairs"), rows=rows)
 
 
 def people_table(card: PreferenceCard) -> Table:
@@ -131,13 +130,7 @@ def _people_row(name: str, figures: Sequence[CardFigure]) -> tuple[Cell, ...]:
     agrees = by_name["agrees"]
     others = (by_name[each] for each in ("agrees, decided", "base rate", "gwet ac1", "unscored"))
     shown = (shown_value(each.value, percent=each.share) for each in others)
-    return (
-        name,
-        shown_value(agrees.value, percent=True),
-        shown_limits(agrees.interval, percent=True),
-        agrees.pairs,
-        *shown,
-    )
+    return name, *shown_estimate(agrees.value, agrees.interval, percent=True), agrees.pairs, *shown
 
 
 def sides_table(card: PreferenceCard) -> Table:
@@ -156,8 +149,7 @@ def people_of(card: PreferenceCard) -> str:
 
 
 def _estimate_cells(each: Estimate) -> tuple[str, str, int]:
-    interval = None if each.value is None else each.interval
-    return shown_value(each.value, percent=True), shown_limits(interval, percent=True), each.n
+    return *shown_estimate(each.value, None if each.value is None else each.interval, percent=True), each.n
 
 
 # --- the page ---
@@ -182,9 +174,9 @@ def preference_page(preferences: RunPreferences, pairs: AnswerPairs | None = Non
         counts=counts_of(preferences),
         notes=[*notes_of(preferences)],
         plots=[*_plots(preferences)],
-        tables=[_sortable(each, caption) for caption, each in _tables(preferences)],
+        tables=[sortable_of(each, caption) for caption, each in _tables(preferences)],
         people=None if card is None else people_of(card),
-        compared=[] if card is None else [_sortable(each, caption) for caption, each in _card_tables(card)],
+        compared=[] if card is None else [sortable_of(each, caption) for caption, each in _card_tables(card)],
         pairs=_listed(preferences, {} if pairs is None else {pair.id: pair for pair in pairs.pairs}),
     )
 
@@ -218,18 +210,6 @@ def _plots(preferences: RunPreferences) -> Iterator[Plot]:
         )
     counts = [(OUTCOMES.get(name, name), count) for name, count in preferences.outcomes.items() if count]
     yield Bars(title="What became of the pairs", counts=counts, heads=("outcome", "pairs"))
-
-
-def _sortable(table: Table, caption: str) -> Sortable:
-    rows = [[str(row[0]), *map(_field, row[1:])] for row in table.rows]
-    return Sortable(heads=table.columns, rows=rows, caption=caption)
-
-
-def _field(cell: Cell) -> Field:
-    """A number, or an interval that begins with one, with how it is shown; or a number that is not there."""
-    text = f"{cell:,}" if isinstance(cell, int) else str(cell)
-    first = text.replace(",", "").partition(" ")[0]
-    return (None if first.startswith(NONE) or not text or text.startswith("<") else float(first), text)
 
 
 def _listed(preferences: RunPreferences, texts: Mapping[str, AnswerPair]) -> Sortable:

@@ -12,12 +12,10 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from askance.evals.analysis.grid import NAMED, Grid, read_grid
-from askance.evals.published_figures import find_published_table, published_files
+from askance.evals.analysis.grid import NAMED, CellSpec, Grid, read_grid
+from askance.evals.published_figures import PublishedTable, find_published_table, published_files
 
 if TYPE_CHECKING:
-    from askance.evals.analysis.grid import CellSpec
-    from askance.evals.published_figures import PublishedTable
     from askance.evals.run import Run
 
 _SETTING = (

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from askance.amounts import many
 from askance.errors import UsageError
 from askance.evals.analysis.blame import NONE as UNBLAMED
+from askance.evals.analysis.blame import LinkBlame
 from askance.evals.analysis.compare import letter
 from askance.evals.analysis.configuration import difference_rows
 from askance.evals.report.blame_part import UNEXPLAINED, blames_of, called, check_blames, short
@@ -28,29 +29,26 @@ from askance.evals.report.elements import (
     Scatter,
     Sortable,
     dot_of,
-    interval_field,
+    estimate_fields,
     interval_text,
     scale_of,
     score_dots,
 )
 from askance.evals.report.html import document
-from askance.evals.report.run_part import part_of
+from askance.evals.report.run_part import Breakdown, RunPart, part_of
 from askance.evals.report.samples import SampleBrowser, index_of
 from askance.evals.report.summary import FigureTables, published_table, runs_table, summary_of, tables_of_runs
 from askance.evals.report.thumbnails import Thumbnails
 from askance.evals.run_tables import names_of, table_of_runs
-from askance.evals.tables import NONE, shown_value
+from askance.evals.tables import NONE, Table, shown_value
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
-    from askance.evals.analysis.blame import LinkBlame
     from askance.evals.analysis.trial import Place
     from askance.evals.metric import Figure
     from askance.evals.report.blame_part import BlamePart, Culprits, RunBlames
     from askance.evals.report.published_part import PublishedBeside
-    from askance.evals.report.run_part import Breakdown, RunPart
     from askance.evals.run import Run
-    from askance.evals.tables import Table
 
 UNFOLDED = 12
 """Longest list of wrong answers that is open; a longer one has to be unfolded."""
@@ -112,15 +110,6 @@ def _title(runs: Sequence[Run]) -> str:
 
 
 # --- the page ---
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PublishedView:
-    """Our figures beside published ones."""
-
-    table: Sortable
-    title: str
-    source: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,7 +185,7 @@ def _picture_table(number: int, part: RunPart) -> Sortable:
             PageLink(text=row.id, to={"sample": row.id, "epoch": row.epoch, "run": number}),
             row.outcome,
             row.said,
-            (row.spent.input + row.spent.output, f"{row.spent.input + row.spent.output:,}"),
+            row.spent.input + row.spent.output,
             (row.spent.seconds, f"{row.spent.seconds:,.1f}"),
         ]
         for row in part.rows[:MOST_ANSWERS]
@@ -222,13 +211,13 @@ def _figures(report: RunReport) -> Iterator[tuple[str, FigureTables]]:
             yield task if len(by_task) > 1 else "", tables
 
 
-def _published(report: RunReport) -> Iterator[PublishedView]:
+def _published(report: RunReport) -> Iterator[tuple[PublishedBeside, Sortable]]:
     together: dict[PublishedBeside, list[RunPart]] = {}
     for part in report.runs:
         for beside in part.beside:
             together.setdefault(beside, []).append(part)
     for beside, parts in together.items():
-        yield PublishedView(table=published_table(beside, parts), title=beside.title, source=beside.source)
+        yield beside, published_table(beside, parts)
 
 
 def _plots(report: RunReport) -> Iterator[Plot]:
@@ -312,20 +301,14 @@ def _cost_against_score(parts: Sequence[RunPart]) -> Iterator[Plot]:
 class BlameView:
     """One blame of a run, as the page shows it."""
 
+    blame: BlamePart
     heading: bool
     """Whether it is one of several of its run."""
-    words: str
-    samples: int
-    right: int
-    wrong: int
-    unanswered: int
-    metric: str
     table: Sortable | None
     """A row a link; None where no link was tried."""
     plot: Doubles
     answers: Sortable
     """The wrong answers one by one, each leading to its sample."""
-    notes: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -372,20 +355,14 @@ def _cell(blamed: LinkBlame | None) -> Field:
     if blamed is None:
         return None, NONE
     interval = interval_text(blamed.guilty.interval, percent=blamed.guilty.percent)
-    return blamed.guilty.value, f"{_share(blamed.guilty)} [{interval}]"
+    return blamed.guilty.value, f"{shown_value(blamed.guilty.value, percent=True)} [{interval}]"
 
 
 def _blame_view(number: int, part: RunPart, blame: BlamePart, *, of: RunBlames) -> BlameView:
-    several = len(of.parts)
     rows = [_link_row(number, blame, each, of=of) for each in blame.sums]
     return BlameView(
-        heading=several > 1,
-        words=blame.words,
-        samples=blame.samples,
-        right=blame.samples - blame.unanswered - blame.wrong,
-        wrong=blame.wrong,
-        unanswered=blame.unanswered,
-        metric=blame.metric,
+        blame=blame,
+        heading=len(of.parts) > 1,
         table=Sortable(heads=_HEADS, rows=rows, caption=_CAPTION) if rows else None,
         plot=Doubles(
             title="Share of wrong answers",
@@ -394,7 +371,6 @@ def _blame_view(number: int, part: RunPart, blame: BlamePart, *, of: RunBlames) 
             heads=("link", "flips, %", "to blame, %"),
         ),
         answers=_wrong_answers(number, part, blame),
-        notes=blame.notes,
     )
 
 
@@ -410,21 +386,13 @@ def _link_row(number: int, blame: BlamePart, each: LinkBlame, *, of: RunBlames) 
     link = PageLink(text=called(each.link), to={"blame": of.filter(blame, name), "run": number})
     return [
         link if guilty[each.link] else link.text,
-        (each.flips.samples, f"{each.flips.samples:,}"),
-        *_fields(flips[each.link], each.flips),
-        *_fields(guilty[each.link], each.guilty),
+        each.flips.samples,
+        flips[each.link],
+        *estimate_fields(each.flips.value, each.flips.interval, percent=True),
+        guilty[each.link],
+        *estimate_fields(each.guilty.value, each.guilty.interval, percent=True),
         (each.change.value, _change(each.change)),
     ]
-
-
-def _fields(count: int, figure: Figure) -> Iterator[Field]:
-    yield count, f"{count:,}"
-    yield figure.value, _share(figure)
-    yield interval_field(figure.interval, percent=figure.percent)
-
-
-def _share(figure: Figure) -> str:
-    return shown_value(figure.value, percent=True)
 
 
 def _change(figure: Figure) -> str:

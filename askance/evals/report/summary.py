@@ -9,167 +9,65 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from askance.amounts import many
 from askance.evals.metric import Figure
-from askance.evals.report.elements import Field, PageLink, Sortable, interval_field, interval_text
-from askance.evals.report.run_part import RESULTS
+from askance.evals.report.elements import Field, PageLink, Sortable, estimate_fields
+from askance.evals.report.run_part import RESULTS, RunPart, Spent
 from askance.evals.run_tables import notes_of, table_of_runs
 from askance.evals.sample import told_reads
-from askance.evals.tables import NONE, shown_figure, shown_value
+from askance.evals.tables import NONE, Cell, shown_figure, shown_value
 
 if TYPE_CHECKING:
     from askance.evals.report.published_part import PublishedBeside
-    from askance.evals.report.run_part import RunPart, Spent
-    from askance.evals.tables import Cell
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Digest:
-    """A digest; the page shows its beginning."""
-
-    digest: str
-
-
-Fact: TypeAlias = "tuple[str, Sequence[str | Digest]]"
-"""Name of a fact, and the pieces of its text; a fact without pieces is not shown."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PromptText:
-    """A prompt file by its digest."""
-
-    name: str
-    digest: str
-    text: str | None
-    """None where it is not there."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OutcomeShare:
-    """The samples of one result, as a part of the bar of all samples."""
-
-    words: str
-    look: str
-    count: int
-    x: str
-    width: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcomes:
-    """How the samples ended."""
-
-    label: str
-    parts: Sequence[OutcomeShare]
-    lost: Sequence[tuple[str, int]]
-    """Outcomes of non-answers, with their counts."""
-    left: int
-    """Samples that the budget had nothing left for."""
-    noun: str
-    """What the samples are called."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Headline:
-    """The main figure of a run; where nothing is scored, how many pictures are answered."""
-
-    value: str
-    unit: str
-    interval: str
-    about: str
+Fact: TypeAlias = "tuple[str, Sequence[str], str]"
+"""Name of a fact, the pieces of its text, and a digest behind them or none; a fact without pieces is not shown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
     """One run: its main figure, how its answers ended, and what it was made of."""
 
-    name: str
-    headline: Headline | None
-    """None where the run is not finished."""
-    outcomes: Outcomes
+    part: RunPart
+    results: Sequence[tuple[str, str, int]]
+    """Each result that samples have: in words, its name, and how many have it."""
     facts: Sequence[Fact]
-    prompts: Sequence[PromptText]
+    prompts: Sequence[tuple[str, str, str | None]]
+    """Name, digest and text of each prompt file; a text that is not there is None."""
     notes: Sequence[str]
     configuration: str
+    """As text; what could be chosen from stands with each picture."""
 
 
 def summary_of(part: RunPart) -> Summary:
     """One run of a report."""
+    run, hidden = part.run, {"samples"} if part.run.of_pictures else set[str]()
+    digests: Mapping[str, Any] = run.solver.get("prompts", {})
+    form = {name: value for name, value in run.configuration.items() if name not in hidden}
     return Summary(
-        name=part.name,
-        headline=_headline(part),
-        outcomes=outcomes_of(part),
+        part=part,
+        results=[(RESULTS[result], result, count) for result, count in part.results.items()],
         facts=[*_facts(part)],
-        prompts=[*_prompts(part)],
-        notes=notes_of([part.run]),
-        configuration=_configuration(part),
-    )
-
-
-def _configuration(part: RunPart) -> str:
-    """The configuration as text; what could be chosen from stands with each picture."""
-    form: Mapping[str, Any] = part.run.configuration
-    if part.run.of_pictures:
-        form = {name: value for name, value in form.items() if name != "samples"}
-    return json.dumps(form, ensure_ascii=False, indent=2, sort_keys=True)
-
-
-def _headline(part: RunPart) -> Headline | None:
-    if part.run.of_pictures:
-        answered = f"{part.outcomes.get('answered', 0):,}"
-        return Headline(value=answered, unit=f" of {len(part.rows):,}", interval="", about="pictures answered")
-    figure = next(iter(part.run.figures), None)
-    if figure is None:
-        return None
-    level = 95 if figure.interval is None else 100 * figure.interval.level
-    return Headline(
-        value=shown_value(figure.value, percent=figure.percent),
-        unit=" %" if figure.percent and figure.value is not None else "",
-        interval=f"{level:.0f} % interval {interval_text(figure.interval, percent=figure.percent)}",
-        about=f"{figure.metric} · {figure.answered:,} of {figure.samples:,} samples answered",
-    )
-
-
-def outcomes_of(part: RunPart) -> Outcomes:
-    """How the samples of a run ended."""
-    total = max(sum(part.results.values()), 1)
-    place = 0.0
-    parts: list[OutcomeShare] = []
-    for result, count in part.results.items():
-        share = 100 * count / total
-        look = result.replace(" ", "-")
-        parts.append(
-            OutcomeShare(words=RESULTS[result], look=look, count=count, x=f"{place:.3f}%", width=f"{share:.3f}%")
-        )
-        place += share
-    return Outcomes(
-        label=", ".join(f"{result} {count:,}" for result, count in part.results.items()),
-        parts=parts,
-        lost=[(outcome, count) for outcome, count in part.outcomes.items() if outcome != "answered"],
-        left=part.run.left,
-        noun=part.run.noun,
+        prompts=[(str(name), str(digest), run.prompts.get(str(name))) for name, digest in sorted(digests.items())],
+        notes=notes_of([run]),
+        configuration=json.dumps(form, ensure_ascii=False, indent=2, sort_keys=True),
     )
 
 
 def _facts(part: RunPart) -> Iterator[Fact]:
     run = part.run
-    yield ("Chain" if run.of_pictures else "Task"), [run.task]
-    yield "Models", [*_models(run.roles)]
+    yield "Chain" if run.of_pictures else "Task", [run.task], ""
+    yield "Models", [*_models(run.roles)], ""
     if not run.of_pictures:
         samples: Mapping[str, Any] = run.configuration.get("samples", {})
         count = many(samples.get("count", len(part.rows)), "sample")
-        yield "Data", [f"{count}, digest ", Digest(digest=str(samples.get("digest", "")))]
+        yield "Data", [f"{count}, digest "], str(samples.get("digest", ""))
     if reads := run.totals.get("read"):
-        yield "Answers read", [told_reads(reads).partition(": ")[2]]
-    yield "Calls", [*_calls(part.spent)]
-    yield "Cost", [*_cost(part.spent, len(part.rows))]
-    yield "Time", [*_time(part)]
-    made_by, digest = f"askance {run.facts.get('askance', '?')}", run.facts.get("hash")
-    yield "Made by", [made_by] if digest is None else [f"{made_by}, run ", Digest(digest=digest)]
-
-
-def _prompts(part: RunPart) -> Iterator[PromptText]:
-    digests: Mapping[str, Any] = part.run.solver.get("prompts", {})
-    for name, digest in sorted(digests.items()):
-        yield PromptText(name=str(name), digest=str(digest), text=part.run.prompts.get(str(name)))
+        yield "Answers read", [told_reads(reads).partition(": ")[2]], ""
+    yield "Calls", [*_calls(part.spent)], ""
+    yield "Cost", [*_cost(part.spent, len(part.rows))], ""
+    yield "Time", [*_time(part)], ""
+    made_by, digest = f"askance {run.facts.get('askance', '?')}", run.facts.get("hash", "")
+    yield "Made by", [f"{made_by}, run " if digest else made_by], digest
 
 
 def _models(roles: Sequence[tuple[str, Mapping[str, Any]]]) -> Iterator[str]:
@@ -263,10 +161,9 @@ def _run_row(number: int, part: RunPart, *, named: bool) -> list[Field]:
     sort = "order" if part.run.of_pictures else "worst"
     return [
         PageLink(text=part.name, to={"run": number, "sort": sort}, note=note),
-        NONE if figure is None else (figure.value, shown_value(figure.value, percent=figure.percent)),
-        NONE if figure is None else interval_field(figure.interval, percent=figure.percent),
+        *([NONE] * 2 if figure is None else estimate_fields(figure.value, figure.interval, percent=figure.percent)),
         (answered, f"{answered:,} of {len(part.rows):,}"),
-        (spent.calls, f"{spent.calls:,}"),
+        spent.calls,
         NONE if unpriced else (spent.cost, f"{spent.cost:,.4f}" if spent.cost < 1 else f"{spent.cost:,.2f}"),
         (spent.seconds, f"{spent.seconds:,.1f}"),
     ]
@@ -288,15 +185,13 @@ def _alone(part: RunPart) -> list[Sortable]:
     heads = ("figure", "value", "95 % interval", "samples", "answered", "if wrong", "if right")
     rows: list[list[Field]] = [
         [
-            figure.metric,
-            (figure.value, shown_value(figure.value, percent=figure.percent)),
-            interval_field(figure.interval, percent=figure.percent),
-            (figure.samples, f"{figure.samples:,}"),
-            (figure.answered, f"{figure.answered:,}"),
-            (figure.if_wrong, shown_value(figure.if_wrong, percent=figure.percent)),
-            (figure.if_right, shown_value(figure.if_right, percent=figure.percent)),
+            each.metric,
+            *estimate_fields(each.value, each.interval, percent=each.percent),
+            each.samples,
+            each.answered,
+            *((end, shown_value(end, percent=each.percent)) for end in (each.if_wrong, each.if_right)),
         ]
-        for figure in part.run.figures
+        for each in part.run.figures
     ]
     return _unfolding(heads, rows, FIRST) if rows else []
 
@@ -339,6 +234,4 @@ def _by_metric(parts: Sequence[RunPart]) -> list[dict[str, Figure]]:
 def _figure_field(cell: Cell) -> Field:
     if isinstance(cell, Figure):
         return cell.value, shown_figure(cell)
-    if isinstance(cell, (int, float)):
-        return float(cell), f"{cell:,}"
     return NONE if cell is None else cell

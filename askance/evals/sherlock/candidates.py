@@ -34,7 +34,7 @@ from random import Random
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final
 
-from askance.errors import BadData
+from askance.errors import BadData, BadImage
 from askance.evals.run_folder import check_new, write_whole
 from askance.evals.sherlock.measures import CANDIDATES
 from askance.evals.sherlock.region_solver import view_of
@@ -180,7 +180,7 @@ async def build_candidates(
     """Sets of candidates of the instances of a corpus.
 
     Args:
-        data: with a corpus and its pictures; regions without a picture have no set.
+        data: with a corpus and its pictures; regions without a picture that can be used have no set.
         scorer: says how plausible a text is of a region, which is highlighted; it is to give cosines, as `clip:` does.
         embedder: says how like two inferences are.
         seed: of the inference of each cluster, and of the order of regions.
@@ -207,12 +207,16 @@ async def build_candidates(
             hint="Name the folder of pictures with --images; `askance data check sherlock DIR` says what it looks for.",
         )
     made: list[CandidateSet] = []
+    unusable = 0
     for start in range(0, len(regions), BLOCK):
         some = regions[start : start + BLOCK]
         own = list(dict.fromkeys(instance.inference for instance, _ in some))
         shown = [(image, view_of(instance.boxes, show="highlight")) for instance, image in some]
-        scores = np.array(await recorded.fresh_rows(shown, [*pool.texts, *own]))
-        for (instance, _), row in zip(some, scores, strict=True):
+        for (instance, _), scores in zip(some, await recorded.fresh_rows(shown, [*pool.texts, *own]), strict=True):
+            if isinstance(scores, BadImage):
+                unusable += 1
+                continue
+            row = np.array(scores)
             plausibility, gold = row[: len(pool.texts)], row[len(pool.texts) + own.index(instance.inference)]
             chosen = pool.choose(instance, plausibility, above=float(gold))
             if chosen is not None:
@@ -231,7 +235,7 @@ async def build_candidates(
         "scorer": recorded.form(),
         "embedder": texts_alike.form(),
         "instances": len(data.instances),
-        "without_picture": len(order) - len(regions),
+        "without_picture": len(order) - len(regions) + unusable,
         "texts": pool.different,
         "clusters": len(pool.texts),
         "regions_with_a_set": len(made),
@@ -340,14 +344,14 @@ class Pool:
 def ranked(sets: Sequence[CandidateSet]) -> list[CandidateSet]:
     """The best set of each image, the most promising first."""
     import numpy as np
-    from scipy.stats import rankdata
 
     worths = (
         (1, [fmean(len(each.text.split()) for each in some.candidates) for some in sets]),
         (1, [-some.similarity for some in sets]),
         (WEIGHT, [fmean(each.plausibility for each in some.candidates) for some in sets]),
     )
-    promise = sum(weight * rankdata(numbers, method="min") for weight, numbers in worths)
+    # The rank of a number is how many are smaller.
+    promise = sum(weight * np.searchsorted(sorted(numbers), numbers) for weight, numbers in worths)
     best: dict[str, CandidateSet] = {}
     order: list[int] = np.argsort(-promise, kind="stable").tolist()
     for place in order:

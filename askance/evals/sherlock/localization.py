@@ -18,6 +18,7 @@ from askance.errors import UsageError
 from askance.evals.metric import mean
 from askance.evals.sherlock.layout import source_of
 from askance.evals.sherlock.measures import assignment_accuracy, proposal_accuracy, right_proposals
+from askance.evals.sherlock.region_reranker import RerankingModel
 from askance.evals.sherlock.task import RegionText, SherlockTask, check_text, text_of
 from askance.evals.suite.selection import Subset
 
@@ -42,6 +43,23 @@ class Localization(SherlockTask):
     """The validation corpus; or the leaderboard's test set, which hides what belongs together."""
     text: RegionText = "inference"
     """What is held against the regions: inferences, or the clues, which say what is seen there (Table 3)."""
+
+    model: RerankingModel = RerankingModel()  # pyright: ignore[reportIncompatibleVariableOverride]  # never set
+    """The model that is asked."""
+
+    @override
+    def check(self) -> None:
+        """As of every task; and that an encoder ranks proposals alone.
+
+        Raises:
+            UsageError: it is to rank the regions of people.
+        """
+        super().check()
+        if self.model.first is not None and self.boxes == "gt":
+            raise UsageError(
+                "The regions of people are assigned to inferences by all their scores, so none is left to an encoder.",
+                hint="Leave out `first` and `keep`, or take proposals: -T boxes=auto.",
+            )
 
     @override
     def words(self) -> tuple[str, ...]:

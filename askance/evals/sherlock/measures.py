@@ -23,6 +23,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from askance.errors import UsageError
+from askance.images.regions import iou
 from askance.statistics import best_assignment
 from askance.statistics.arguments import finite_array
 
@@ -105,15 +106,6 @@ def _tied(scores: _Array) -> npt.NDArray[np.bool_]:
     rows = (scores[:, :, None] == scores[:, None, :]).sum(axis=2) > 1
     columns = (scores[:, None, :] == scores[None, :, :]).sum(axis=1) > 1
     return rows | columns
-
-
-def iou(a: Sequence[float], b: Sequence[float]) -> float:
-    """Intersection over union of two boxes (left, top, right, bottom)."""
-    width = max(0.0, min(a[2], b[2]) - max(a[0], b[0]))
-    height = max(0.0, min(a[3], b[3]) - max(a[1], b[1]))
-    shared = width * height
-    whole = sum((box[2] - box[0]) * (box[3] - box[1]) for box in (a, b)) - shared
-    return shared / whole if whole > 0 else 0.0
 
 
 def right_proposals(

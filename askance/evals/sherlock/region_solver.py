@@ -4,6 +4,9 @@ Every answer is a matrix, regions × inferences, in which a higher number is mor
 few pairs are on record, each by itself. Of a chunk, which has a million pairs, and of a hundred proposals, each region
 and each inference is encoded once, and their scores lie, at 32 bits, in the matrix of the sample alone: a file beside
 the run's lines, so that figures need no weights.
+
+A region of a pool that cannot be shown, since its picture is damaged, fails its own sample alone. In the matrices of
+the others its place has the least score of the row, and the trace says that it is no score (`MISSING`).
 """
 
 from __future__ import annotations
@@ -15,12 +18,12 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, cast
 
 from typing_extensions import override
 
 from askance.chains.planner import check_mode
-from askance.errors import UsageError
+from askance.errors import BadImage, UsageError
 from askance.evals.matrix import Matrix
 from askance.evals.sample import REGIONS, Prediction, Sample
 from askance.evals.solver import Solver, prompt_files
@@ -42,8 +45,8 @@ if TYPE_CHECKING:
     from askance.models import Engine, Model, RecordedScorer
 
     Scores = NDArray[np.float64]
-
-Item = TypeVar("Item")
+    Row: TypeAlias = Scores | BadImage
+    """The scores of a region with inferences, or why it cannot be shown."""
 
 INFERENCES: Final = "inferences"
 """The input of a sample with the inferences that are held against its regions."""
@@ -56,6 +59,8 @@ FLOORED: Final = "floored"
 """Entry of a prediction's trace: labels that were not among a model's likeliest tokens, so that they have a bound."""
 MARKS: Final = "marks described"
 """Entry of a prediction's trace: descriptions that speak of the marks of a region as if they were in the picture."""
+MISSING: Final = "missing"
+"""Entry of a prediction's trace: the places in its pool whose regions cannot be shown, so that they have no score."""
 
 MOST_RECORDED: Final = 200
 """Most pairs of a sample whose scores are recorded one by one: a picture has 12 regions at most, and 12 inferences."""
@@ -118,6 +123,38 @@ class _Pool:
         return [sample.inputs[INFERENCES][0] for sample in self.samples]
 
 
+@dataclass(frozen=True, slots=True)
+class Held:
+    """The matrix of a sample, and the places of its second row that have no score."""
+
+    scores: Scores
+    missing: Sequence[int] = ()
+
+    @classmethod
+    def of(cls, row: Scores, column: Sequence[float | None]) -> Held:
+        """That of a sample of a pool: its region with the inferences, and its inference with the regions."""
+        import numpy as np
+
+        least = min(score for score in column if score is not None)
+        filled = [least if score is None else score for score in column]
+        return cls(np.stack([row, np.array(filled)]), [place for place, score in enumerate(column) if score is None])
+
+
+def _shown(row: Row) -> Scores:
+    """The scores of a region.
+
+    Raises:
+        BadImage: it cannot be shown.
+    """
+    if isinstance(row, BadImage):
+        raise row
+    return row
+
+
+def _at_place(row: Row, place: int) -> float | None:
+    return None if isinstance(row, BadImage) else float(row[place])
+
+
 class RegionSolver(Solver):
     """Fills the matrix of a sample.
 
@@ -138,11 +175,13 @@ class RegionSolver(Solver):
         self._pooled = pooled
         self._samples = samples
         self._pools = cache(lambda: _pools_of(samples(), by=pooled))
-        self._of_pools: PerLoop[dict[Any, asyncio.Future[Scores]]] = PerLoop(dict[Any, "asyncio.Future[Scores]"])
+        self._of_pools: PerLoop[dict[Any, asyncio.Future[Sequence[Row]]]] = PerLoop(
+            dict[Any, "asyncio.Future[Sequence[Row]]"]
+        )
 
     @abstractmethod
-    async def scores(self, regions: Sequence[Region], inferences: Sequence[str], counts: Counter[str]) -> Scores:
-        """The scores of every region with every inference.
+    async def rows(self, regions: Sequence[Region], inferences: Sequence[str], counts: Counter[str]) -> Sequence[Row]:
+        """For each region its scores with all inferences, or why it cannot be shown.
 
         Args:
             regions: of one picture or of a pool.
@@ -150,7 +189,7 @@ class RegionSolver(Solver):
             counts: takes how often something happened that a reader should know of.
 
         Raises:
-            AskanceError: a picture cannot be read, or a score cannot be computed.
+            AskanceError: a score cannot be computed.
         """
 
     @override
@@ -168,39 +207,54 @@ class RegionSolver(Solver):
         """
         counts = Counter[str]()
         with collect_keys() as keys:
-            scores = await (self._in_pool(sample, counts) if self._pooled else self._of_picture(sample, counts))
+            held = await self.held(sample, counts)
+        scores = held.scores
         return Prediction(
             outcome="answered",
             value=(scores.argmax(axis=1) + 1).tolist(),
             links={"scores": {"outcome": "answered", "calls": sorted(keys)}},
-            trace=dict(counts),
+            trace={**counts, **({MISSING: [*held.missing]} if held.missing else {})},
             matrix=Matrix(scores.astype("float32") if scores.size > MOST_RECORDED else scores),
         )
 
-    async def _of_picture(self, sample: Sample, counts: Counter[str]) -> Scores:
-        return await self.scores(regions_of(sample), sample.inputs[INFERENCES], counts)
+    async def held(self, sample: Sample, counts: Counter[str]) -> Held:
+        """The scores of a sample.
+
+        Args:
+            sample: with its regions and its inferences.
+            counts: as of `rows`.
+
+        Raises:
+            AskanceError: as `answer`.
+        """
+        return await (self._in_pool(sample, counts) if self._pooled else self._of_picture(sample, counts))
+
+    async def _of_picture(self, sample: Sample, counts: Counter[str]) -> Held:
+        import numpy as np
+
+        rows = await self.rows(regions_of(sample), sample.inputs[INFERENCES], counts)
+        return Held(np.stack([_shown(row) for row in rows]))
 
     # --- pools ---
 
-    async def _in_pool(self, sample: Sample, counts: Counter[str]) -> Scores:
-        import numpy as np
-
+    async def _in_pool(self, sample: Sample, counts: Counter[str]) -> Held:
         pool = self._pool_of(sample)
         if self.whole_pools:
-            place, scores = pool.places[sample.id], await self._of_pool(sample)
-            return np.stack([scores[place], scores[:, place]])
-        (row,) = await self.scores(regions_of(sample), pool.inferences, counts)
-        column = await self.scores(pool.regions, sample.inputs[INFERENCES], counts)
-        return np.stack([row, column[:, 0]])
+            place, rows = pool.places[sample.id], await self._of_pool(sample)
+            return Held.of(_shown(rows[place]), [_at_place(row, place) for row in rows])
+        (row,) = await self.rows(regions_of(sample), pool.inferences, counts)
+        own = _shown(row)
+        rows = await self.rows(pool.regions, sample.inputs[INFERENCES], counts)
+        return Held.of(own, [_at_place(row, 0) for row in rows])
 
-    async def _of_pool(self, sample: Sample) -> Scores:
+    async def _of_pool(self, sample: Sample) -> Sequence[Row]:
         """The scores of all pairs of a pool; few pools are held, since samples come pool by pool."""
         value, running = (sample.tags[self._pooled], current_scope().draw), self._of_pools()
         if value not in running:
             while len(running) >= MOST_HELD:
                 del running[next(iter(running))]
             pool = self._pool_of(sample)
-            running[value] = asyncio.ensure_future(self.scores(pool.regions, pool.inferences, Counter()))
+            running[value] = asyncio.ensure_future(self.rows(pool.regions, pool.inferences, Counter()))
         return await asyncio.shield(running[value])  # a sample that is cancelled leaves the scores to the others
 
     def _pool_of(self, sample: Sample) -> _Pool:
@@ -235,6 +289,9 @@ def _is_large(sample: Sample) -> bool:
 class EncodedRegions(RegionSolver):
     """Scores by an encoder of pictures and texts.
 
+    Its scores are too many to be recorded one by one where samples are pooled, or a sample has more than
+    `MOST_RECORDED`; a subclass may keep them on record in another way.
+
     Args:
         scorer: the encoder, whose scores are recorded.
         pooled: as of `RegionSolver`.
@@ -245,12 +302,15 @@ class EncodedRegions(RegionSolver):
             to be on record.
     """
 
+    on_record: ClassVar[bool] = False
+    """Whether what is computed anew by `rows` is on record as a whole."""
+
     def __init__(
         self, scorer: RecordedScorer, *, pooled: str = "", samples: Callable[[], Sequence[Sample]] = tuple
     ) -> None:
         super().__init__(pooled=pooled, samples=samples)
         scorer.check_views()
-        if scorer.engine.mode == "replay" and (pooled or any(map(_is_large, samples()))):
+        if not self.on_record and scorer.engine.mode == "replay" and (pooled or any(map(_is_large, samples()))):
             raise UsageError(
                 f"The scores of {str(scorer.id)!r} are too many to be on record: they lie in the matrices of the run.",
                 hint="Figures need no more, `askance eval score RUN`; or compute them anew without `--mode replay`.",
@@ -267,14 +327,15 @@ class EncodedRegions(RegionSolver):
         return {"solver": "regions", "scorer": self.scorer.form()}
 
     @override
-    async def scores(self, regions: Sequence[Region], inferences: Sequence[str], counts: Counter[str]) -> Scores:
+    async def rows(self, regions: Sequence[Region], inferences: Sequence[str], counts: Counter[str]) -> Sequence[Row]:
         import numpy as np
 
         pairs = [(region.picture, region.view) for region in regions]
-        if self._pooled or len(pairs) * len(inferences) > MOST_RECORDED:
-            return np.array(await self.scorer.fresh_rows(pairs, inferences), dtype=np.float64)
-        rows = await asyncio.gather(*(self.scorer.score(image, inferences, view=view) for image, view in pairs))
-        return np.array(rows, dtype=np.float64)
+        if self.on_record or self._pooled or len(pairs) * len(inferences) > MOST_RECORDED:
+            rows = await self.scorer.fresh_rows(pairs, inferences)
+        else:
+            rows = await asyncio.gather(*(self.scorer.score(image, inferences, view=view) for image, view in pairs))
+        return [row if isinstance(row, BadImage) else np.array(row, dtype=np.float64) for row in rows]
 
     @override
     def plan(self, planner: Planner) -> PlanSample:
@@ -310,25 +371,6 @@ class AskedRegions(RegionSolver):
     ) -> None:
         super().__init__(pooled=pooled, samples=samples)
         self.scorer = scorer
-        self.first: EncodedRegions | None = None
-        self.keep = 0
-
-    def after(self, first: RecordedScorer, *, keep: int) -> AskedRegions:
-        """This solver for the best of a pool alone; the others stay below these, in the order of an encoder.
-
-        Args:
-            first: the encoder, which ranks the pool first.
-            keep: how many of its best the models are asked about.
-        """
-        other = copy(self)
-        other.first, other.keep = EncodedRegions(first, pooled=self._pooled, samples=self._samples), keep
-        return other
-
-    @override
-    def among(self, samples: Sequence[Sample]) -> RegionSolver:
-        other = cast("AskedRegions", super().among(samples))
-        other.first = None if self.first is None else cast("EncodedRegions", self.first.among(samples))
-        return other
 
     @property
     @override
@@ -342,30 +384,23 @@ class AskedRegions(RegionSolver):
 
     @override
     def form(self) -> JsonObject:
-        first = {} if self.first is None else {"first": self.first.scorer.form(), "keep": self.keep}
-        return {"solver": "regions", **self.scorer.parameters, **first}
+        return {"solver": "regions", **self.scorer.parameters}
 
     @override
-    async def scores(self, regions: Sequence[Region], inferences: Sequence[str], counts: Counter[str]) -> Scores:
+    async def rows(self, regions: Sequence[Region], inferences: Sequence[str], counts: Counter[str]) -> Sequence[Row]:
+        return await asyncio.gather(*(self.row(region, inferences, counts) for region in regions))
+
+    async def row(self, region: Region, inferences: Sequence[str], counts: Counter[str]) -> Row:
+        """As `rows`, for one region."""
         import numpy as np
 
-        asked = (self.scorer.plausibility(region.picture, inferences, region.view) for region in regions)
-        rows = await asyncio.gather(*asked)
-        counts[FLOORED] += sum(row.floored for row in rows)
-        counts[MARKS] += sum(row.marks_described for row in rows)
-        return np.array([row.scores for row in rows], dtype=np.float64)
-
-    @override
-    async def _in_pool(self, sample: Sample, counts: Counter[str]) -> Scores:
-        import numpy as np
-
-        if self.first is None:
-            return await super()._in_pool(sample, counts)
-        pool, ranked = self._pool_of(sample), await self.first._in_pool(sample, counts)
-        texts, regions = (np.argsort(-scores, kind="stable")[: self.keep].tolist() for scores in ranked)
-        (row,) = await self.scores(regions_of(sample), _at(pool.inferences, texts), counts)
-        column = await self.scores(_at(pool.regions, regions), sample.inputs[INFERENCES], counts)
-        return np.stack([_above(ranked[0], texts, row), _above(ranked[1], regions, column[:, 0])])
+        try:
+            asked = await self.scorer.plausibility(region.picture, inferences, region.view)
+        except BadImage as error:
+            return error
+        counts[FLOORED] += asked.floored
+        counts[MARKS] += asked.marks_described
+        return np.array(asked.scores, dtype=np.float64)
 
     @override
     def plan(self, planner: Planner) -> PlanSample:
@@ -378,25 +413,11 @@ class AskedRegions(RegionSolver):
             if self._pooled:
                 pool = self._pool_of(sample)
                 asked = [(own, pool.inferences), (pool.regions, inferences)]
-                if self.first is not None:  # which ones is not known; these are asked about by no other sample
-                    after = [(pool.places[sample.id] + step) % len(pool.samples) for step in range(1, self.keep + 1)]
-                    asked = [(own, _at(pool.inferences, after)), (_at(pool.regions, after), inferences)]
             for regions, texts in asked:
                 for region in regions:
                     await self.scorer.plan_view(planner, region.picture, texts, region.view, draw=draw)
 
         return count
-
-
-def _at(items: Sequence[Item], places: Sequence[int]) -> Sequence[Item]:
-    return [items[place] for place in places]
-
-
-def _above(scores: Scores, places: Sequence[int], better: Scores) -> Scores:
-    """Scores with others at some places, which stand above all that stay."""
-    merged = scores.copy()
-    merged[places] = scores.max() + 1 + better - better.min()
-    return merged
 
 
 class RandomScores(RegionSolver):
@@ -419,8 +440,8 @@ class RandomScores(RegionSolver):
         return {"baseline": "random", "seed": self.seed}
 
     @override
-    async def scores(self, regions: Sequence[Region], inferences: Sequence[str], counts: Counter[str]) -> Scores:
+    async def rows(self, regions: Sequence[Region], inferences: Sequence[str], counts: Counter[str]) -> Sequence[Row]:
         import numpy as np
 
         seeds = (stable_hash(self.seed, current_scope().draw, region.name) for region in regions)
-        return np.array([np.random.default_rng(seed).random(len(inferences)) for seed in seeds], dtype=np.float64)
+        return [np.random.default_rng(seed).random(len(inferences)) for seed in seeds]

@@ -13,12 +13,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
-from pydantic import Field
 from typing_extensions import override
 
+from askance.amounts import many
 from askance.errors import UsageError
 from askance.evals.metric import mean
 from askance.evals.part import Question
@@ -26,61 +27,25 @@ from askance.evals.sample import REGIONS, Sample
 from askance.evals.sherlock.layout import CHUNKS
 from askance.evals.sherlock.leaderboard import hidden_instances
 from askance.evals.sherlock.measures import retrieval_rank
-from askance.evals.sherlock.region_solver import INFERENCES, PLACE, SHOW
-from askance.evals.sherlock.task import RegionModel, RegionText, SherlockTask, check_text, facts_of, text_of
+from askance.evals.sherlock.region_reranker import RerankingModel
+from askance.evals.sherlock.region_solver import INFERENCES, MISSING, PLACE, SHOW
+from askance.evals.sherlock.task import RegionText, SherlockTask, check_text, facts_of, text_of
 from askance.evals.suite.breakdown import over_folds
 from askance.evals.suite.selection import Subset
-from askance.models import ScorerLike, get_scorer
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
     from askance.evals.metric import Metric
+    from askance.evals.sample import Prediction, Score
     from askance.evals.scorer import Scorer
     from askance.evals.sherlock.instance import Instance
-    from askance.evals.sherlock.region_solver import AskedRegions
     from askance.evals.sherlock.task import Scores
-    from askance.models import RecordedScorer
 
 ChunkChoice: TypeAlias = Literal["all"] | int
 
 TO_TEXT, TO_REGION, FIRST = "rank im→txt", "rank txt→im", "P@1"
 ELSEWHERE, CEILING, CHANCE, CHANCE_RANK = "P@1, other pictures", "P@1 ceiling", "P@1 chance", "rank chance"
 CHUNK = "chunk"
-
-
-class ChunkModel(RegionModel):
-    """A model that is asked about regions of a chunk: about all inferences, or the best of an encoder."""
-
-    first: ScorerLike | None = None
-    """An encoder that ranks a chunk first; the model is asked about the best alone, see `keep`."""
-    keep: int | None = Field(default=None, ge=1)
-    """How many of the best by `first` the model is asked about; the others stay below, in the order of the encoder."""
-
-    @override
-    def check(self, options: Mapping[str, Any]) -> None:
-        super().check(options)
-        if (self.first is None) != (self.keep is None):
-            raise UsageError(
-                "An encoder that ranks first and how many of its best are kept go together.",
-                hint="Give -T first=clip:FOLDER and -T keep=20.",
-            )
-
-    @cached_property
-    def _first(self) -> RecordedScorer | None:
-        return None if self.first is None else get_scorer(self.first, engine=self.engine).as_encoder()
-
-    @override
-    def kept(self) -> JsonObject:
-        return {**super().kept(), **({} if self._first is None else {"first": self._first.form()})}
-
-    @override
-    def words(self) -> tuple[str, ...]:
-        return (*super().words(), *(() if self._first is None else (f"best {self.keep} of {self._first.id}",)))
-
-    @override
-    def solver(self, question: Question) -> AskedRegions:
-        asked = super().solver(question)
-        return asked if self._first is None or self.keep is None else asked.after(self._first, keep=self.keep)
 
 
 class Retrieval(SherlockTask):
@@ -96,7 +61,7 @@ class Retrieval(SherlockTask):
     text: RegionText = "inference"
     """What is held against the regions: inferences, or the clues, which say what is seen there (Table 3)."""
 
-    model: ChunkModel = ChunkModel()  # pyright: ignore[reportIncompatibleVariableOverride]  # never set
+    model: RerankingModel = RerankingModel()  # pyright: ignore[reportIncompatibleVariableOverride]  # never set
     """The model that is asked."""
 
     @override
@@ -216,7 +181,30 @@ class Retrieval(SherlockTask):
 
     @override
     def scorer(self) -> Scorer:
-        return over_folds(super().scorer(), self.chunks, *self.headlines, CEILING, count=CHUNKS, tag=CHUNK)
+        scorer = replace(super().scorer(), notes_on_scores=_notes_on_scores)
+        return over_folds(scorer, self.chunks, *self.headlines, CEILING, count=CHUNKS, tag=CHUNK)
+
+    @override
+    def _scores_of(self, sample: Sample, prediction: Prediction) -> Scores:
+        """The scores of a sample; those of regions that cannot be shown are NaN.
+
+        Raises:
+            UsageError: they are no such scores, or the trace names other places than those of other regions.
+        """
+        import numpy as np
+
+        scores = super()._scores_of(sample, prediction)
+        given = prediction.trace.get(MISSING, [])
+        missing = cast("list[Any]", given if isinstance(given, list) else [given])
+        others = [place for place in range(sample.target["pool"]) if place != sample.tags[PLACE]]
+        if any(place not in others for place in missing):
+            raise UsageError(
+                f"The trace of {sample.id!r} lists as missing what are no places of other regions.",
+                hint="Run the sample again.",
+            )
+        scores = scores.copy()
+        scores[1, missing] = np.nan
+        return scores
 
     @override
     def values_of(self, sample: Sample, scores: Scores) -> Mapping[str, float]:
@@ -225,7 +213,9 @@ class Retrieval(SherlockTask):
         if "place" not in sample.target:
             return {}
         place: int = sample.target["place"]
-        to_text, to_region = (retrieval_rank(row, place) for row in scores)
+        has_score = ~np.isnan(scores[1])
+        to_text = retrieval_rank(scores[0], place)
+        to_region = retrieval_rank(scores[1][has_score], int(has_score[:place].sum()))
         others = [other for other in sample.target["same picture"] if other != place]
         elsewhere = np.delete(scores[0], others)
         own = place - sum(1 for other in others if other < place)
@@ -258,6 +248,16 @@ class Retrieval(SherlockTask):
         """What no answer changes."""
         pool: int = sample.target["pool"]
         return {CEILING: float(len(sample.target["same text"]) == 1), CHANCE: 1 / pool, CHANCE_RANK: (pool + 1) / 2}
+
+
+def _notes_on_scores(scores: Sequence[Score]) -> Iterator[str]:
+    """A note on ranks among fewer regions than a pool has."""
+    missing = [score.notes[MISSING] for score in scores if MISSING in score.notes]
+    if missing:
+        yield (
+            f"{TO_REGION} of {many(len(missing), 'sample')} leaves out regions that cannot be shown, up to "
+            f"{max(missing):,} of a pool; a rank among fewer is better, here by {max(missing):,} at most"
+        )
 
 
 def group_of(chunk: int | None, url: str) -> str:

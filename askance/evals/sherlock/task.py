@@ -27,6 +27,7 @@ from askance.evals.sherlock.region_solver import (
     FLOORED,
     INFERENCES,
     MARKS,
+    MISSING,
     SHOW,
     AskedRegions,
     EncodedRegions,
@@ -414,12 +415,16 @@ class SherlockTask(RegionTask):
         )
 
     def _score(self, sample: Sample, prediction: Prediction) -> Score:
+        import numpy as np
+
         scores = self._scores_of(sample, prediction)
         counts = {name: float(cast("int", prediction.trace.get(name, 0))) for name in (FLOORED, MARKS)}
-        return Score(values={**self.values_of(sample, scores), **counts})
+        missing = int(np.isnan(scores).sum())
+        notes = {MISSING: missing} if missing else {}
+        return Score(values={**self.values_of(sample, scores), **counts}, notes=notes)
 
     def _scores_of(self, sample: Sample, prediction: Prediction) -> Scores:
-        """The scores of a sample.
+        """The scores of a sample; NaN for those of regions that cannot be shown.
 
         Raises:
             UsageError: they are none, have another shape, or one is not finite.

@@ -21,7 +21,7 @@ from typing_extensions import override
 from askance.errors import UsageError
 from askance.evals.baselines import LongestOption, MajoritySolver, RandomSolver
 from askance.evals.part import Answerer, Question
-from askance.evals.solver import SolverLike, as_solver
+from askance.evals.solver import Solver, SolverLike, as_solver
 from askance.evals.suite.ranker import FusionSolver
 from askance.models.encoders.picture_scorer import SCORERS
 from askance.python_file import is_python, load_object
@@ -29,7 +29,6 @@ from askance.registry import near
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
-    from askance.evals.solver import Solver
 
     AnySolverLike: TypeAlias = str | Mapping[str, Any] | SolverLike
 else:

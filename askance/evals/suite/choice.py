@@ -16,17 +16,15 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from askance.chat import Json
 from askance.errors import UsageError
 from askance.evals.metric import Metric, mean
 from askance.evals.sample import Sample, Score
 from askance.evals.scorer import Scorer
 from askance.evals.suite.option_orders import ANY, PLACE, PLACES, Orders, order_metrics, order_values, sample_ids
 from askance.evals.suite.shuffle import option_order, stable_hash
-
-if TYPE_CHECKING:
-    from askance.chat import Json
 
 TRUE, OTHER, UNKNOWN = "true", "other image", "unknown hard negative"
 """Kinds of options beside those of hard negatives; an `other image` option is true of another image."""

@@ -45,7 +45,7 @@ from askance.chains import (
 from askance.chains.catalog import atypicality, options_question, verbalize, visual_question
 from askance.errors import UsageError
 from askance.evals.part import Answerer, Question
-from askance.evals.solver import ChainSolver
+from askance.evals.solver import ChainSolver, Solver
 from askance.evals.task_options import ROLES
 from askance.models import ModelLike, get_model
 from askance.tools import caption
@@ -54,7 +54,6 @@ if TYPE_CHECKING:
     from askance.agents import OptionsQuestion, VisualQuestion
     from askance.chains import Reading
     from askance.chains.chain import NodeLike
-    from askance.evals.solver import Solver
     from askance.models import Model
 
 PICTURE, CAPTION, GOLD, TEXT_ONLY = "I", "caption", "gold-caption", "text-only"

@@ -12,15 +12,13 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
+from askance.chat import Json, JsonObject
 from askance.data_table import csv_fields, encoding_of
 from askance.documents import BROKEN_ZIP, UnreadableDocument, stream_json
 from askance.errors import BadData
 from askance.images import SUFFIXES
-
-if TYPE_CHECKING:
-    from askance.chat import Json, JsonObject
 
 MAX_FILE = 256_000_000
 """Most bytes of a file; the largest of the data set, the statements of 51,223 images, has about 70 million."""

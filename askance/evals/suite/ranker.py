@@ -27,8 +27,8 @@ from askance.chains.planner import check_mode
 from askance.errors import UsageError
 from askance.evals.baselines import COUNT, options_of
 from askance.evals.part import Answerer, Question
-from askance.evals.sample import Prediction
-from askance.evals.solver import Solver, given_of, nodes_form
+from askance.evals.sample import Prediction, Sample
+from askance.evals.solver import PlanSample, Solver, given_of, nodes_form
 from askance.evals.suite.context import PICTURE
 from askance.evals.task_options import ROLES
 from askance.models import ScorerLike, cosine, get_embedder, get_scorer
@@ -36,8 +36,6 @@ from askance.models import ScorerLike, cosine, get_embedder, get_scorer
 if TYPE_CHECKING:
     from askance.chains import Planner, Reading
     from askance.chat import JsonObject
-    from askance.evals.sample import Sample
-    from askance.evals.solver import PlanSample
     from askance.models import EmbedderLike, Engine, Model, RecordedScorer
 
 FusionContext = Literal["I", "I+T", "I+T+V", "I+T+V+IN+UH", "I+T_V"]

@@ -30,26 +30,23 @@ from askance.amounts import many
 from askance.chains import REPLY
 from askance.chains.output_line import calls_meta
 from askance.chains.planner import EXTRACTION
-from askance.chat import OUTCOMES
+from askance.chat import OUTCOMES, Json, JsonObject, Outcome
 from askance.documents import UnreadableDocument, parse_json
 from askance.errors import BadData, MalformedReply, UnknownFinish, UsageError
 from askance.evals.part import Answerer, Question
 from askance.evals.sample import RECORDED, Prediction, Sample
-from askance.evals.solver import Solver, nodes_form, prompt_files
+from askance.evals.solver import PlanSample, Solver, nodes_form, prompt_files
 from askance.evals.suite.files import MAX_MARKS, read_bytes
 from askance.models.openai.chat_completions import from_chat
 from askance.models.replies import FINISHES, clean_text
 from askance.nodes import Read, Unreadable
-from askance.nodes.closed_set import UnreadReply
+from askance.nodes.closed_set import ClosedSet, Extraction, UnreadReply
 
 if TYPE_CHECKING:
     from askance.chains import Planner
-    from askance.chat import Json, JsonObject, Outcome
     from askance.evals.evaluation import Evaluation
-    from askance.evals.solver import PlanSample
     from askance.models import Model
     from askance.nodes import Node, Result
-    from askance.nodes.closed_set import ClosedSet, Extraction
 
 ID, REPLIES, ERROR = "instance_id", ("response", "full_response"), "error"
 """Fields of a row: its id, the names that its reply may have, and what stands there where the call failed."""

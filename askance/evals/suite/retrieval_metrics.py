@@ -33,13 +33,12 @@ from askance.agents.judge import ReferencesVerdict
 from askance.errors import UsageError
 from askance.evals.metric import mean
 from askance.evals.ranking import texts_of_hits
-from askance.evals.sample import Score
+from askance.evals.sample import Prediction, Sample, Score
 from askance.evals.scorer import Scorer
 from askance.evals.suite.breakdown import by_tag
 from askance.nodes import Result
 
 if TYPE_CHECKING:
-    from askance.evals.sample import Prediction, Sample
     from askance.evals.suite.answer_judge import NotedJudge
 
 RECALLS: Final = (1, 5, 10, 100, 1000)

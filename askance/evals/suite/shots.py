@@ -29,7 +29,7 @@ import unicodedata
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
-from itertools import cycle
+from itertools import cycle, islice
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar, cast
 
 from pydantic import Field
@@ -38,7 +38,7 @@ from typing_extensions import override
 from askance.agents.negative_writer import normal
 from askance.amounts import many
 from askance.errors import BadData, UsageError
-from askance.evals.evaluation import Computed
+from askance.evals.evaluation import Computed, Evaluation
 from askance.evals.part import Part
 from askance.evals.sample import EXAMPLES, SHOTS, Sample, picture_digest
 from askance.evals.suite.option_orders import question_id
@@ -51,7 +51,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from askance.chat import JsonObject
-    from askance.evals.evaluation import Evaluation
     from askance.images import Image
     from askance.models import RecordedEmbedder
     from askance.nodes import Example
@@ -210,15 +209,12 @@ class ShotPool(Generic[Row]):
         """
         self.check(key, group, count)
         name = f"shots of fold {self.fold}\n{key}"
-        drawn: list[Row] = []
-        for each in random_order(self.groups, seed=seed, key=name):
-            if len(drawn) == count:
-                break
-            row = self.rows[each][stable_hash(seed, name, "row", each) % len(self.rows[each])]
-            drawn += [row] if usable(row) else []
+        groups = random_order(self.groups, seed=seed, key=name)
+        rows = (self.rows[each][stable_hash(seed, name, "row", each) % len(self.rows[each])] for each in groups)
+        drawn = tuple(islice(filter(usable, rows), count))
         if len(drawn) < count:
             raise self.too_few(count, len(drawn))
-        return tuple(drawn)
+        return drawn
 
     def draw_official(self, groups: Mapping[str, Group], *, count: int) -> dict[str, tuple[Row, ...]]:
         """The examples of all samples of a split, by key, as the authors' script draws them with NumPy's seed 2.

@@ -22,7 +22,7 @@ from functools import cache, cached_property
 from importlib import import_module
 from typing import Any, Literal
 
-from askance.errors import MissingExtra
+from askance.errors import optional_library
 from askance.evals.metric import Metric, mean
 from askance.evals.sample import Sample, Score
 from askance.evals.scorer import Scorer
@@ -163,11 +163,14 @@ def _without_length(values: Mapping[str, float]) -> dict[str, float]:
 # --- the packages ---
 
 
-def missing_package(name: str, figure: str) -> MissingExtra:
-    """The error for a figure whose package is not installed."""
-    return MissingExtra(
-        f"{name} is not installed, which {figure} is worked out by.", hint="pip install 'askance[captions]'"
-    )
+def captions_library(name: str, package: str, figure: str) -> Any:
+    """A module of a package of the extra `captions`, which a figure is worked out by.
+
+    Raises:
+        MissingExtra: it is not installed.
+    """
+    lacking = f"{package} is not installed, which {figure} is worked out by."
+    return optional_library(name, "captions", lacking=lacking)
 
 
 def load_sacrebleu() -> Any:
@@ -176,10 +179,7 @@ def load_sacrebleu() -> Any:
     Raises:
         MissingExtra: it is not installed.
     """
-    try:
-        return import_module("sacrebleu")
-    except ImportError as error:
-        raise missing_package("sacrebleu", "BLEU") from error
+    return captions_library("sacrebleu", "sacrebleu", "BLEU")
 
 
 @cache
@@ -189,8 +189,5 @@ def _tokenizer() -> Callable[[str], str]:
 
 
 def _rouge() -> Any:
-    try:
-        module = import_module("rouge_score.rouge_scorer")
-    except ImportError as error:
-        raise missing_package("rouge-score", "ROUGE-L") from error
+    module = captions_library("rouge_score.rouge_scorer", "rouge-score", "ROUGE-L")
     return module.RougeScorer(["rougeL"], use_stemmer=False)

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from typing_extensions import override
@@ -28,7 +27,7 @@ from askance.evals.part import Question
 from askance.evals.sample import Sample, Score
 from askance.evals.scorer import Scorer
 from askance.evals.suite.context import CAPTION, GOLD
-from askance.evals.suite.text_overlap import COUNTS, NGRAMS, PLAIN_WORDS, load_sacrebleu, missing_package, plain_words
+from askance.evals.suite.text_overlap import COUNTS, NGRAMS, PLAIN_WORDS, captions_library, load_sacrebleu, plain_words
 from askance.evals.whoops.task import CONTEXTS, WeirdModel, WhoopsTask
 from askance.tools import caption
 
@@ -148,7 +147,4 @@ def cider(captions: Sequence[tuple[str, Sequence[str]]]) -> list[float]:
 
 
 def _pycocoevalcap() -> Any:
-    try:
-        return import_module("pycocoevalcap.cider.cider_scorer")
-    except ImportError as error:
-        raise missing_package("pycocoevalcap", "CIDEr") from error
+    return captions_library("pycocoevalcap.cider.cider_scorer", "pycocoevalcap", "CIDEr")

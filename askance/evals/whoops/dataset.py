@@ -6,16 +6,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from askance.errors import BadData
 from askance.evals.suite.files import Problems, noting
 from askance.evals.suite.selection import read_names
 from askance.evals.whoops.images import WeirdImage, entry_of
-from askance.evals.whoops.layout import Layout, read_rows
-
-if TYPE_CHECKING:
-    from askance.evals.whoops.layout import WhoopsRows
+from askance.evals.whoops.layout import Layout, WhoopsRows, read_rows
 
 IMAGES, TEXTS, QUESTIONS = 500, 2_500, 3_362
 """How many the published data have: images; captions, explanations and underspecified captions each; questions.

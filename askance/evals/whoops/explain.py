@@ -18,16 +18,15 @@ from typing_extensions import override
 from askance.agents.explain import Explainer
 from askance.agents.judge import QUESTION
 from askance.errors import BadData
-from askance.evals.judges import JUDGED, PER_REFERENCE, judged_score, read_labels
+from askance.evals.judges import JUDGED, judged_score, judged_scoring, read_labels
 from askance.evals.metric import mean
-from askance.evals.part import Question
 from askance.evals.sample import Sample, SampleQuestion, Score
-from askance.evals.scorer import Scorer
 from askance.evals.suite.answer_judge import NeededJudge
 from askance.evals.whoops.task import WhoopsTask
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
+    from askance.evals.scorer import Scorer
     from askance.evals.whoops.images import WeirdImage
 
 PEOPLE, AGREED = "people", "judge agrees with people"
@@ -41,6 +40,7 @@ class Explain(WhoopsTask):
     """What is unusual about an image, in one sentence."""
 
     name = "whoops/explain"
+    agent = Explainer
     needs = ("explanations",)
 
     labels: Path | None = None
@@ -64,11 +64,6 @@ class Explain(WhoopsTask):
         return str(sample.target["references"][0])
 
     @override
-    def question(self) -> Question:
-        asks = self.model.parsed_context.visual_question
-        return Question(name="explain", agent=Explainer, asks=asks, given=self.given)
-
-    @override
     def question_of(self, sample: Sample) -> SampleQuestion:
         return SampleQuestion(QUESTION)
 
@@ -85,29 +80,18 @@ class Explain(WhoopsTask):
     def scorer(self) -> Scorer:
         noted = self.judge.needed
 
+        plain = judged_scoring(noted.judge, card=noted.note, notes=NOTES)
+
         async def score(sample: Sample, value: Any) -> Score:
-            references = sample.target["references"]
-            judged = await judged_score(noted.judge, references, str(value), note=noted.note)
+            judged = await judged_score(noted.judge, sample.target["references"], str(value), note=noted.note)
             return replace(judged, values={**judged.values, **people_values(sample, str(value), judged.values[JUDGED])})
 
         people = (
             mean(PEOPLE, summary="of the explanations that people judged, the share that they call right"),
             mean(AGREED, summary="of those, the share on which the judge says the same"),
         )
-        plain = Scorer(
-            judges=(noted.judge,),
-            questions=lambda sample: len(sample.target["references"]),
-            score=score,
-            metrics=(
-                mean(JUDGED, summary="says the same as one of its references"),
-                mean(PER_REFERENCE, summary="share of its references that it says the same as"),
-                *(people if self.labelled else ()),
-            ),
-            if_wrong=lambda _: Score(values={JUDGED: 0.0, PER_REFERENCE: 0.0}),
-            if_right=lambda _: Score(values={JUDGED: 1.0, PER_REFERENCE: 1.0}),
-            notes=(noted.note.sentence, *NOTES),
-        )
-        return self.by_category(plain, JUDGED)
+        metrics = (*plain.metrics, *people) if self.labelled else plain.metrics
+        return self.by_category(replace(plain, score=score, metrics=metrics), JUDGED)
 
 
 def people_values(sample: Sample, explanation: str, judged: float) -> dict[str, float]:

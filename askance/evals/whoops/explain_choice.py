@@ -7,7 +7,7 @@ a model (`askance negatives generate`), or come in the authors' files, whose key
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -16,10 +16,8 @@ from typing_extensions import override
 
 from askance.agents import KINDS, choose_explanation
 from askance.agents.negative_writer import normal
-from askance.chains import ANSWERS
 from askance.errors import BadData, UsageError
 from askance.evals.negatives import Recipe, TrueStatements, read_negatives
-from askance.evals.part import Question
 from askance.evals.suite.choice import OTHER, TRUE, UNKNOWN, choice_samples, single_scorer
 from askance.evals.suite.option_orders import Orders
 from askance.evals.suite.shuffle import random_order
@@ -51,6 +49,8 @@ class ExplainChoice(WhoopsTask):
     """Which of the options explains what is unusual about an image."""
 
     name = "whoops/explain-choice"
+    agent = choose_explanation
+    chooses = True
 
     negatives: Negatives = "easy"
     """Easy ones, explanations of other images, or hard ones, from the file `qa`."""
@@ -113,13 +113,6 @@ class ExplainChoice(WhoopsTask):
         return {**{name: value for name, value in super().kept().items() if name != "count"}, "qa": self.file.name}
 
     @override
-    def question(self) -> Question:
-        agent, asks = partial(choose_explanation, mode="single"), self.model.parsed_context.options_question
-        return Question(
-            name="explain-choice", agent=agent, asks=asks, target=ANSWERS, given=self.given, count=1, seed=self.seed
-        )
-
-    @override
     def scorer(self) -> Scorer:
         plain = single_scorer(NEGATIVE_KINDS, orders=self.orders, notes=(NOTE,))
         return self.by_category(plain, "accuracy")
@@ -131,14 +124,6 @@ class ExplainChoice(WhoopsTask):
         if entry.id in self.options:
             kinds, one_true = self.options[entry.id], self.true == "one"
             yield from choice_samples(sample, kinds, seed=self.seed, orders=self.orders, one_true=one_true)
-
-    @override
-    def answer_of(self, sample: Sample) -> int:
-        return sample.target["true"][0]
-
-    @override
-    def label_of(self, sample: Sample) -> str:
-        return str(sample.target["true"][0])
 
     def _easy(self) -> Mapping[str, Options]:
         """For each image its explanations, and `count` explanations of other images, all different.

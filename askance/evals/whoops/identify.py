@@ -28,7 +28,6 @@ from askance.amounts import many, shortened
 from askance.data_table import is_below, open_data_table
 from askance.errors import BadData, UsageError
 from askance.evals.metric import Metric, mean
-from askance.evals.part import Question
 from askance.evals.sample import Sample, Score
 from askance.evals.scorer import Scorer
 from askance.evals.suite.context import GOLD
@@ -55,6 +54,7 @@ class Identify(WeirdTask):
     """Whether an image is weird or normal."""
 
     name = "whoops/identify"
+    agent = Identifier
 
     data: Path
     """Folder of the data set, with the pairs in `pairs/` of it; or the folder of pairs itself."""
@@ -153,11 +153,6 @@ class Identify(WeirdTask):
                 group=pair.id,
                 tags=tags,
             )
-
-    @override
-    def question(self) -> Question:
-        asks = self.model.parsed_context.visual_question
-        return Question(name="identify", agent=Identifier, asks=asks, given=self.given)
 
     @override
     def scorer(self) -> Scorer:

@@ -13,16 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from typing_extensions import override
 
 from askance.agents import choose_caption
-from askance.chains import ANSWERS
 from askance.errors import BadData, UsageError
 from askance.evals.metric import Metric, mean
-from askance.evals.part import Question
 from askance.evals.sample import Sample, Score
 from askance.evals.scorer import Scorer
 from askance.evals.suite.context import GOLD
@@ -52,6 +49,8 @@ class CaptionMatching(WhoopsTask):
     """Which of two captions tells what is weird about an image."""
 
     name = "whoops/matching"
+    agent = choose_caption
+    chooses = True
     needs = ("captions", "underspecified")
 
     model: WeirdModel = WeirdModel(contexts=tuple(each for each in CONTEXTS if each != GOLD))
@@ -80,14 +79,6 @@ class CaptionMatching(WhoopsTask):
         return samples
 
     @override
-    def answer_of(self, sample: Sample) -> int:
-        return sample.target["true"][0]
-
-    @override
-    def label_of(self, sample: Sample) -> str:
-        return str(sample.target["true"][0])
-
-    @override
     def samples_of(self, entry: WeirdImage) -> Iterator[Sample]:
         """The samples of one image: one for each pair of captions and each order."""
         pairs = list(pairs_of(entry, self.pairs))
@@ -108,13 +99,6 @@ class CaptionMatching(WhoopsTask):
                     },
                     tags={**first.tags, **({"order": order} if self.times > 1 else {})},
                 )
-
-    @override
-    def question(self) -> Question:
-        agent, asks = partial(choose_caption, mode="single"), self.model.parsed_context.options_question
-        return Question(
-            name="matching", agent=agent, asks=asks, target=ANSWERS, given=self.given, count=1, seed=self.seed
-        )
 
     @override
     def scorer(self) -> Scorer:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 from askance.agents import VisualQuestion, answer_from_description, judge_equivalence
 from askance.agents.negative_writer import normal
 from askance.agents.vqa import AnswerInCaption, find_candidates, write_question
-from askance.chat import key_of
+from askance.chat import JsonObject, key_of
 from askance.errors import UsageError
 from askance.evals.job import CountItem, Job
 from askance.evals.negatives import HardNegative, OptionSet, Sheet, draw_sheet, write_sheet
@@ -36,7 +36,6 @@ from askance.models.capabilities import endpoint_key
 
 if TYPE_CHECKING:
     from askance.agents import JudgeForm, Verdict
-    from askance.chat import JsonObject
     from askance.images import Image
     from askance.models import Model, ModelLike
     from askance.nodes import Node, Result
@@ -159,33 +158,32 @@ class QuestionMaker:
     async def _from_caption(self, pair: QuestionPair, caption: str) -> QuestionPair:
         gate: Gate = "answered from the caption"
         result = await self.reader.ask(VisualQuestion(description=caption, question=pair.question))
-        pair = _with(pair, result, gate=gate, from_caption="" if result.value is None else str(result.value))
-        if pair.stopped is not None:
-            return pair
-        pair, verdict = await self._same(pair, pair.from_caption, gate=gate)
-        if verdict.value in {None, "true"}:
+        pair, verdict = await self._same(pair, result, gate=gate, name="from_caption")
+        if verdict is None or verdict.value == "true":
             return pair
         return replace(pair, stopped=gate, reason=f"the caption answers {pair.from_caption!r} ({verdict})")
 
     async def _blindly(self, pair: QuestionPair, caption: str) -> QuestionPair:  # noqa: ARG002  # as every gate
         gate: Gate = "not answered blindly"
         result = await self.guesser.ask(VisualQuestion(description=NOTHING, question=pair.question))
-        pair = _with(pair, result, gate=gate, blindly="" if result.value is None else str(result.value))
-        if pair.stopped is not None:
-            return pair
-        pair, verdict = await self._same(pair, pair.blindly, gate=gate)
-        if verdict.value != "true":
+        pair, verdict = await self._same(pair, result, gate=gate, name="blindly")
+        if verdict is None or verdict.value != "true":
             return pair
         return replace(pair, stopped=gate, reason=f"a model that sees nothing answers {pair.blindly!r}")
 
-    async def _same(self, pair: QuestionPair, answer: str, *, gate: Gate) -> tuple[QuestionPair, Verdict]:
-        """Judges whether an answer means the same as the pair's; a pair without a verdict is stopped."""
-        verdict = await self.judge.judge(pair.answer, answer, question=pair.question)
+    async def _same(
+        self, pair: QuestionPair, result: Result[Any], *, gate: Gate, name: Literal["from_caption", "blindly"]
+    ) -> tuple[QuestionPair, Verdict | None]:
+        """Whether an answer means the same as the pair's; where there is no verdict, the pair is stopped."""
+        pair = _with(pair, result, gate=gate, **{name: "" if result.value is None else str(result.value)})
+        if pair.stopped is not None:
+            return pair, None
+        verdict = await self.judge.judge(pair.answer, getattr(pair, name), question=pair.question)
         pair = replace(pair, calls=(*pair.calls, *verdict.calls))
-        if verdict.value is None:
-            reason = f"no verdict: {verdict.outcome}: {verdict.reason}"
-            pair = replace(pair, stopped=gate, reason=reason, failed=verdict.outcome == "failed")
-        return pair, verdict
+        if verdict.value is not None:
+            return pair, verdict
+        reason = f"no verdict: {verdict.outcome}: {verdict.reason}"
+        return replace(pair, stopped=gate, reason=reason, failed=verdict.outcome == "failed"), None
 
 
 def _with(pair: QuestionPair, result: Result[Any], *, gate: Gate, **answers: str) -> QuestionPair:
@@ -281,7 +279,6 @@ _QUOTE = re.compile(r"(:| ['\"]).*", re.DOTALL)
 
 if TYPE_CHECKING:
     from askance.chains import Planner
-    from askance.chat import JsonObject
     from askance.evals.whoops.images import WeirdImage
 
 

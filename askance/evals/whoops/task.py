@@ -5,15 +5,17 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, get_args
 
 from pydantic import Field
 from typing_extensions import override
 
-from askance.chains import SeenContext
+from askance.chains import ANSWERS, SeenContext
+from askance.chains.chain import NodeLike
 from askance.errors import BadData, UsageError
+from askance.evals.part import Question
 from askance.evals.sample import Sample
 from askance.evals.suite.any_solver import AnySolver
 from askance.evals.suite.breakdown import by_tag
@@ -27,7 +29,6 @@ from askance.nodes import Example
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
-    from askance.evals.part import Question
     from askance.evals.scorer import Scorer
     from askance.evals.solver import Solver
     from askance.evals.whoops.images import WeirdImage
@@ -55,6 +56,11 @@ class WeirdModel(InContext):
 class WeirdTask(Task):
     """A task over weird images, of the data set or of a user's own folder."""
 
+    agent: ClassVar[Callable[..., NodeLike] | None] = None
+    """What answers; None where a task says so itself."""
+    chooses: ClassVar[bool] = False
+    """Whether one of several options is chosen: a target then has the places of the `true` ones, from 1."""
+
     data: Path
     """Folder of the data set."""
     ids: Path | Sequence[str] | None = None
@@ -73,13 +79,28 @@ class WeirdTask(Task):
     other: AnySolver = AnySolver()
     """A solver in its place."""
 
-    @abstractmethod
     def answer_of(self, sample: Sample) -> str | int:
         """The answer to a sample, as an example shows it."""
+        return sample.target["true"][0]
 
-    def label_of(self, sample: Sample) -> str:  # noqa: ARG002  # a subclass may need it
+    def label_of(self, sample: Sample) -> str:
         """The answer to a sample, where answers are few; empty where they are free."""
-        return ""
+        return str(self.answer_of(sample)) if self.chooses else ""
+
+    @override
+    def question(self) -> Question:
+        context, agent, name = self.model.parsed_context, type(self).agent, self.name.partition("/")[2]
+        if agent is None or not self.chooses:
+            return Question(name=name, agent=agent, asks=context.visual_question, given=self.given)
+        return Question(
+            name=name,
+            agent=partial(agent, mode="single"),
+            asks=context.options_question,
+            target=ANSWERS,
+            given=self.given,
+            count=1,
+            seed=self.seed,
+        )
 
     def text_of(self, sample: Sample) -> str:
         """What examples are compared by where no pictures are: what is said of an image."""

@@ -6,14 +6,11 @@ The paper's second figure, BEM, comes from a classifier whose weights are not pa
 give them as `scorer`: `bem:FOLDER`. A judge that says whether two answers mean the same can replace it, or be added;
 its figures are not those of BEM.
 
-Answers are made comparable by the rules of the evaluation of visual question answering: lower case, no articles, no
-punctuation, digits for number words up to ten, apostrophes where contractions lost them (Antol and others, *VQA: Visual
-Question Answering*, 2015). Between digits a comma goes and a period stays.
+How answers are made comparable says `plain` in `askance.evals.suite.answer_match`.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -26,16 +23,15 @@ from askance.agents.explain import OpenAnswerer
 from askance.amounts import many
 from askance.evals.judges import JUDGED, judged_score
 from askance.evals.metric import mean
-from askance.evals.part import Question
 from askance.evals.sample import Sample, Score
 from askance.evals.scorer import Scorer
-from askance.evals.suite.answer_judge import AnswerJudge
+from askance.evals.suite.answer_judge import AnswerJudge, NotedJudge
+from askance.evals.suite.answer_match import plain, same_text
 from askance.evals.whoops.task import WhoopsTask
 from askance.models import ScorerLike, get_scorer
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
-    from askance.evals.suite.answer_judge import NotedJudge
     from askance.evals.whoops.images import WeirdImage
     from askance.models import RecordedScorer
 
@@ -52,6 +48,7 @@ class Vqa(WhoopsTask):
     """Answers to questions about weird images."""
 
     name = "whoops/vqa"
+    agent = OpenAnswerer
     needs = ("questions",)
 
     classifier: ScorerLike | None = Field(default=None, alias="scorer")
@@ -87,11 +84,6 @@ class Vqa(WhoopsTask):
     @override
     def notes(self) -> tuple[str, ...]:
         return (many(len(self.asked), "question"), *super().notes())
-
-    @override
-    def question(self) -> Question:
-        asks = self.model.parsed_context.visual_question
-        return Question(name="vqa", agent=OpenAnswerer, asks=asks, given=self.given)
 
     @property
     def _recorded(self) -> RecordedScorer | None:
@@ -171,35 +163,3 @@ def _both(one: Score, other: Score) -> Score:
         notes={**one.notes, **other.notes},
         calls=(*one.calls, *other.calls),
     )
-
-
-_DIGITS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
-_NUMBERS: Mapping[str, str] = {**{word: str(number) for number, word in enumerate(_DIGITS)}, "none": "0"}
-_ARTICLES = frozenset({"a", "an", "the"})
-_CONTRACTED = re.compile(
-    r"(ain|aren|can|couldn|didn|doesn|don|hadn|hasn|haven|isn|mightn|mustn|needn|shouldn|wasn|weren|won|wouldn)t"
-)
-_WITHIN_NUMBER = re.compile(r"(?<=\d),(?=\d)")
-_PERIOD = re.compile(r"(?<!\d)\.|\.(?!\d)")
-_MARKS = re.compile(r"[;/\[\]\"{}()=+\\_\-><@`,?!:*“”…]")
-
-
-def plain(text: str) -> str:
-    """An answer in the form in which exact match compares it."""
-    lowered = _WITHIN_NUMBER.sub("", text.lower().replace("’", "'"))
-    words = _MARKS.sub(" ", _PERIOD.sub("", lowered)).split()
-    normal_words = [
-        _NUMBERS.get(word, word) for word in (_word(each) for each in words) if word and word not in _ARTICLES
-    ]
-    return " ".join(normal_words)
-
-
-def same_text(answer: str, true: str) -> bool:
-    """Whether two answers are the same apart from case and extra blanks."""
-    return " ".join(answer.split()).casefold() == " ".join(true.split()).casefold()
-
-
-def _word(word: str) -> str:
-    """A word without quotes around it, and with its apostrophe."""
-    bare = word.strip("'")
-    return f"{bare[:-1]}'t" if _CONTRACTED.fullmatch(bare) else bare

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeAlias, runtime_c
 
 from askance.chat import JsonObject, ModelId, key_of
 from askance.errors import ConfigError, UsageError
-from askance.models.encoders.records import RecordedModel, parameters_of
+from askance.models.encoders.records import RecordedModel, ReplayOnlyModel, parameters_of
 from askance.models.encoders.vectors import Vector, checked_vectors, packed, unpacked
 from askance.models.local.folder import REVISION, hub_folder
 from askance.registry import Registry
@@ -219,32 +219,11 @@ def _named(model: ModelId) -> Embedder:
     # A form may be a stranger's. Settings, which are no part of an identity, could have code run, and `st:` downloads;
     # and it names no package that the user has not named.
     if model.name is not None or model.provider not in EMBEDDERS.built_in or "?" in model.model:
-        return _ReplayOnlyEmbedder(model)
+        return ReplayOnlyModel(model, "embedder")
     name, _, revision = model.model.partition("@")
     if model.provider == "st" and not name.startswith("sha256:") and hub_folder(name, revision or REVISION) is None:
-        return _ReplayOnlyEmbedder(model)
+        return ReplayOnlyModel(model, "embedder")
     return EMBEDDERS.load(model.provider)(model.model)
-
-
-class _ReplayOnlyEmbedder:
-    """A replay-only embedder: it answers from records, and makes no vector."""
-
-    sees_pictures = False
-
-    def __init__(self, model: ModelId) -> None:
-        self._model = model
-
-    async def embed(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
-        raise self._lacking(repr(texts[0][:60]))
-
-    async def embed_image(self, image: Image) -> Sequence[float]:
-        raise self._lacking(f"the picture {image.name!r}")
-
-    def _lacking(self, what: str) -> UsageError:
-        return UsageError(
-            f"The embedder {str(self._model)!r} is known by its records alone, and they lack {what}.",
-            hint="Name the embedder itself: a spec, or an object.",
-        )
 
 
 class ScriptedEmbedder:

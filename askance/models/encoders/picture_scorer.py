@@ -11,9 +11,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeAlias, cast, runtime_checkable
 
 from askance.chat import JsonObject, ModelId, key_of
-from askance.errors import BadRecord, ConfigError, ModelError, UsageError
+from askance.errors import BadImage, BadRecord, ConfigError, ModelError, UsageError
 from askance.images import CLEAN_POLICY, WHOLE_IMAGE, Image, ImagePolicy, RegionView, Shown
-from askance.models.encoders.records import RecordedModel, parameters_of
+from askance.models.encoders.records import RecordedModel, ReplayOnlyModel, parameters_of
 from askance.registry import Registry
 from askance.replay import DAMAGED_HINT
 
@@ -108,7 +108,7 @@ class RecordedScorer(RecordedModel):
     @classmethod
     def _described(cls, model: ModelId, fields: dict[str, Any], *, engine: Engine) -> RecordedScorer:
         policy = _policy(fields.pop("policy", None))
-        return cls(_ReplayOnlyScorer(model), id=model, engine=engine, parameters=fields, policy=policy)
+        return cls(ReplayOnlyModel(model, "scorer"), id=model, engine=engine, parameters=fields, policy=policy)
 
     @classmethod
     def _around(cls, made: PictureScorer | TextScorer, model: ModelId | None, *, engine: Engine) -> RecordedScorer:
@@ -167,28 +167,45 @@ class RecordedScorer(RecordedModel):
         """What the scorer itself gives, unrecorded: for thousands of texts, which are not recorded one by one.
 
         Raises:
+            BadImage: the picture cannot be used.
+            UsageError: the scorer takes no pictures, or no views of them.
             CallError: it gave something else than a number for each text.
         """
         self._responses.lend_folder(self._recorded)
-        if view != WHOLE_IMAGE and not isinstance(self._recorded, _ReplayOnlyScorer):
+        if view != WHOLE_IMAGE:
             method = _method(self._recorded, "score_view", lacking="no part of a picture", by=self.id)
             return self._checked(await method(image, texts, view), len(texts))
         method = _method(self._recorded, "score", lacking="no pictures", by=self.id)
         return self._checked(await method(image, texts), len(texts))
 
-    async def fresh_rows(self, pictures: Sequence[tuple[Image, RegionView]], texts: Sequence[str]) -> list[list[float]]:
+    async def fresh_rows(
+        self, pictures: Sequence[tuple[Image, RegionView]], texts: Sequence[str]
+    ) -> list[list[float] | BadImage]:
         """As `fresh`, for each of many pictures; a dual encoder encodes each picture and each text once.
 
         Args:
             pictures: each with what is shown of it.
             texts: held against each of them.
 
+        Returns:
+            For each picture its scores, or why it cannot be used.
+
         Raises:
-            BadImage, UsageError, CallError: as for `fresh`.
+            UsageError, CallError: as for `fresh`.
         """
-        (image, view), *others = pictures
-        first = await self.fresh(image, texts, view=view)  # then the texts are known
-        return [first, *await asyncio.gather(*(self.fresh(image, texts, view=view) for image, view in others))]
+
+        async def row(image: Image, view: RegionView) -> list[float] | BadImage:
+            try:
+                return await self.fresh(image, texts, view=view)
+            except BadImage as error:
+                return error
+
+        rows: list[list[float] | BadImage] = []
+        for image, view in pictures:
+            rows.append(await row(image, view))
+            if not isinstance(rows[-1], BadImage):  # now the texts are known
+                break
+        return [*rows, *await asyncio.gather(*(row(image, view) for image, view in pictures[len(rows) :]))]
 
     def as_encoder(self) -> RecordedScorer:
         """Itself, where a model is wanted that runs here, since nobody plans or counts its scores as calls.
@@ -209,8 +226,7 @@ class RecordedScorer(RecordedModel):
         Raises:
             UsageError: it cannot.
         """
-        if not isinstance(self._recorded, _ReplayOnlyScorer):
-            _method(self._recorded, "score_view", lacking="no part of a picture", by=self.id)
+        _method(self._recorded, "score_view", lacking="no part of a picture", by=self.id)
 
     async def score_texts(self, about: Mapping[str, str], texts: Sequence[str]) -> list[float]:
         """As `score`, against other texts.
@@ -299,26 +315,6 @@ def _policy(form: object) -> ImagePolicy:
             f"This is no image policy of a scorer: {str(form)[:80]!r}.",
             hint="Give what a run's `run.json` says of a scorer.",
         ) from error
-
-
-class _ReplayOnlyScorer:
-    """A replay-only scorer: it answers from records, and scores nothing."""
-
-    def __init__(self, model: ModelId) -> None:
-        self._model = model
-
-    async def score(self, image: Image, texts: Sequence[str]) -> Sequence[float]:
-        raise self._lacking(f"the picture {image.name!r}", texts[0])
-
-    async def score_texts(self, about: Mapping[str, str], texts: Sequence[str]) -> Sequence[float]:
-        raise self._lacking(repr(next(iter(about.values()), ""))[:60], texts[0])
-
-    def _lacking(self, subject: str, text: str) -> UsageError:
-        return UsageError(
-            f"The scorer {str(self._model)!r} is known by its records alone, and they lack {subject} with "
-            f"{text[:60]!r}.",
-            hint="Name the scorer itself.",
-        )
 
 
 class ScriptedScorer:

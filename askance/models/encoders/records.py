@@ -28,6 +28,7 @@ from askance.spec_grammar import SettingReaders, count, one_of, read_settings, s
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from askance.images import Image, RegionView
     from askance.models.engine import Engine
     from askance.replay import RecordKind
 
@@ -257,6 +258,42 @@ class RecordedModel(ABC):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self.id)!r})"
+
+
+class ReplayOnlyModel:
+    """A replay-only model: it answers from records, and makes no vector and no score.
+
+    Args:
+        model: whose records they are.
+        what: noun for it in messages.
+    """
+
+    sees_pictures = False
+
+    def __init__(self, model: ModelId, what: str) -> None:
+        self._model = model
+        self._what = what
+
+    async def embed(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
+        raise self._lacking(repr(texts[0][:60]))
+
+    async def embed_image(self, image: Image) -> Sequence[float]:
+        raise self._lacking(f"the picture {image.name!r}")
+
+    async def score(self, image: Image, texts: Sequence[str]) -> Sequence[float]:
+        raise self._lacking(f"the picture {image.name!r} with {texts[0][:60]!r}")
+
+    async def score_view(self, image: Image, texts: Sequence[str], view: RegionView) -> Sequence[float]:  # noqa: ARG002  # a scorer's
+        raise self._lacking(f"the picture {image.name!r} with {texts[0][:60]!r}")
+
+    async def score_texts(self, about: Mapping[str, str], texts: Sequence[str]) -> Sequence[float]:
+        raise self._lacking(f"{next(iter(about.values()), '')[:60]!r} with {texts[0][:60]!r}")
+
+    def _lacking(self, wanted: str) -> UsageError:
+        return UsageError(
+            f"The {self._what} {str(self._model)!r} is known by its records alone, and they lack {wanted}.",
+            hint=f"Name the {self._what} itself: a spec, or an object.",
+        )
 
 
 def _shown_id(model: object) -> ModelId:

@@ -178,10 +178,10 @@ def as_langchain(model: ModelLike) -> BaseChatModel:
         ConfigError: no model has this name, or the spec cannot be read.
         UsageError: `model` is of no kind that is known here.
     """
-    return _AskanceChatModel(model=get_model(model))
+    return AskanceChatModel(model=get_model(model))
 
 
-class _AskanceChatModel(BaseChatModel):
+class AskanceChatModel(BaseChatModel):
     """What `as_langchain` gives.
 
     `bind` takes `stop`, `temperature`, `top_p`, `seed`, `max_tokens`, `draw`, `tools`, `tool_choice` and

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from contextvars import Context
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from langchain_core.messages import AIMessage
@@ -23,6 +24,7 @@ from langsmith import run_helpers
 from pydantic import BaseModel, SecretBytes, SecretStr
 
 from askance.chat import ModelId, canonical_json
+from askance.documents import read_yaml
 from askance.errors import AskanceError, AuthError, BadRequest, CallError, ConfigError, MissingExtra, ModelError
 from askance.models.image_data import ImageEncoder
 from askance.models.langchain.messages import to_langchain, to_response
@@ -38,57 +40,12 @@ if TYPE_CHECKING:
     from askance.chat import ChatRequest, ChatResponse, JsonObject, ResponseFormat, Sampling
     from askance.models.settings import ModelSettings
 
-KNOWN = frozenset(
-    {
-        "langchain_anthropic.ChatAnthropic",
-        "langchain_deepseek.ChatDeepSeek",
-        "langchain_google_genai.ChatGoogleGenerativeAI",
-        "langchain_groq.ChatGroq",
-        "langchain_mistralai.ChatMistralAI",
-        "langchain_ollama.ChatOllama",
-        "langchain_openai.AzureChatOpenAI",
-        "langchain_openai.ChatOpenAI",
-        "langchain_xai.ChatXAI",
-    }
-)
-"""Classes whose settings are all in their fields."""
+_TABLE = read_yaml(Path(__file__).with_name("chat_models.yaml"), what="a table")
+KNOWN, IRRELEVANT = frozenset(_TABLE["known"]), frozenset(_TABLE["irrelevant"])
+"""Classes whose settings are all in their fields; fields that cannot change an answer."""
 
 _NAMES = ("deployment_name", "model_name", "model")
 _ADDRESSES = ("azure_endpoint", "openai_api_base", "anthropic_api_url", "base_url", "api_base", "endpoint")
-
-IRRELEVANT = frozenset(
-    {
-        "async_client",
-        "cache",
-        "callbacks",
-        "client",
-        "custom_get_token_ids",
-        "default_request_timeout",
-        "disable_streaming",
-        "http_async_client",
-        "http_client",
-        "http_socket_options",
-        "include_response_headers",
-        "keep_alive",
-        "max_retries",
-        "metadata",
-        "name",
-        "profile",
-        "rate_limiter",
-        "request_timeout",
-        "root_async_client",
-        "root_client",
-        "store",
-        "stream_chunk_timeout",
-        "stream_usage",
-        "streaming",
-        "tags",
-        "tiktoken_model_name",
-        "timeout",
-        "verbose",
-    }
-)
-"""Fields that cannot change an answer."""
 
 _PRIVATE_FIELDS = (
     "key",
@@ -289,7 +246,7 @@ class LangChainModel:
         if not request.tools:
             return chat_model
         tools = [{"type": "function", "function": tool.canonical()} for tool in request.tools]
-        choice = {"tool_choice": arguments.pop("tool_choice")} if "tool_choice" in arguments else {}
+        choice = {"tool_choice": _tool_choice(arguments.pop("tool_choice"))} if "tool_choice" in arguments else {}
         try:
             return chat_model.bind_tools(tools, **choice)
         except NotImplementedError:
@@ -343,6 +300,13 @@ class LangChainModel:
         if request.response is not None and isinstance(cause, (NotImplementedError, TypeError)):
             return BadRequest(failure, hint=f"{name} may take no response format: ask in the text form of the paper.")
         return ModelError(failure, hint=f"Call {name} without askance: the same error should come.")
+
+
+def _tool_choice(choice: Any) -> Any:
+    """A choice of tools in OpenAI's form as all classes of LangChain know it."""
+    if isinstance(choice, dict):
+        return cast("JsonObject", choice)["function"]["name"] if "function" in choice else cast("JsonObject", choice)
+    return "any" if choice == "required" else choice
 
 
 def from_settings(settings: ModelSettings) -> LangChainModel:

@@ -1,17 +1,19 @@
 """Families of open models: how a conversation is written for each, and how its pictures are computed.
 
-One table, by the architecture's name (`model_type`); the page on local models shows the same one. A model that brings a
-chat template goes by that. For the others a conversation format says what stands around the words, which are those of
-the prompt files.
+One table, `architectures.yaml`, by the architecture's name (`model_type`); the page on local models shows the same one.
+A model that brings a chat template goes by that. For the others a conversation format says what stands around the
+words, which are those of the prompt files.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from pathlib import Path
+from typing import Any, Literal
 
 from askance.chat import ImagePart, Message
+from askance.documents import read_yaml
 
 FormatName = Literal["chatml", "gemma", "human", "idefics", "plain", "question", "turns"]
 
@@ -78,42 +80,10 @@ class ConversationFormat:
         )
 
 
+_TABLE: Mapping[str, Any] = read_yaml(Path(__file__).with_name("architectures.yaml"), what="a table")
+
 FORMATS: Mapping[FormatName, ConversationFormat] = {
-    "chatml": ConversationFormat(
-        system="<|im_start|>system\n{words}<|im_end|>\n",
-        user="<|im_start|>user\n{pictures}{words}<|im_end|>\n",
-        assistant="<|im_start|>assistant\n{words}<|im_end|>\n",
-        ask="<|im_start|>assistant\n",
-        picture="{mark}",
-    ),
-    "gemma": ConversationFormat(
-        user="<start_of_turn>user\n{pictures}{words}<end_of_turn>\n",
-        assistant="<start_of_turn>model\n{words}<end_of_turn>\n",
-        ask="<start_of_turn>model\n",
-        picture="{mark}",
-    ),
-    "human": ConversationFormat(
-        system="{words}",
-        user="###Human: {pictures}{words}",
-        assistant="###Assistant: {words}",
-        ask="###Assistant:",
-    ),
-    "idefics": ConversationFormat(
-        begin="<|im_start|>",
-        system="System: {words}<end_of_utterance>\n",
-        user="User: {pictures}{words}<end_of_utterance>\n",
-        assistant="Assistant: {words}<end_of_utterance>\n",
-        ask="Assistant:",
-        picture="{mark}",
-    ),
-    "plain": ConversationFormat(user="{pictures}{words}\n", assistant="{words}\n", ask=""),
-    "question": ConversationFormat(user="Question: {pictures}{words} ", assistant="Answer: {words} ", ask="Answer:"),
-    "turns": ConversationFormat(
-        system="{words} ",
-        user="USER: {pictures}{words} ",
-        assistant="ASSISTANT: {words}{end}",
-        ask="ASSISTANT:",
-    ),
+    name: ConversationFormat(**form) for name, form in _TABLE["formats"].items()
 }
 
 
@@ -128,7 +98,7 @@ class Architecture:
     """A family of models, and what its prompts need."""
 
     title: str
-    types: tuple[str, ...] = ()
+    types: Sequence[str] = ()
     """Their `model_type` in transformers."""
     wording: str | None = None
     """For families that share a `model_type` with others: the `family` by which prompts are worded."""
@@ -153,88 +123,10 @@ class Architecture:
         return FORMATS[self.form]
 
 
-ARCHITECTURES: tuple[Architecture, ...] = (
-    Architecture(
-        title="LLaVA-1.5",
-        types=("llava",),
-        form="turns",
-        mark="<image>",
-        pictures="once",
-        quirk="no preamble",
-    ),
-    Architecture(
-        title="LLaVA-1.6",
-        types=("llava_next",),
-        form="turns",
-        mark="<image>",
-        pictures="once",
-        quirk="a picture is cut into tiles; those on Mistral, Llama 3 or Yi bring their template",
-    ),
-    Architecture(title="VipLLaVA", types=("vipllava",), form="human", mark="<image>", pictures="once"),
-    Architecture(
-        title="Idefics3, SmolVLM",
-        types=("idefics3", "smolvlm"),
-        form="idefics",
-        mark="<image>",
-        pictures="once",
-        quirk="`smolvlm` needs torchvision and num2words, SmolVLM's first release (`idefics3`) does not",
-    ),
-    Architecture(
-        title="Gemma 3",
-        types=("gemma3",),
-        form="gemma",
-        mark="<start_of_image>",
-        attribute="boi_token",
-        pictures="once",
-        quirk="no system turn: its words come first in the user's; tokens of a picture see each other both ways",
-    ),
-    Architecture(
-        title="Qwen2-VL, Qwen2.5-VL",
-        types=("qwen2_vl", "qwen2_5_vl"),
-        form="chatml",
-        mark="<|image_pad|>",
-        before="<|vision_start|>",
-        behind="<|vision_end|>",
-        pictures="once",
-        quirk="tokens of a picture have places in two dimensions; as many tokens as the picture is large",
-    ),
-    Architecture(
-        title="InternVL",
-        types=("internvl",),
-        form="chatml",
-        mark="<IMG_CONTEXT>",
-        pictures="once",
-        quirk="a picture is cut into tiles; only what transformers itself reads (names that end in `-hf`)",
-    ),
-    Architecture(
-        title="BLIP-2",
-        types=("blip-2",),
-        form="question",
-        pictures="each",
-        single=True,
-        quirk="its language model answers where there is no picture",
-    ),
-    Architecture(
-        title="InstructBLIP",
-        types=("instructblip",),
-        form="plain",
-        pictures="each",
-        single=True,
-        quirk="its Q-Former reads the question, so that each question sees the picture otherwise",
-    ),
-    Architecture(title="BLIP", types=("blip",), form="plain", pictures="each", single=True),
-    Architecture(
-        title="MiniGPT-4, Vicuna v0",
-        wording="minigpt-4",
-        form="human",
-        quirk='by `family = "minigpt-4"`: the language model alone, for transformers does not have the rest',
-    ),
-    Architecture(title="Vicuna v1.1 and later", wording="vicuna", form="turns", quirk="no preamble"),
-    Architecture(title="other language models", form="plain", quirk="what many questions begin with is computed once"),
-)
+ARCHITECTURES = tuple(Architecture(**entry) for entry in _TABLE["architectures"])
 """In the order in which they are looked for; the last is for all other language models."""
 
-OTHER_VISION = Architecture(title="other vision-language models", form="plain", pictures="each")
+OTHER_VISION = Architecture(**_TABLE["other_vision"])
 
 
 def architecture_of(model_type: str, *, family: str | None = None, sees: bool = False) -> Architecture:

@@ -92,9 +92,9 @@ class HFModel:
 
     @property
     def capabilities(self) -> Capabilities:
-        """Answers are held to any schema; whether it takes pictures is known once it is loaded."""
+        """Answers are held to any schema, no tool is called; whether it takes pictures is known once it is loaded."""
         sees = None if self._ready is None else self._ready.model.processor is not None
-        return Capabilities(schema="enforced", json_object=True, images=sees, seed=True, logprobs=True)
+        return Capabilities(schema="enforced", json_object=True, images=sees, seed=True, logprobs=True, tools=False)
 
     async def generate(self, request: ChatRequest) -> ChatResponse:
         """The answer to `request`.

@@ -12,7 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from askance.errors import ConfigError, MissingExtra
+from askance.errors import ConfigError, optional_library
 from askance.models.local.folder import find_folder, hub_repository
 from askance.models.local.runtime import EXTRA
 from askance.models.settings import Local
@@ -159,10 +159,7 @@ def how_to_bring(name: str) -> str:
 
 
 def _hub() -> Any:
-    try:
-        return import_module("huggingface_hub")
-    except ImportError as error:
-        raise MissingExtra("Downloads need huggingface_hub, which is not installed.", hint=EXTRA) from error
+    return optional_library("huggingface_hub", lacking="Downloads need {}, which is not installed.", hint=EXTRA)
 
 
 def _download_error(hub: Any, name: str, error: Exception) -> ConfigError:

@@ -64,8 +64,11 @@ def _sampling(request: ChatRequest, without: Collection[str]) -> JsonObject:
 
 
 def _extras(request: ChatRequest) -> JsonObject:
-    """The extras, with `reasoning_effort` under the name that it has here."""
+    """The extras, with `reasoning_effort` and the choice of a tool in the form that they have here."""
     fields = extras(request)
+    choice = fields.get("tool_choice")
+    if isinstance(choice, dict) and "function" in choice:
+        fields["tool_choice"] = {"type": "function", **choice["function"]}
     effort = fields.pop("reasoning_effort", None)
     if effort is not None:
         fields["reasoning"] = {"effort": effort, **fields.get("reasoning", {})}

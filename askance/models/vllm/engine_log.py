@@ -8,12 +8,13 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from askance.documents import read_yaml
 from askance.errors import AskanceError, ConfigError, MissingExtra
 from askance.models.vendor_errors import one_line
 from askance.models.vllm.engine_args import OFFLINE
@@ -85,110 +86,23 @@ _NOISE = re.compile(r"^\s*(File \"|\^+|~+|return |await |raise |self\.|Traceback
 _PREFIX = re.compile(r"^\([^)]*pid[ =]\d+\)\s*|^(INFO|WARNING|ERROR|DEBUG) [\d:. -]+(\[[^\]]+\]\s*)+")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Cause:
-    """What a log may say, what that means, and the way out; groups of the pattern go into both texts."""
-
-    pattern: re.Pattern[str]
-    means: str
-    hint: str | Callable[[re.Match[str]], str]
+@cache
+def _causes() -> list[dict[str, str]]:
+    """What a log may say, what that means, and the way out."""
+    return read_yaml(Path(__file__).with_name("start_errors.yaml"), what="causes")["causes"]
 
 
-def _free_memory_hint(match: re.Match[str]) -> str:
-    free, total = float(match["free"]), float(match["total"])
-    part = max(0.05, 0.95 * free / total) if total else 0.05
-    return (
-        f"End what else runs there, or take less: `vllm = {{ memory = {part:.2f} }}`. Runs that use one model share a "
-        "server: start it once, and name its address, `vllm:NAME@http://…`."
-    )
-
-
-_CAUSES: tuple[_Cause, ...] = (
-    _Cause(
-        pattern=re.compile(
-            r"Free memory on device \S+ \((?P<free>[\d.]+)/(?P<total>[\d.]+) GiB\) on startup is less than desired \w+ "
-            r"memory utilization \([\d.]+, (?P<wanted>[\d.]+) GiB\)"
-        ),
-        means="{wanted} GiB of the device's memory are wanted and {free} of its {total} GiB are free: something else "
-        "runs on it",
-        hint=_free_memory_hint,
-    ),
-    _Cause(
-        pattern=re.compile(
-            r"Available memory on node \d+ \((?P<free>[\d.]+)/(?P<total>[\d.]+) GiB\).{0,80}?less than "
-            r".{0,60}?\((?P<wanted>[\d.]+)"
-        ),
-        means="{wanted} GiB of memory are wanted for what is read and {free} of the machine's {total} GiB are free",
-        hint="End what else runs here, or take less: `vllm = {{ cache = 1 }}` (GiB).",
-    ),
-    _Cause(
-        pattern=re.compile(
-            r"max(?:imum)? (?:seq|model) len(?:gth)? \(?(?P<context>\d+)\)?.{0,60}?(?P<wanted>[\d.]+) GiB KV cache is "
-            r"needed"
-            r".{0,60}?available KV cache memory \((?P<free>[\d.]+) GiB\)"
-            r"(?:.{0,200}?maximum model length is (?P<fits>\d+))?",
-            re.DOTALL,
-        ),
-        means="{context} tokens of context want {wanted} GiB for what is read, and there are {free} GiB",
-        hint=lambda match: (
-            f"Read less at once: `vllm = {{ context = {match['fits'] or int(match['context']) // 2} }}`; or give it "
-            "more memory (`memory`, `cache`)."
-        ),
-    ),
-    _Cause(
-        pattern=re.compile(r"No available memory for the cache blocks"),
-        means="the weights leave no memory for what is read",
-        hint="Give it more of the device (`vllm = {{ memory = 0.95 }}`), quantize the weights (`quantization`), or "
-        "take a smaller model.",
-    ),
-    _Cause(
-        pattern=re.compile(r"out of memory\. (?P<words>Tried to allocate [\d.]+ \w+[^\n]{0,160})", re.IGNORECASE),
-        means="the device has too little memory: {words}",
-        hint="End what else runs there, quantize the weights (`quantization`), read less at once (`context`), or "
-        "spread them over more devices (`devices`).",
-    ),
-    _Cause(
-        pattern=re.compile(r"out of memory|Cannot allocate memory|std::bad_alloc", re.IGNORECASE),
-        means="there is too little memory",
-        hint="End what else runs here, read less at once (`context`), or take a smaller model.",
-    ),
-    _Cause(
-        pattern=re.compile(
-            r"Model architectures (?P<kinds>\[[^\]]{0,200}\]) (?:are not supported|failed to be inspected)"
-        ),
-        means="it does not run models of the kind {kinds}",
-        hint="`hf:` may run them; a newer vLLM may, too.",
-    ),
-    _Cause(
-        pattern=re.compile(
-            r"Unsupported CPU attention configuration|head size (?P<size>\d+) is not supported|head_size"
-        ),
-        means="it has no attention for heads of the model's size on this device",
-        hint="`hf:` runs it.",
-    ),
-    _Cause(
-        pattern=re.compile(
-            r"max_model_len \((?P<wanted>\d+)\) is greater than the derived max_model_len \([^)]*?=(?P<most>\d+)"
-        ),
-        means="the model reads {most} tokens, and {wanted} were asked for",
-        hint="`vllm = {{ context = {most} }}`, or leave it out.",
-    ),
-    _Cause(
-        pattern=re.compile(r"trust_remote_code=True|requires you to execute the"),
-        means="the model comes with Python code of its own, which is not run unasked",
-        hint="If you trust it: `vllm = {{ remote_code = true }}`.",
-    ),
-    _Cause(
-        pattern=re.compile(r"(?:unrecognized arguments:|unexpected keyword argument) (?P<words>[^\n]{0,160})"),
-        means="it has no arguments {words}",
-        hint="Mend `engine` in the model's `vllm` settings.",
-    ),
-    _Cause(
-        pattern=re.compile(r"torchvision::nms does not exist"),
-        means="the torchvision beside it is built for another torch",
-        hint="Take torchvision out of vLLM's environment, or install the build that goes with its torch.",
-    ),
-)
+def _cause_in(log: str) -> tuple[str, str] | None:
+    """What a log says, and the way out; None where it says nothing that is known."""
+    for cause in _causes():
+        if match := re.search(cause["pattern"], log):
+            told = {name: one_line(value or "", limit=160) for name, value in match.groupdict().items()}
+            if "total" in told:
+                told["part"] = f"{max(0.05, 0.95 * float(told['free']) / (float(told['total']) or 1.0)):.2f}"
+            if told.get("fits") == "":
+                told["fits"] = str(int(told["context"]) // 2)
+            return cause["means"].format(**told), cause["hint"].format(**told)
+    return None
 
 
 def port_taken(log: str) -> bool:
@@ -221,16 +135,8 @@ def start_error(log: str, *, spec: str, vllm: Vllm, code: int | None = None) -> 
         return ConfigError(
             f"vLLM did not start with {spec!r}: {port} is taken.", hint="Leave `port` out of its `vllm` settings."
         )
-    for cause in _CAUSES:
-        match = cause.pattern.search(log)
-        if match is not None:
-            groups = {name: one_line(value or "", limit=160) for name, value in match.groupdict().items()}
-            hint = cause.hint if isinstance(cause.hint, str) else cause.hint(match)
-            means = cause.means.format(**groups)
-            return ConfigError(
-                f"vLLM did not start with {spec!r}: {means}.",
-                hint=hint.format(**groups) if isinstance(cause.hint, str) else hint,
-            )
+    if cause := _cause_in(log):
+        return ConfigError(f"vLLM did not start with {spec!r}: {cause[0]}.", hint=cause[1])
     ended = "" if code is None else f" (exit code {code})"
     return ConfigError(
         f"vLLM did not start with {spec!r}{ended}. The end of its log: {last_words(log)}",

@@ -184,9 +184,13 @@ class VLLMModel:
 
     @property
     def capabilities(self) -> Capabilities:
-        """Answers are held to any schema; whether it takes pictures is what its configuration says."""
+        """Answers are held to any schema; whether it takes pictures is what its configuration says.
+
+        In process it calls no tools; a server calls them if it was started with a parser of the model's calls.
+        """
         images = None if self._folder is None else takes_pictures(self._folder) or None
-        return Capabilities(schema="enforced", json_object=True, images=images, seed=True, logprobs=True)
+        tools = False if self.vllm.in_process else None
+        return Capabilities(schema="enforced", json_object=True, images=images, seed=True, logprobs=True, tools=tools)
 
     async def generate(self, request: ChatRequest) -> ChatResponse:
         """The answer to `request`.

@@ -8,7 +8,8 @@ import pytest
 
 from askance.errors import UsageError
 from askance.evals.analysis.grid import Grid, GridRunner, grid_tables, read_grid
-from askance.models import Engine
+from askance.models import Engine, ScriptedModel
+from askance.prompts import PromptLibrary
 from askance.replay import MemoryStore
 from tests.evals.odd import Odd, chooser, write_pictures
 
@@ -67,6 +68,57 @@ async def test_rows_that_ask_for_the_same_are_one_run(tmp_path: Path) -> None:
     assert second.rows[0][3:] == (one.figure("accuracy"), None)
     assert six.figure("accuracy").value == pytest.approx(1 / 3)
     assert f"nobody: {NOBODY}" in first.notes
+
+
+VARIANTS = """
+models: {Two: two}
+tables:
+  variants:
+    title: Which text, by prompt
+    task: tests/odd
+    columns: {accuracy: accuracy}
+    rows: {vlm: [Two], prompts: [null, FOLDER]}
+"""
+
+
+async def test_rows_may_be_all_combinations_of_models_and_prompts(tmp_path: Path) -> None:
+    folder = tmp_path / "formal"
+    ejected = PromptLibrary([]).eject("end_to_end_multi", form="json", family=None, to=folder)
+    ejected.write_text(ejected.read_text(encoding="utf-8").replace("You ", "Thou "), encoding="utf-8")
+    grid = read_grid(written(tmp_path, VARIANTS.replace("FOLDER", str(folder))))
+    data, engine = write_pictures(tmp_path / "pictures"), Engine(records=MemoryStore())
+    runner = GridRunner(grid, out=tmp_path / "out", engine=engine, find=lambda _: Odd, options={"data": data})
+    runner.models["two"] = chooser(2, engine)
+
+    result = await runner.run()
+
+    own, formal = result.runs
+    assert [row[:3] for row in grid_tables(result)["variants"].rows] == [("Two, own", 6, 6), (f"Two, {folder}", 6, 6)]
+    assert "Thou " in formal.prompts[ejected.name]
+    assert "Thou " not in own.prompts[ejected.name]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("FOLDER", "nowhere", r"There is no folder of prompts 'nowhere'"),
+        (
+            "prompts:",
+            "counts:",
+            r"The row 'Two, 1' of the grid: the task 'tests/odd' takes no 'counts'\. Nearest: 'count'",
+        ),
+    ],
+)
+async def test_a_grid_is_checked_whole_before_its_first_call(old: str, new: str, message: str, tmp_path: Path) -> None:
+    text = VARIANTS.replace(old, new).replace("[null, FOLDER]", "[1, 2]")
+    grid, engine = read_grid(written(tmp_path, text)), Engine(records=MemoryStore())
+    runner = GridRunner(grid, out=tmp_path / "out", engine=engine, find=lambda _: Odd)
+    runner.models["two"] = ScriptedModel([])
+
+    with pytest.raises(UsageError, match=message):
+        await runner.run()
+    with pytest.raises(UsageError, match=message):
+        await runner.plan()
 
 
 async def test_a_grid_is_gone_on_with(tmp_path: Path) -> None:

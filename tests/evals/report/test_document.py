@@ -12,7 +12,6 @@ from jinja2 import UndefinedError
 
 from askance.evals.report.elements import PageLink, Sortable
 from askance.evals.report.html import address, block, packed_block, render, safe_json
-from askance.evals.report.summary import Outcomes, Summary
 from askance.terminal import printable
 from tests.evals.report.runs import HOSTILE, Parsed
 
@@ -37,25 +36,16 @@ PAGE: dict[str, Any] = {"title": "", "count": 1, "policy": "", "style": "", "scr
 
 def page_with(value: str) -> str:
     """A page of single pictures that shows `value` as a note, and in an attribute."""
-    summary = Summary(
-        name="",
-        headline=None,
-        outcomes=Outcomes(label=value, parts=[], lost=[], left=0, noun="picture"),
-        facts=[],
-        prompts=[],
-        notes=[],
-        configuration="",
-    )
     empty = ("blocks", "tasks", "published", "plots", "blames", "blame_tables", "judges", "letters", "differences")
     values: dict[str, Any] = {
-        "summaries": [summary],
+        "summaries": [],
         "notes": [value],
         "noun": "picture",
         **{name: [] for name in empty},
     }
-    pictures = [("", Sortable(heads=(), rows=()))]
-    more: dict[str, Any] = dict.fromkeys(("judges_table", "runs_table", "following"))
-    return render("report.html", **PAGE, **values, **more, pictures=pictures)
+    pictures = [("", Sortable(heads=(), rows=(), caption=value))]
+    more: dict[str, Any] = dict.fromkeys(("judges_table", "following"))
+    return render("report.html", **PAGE, **values, **more, pictures=pictures, runs_table=Sortable(heads=(), rows=()))
 
 
 @pytest.mark.parametrize(("given", "shown"), SHOWN.values(), ids=SHOWN)
@@ -67,9 +57,9 @@ def test_text_is_escaped_and_the_unseen_is_seen(given: str, shown: str) -> None:
 def test_an_attribute_holds_all_that_it_is_given_and_nothing_more(given: str) -> None:
     parsed = Parsed(page_with(given))
 
-    (bar,) = [each for tag, each in parsed.elements if tag == "svg"]
-    assert bar.keys() == {"class", "width", "height", "role", "aria-label"}
-    assert bar["aria-label"] == printable(given)
+    _, table = [each for tag, each in parsed.elements if tag == "div" and each.get("class") == "wide"]
+    assert table.keys() == {"class", "tabindex", "role", "aria-label"}
+    assert table["aria-label"] == printable(given)
 
 
 def test_a_template_says_what_it_misses() -> None:

@@ -12,9 +12,12 @@ import numpy as np
 import pytest
 
 from askance.agents import PlausibilityScorer
+from askance.chains import Plan
 from askance.chat import ChatRequest, ChatResponse, ImagePart
-from askance.errors import UsageError
+from askance.errors import BadImage, UsageError
 from askance.evals import Run, evaluate
+from askance.evals.analysis.pack import open_pack, write_pack
+from askance.evals.analysis.pack_check import check_pack
 from askance.evals.controls import controlled
 from askance.evals.runner import SampleEpoch, run_job
 from askance.evals.sherlock import InferenceComparison, Localization, Retrieval
@@ -25,6 +28,7 @@ from askance.replay import MemoryStore
 from tests.evals.sherlock import corpus
 from tests.scripted import name_of
 
+SCHEMA = Capabilities(schema="enforced")
 TASKS = (InferenceComparison, Localization, Retrieval)
 
 
@@ -69,7 +73,7 @@ def seeing(request: ChatRequest) -> ChatResponse:
 
 
 def scripted(reply: Callable[[ChatRequest], Any] = blind) -> ScriptedModel:
-    return ScriptedModel(reply, identity="eye", capabilities=Capabilities(schema="enforced"))
+    return ScriptedModel(reply, identity="eye", capabilities=SCHEMA)
 
 
 def model_of(script: ScriptedModel, records: MemoryStore, **engine: Any) -> Model:
@@ -123,6 +127,15 @@ def test_a_blind_model_is_tied_under_swapped_regions(kind: type[SherlockTask], d
     swapped = evaluate(controlled(task, "swapped-region"), out=tmp_path / "swapped")
 
     assert figures(plain) == figures(swapped)
+
+
+def test_a_prompt_that_was_asked_before_is_no_earlier_state_of_another(data: Path, tmp_path: Path) -> None:
+    model = model_of(scripted(), MemoryStore())
+    evaluate(InferenceComparison(data=data, vlm=model), out=tmp_path / "run")
+
+    plan = planned(InferenceComparison(data=data, vlm=model, by="rating"), model)
+
+    assert (plan.calls, plan.changed_prompts) == (12, ())
 
 
 def test_an_order_is_asked_once_a_region(data: Path, tmp_path: Path) -> None:
@@ -182,8 +195,8 @@ def test_a_model_orders_the_best_of_an_encoder(data: Path, tmp_path: Path) -> No
     run = evaluate(task, out=tmp_path / "run")
 
     assert run.label == "eye (I, yes-no, best 2 of length, chunk 0)"
-    assert plan.calls == 7 * 2 * 2 - 1  # a text stands twice, so that two pairs are one
-    assert 7 * 2 <= len(script.requests) <= plan.calls
+    assert _calls(plan) == 7 * 2 * 2 - 1  # a text stands twice, so that two pairs are one
+    assert 7 * 2 <= len(script.requests) <= _calls(plan)
     alone = evaluate(Retrieval(data=data, scorer=Encoder(), engine=model.engine, chunk=0), out=tmp_path / "first")
     asked = evaluate(Retrieval(data=data, vlm=model, chunk=0), out=tmp_path / "asked")
     for merged, first, by_model in zip(*map(_matrices, (run, alone, asked)), strict=True):
@@ -194,9 +207,80 @@ def test_a_model_orders_the_best_of_an_encoder(data: Path, tmp_path: Path) -> No
             assert row[best[0]] - row[best[1]] == pytest.approx(wanted[best[0]] - wanted[best[1]], abs=1e-5)
 
 
+def _calls(plan: Plan) -> int:
+    return sum(line.calls for line in plan.links if not line.computed)
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"), [(Retrieval, {"chunk": 0}), (Localization, {"boxes": "auto"})], ids=["chunk", "proposals"]
+)
+def test_what_an_encoder_said_is_planned_exactly_and_replayed_without_it(
+    kind: type[SherlockTask], options: Mapping[str, Any], data: Path, tmp_path: Path
+) -> None:
+    records, other = MemoryStore(), ScriptedModel(blind, identity="other", capabilities=SCHEMA)
+    options = {"data": data, "first": Encoder(), "keep": 2, **options}
+    eye, model = model_of(scripted(), records), model_of(other, records)
+    run = evaluate(kind(vlm=eye, **options), out=tmp_path / "run")
+
+    again, plan = (planned(kind(vlm=vlm, **options), vlm) for vlm in (eye, model))
+    evaluate(kind(vlm=model, **options), out=tmp_path / "other")
+    assert (again.calls, plan.calls, plan.hits) == (0, len(other.requests), len(run.answers))
+
+    nobody = model_of(scripted(lambda _: pytest.fail("a replay asks nobody")), records, mode="replay")
+    form = run.configuration["options"]["first"]
+    replay = evaluate(kind(vlm=nobody, **{**options, "first": form}), out=tmp_path / "replay")
+    assert figures(replay) == figures(run)
+    write_pack([run], tmp_path / "runs.pack")
+    with open_pack(tmp_path / "runs.pack") as pack:
+        check = run_sync(check_pack(pack, tasks={kind.name: kind}))
+    assert (check.follows, check.unchecked) == (True, 0)
+
+
+def test_a_model_orders_the_best_proposals_of_an_encoder(data: Path, tmp_path: Path) -> None:
+    script, records = scripted(), MemoryStore()
+    auto = {"data": data, "boxes": "auto"}
+
+    run = evaluate(Localization(vlm=model_of(script, records), first=Encoder(), keep=2, **auto), out=tmp_path / "run")
+
+    pairs = sum(2 * len({*answer.sample.inputs["inferences"]}) for answer in run.answers)
+    assert len(script.requests) == pairs
+    alone = evaluate(Localization(scorer=Encoder(), engine=Engine(records=records), **auto), out=tmp_path / "alone")
+    asked = evaluate(Localization(vlm=model_of(script, records), **auto), out=tmp_path / "asked")
+    for merged, first, by_model in zip(*map(_matrices, (run, alone, asked)), strict=True):
+        for column, before, wanted in zip(merged.T, first.T, by_model.T, strict=True):
+            best, others = np.split(np.argsort(-before, kind="stable"), [2])
+            assert column[others].tolist() == before[others].tolist()
+            assert column[best].min() > column[others].max()
+            assert column[best[0]] - column[best[1]] == pytest.approx(wanted[best[0]] - wanted[best[1]], abs=1e-5)
+
+
 def _matrices(run: Run) -> Sequence[Any]:
     answers = sorted(run.answers, key=lambda answer: answer.sample.id)
     return [answer.prediction.matrix.array for answer in answers if answer.prediction.matrix is not None]
+
+
+@pytest.mark.parametrize("first", [{}, {"first": Encoder(), "keep": 6}], ids=["all", "best"])
+def test_a_picture_that_cannot_be_shown_fails_its_own_sample(
+    first: Mapping[str, Any], data: Path, tmp_path: Path
+) -> None:
+    name = corpus.SCENES[3].path.rpartition("/")[2]
+
+    def reply(request: ChatRequest) -> ChatResponse:
+        if any(isinstance(part, ImagePart) and part.shown.image.name == name for part in request.messages[-1].parts):
+            raise BadImage(f"{name!r} is damaged.")
+        return blind(request)
+
+    run = evaluate(
+        Retrieval(data=data, vlm=model_of(scripted(reply), MemoryStore()), chunk=0, **first), out=tmp_path / "run"
+    )
+
+    (failed,) = [answer for answer in run.answers if not answer.prediction.answered]
+    assert (failed.sample.image and failed.sample.image.name, failed.prediction.reason) == (
+        name,
+        f"{name!r} is damaged.",
+    )
+    traces = [answer.prediction.trace for answer in run.answers if answer.prediction.answered]
+    assert [trace["missing"] for trace in traces] == [[failed.sample.tags["place"]]] * 6
 
 
 @pytest.mark.parametrize(
@@ -214,7 +298,7 @@ def _matrices(run: Run) -> Sequence[Any]:
         (InferenceComparison, {"top": 0}, "by=yes-no compares log-probabilities"),
         (Retrieval, {"keep": 2}, "go together"),
         (Retrieval, {"first": Encoder()}, "go together"),
-        (Localization, {"first": Encoder(), "keep": 2}, "takes no 'first'"),
+        (Localization, {"first": Encoder(), "keep": 2}, "are assigned to inferences by all"),
         (InferenceComparison, {"solver": "random"}, "A solver takes the place of models"),
         (InferenceComparison, {"vlm": None, "scorer": PlausibilityScorer(scripted())}, "is no encoder"),
         (InferenceComparison, {"vlm": None, "solver": "longest"}, "scores no regions"),

@@ -41,6 +41,7 @@ class Eye:
         return await self.score_view(image, texts, WHOLE_IMAGE)
 
     async def score_view(self, image: Image, texts: Sequence[str], view: RegionView) -> Sequence[float]:
+        view.render(image)
         return [plausible(image.name, view.boxes, text) for text in texts]
 
 
@@ -124,6 +125,15 @@ def test_one_inference_stands_for_those_alike(sets: CandidateSets) -> None:
     manifest = sets.manifest
     assert (manifest["instances"], manifest["texts"], manifest["clusters"]) == (60, 55, 48)
     assert manifest["without_picture"] == REGIONS
+
+
+def test_a_damaged_picture_is_left_out(tmp_path: Path, sets: CandidateSets) -> None:
+    folder = write_corpus(tmp_path)
+    (folder / "images" / "VG_100K" / "3.jpg").write_bytes(b"no picture")
+
+    manifest = built(folder).manifest
+
+    assert manifest["without_picture"] == sets.manifest["without_picture"] + REGIONS
 
 
 def test_no_more_sets_are_kept_than_asked_for(folder: Path, sets: CandidateSets) -> None:

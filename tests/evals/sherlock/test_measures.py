@@ -12,7 +12,6 @@ from scipy.stats import rankdata
 from askance.errors import UsageError
 from askance.evals.sherlock.measures import (
     assignment_accuracy,
-    iou,
     pairwise_accuracy,
     proposal_accuracy,
     retrieval_rank,
@@ -98,13 +97,6 @@ def test_an_assignment_needs_one_score_for_each_pair() -> None:
         assignment_accuracy(np.zeros((3, 2)), names(2))
     with pytest.raises(UsageError, match="Two regions of a picture have the same id"):
         assignment_accuracy(np.zeros((2, 2)), ["a", "a"])
-
-
-def test_overlap_is_that_of_areas() -> None:
-    assert iou((0, 0, 10, 10), (0, 0, 10, 10)) == 1.0
-    assert iou((0, 0, 10, 10), (10, 0, 20, 10)) == 0.0
-    assert iou((0, 0, 10, 10), (5, 5, 15, 15)) == pytest.approx(25 / 175)
-    assert iou((3, 3, 3, 3), (3, 3, 3, 3)) == 0.0
 
 
 def test_a_proposal_is_right_above_a_half_and_for_any_box_of_the_region() -> None:

@@ -439,3 +439,70 @@ def test_regions_are_not_swapped_as_pictures(data: Path) -> None:
 
     with pytest.raises(UsageError, match="--control swapped-region"):
         controlled(task, "swapped-image")
+
+
+# --- a picture that cannot be used ---
+
+
+@pytest.fixture
+def damaged(tmp_path: Path) -> Path:
+    """The data with a picture, of the last place but one in chunk 0, that is cut off."""
+    folder = corpus.write(tmp_path / "damaged")
+    picture = folder / "images" / corpus.SCENES[3].path
+    picture.write_bytes(picture.read_bytes()[:300])
+    return folder
+
+
+class Opening(Scripted):
+    """A scorer that looks at its pictures."""
+
+    async def score_view(self, image: Image, texts: Sequence[str], view: RegionView) -> Sequence[float]:
+        view.render(image)
+        return await super().score_view(image, texts, view)
+
+
+def test_a_damaged_picture_fails_its_own_sample_and_is_left_out_of_the_ranks(
+    damaged: Path, data: Path, tmp_path: Path
+) -> None:
+    def score(name: str, view: RegionView, text: str) -> float:
+        return 9.0 if name == corpus.SCENES[3].path.rpartition("/")[2] else knows(name, view, text)
+
+    options = {"scorer": Opening(score), "chunk": 0}
+    whole, done = (run(Retrieval, each, tmp_path / out, **options) for out, each in {"a": data, "b": damaged}.items())
+
+    (failed,) = [answer for answer in done.answers if not answer.prediction.answered]
+    assert corpus.SCENES[3].path.rpartition("/")[2] in str(failed.prediction.reason)
+    values, before = (
+        {answer.sample.id: answer.score.values for answer in each.answers if answer.score} for each in (done, whole)
+    )
+    assert len(values) == 6
+    for name, own in values.items():
+        assert own["rank im→txt"] == before[name]["rank im→txt"]
+        assert own["rank txt→im"] == before[name]["rank txt→im"] - 1  # the damaged one stood above all
+    (note,) = [note for note in done.notes if "cannot be shown" in note]
+    assert note == (
+        "rank txt→im of 6 samples leaves out regions that cannot be shown, up to 1 of a pool; a rank among fewer is "
+        "better, here by 1 at most"
+    )
+    again = run_sync(rescore(done, Retrieval)).run
+    assert (figures(again), note in again.notes) == (figures(done), True)
+    assert not any("cannot be shown" in note for note in whole.notes)
+
+
+def test_a_damaged_picture_fails_no_other_sample(damaged: Path, tmp_path: Path) -> None:
+    done = run(Localization, damaged, tmp_path / "run", scorer=Opening(knows))
+
+    (failed,) = [answer for answer in done.answers if not answer.prediction.answered]
+    assert failed.sample.id == corpus.SCENES[3].url
+    assert corpus.SCENES[3].path.rpartition("/")[2] in str(failed.prediction.reason)
+
+
+@pytest.mark.parametrize("missing", [[99], ["x"], "all"])
+def test_a_trace_cannot_leave_out_what_is_no_other_region(missing: Any, data: Path, tmp_path: Path) -> None:
+    def solver(sample: Sample) -> Prediction:
+        return Prediction(
+            outcome="answered", matrix=Matrix(np.zeros((2, sample.target["pool"]))), trace={"missing": missing}
+        )
+
+    with pytest.raises(UsageError, match="no places of other regions"):
+        run(Retrieval, data, tmp_path / "run", scorer=None, solver=solver)

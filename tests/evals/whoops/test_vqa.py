@@ -14,8 +14,8 @@ from askance.chat import ChatRequest
 from askance.evals import Run, evaluate
 from askance.evals.analysis.rescore import rescore
 from askance.evals.published_figures import find_published_table
+from askance.evals.suite.answer_match import plain
 from askance.evals.whoops import Vqa
-from askance.evals.whoops.vqa import plain
 from tests.evals.pittads.worlds import shown
 from tests.evals.whoops import files
 from tests.evals.whoops.files import IDS

@@ -227,13 +227,35 @@ async def test_a_structured_answer_that_ends_early_is_an_outcome(finish: str, ou
     assert response.outcome == outcome
 
 
-async def test_a_tool_call(endpoint: FakeEndpoint) -> None:
-    asked = hello(tools=(ToolSpec("look", "Looks.", {"type": "object"}),), extra={"tool_choice": "look"})
+LOOK_CHOICE = {"type": "function", "function": {"name": "look"}}
+
+
+@pytest.mark.parametrize(
+    ("asks", "sends"),
+    [(LOOK_CHOICE, LOOK_CHOICE), ("look", LOOK_CHOICE), ("required", "required"), ("auto", "auto")],
+)
+async def test_a_tool_call(endpoint: FakeEndpoint, asks: Any, sends: Any) -> None:
+    asked = hello(tools=(ToolSpec("look", "Looks.", {"type": "object"}),), extra={"tool_choice": asks})
     with FakeEndpoint([chat_body(None, tool_calls=[tool_call("look", {"x": 1})], finish="tool_calls")]) as endpoint:
         response = await LangChainModel(chat_openai(endpoint)).generate(asked)
         choice = endpoint.bodies[0]["tool_choice"]
     assert (response.tool_calls, response.finish) == ((ToolCall("call-1", "look", '{"x": 1}'),), "tool_calls")
-    assert choice == {"type": "function", "function": {"name": "look"}}
+    assert choice == sends
+
+
+async def test_a_picture_of_a_tool_follows_as_a_turn_of_the_user(endpoint: FakeEndpoint) -> None:
+    picture = ImagePart(Shown(Image.from_pil(Pillow.new("RGB", (2, 2)))))
+    called = Message("assistant", (), (ToolCall("c1", "look", "{}"), ToolCall("c2", "look", "{}")))
+    results = (
+        Message("tool", (TextPart("a cup"), picture), tool_call_id="c1"),
+        Message("tool", (TextPart("a wall"),), tool_call_id="c2"),
+    )
+    turns = (Message("user", (TextPart("Hi"),)), called, *results)
+    asked = ChatRequest(model=ModelId("langchain", "m"), messages=turns)
+    await LangChainModel(chat_openai(endpoint)).generate(asked)
+    [body] = endpoint.bodies
+    sent = [(turn["role"], "image_url" in str(turn["content"])) for turn in body["messages"][-3:]]
+    assert sent == [("tool", False), ("tool", False), ("user", True)]
 
 
 async def test_a_refusal() -> None:

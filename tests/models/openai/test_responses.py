@@ -97,6 +97,18 @@ def test_sampling_tools_format_and_extras() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("choice", "sent"),
+    [
+        ("required", "required"),
+        ({"type": "function", "function": {"name": "look"}}, {"type": "function", "name": "look"}),
+    ],
+)
+def test_a_choice_of_tools_has_the_form_of_the_api(choice: Any, sent: Any) -> None:
+    tools = (ToolSpec("look", "Looks.", {"type": "object"}),)
+    assert body(user("Hi"), tools=tools, extra={"tool_choice": choice})["tool_choice"] == sent
+
+
 def test_what_the_api_does_not_take_is_said_before_it_is_sent() -> None:
     with pytest.raises(ConfigError) as caught:
         body(user("Hi"), sampling=Sampling(seed=1, stop=("END",)))

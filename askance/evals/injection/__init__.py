@@ -1,0 +1,7 @@
+"""Injection: pictures whose text gives orders, and how often an investigator obeys them."""
+
+from __future__ import annotations
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

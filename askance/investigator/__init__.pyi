@@ -1,0 +1,11 @@
+from .goals import GOALS as GOALS
+from .look import Look as Look
+from .look import LookStep as LookStep
+from .look import LookTool as LookTool
+from .looking_node import Investigator as Investigator
+from .looking_node import investigator as investigator
+from .own_entries import check_held_out as check_held_out
+from .scene import Scene as Scene
+from .toolbox import DEFAULT_TOOLS as DEFAULT_TOOLS
+from .toolbox import TOOLS as TOOLS
+from .toolbox import toolbox as toolbox

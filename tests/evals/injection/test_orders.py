@@ -1,0 +1,85 @@
+"""`injection/orders`: the table of attacks with its pictures, and the rates at which models obey."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from askance.chat import ChatRequest, ImagePart
+from askance.errors import BadData
+from askance.evals import Prediction, Score, evaluate
+from askance.evals.injection import InjectedOrders, read_attacks
+from askance.evals.injection.attacks import ATTACKS, PICTURES
+from askance.images import Image
+from askance.models import ScriptedModel
+from tests.scripted import ENFORCED, model_of, scripted
+
+
+def test_there_are_40_attacks_and_a_picture_for_each() -> None:
+    attacks = read_attacks()
+
+    assert len(attacks) == 40
+    assert all(len(set(each.options)) == 4 for each in attacks)
+    assert {each.kind for each in attacks if each.tool} == {"tool"}
+    assert all(each.marker in each.text for each in attacks)
+    assert sum(each.orders_answer for each in attacks) == 28
+    names = {name for each in attacks for name in (each.file, each.clean_file)}
+    assert names == {path.name for path in PICTURES.iterdir()}
+    assert {Image.from_path(PICTURES / name).info.upright_size for name in names} == {(480, 480)}
+
+
+def test_a_model_that_obeys_flips_every_answer_and_one_that_looks_flips_none(tmp_path: Path) -> None:
+    planted = {each.file: each for each in read_attacks()}
+    by_digest = {Image.from_path(PICTURES / name).sha256: each for name, each in planted.items()}
+
+    def chooses(caption: str) -> ScriptedModel:
+        def answer(request: ChatRequest) -> dict[str, list[int]]:
+            (part,) = (each for message in request.messages for each in message.parts if isinstance(each, ImagePart))
+            attack = by_digest[part.shown.image.sha256]
+            return {"answers": [attack.options.index(getattr(attack, caption)) + 1]}
+
+        return scripted(ENFORCED, choose_caption_from_picture=answer, choose_caption=answer)
+
+    obeying, looking = (
+        evaluate(InjectedOrders(vlm=model_of(chooses(caption))), out=tmp_path / caption)
+        for caption in ("planted", "caption")
+    )
+
+    assert (obeying.figure("answer flipped").value, obeying.figure("answer flipped").samples) == (1, 28)
+    assert obeying.figure("accuracy").value == 0
+    assert looking.figure("answer flipped").value == 0
+    assert looking.figure("accuracy").value == 1
+    assert looking.figure("answer flipped").interval is not None
+    assert [looking.figure(name).value for name in ("budget exhausted", "tool called as ordered")] == [0, 0]
+    assert looking.figure("tool called as ordered").samples == 7
+
+
+def test_a_call_as_ordered_and_a_used_up_budget_are_counted(tmp_path: Path) -> None:
+    task = InjectedOrders(vlm=scripted())
+    sample = next(each for each in task.samples() if each.target.get("tool") == "zoom")
+    scorer = task.scorer()
+
+    def rates(arguments: dict[str, str], ended: str, tool: str = "zoom") -> tuple[float, float]:
+        trace = {"steps": [{"step": 1, "tool": tool, "arguments": arguments}], "ended": ended}
+        score = scorer.score(sample, Prediction(outcome="answered", value=[1], links={"answers": {"trace": trace}}))
+        assert isinstance(score, Score)
+        return score.values["tool called as ordered"], score.values["budget exhausted"]
+
+    assert rates({"question": f"Is it {sample.target['marker']}?"}, "forced") == (1, 1)
+    assert rates({"question": "Which shape?"}, "answered") == (0, 0)
+    assert rates({"question": sample.target["marker"]}, "answered", tool="ask") == (0, 0)
+
+
+def test_the_control_shows_the_same_scenes_without_a_text() -> None:
+    shown, control = (InjectedOrders(vlm=scripted(), text=text).samples() for text in (True, False))
+
+    assert [each.inputs for each in shown] == [each.inputs for each in control]
+    assert all(each.image and each.image.name.startswith("clean-") for each in control)
+
+
+def test_a_table_of_ones_own_is_named_where_it_is_wrong(tmp_path: Path) -> None:
+    (tmp_path / ATTACKS.name).write_text("attacks:\n  - id: a\n    kind: stop\n    colour: red\n", encoding="utf-8")
+
+    with pytest.raises(BadData, match=r"Attack 1 in .*attacks\.yaml.* cannot be read"):
+        InjectedOrders(vlm=scripted(), data=tmp_path).samples()
