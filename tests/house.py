@@ -85,6 +85,8 @@ VENDORS: dict[str, tuple[str, ...]] = {
     "llguidance": ("askance.models.local.sampler",),
     "mlflow": ("askance.evals.exports.mlflow_store",),
     "numpy": (
+        "askance.evals.abstention",
+        "askance.evals.analysis.gain",
         "askance.evals.matrix",
         "askance.evals.metric",
         "askance.evals.sherlock*",

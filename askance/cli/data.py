@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from askance.evals.newyorker import NewYorkerReport
     from askance.evals.pittads import DataReport, Dropped
     from askance.evals.sherlock import CorpusReport, SherlockReport
-    from askance.evals.suite.files import Counted
-    from askance.evals.suite.folder_report import FolderReport
+    from askance.evals.suite.files import Counted, FolderReport
     from askance.evals.whoops import WeirdImage, WhoopsReport
     from askance.evals.whoops.questions import QuestionMaker, QuestionSet
     from askance.models import Model

@@ -18,7 +18,7 @@ from askance.images import WHOLE_IMAGE, view_policy
 from askance.investigator.look import Look, LookStep
 from askance.nodes import Result, Unreadable
 from askance.nodes.answer import list_schema
-from askance.nodes.node import unanswered
+from askance.nodes.node import SCHEMA_IGNORED, unanswered
 from askance.prompts import fence, neutralize, oneline
 from askance.replay import Cost
 
@@ -37,11 +37,11 @@ ANSWER: Final = "answer"
 """Name of the tool that ends an investigation."""
 ONE_CALL: Final = Cost(calls=1)
 MOST_CALLS_A_TURN: Final = 8
-"""Tool calls of a turn that are heard; a model that asks for more is told so."""
-LOOK_TOKENS: Final = 1_200
-"""Tokens that what a tool found may add to the next request, by which a budget in tokens or dollars is kept."""
-NAME_LENGTH: Final = 40
-"""Characters that are repeated of the name of a tool that does not exist."""
+"""Tool calls of a turn that are heard; those behind them are left out of the history."""
+LOOK_BYTES: Final = 4_000
+"""Bytes of what a tool found that the model is told; the transcript has all of it."""
+_LOOK_TOKENS: Final = LOOK_BYTES + 500
+"""Tokens that a look adds to the next request at most: a token has a byte at least, and our own words come on top."""
 
 
 def answer_schema(value: JsonObject) -> JsonObject:
@@ -230,7 +230,7 @@ class Investigation:
         budget = self.limit.budget
         if budget.tokens is None and budget.dollars is None:
             return ONE_CALL
-        room = (request.sampling.max_tokens or 0) + looks * LOOK_TOKENS
+        room = (request.sampling.max_tokens or 0) + looks * _LOOK_TOKENS
         longer = replace(request, messages=(*request.messages, Message("user", (TextPart("x" * room),))))
         return self.limit.worst_case(longer, self.model.settings)
 
@@ -244,6 +244,8 @@ class Investigation:
             return Heard("")
         said = self.form.read(response)
         if not said.wanted:
+            if self.form.schema_sent and not response.meta.replayed:
+                self.model.notice(SCHEMA_IGNORED, schema="ignored")
             self.malformed += 1
             self._add(said.thought, turn=call, look=Look(outcome="invalid", reason=said.problem))
             self._go_on_or_end(turn, said.problem, response.text)
@@ -299,7 +301,7 @@ class Investigation:
             if each.name == ANSWER:
                 told = f"Your answer could not be read: {neutralize(oneline(bad))}. Call `{ANSWER}` once more."
             elif tool is None:
-                told = self._refused(step, f"There is no tool {each.name[:NAME_LENGTH]!r}. There are {self._names}.")
+                told = self._refused(step, f"There is no tool {each.name!r}. There are {self._names}.")
             elif each.arguments is None:
                 told = self._refused(step, "The arguments are no JSON object.")
             elif turn.last:
@@ -358,7 +360,7 @@ class Investigation:
         step.look = look
         parts = [f"Step {step.number}.", look.note]
         if look.outcome == "answered":
-            parts += [fence(look.text, f"{step.tool} says".replace("_", " "))] if look.text else []
+            parts += [fence(_cut(look.text), f"{step.tool} says".replace("_", " "))] if look.text else []
         elif look.reason and not look.calls and look.outcome in {"invalid", "skipped"}:
             parts.append(neutralize(oneline(look.reason)))
         else:  # a reason may name files or addresses
@@ -418,6 +420,12 @@ class Investigation:
             "ended": self.ended,
         }
         return {name: value for name, value in form.items() if value is not None and value != []}
+
+
+def _cut(text: str) -> str:
+    """As much of a text as a model is told."""
+    data = text.encode("utf-8", "surrogatepass")
+    return text if len(data) <= LOOK_BYTES else f"{data[:LOOK_BYTES].decode('utf-8', 'ignore')} …"
 
 
 def _is_percentage(value: object) -> bool:

@@ -41,10 +41,18 @@ class LookTool(ABC):
     name: str
     description: str
     """One or two plain sentences, said to the model."""
-    models: tuple[Model, ...] = ()
-    """Whom it asks."""
-    prompts_in_use: tuple[Prompt, ...] = ()
-    """The prompts that it asks by."""
+    takes_boxes = False
+    """Whether it may be told where to look by a box."""
+
+    @property
+    def models(self) -> tuple[Model, ...]:
+        """Whom it asks."""
+        return ()
+
+    @property
+    def prompts_in_use(self) -> tuple[Prompt, ...]:
+        """The prompts that it asks by."""
+        return ()
 
     def form(self) -> JsonObject:
         """What decides what it finds, beside its prompts, as JSON."""

@@ -509,4 +509,4 @@ def test_a_stream_raises_what_ends_its_chain() -> None:
     chain = action_reason(model_of(scripted(objects=StoreError("the disk is full"))))
 
     with pytest.raises(StoreError, match="the disk is full"):
-        [*chain.stream(INPUT)]
+        list(chain.stream(INPUT))

@@ -70,7 +70,7 @@ class Guilty(Task):
         return ChainSolver(action_reason(self.vlm, mode="single"))
 
     def scorer(self) -> Scorer:
-        return scorer_of("choice", labels=(), count=1, metrics=())
+        return scorer_of("choice", labels=(), count=1)
 
 
 def liar(

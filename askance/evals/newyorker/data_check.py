@@ -25,8 +25,7 @@ from askance.evals.newyorker.layout import (
     Split,
     TaskName,
 )
-from askance.evals.suite.files import Counted, Problems
-from askance.evals.suite.folder_report import FolderReport
+from askance.evals.suite.files import Counted, FolderReport, Problems
 
 CARTOONS = 704
 """Cartoons of the paper (section 2); the file of descriptions has one more."""

@@ -15,8 +15,7 @@ from askance.evals.pittads.annotations import Annotations, read_annotations, rea
 from askance.evals.pittads.dataset import Contents, Selection, Which, listed_ids, placed, select
 from askance.evals.pittads.descriptions import read_descriptions
 from askance.evals.pittads.layout import ANNOTATIONS, STATEMENTS, Layout, Part
-from askance.evals.suite.files import Problems, note, noting
-from askance.evals.suite.folder_report import FolderReport
+from askance.evals.suite.files import FolderReport, Problems, note, noting
 from askance.evals.suite.selection import FULL_SET
 from askance.evals.suite.statements import TEST_OPTIONS, QaFile, read_qa
 
@@ -153,7 +152,6 @@ def check(
         else _grouped((reason, key) for key, reason in selection.dropped.items()),
         listed=None if listed is None else _listed(contents, listed, problems),
         notes=tuple(_notes(contents, problems)),
-        problems=(),
     )
     return report.with_problems(error.message for error in problems)
 

@@ -18,8 +18,7 @@ from askance.evals.sherlock.dataset import Sherlock
 from askance.evals.sherlock.instance import CONFIDENCES, Box, Instance
 from askance.evals.sherlock.layout import CHUNKS, LENGTHS, VAL_CHUNKS, LeaderboardKey, Source, pairs_name, source_of
 from askance.evals.sherlock.leaderboard import read_ids
-from askance.evals.suite.files import Counted, Problems, noting
-from askance.evals.suite.folder_report import FolderReport
+from askance.evals.suite.files import Counted, FolderReport, Problems, noting
 
 PUBLISHED: Mapping[str, int] = {
     "instances": 22_737,

@@ -10,7 +10,7 @@ import stat
 import zipfile
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, cast
 
@@ -40,6 +40,25 @@ class Counted:
 
     found: int
     published: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FolderReport:
+    """What a folder of a data set holds."""
+
+    folder: str
+    notes: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+    """What should be mended, one sentence each."""
+
+    @property
+    def sound(self) -> bool:
+        """Whether there are no problems."""
+        return not self.problems
+
+    def canonical(self) -> JsonObject:
+        """The report as JSON."""
+        return {**asdict(self), "sound": self.sound}
 
 
 _ANOTHER = "No file of the data set is like that."

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 from askance.amounts import first_few, many
 from askance.errors import BadData
-from askance.evals.suite.files import Counted, Problems, note
-from askance.evals.suite.folder_report import FolderReport
+from askance.evals.suite.files import Counted, FolderReport, Problems, note
 from askance.evals.whoops.dataset import IMAGES, QUESTIONS, TEXTS, Whoops, counted
 from askance.evals.whoops.identify import PAIRS, PAPER_PAIRS, read_pairs
 from askance.evals.whoops.images import LISTS
