@@ -273,6 +273,7 @@ class RegionTask(Task):
         *,
         inferences: Sequence[str] | None = None,
         target: JsonObject | None = None,
+        group: str = "",
         tags: Mapping[str, Any],
     ) -> Sample:
         """The sample of some regions of an image.
@@ -283,6 +284,7 @@ class RegionTask(Task):
             regions: the boxes of each region.
             inferences: held against the regions, where there are any.
             target: what is right, where it is known.
+            group: of the sample; by default the image.
             tags: of the sample.
         """
         held = {} if inferences is None else {INFERENCES: [*inferences]}
@@ -291,7 +293,7 @@ class RegionTask(Task):
             image=self.picture(url) if self.answerer.looks else None,
             inputs={REGIONS: [[list(box) for box in region] for region in regions], **held, SHOW: self.region},
             target=target,
-            group=url,
+            group=group or url,
             tags=tags,
         )
 
