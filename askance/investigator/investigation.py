@@ -161,6 +161,8 @@ class Investigation:
     """What is kept of a call."""
     eyes: bool = False
     """Whether the model is shown the picture, and each region that was looked at."""
+    fenced: bool = True
+    """Whether what tools find is fenced, and called no instruction."""
     again: bool = False
     """Whether turns on record are asked anew."""
     opening: tuple[Message, ...] = ()
@@ -190,7 +192,7 @@ class Investigation:
 
     def open(self, prompt: Prompt) -> None:
         """Begins with the turns of `prompt`, which asks the question; a model that has eyes sees the picture in it."""
-        turns = prompt.render(question=self.question.text, eyes=self.eyes or None)
+        turns = prompt.render(question=self.question.text, eyes=self.eyes or None, unfenced=not self.fenced or None)
         opening = [Message(turn.role, (TextPart(turn.text),)) for turn in turns]
         if self.eyes:
             opening[-1] = replace(opening[-1], parts=(self.shown(), *opening[-1].parts))
@@ -360,7 +362,8 @@ class Investigation:
         step.look = look
         parts = [f"Step {step.number}.", look.note]
         if look.outcome == "answered":
-            parts += [fence(_cut(look.text), f"{step.tool} says".replace("_", " "))] if look.text else []
+            text, label = _cut(look.text), f"{step.tool} says".replace("_", " ")
+            parts += [fence(text, label) if self.fenced else text] if text else []
         elif look.reason and not look.calls and look.outcome in {"invalid", "skipped"}:
             parts.append(neutralize(oneline(look.reason)))
         else:  # a reason may name files or addresses

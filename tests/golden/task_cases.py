@@ -444,11 +444,27 @@ def sherlock(tasks: Mapping[str, type[Task]]) -> dict[str, Cases]:
     return found
 
 
+def injection(tasks: Mapping[str, type[Task]]) -> dict[str, Cases]:
+    """The cases of the task over pictures whose text gives orders."""
+    task = tasks["injection/orders"]
+    looking: Options = {"solver": "investigator", "calls": 4}
+    return {
+        task.name: Cases(
+            base={"limit": 3, **EYE},
+            alone={"context": ["T_V", "text-only"], "text": [False], "limit": [1, 0], "data": ["@data"]},
+            more=[*MODELS, looking, {**looking, "fenced": False}, {"fenced": False}],
+            pairs=[],
+        )
+    }
+
+
 STEP = "step_by_step"
 
 
 def cases_of(tasks: Mapping[str, type[Task]]) -> dict[str, Cases]:
     """By name of a packaged task its cases."""
-    found = {name: cases for make in (newyorker, pittads, sherlock, whoops) for name, cases in make(tasks).items()}
+    found = {
+        name: cases for make in (injection, newyorker, pittads, sherlock, whoops) for name, cases in make(tasks).items()
+    }
     taken = {name for name in found if "solver" in tasks[name].takes()}
     return {name: replace(each, more=[*each.more, *SOLVERS]) if name in taken else each for name, each in found.items()}

@@ -6,14 +6,18 @@ A model answers by the key of the request, so that figures change with what is a
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from math import log
 from pathlib import Path
 from typing import Any
 
 from askance.agents import judge_equivalence
 from askance.chat import ChatRequest, ChatResponse, ModelId
+from askance.evals.injection import Attack, read_attacks
+from askance.evals.injection.attacks import ATTACKS
+from askance.evals.injection.attacks import PICTURES as SIGNS
 from askance.evals.judges import Label, Labels, judge_card
 from askance.evals.newyorker import NewYorker
 from askance.evals.pittads import index_entries
@@ -336,7 +340,20 @@ def sherlock(folder: Path) -> World:
     return World(folder=folder, named={**COMMON, **models, "region fit": _region_fit, "card": card, **own})
 
 
+def injection(folder: Path) -> World:
+    """Two attacks of one's own."""
+    data = folder / "data"
+    data.mkdir()
+    rows = read_attacks()[:2]
+    table = [{each.name: getattr(row, each.name) for each in fields(Attack)} for row in rows]
+    (data / ATTACKS.name).write_text(json.dumps({"attacks": table}), encoding="utf-8")
+    shutil.copytree(SIGNS, data / SIGNS.name)
+    models = {name: _weighing(name) for name in ("eye", "mind", "joiner")}
+    return World(folder=folder, named={**COMMON, **models, "data": _is(data)})
+
+
 WORLDS: Mapping[str, Callable[[Path], World]] = {
+    "injection": injection,
     "newyorker": newyorker,
     "pittads": pittads,
     "sherlock": sherlock,
