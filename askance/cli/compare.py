@@ -12,6 +12,7 @@ from askance.amounts import many, shortened
 from askance.cli.columns import Columns, Part, Report
 from askance.cli.options import AsJson, ConventionOption, TaskPlace
 from askance.cli.report import BesideOption, ImagesOption, MegabytesOption, pictures_of, print_page, warn_of_many
+from askance.errors import UsageError
 
 if TYPE_CHECKING:
     from askance.chat import Json
@@ -55,7 +56,6 @@ def compare(
     Only samples that all runs have are compared. Where several figures that were named or several runs are compared, p
     is adjusted for all of them by Holm's method; figures that nobody named are exploratory, but for the task's own.
     """
-    from askance.errors import UsageError
     from askance.evals.analysis.compare import compare as held_against
     from askance.evals.run import Run
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import typer
 
-from askance.errors import AskanceError
+from askance.errors import AskanceError, CassetteError, UsageError
 
 OK = 0
 """Every picture has an answer; or the command succeeded."""
@@ -32,8 +32,6 @@ HELP = (
 
 def code_of(error: AskanceError) -> int:
     """The exit code for an error that ends a command."""
-    from askance.errors import CassetteError, UsageError
-
     return USAGE if isinstance(error, (UsageError, CassetteError)) else CANNOT_START
 
 

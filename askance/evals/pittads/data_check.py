@@ -15,7 +15,7 @@ from askance.evals.pittads.annotations import Annotations, read_annotations, rea
 from askance.evals.pittads.dataset import Contents, Selection, Which, listed_ids, placed, select
 from askance.evals.pittads.descriptions import read_descriptions
 from askance.evals.pittads.layout import ANNOTATIONS, STATEMENTS, Layout, Part
-from askance.evals.suite.files import FolderReport, Problems, note
+from askance.evals.suite.files import FolderReport, Problems, note, noting
 from askance.evals.suite.selection import FULL_SET
 from askance.evals.suite.statements import TEST_OPTIONS, QaFile, read_qa
 
@@ -179,11 +179,9 @@ def _missing(contents: Contents) -> Iterator[tuple[str, str]]:
 def _images_missing(selection: Selection | None, contents: Contents, problems: Problems) -> tuple[str, ...]:
     missing: list[str] = []
     for key in () if selection is None else selection.keys:
-        try:
+        with noting(problems):
             if contents.pictures.find(key) is None:
                 missing.append(key)
-        except BadData as error:
-            note(error, problems)
     return tuple(missing)
 
 
@@ -323,9 +321,7 @@ def _annotation_notes(annotations: Annotations, problems: Problems) -> Iterator[
         yield f"{many(ties, 'image has', 'images have')} no plurality label: a tie."
     hyphens = 0
     for row in annotations.rows:
-        try:
+        with noting(problems):
             hyphens += any("-" in box.label for box in row.boxes)
-        except BadData as error:
-            note(error, problems)
     if hyphens:
         yield f"{many(hyphens, 'row has', 'rows have')} a box whose label holds a hyphen; it is kept."

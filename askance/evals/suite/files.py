@@ -8,8 +8,8 @@ import json
 import os
 import stat
 import zipfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, cast
@@ -121,6 +121,15 @@ def note(error: BadData, problems: Problems | None) -> None:
     if problems is None:
         raise error
     problems.append(error)
+
+
+@contextmanager
+def noting(problems: Problems | None) -> Generator[None]:
+    """A block that ends at a `BadData`, which is added to `problems`; raises it if there is no such list."""
+    try:
+        yield
+    except BadData as error:
+        note(error, problems)
 
 
 def read_text(path: Path, *, otherwise: str | None = None) -> str:
