@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from typing_extensions import override
 
 from askance.evals.metric import mean
-from askance.evals.sample import REGIONS, Sample
+from askance.evals.sample import HUMAN_RATINGS, INFERENCES, REGIONS, Sample
 from askance.evals.sherlock.measures import CANDIDATES, pairwise_accuracy, tied_pairs
-from askance.evals.sherlock.region_solver import INFERENCES, SHOW
+from askance.evals.sherlock.region_solver import SHOW
 from askance.evals.sherlock.task import SherlockTask, facts_of
 from askance.evals.suite.selection import Subset
 
@@ -65,10 +65,7 @@ class InferenceComparison(SherlockTask):
                     INFERENCES: [candidate.text for candidate in each.candidates],
                     SHOW: self.region,
                 },
-                target={
-                    "test_ids": [candidate.test_id for candidate in each.candidates],
-                    "ratings": None if None in ratings else known,
-                },
+                target={HUMAN_RATINGS: None if None in ratings else known},
                 group=each.instance.url,
                 tags=facts_of(each.instance),
             )
@@ -106,7 +103,7 @@ class InferenceComparison(SherlockTask):
 def _ratings_of(sample: Sample) -> Sequence[Sequence[int]] | None:
     """By rater, the ratings of the inferences; None where they are hidden."""
     target: Mapping[str, Any] = sample.target
-    return target["ratings"]
+    return target[HUMAN_RATINGS]
 
 
 def _values(by_rater: Sequence[float]) -> dict[str, float]:

@@ -17,9 +17,9 @@ from typing_extensions import override
 from askance.errors import BadData
 from askance.evals.metric import mean
 from askance.evals.part import Question
-from askance.evals.sample import REGIONS, Sample
+from askance.evals.sample import INFERENCES, REGIONS, Sample
 from askance.evals.sherlock.measures import retrieval_rank
-from askance.evals.sherlock.region_solver import INFERENCES, SHOW
+from askance.evals.sherlock.region_solver import SHOW
 from askance.evals.sherlock.retrieval import CHANCE_RANK, CHUNK, FIRST, TO_TEXT, ChunkChoice
 from askance.evals.sherlock.task import RegionText, SherlockTask, facts_of, text_of
 from askance.evals.suite.selection import Subset

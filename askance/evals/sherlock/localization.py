@@ -16,10 +16,10 @@ from typing_extensions import override
 
 from askance.errors import UsageError
 from askance.evals.metric import mean
-from askance.evals.sample import REGIONS, Sample
+from askance.evals.sample import INFERENCES, REGIONS, Sample
 from askance.evals.sherlock.measures import assignment_accuracy, overlapping, proposal_accuracy
 from askance.evals.sherlock.region_reranker import RerankingModel
-from askance.evals.sherlock.region_solver import INFERENCES, SHOW
+from askance.evals.sherlock.region_solver import SHOW
 from askance.evals.sherlock.task import RegionText, SherlockTask, check_text, text_of
 from askance.evals.suite.selection import Subset
 

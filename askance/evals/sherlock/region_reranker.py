@@ -22,7 +22,8 @@ from typing_extensions import override
 from askance.chains.planner import check_mode
 from askance.chat import canonical_json, key_of
 from askance.errors import BadImage, BadRecord, UsageError
-from askance.evals.sherlock.region_solver import INFERENCES, AskedRegions, EncodedRegions, Held, regions_of
+from askance.evals.sample import INFERENCES
+from askance.evals.sherlock.region_solver import AskedRegions, EncodedRegions, Held, regions_of
 from askance.evals.sherlock.task import RegionModel
 from askance.images import WHOLE_IMAGE
 from askance.models import ScorerLike, get_scorer

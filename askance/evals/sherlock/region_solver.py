@@ -25,7 +25,7 @@ from typing_extensions import override
 from askance.chains.planner import check_mode
 from askance.errors import BadImage, UsageError
 from askance.evals.matrix import Matrix
-from askance.evals.sample import REGIONS, Prediction, Sample
+from askance.evals.sample import INFERENCES, REGIONS, Prediction, Sample
 from askance.evals.solver import Solver, prompt_files
 from askance.evals.suite.shuffle import stable_hash
 from askance.images import WHOLE_IMAGE, RegionView
@@ -48,8 +48,6 @@ if TYPE_CHECKING:
     Row: TypeAlias = Scores | BadImage
     """The scores of a region with inferences, or why it cannot be shown."""
 
-INFERENCES: Final = "inferences"
-"""The input of a sample with the inferences that are held against its regions."""
 SHOW: Final = "show"
 """The input of a sample that says how its regions are shown."""
 PLACE: Final = "place"

@@ -117,7 +117,7 @@ def test_test_ratings_are_hidden(data: Path, tmp_path: Path) -> None:
     done = run(InferenceComparison, data, tmp_path / "run", split="test")
 
     assert figures(done)["human accuracy"] is None
-    assert [len(each.sample.target["test_ids"]) for each in done.answers] == [4, 4, 4]
+    assert [each.sample.target for each in done.answers] == [{"ratings": None}] * 3
     assert any("ratings are hidden" in note for note in done.notes)
 
 
