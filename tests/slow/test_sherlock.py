@@ -43,6 +43,7 @@ async def test_log_odds_of_a_photograph_tell_inferences_apart(photos: Path, vllm
     scores = await scorer.score(
         Image.load(photos / "coffee.png"), ["somebody had breakfast", "the sea is near"], view=view
     )
+    await scorer.aclose()
 
     assert len({*scores}) == 2
     assert all(math.isfinite(score) for score in scores)
