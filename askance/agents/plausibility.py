@@ -381,6 +381,11 @@ class PlausibilityScorer:
             marks_described=marks,
         )
 
+    async def aclose(self) -> None:
+        """Closes the connections of its models; the next live call opens new ones."""
+        for model in self.models:
+            await model.aclose()
+
     async def _subject(self, image: Image, view: RegionView) -> tuple[RegionSubject, int]:
         """What is judged by, and how many of the descriptions speak of marks.
 

@@ -402,3 +402,21 @@ async def test_the_package_brings_its_scorers_by_entry_points(tmp_path: Path, mo
     assert (str(seeing.id), seeing.asks, seeing.engine) == ("vlm:openai:m?by=rating&top=5", True, engine)
     assert str(described.id) == "chain:region?vlm=openai:m&llm=openai:n&by=rating"
     assert {each.engine for each in cast("Any", described)._recorded.models} == {engine}
+
+
+async def test_whoever_closes_a_scorer_closes_its_models_once() -> None:
+    class Client(ScriptedModel):
+        closed = 0
+
+        async def aclose(self) -> None:
+            self.closed += 1
+
+    eye, mind = (Client(knowing, identity=name, capabilities=Capabilities(schema="enforced")) for name in "ab")
+    engine = Engine(records=MemoryStore())
+    models = (get_model(each, engine=engine) for each in (eye, mind))
+    scorer = get_scorer(PlausibilityScorer(*models, describes=True), engine=engine)
+
+    await scorer.score(IMAGE, TEXTS[:1], view=REGION)
+    await scorer.aclose()
+
+    assert (eye.closed, mind.closed) == (1, 1)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -216,7 +216,11 @@ class Scatter(Plot):
     across: str
     """What the places across are."""
     kind: Literal["scatter"] = "scatter"
-    up: Scale = Scale(low=0.0, high=1.0, marks=SHARES.marks, start=95, length=-90)
+
+    @property
+    def up(self) -> Scale:
+        """The scale upward."""
+        return replace(scale_of((dot for _, dot in self.points), percent=True), start=95, length=-90)
 
     @property
     def over(self) -> Scale:

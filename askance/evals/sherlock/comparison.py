@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from typing_extensions import override
 
 from askance.evals.metric import mean
+from askance.evals.sample import HUMAN_RATINGS, Sample
 from askance.evals.sherlock.measures import CANDIDATES, pairwise_accuracy, tied_pairs
 from askance.evals.sherlock.task import SherlockTask, facts_of
 from askance.evals.suite.selection import Subset
 
 if TYPE_CHECKING:
     from askance.evals.metric import Metric
-    from askance.evals.sample import Sample
     from askance.evals.sherlock.leaderboard import RatedRegion
     from askance.evals.sherlock.task import Scores
 
@@ -61,10 +61,7 @@ class InferenceComparison(SherlockTask):
                 each.instance.url,
                 [each.instance.boxes],
                 inferences=[candidate.text for candidate in each.candidates],
-                target={
-                    "test_ids": [candidate.test_id for candidate in each.candidates],
-                    "ratings": None if None in ratings else known,
-                },
+                target={HUMAN_RATINGS: None if None in ratings else known},
                 tags=facts_of(each.instance),
             )
 
@@ -101,7 +98,7 @@ class InferenceComparison(SherlockTask):
 def _ratings_of(sample: Sample) -> Sequence[Sequence[int]] | None:
     """By rater, the ratings of the inferences; None where they are hidden."""
     target: Mapping[str, Any] = sample.target
-    return target["ratings"]
+    return target[HUMAN_RATINGS]
 
 
 def _values(by_rater: Sequence[float]) -> dict[str, float]:

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, Final
 from askance.chat import canonical_json
 from askance.errors import BadData, MissingExtra, UsageError
 from askance.evals.analysis.compare import check_scores
+from askance.evals.sample import INFERENCES
 from askance.evals.sherlock.comparison import HUMAN, PEOPLE
-from askance.evals.sherlock.region_solver import INFERENCES
 from askance.evals.sherlock.retrieval import FIRST
 from askance.models import get_embedder
 from askance.statistics import pearson

@@ -23,6 +23,7 @@ from askance.errors import BadData, UsageError
 from askance.evals.metric import mean
 from askance.evals.part import Part
 from askance.evals.run import Run
+from askance.evals.sample import HUMAN_RATINGS
 from askance.evals.scorer import Scorer, map_score
 from askance.evals.sherlock.region_solver import view_of
 from askance.images import RegionView
@@ -94,10 +95,11 @@ _CARD_TASK = "sherlock/comparison"
 
 def _pairs(target: Mapping[str, Any], prediction: Prediction) -> Sequence[tuple[bool, bool]]:
     """Of each rating of a person, whether it calls an inference plausible, and whether the rater does."""
-    if target["ratings"] is None or prediction.matrix is None:
+    ratings: Sequence[Sequence[int]] | None = target[HUMAN_RATINGS]
+    if ratings is None or prediction.matrix is None:
         return ()
     said = [score >= LEAST for score in prediction.matrix.array[0].tolist()]
-    return [(one >= LEAST, other) for person in target["ratings"] for one, other in zip(person, said, strict=True)]
+    return [(one >= LEAST, other) for person in ratings for one, other in zip(person, said, strict=True)]
 
 
 class InferenceRating(Part):

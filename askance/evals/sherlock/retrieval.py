@@ -186,8 +186,8 @@ class Retrieval(SherlockTask):
         scores = super()._scores_of(sample, prediction)
         given = prediction.trace.get(MISSING, [])
         missing = cast("list[Any]", given if isinstance(given, list) else [given])
-        others = [place for place in range(sample.target["pool"]) if place != sample.tags[PLACE]]
-        if any(place not in others for place in missing):
+        places = range(sample.target["pool"])
+        if any(place not in places or place == sample.tags[PLACE] for place in missing):
             raise UsageError(
                 f"The trace of {sample.id!r} lists as missing what are no places of other regions.",
                 hint="Run the sample again.",

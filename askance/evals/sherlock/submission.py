@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 from askance.amounts import many
 from askance.errors import UsageError
 from askance.evals.run_folder import write_whole
-from askance.evals.sample import REGIONS
+from askance.evals.sample import INFERENCES, REGIONS
 from askance.evals.sherlock.layout import CHUNKS, LENGTHS, TASKS
-from askance.evals.sherlock.region_solver import INFERENCES, PLACE
+from askance.evals.sherlock.region_solver import PLACE
 from askance.evals.sherlock.retrieval import CHUNK, group_of
 from askance.evals.suite.submittable import RETRY, check_submittable
 

@@ -19,13 +19,12 @@ from askance.agents.plausibility import TOP, By, PlausibilityScorer
 from askance.errors import BadData, UsageError
 from askance.evals.metric import mean
 from askance.evals.part import Answerer, Question
-from askance.evals.sample import REGIONS, Prediction, Sample, Score
+from askance.evals.sample import INFERENCES, REGIONS, Prediction, Sample, Score
 from askance.evals.scorer import Scorer
 from askance.evals.sherlock.dataset import Sherlock
 from askance.evals.sherlock.instance import CONFIDENCES
 from askance.evals.sherlock.region_solver import (
     FLOORED,
-    INFERENCES,
     MARKS,
     MISSING,
     SHOW,

@@ -65,3 +65,13 @@ def test_points_are_numbered_and_named() -> None:
     assert [each["cx"] for tag, each in parsed.elements if tag == "circle"] == ["94.00%", "51.00%"]
     (svg,) = [each for tag, each in parsed.elements if tag == "svg"]
     assert svg["aria-label"] == "Cost: one: 2, 50.00 %; two: 1, 50.00 %"
+
+
+def test_points_below_zero_have_their_place() -> None:
+    below = Dot(name="two", value=-0.5, interval=Interval(low=-0.75, high=-0.25, level=0.95, method="wilson"))
+    parsed = plotted(Scatter(title="Cost", points=[(2.0, DOT), (1.0, below)], across="dollars"))
+
+    assert [each["cy"] for tag, each in parsed.elements if tag == "circle"] == ["27.50%", "72.50%"]
+    whiskers = [each for _, each in parsed.elements if each.get("class") == "whisker"]
+    assert (whiskers[1]["y1"], whiskers[1]["y2"]) == ("83.75%", "61.25%")
+    assert "-100" in parsed.text
