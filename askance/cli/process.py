@@ -56,7 +56,7 @@ class Process:
         SIGTERM prints a message and then acts as Ctrl-C, so that a command that a scheduler stops ends in order.
         """
         if self.own:
-            gc.set_threshold(50_000, 20, 20)
+            gc.set_threshold(200_000, 20, 20)
             signal.signal(signal.SIGTERM, self._terminated)
 
     def _terminated(self, _number: int, _frame: object) -> None:
