@@ -344,7 +344,7 @@ class _Reading:
     def _folder(self) -> RunFolder | None:
         if self.options.out is None:
             return None
-        from askance.evals.picture_folder import open_folder
+        from askance.evals.reading_folder import open_folder
 
         return open_folder(self.options.out, self.chain, configuration=self._configuration, pictures=self.samples)
 

@@ -1,4 +1,4 @@
-"""A chain run over pictures that nobody scores: `askance run`. `picture_folder` keeps the lines in a folder."""
+"""A chain run over pictures that nobody scores: `askance run`. `reading_folder` keeps the lines in a folder."""
 
 from __future__ import annotations
 
