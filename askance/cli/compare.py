@@ -99,6 +99,7 @@ def _comparison_parts(comparison: RunsComparison) -> Iterator[Part]:
         yield from _of_pictures(comparison)
     else:
         yield from _of_two(comparison) if len(comparison.runs) == 2 else _of_several(comparison)
+        yield from _of_looking(comparison)
     yield from _differing(comparison)
 
 
@@ -134,6 +135,15 @@ def _of_several(comparison: RunsComparison) -> Iterator[Part]:
     yield from (f"· {note}." for note in (*counts_of(comparison), *notes_of_tests(comparison)))
     yield from (f"· {each.sentence}" for each in comparison.metrics if each.verdict == "undecided")
     yield from (f"· {way}" for way in comparison.ways_out)
+
+
+def _of_looking(comparison: RunsComparison) -> Iterator[str]:
+    """What looking with tools changes, and how it compares at equal dollars; nothing where no run looks."""
+    for each in comparison.gains:
+        yield from each.sentences()
+    curve = comparison.cost_curve if any(comparison.looking) else None
+    if curve is not None:
+        yield from (each.sentence(curve.metric) for each in curve.verdicts)
 
 
 def _of_pictures(comparison: RunsComparison) -> Iterator[Part]:

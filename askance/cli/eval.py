@@ -31,6 +31,7 @@ from askance.cli.options import (
     spelled_out,
 )
 from askance.cli.process import HELP, OK, SOME, Process
+from askance.cli.risk import risk
 from askance.terminal import echo, printable
 
 if TYPE_CHECKING:
@@ -288,7 +289,7 @@ def _task_options(
     options |= {name: value for name, value in general.items() if name in takes}
     if command_options.seed is not None and "seed" in takes:
         options["seed"] = command_options.seed
-    for role in () if any(name in options for name in task.instead_of_models()) else get_args(Role):
+    for role in () if task.replaces_models(options) else get_args(Role):
         if (
             role not in options
             and role in takes
@@ -498,6 +499,7 @@ def table(
 
 
 app.command()(grid)
+app.command()(risk)
 
 
 # --- figures of a run ---

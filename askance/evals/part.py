@@ -23,7 +23,7 @@ from pydantic import PrivateAttr
 
 from askance.chains import REPLY, Chain, Link
 from askance.errors import UsageError
-from askance.evals.task_options import Options
+from askance.evals.task_options import ROLES, Options
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
@@ -52,13 +52,21 @@ class Part(Options):
             for name, each in self.takes().items()
         }
 
-    def set(self, options: Mapping[str, Any], *, task: str, engine: Engine | None) -> Self:
+    def set(
+        self,
+        options: Mapping[str, Any],
+        *,
+        task: str,
+        engine: Engine | None,
+        stated: Mapping[str, Any],  # noqa: ARG002  # a subclass depends on options of other parts
+    ) -> Self:
         """The part with options set; others stay as they are.
 
         Args:
             options: values by name of the option.
             task: name of the task, for messages.
             engine: of the task.
+            stated: all options that the task is given, by name.
 
         Raises:
             ValidationError: a value is not allowed.
@@ -174,6 +182,11 @@ class Answerer(Part):
     """What it is, for messages, such as `a scorer`."""
     alone: ClassVar[tuple[str, str]] = ("", "")
     """Why no model can stand beside it, and the way out."""
+
+    @classmethod
+    def replaces_models(cls, options: Mapping[str, Any]) -> bool:
+        """Whether options choose it in the place of models, by name of the option."""
+        return any(name in options for name in cls.chosen_by if name not in ROLES)
 
     @property
     def is_chosen(self) -> bool:

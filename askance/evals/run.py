@@ -428,5 +428,5 @@ def name_of_line(line: Mapping[str, Any]) -> str:
 
 
 def _with_score(answer: SampleResult, form: Mapping[str, Any]) -> SampleResult:
-    score = Score(values=form["values"], notes=form["notes"], calls=tuple(form["calls"]))
+    score = Score(values=form["values"], notes=form["notes"], calls=tuple(form["calls"]), withheld=form.get("withheld"))
     return SampleResult(sample=answer.sample, epoch=answer.epoch, prediction=answer.prediction, score=score)

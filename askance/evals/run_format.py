@@ -178,6 +178,7 @@ class _LinkForm(TypedDict):
     calls: list[str]
     reason: NotRequired[str | None]
     error: NotRequired[str | None]
+    trace: NotRequired[JsonObject]
 
 
 class _TryForm(TypedDict):
@@ -251,6 +252,8 @@ class SampleLine(TypedDict):
     reason: str | None
     value: Any
     rung: NotRequired[Rung]
+    abstained: NotRequired[bool]
+    confidence: NotRequired[Annotated[float, Field(ge=0, le=1)]]
     trace: _TraceForm
     ranking: NotRequired[RankingForm]
     matrix: NotRequired[MatrixForm]
@@ -281,6 +284,7 @@ class ScoreLine(TypedDict):
     values: dict[str, float]
     notes: JsonObject
     calls: list[str]
+    withheld: NotRequired[dict[str, float]]
 
 
 # --- reading ---

@@ -26,7 +26,7 @@ from askance.evals.run_folder import RunFolder
 from askance.evals.run_format import BATCHES, PROMPTS, SCORES
 from askance.evals.run_plan import counting_judges
 from askance.evals.sample import EXAMPLES, Prediction, Sample, SampleResult, sample_text, samples_digest
-from askance.evals.scorer import Scorer, figures_of, notes_on, scored, write_scores
+from askance.evals.scorer import Scorer, figures_of, main_figure, notes_on, scored, write_scores
 from askance.evals.solver import ChainSolver, as_solver, plain, solved
 from askance.evals.task import Task, evaluation_of
 from askance.models import Engine, run_sync, use_draw
@@ -285,11 +285,10 @@ class _Runner:
         self._scored: deque[asyncio.Task[SampleResult]] = deque()
         self.answers: list[SampleResult] = []
         """Answers with their scores and without their texts, which are in the folder."""
-        headline = scoring.metrics[0]
         self.progress = RunProgress(
             total=len(sample_epochs),
-            metric=headline.name,
-            running=lambda: figures_of(self.answers, replace(scoring, metrics=(headline,)), convention=convention)[0],
+            metric=scoring.metrics[0].name,
+            running=lambda: main_figure(self.answers, scoring, convention=convention),
         )
 
     async def score(self, job: Job[SampleEpoch, Prediction, JsonObject]) -> None:

@@ -175,6 +175,10 @@ class Prediction:
     """By link of the chain, as JSON: its outcome, and the `calls` (keys of records) that it rests on."""
     rung: Rung | None = None
     """Which rung of the ladder read the answer, where no schema was sent: `declared`, `whole` or `extracted`."""
+    abstained: bool = False
+    """Whether the answer is withheld: it counts as wrong. `value` is what it would be, or None."""
+    confidence: float | None = None
+    """How sure the solver is of the value, from 0 to 1; None where it does not say."""
     trace: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """How it came about, as JSON, such as the verbalization."""
     ranking: Ranking | None = None
@@ -184,9 +188,15 @@ class Prediction:
     meta: Mapping[str, Any] = field(default_factory=dict[str, Any], compare=False)
     """What differs when a run is repeated: calls, seconds, tokens, cost."""
 
+    def __post_init__(self) -> None:
+        if self.confidence is not None and not 0 <= self.confidence <= 1:  # NaN is not, either
+            raise UsageError(
+                f"A confidence of {self.confidence!r} is not between 0 and 1.", hint="Give a share, such as 0.8."
+            )
+
     @property
     def answered(self) -> bool:
-        """Whether there is an answer."""
+        """Whether there is an answer, be it withheld or not."""
         return self.outcome == "answered"
 
     @property
@@ -202,6 +212,8 @@ class Prediction:
             "value": self.value,
             "links": dict(self.links),
             **({} if self.rung is None else {"rung": self.rung}),
+            **({"abstained": True} if self.abstained else {}),
+            **({} if self.confidence is None else {"confidence": self.confidence}),
             "trace": dict(self.trace),
             **{each.kind: each.form() for each in self.attachments},
             "meta": dict(self.meta),
@@ -221,6 +233,8 @@ class Prediction:
             reason=form["reason"],
             links=form["links"],
             rung=form.get("rung"),
+            abstained=form.get("abstained", False),
+            confidence=form.get("confidence"),
             trace=form["trace"],
             meta=form.get("meta", {}),
             **attachments,
@@ -272,10 +286,13 @@ class Score:
     """Details for the reader, as JSON: the kind of mistake, a judge's reason."""
     calls: tuple[str, ...] = ()
     """Keys of the records that it was made from: similarities, verdicts."""
+    withheld: Mapping[str, float] | None = None
+    """Of an abstention, what `values` would be if the answer had been given; `values` are those of a wrong answer."""
 
     def form(self) -> JsonObject:
         """The score as JSON."""
-        return {"values": dict(self.values), "notes": dict(self.notes), "calls": list(self.calls)}
+        form: JsonObject = {"values": dict(self.values), "notes": dict(self.notes), "calls": list(self.calls)}
+        return form if self.withheld is None else {**form, "withheld": dict(self.withheld)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -296,7 +313,11 @@ class SampleResult:
     @property
     def bare(self) -> SampleResult:
         """The result without the texts of its answer: enough for the figures, in a tenth of the memory."""
-        return replace(self, prediction=_bare(self.prediction.outcome))
+        prediction = _bare(self.prediction.outcome, abstained=self.prediction.abstained)
+        confidence = self.prediction.confidence
+        return replace(
+            self, prediction=prediction if confidence is None else replace(prediction, confidence=confidence)
+        )
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -307,5 +328,5 @@ class SampleResult:
 
 
 @cache
-def _bare(outcome: Outcome) -> Prediction:
-    return Prediction(outcome=outcome)
+def _bare(outcome: Outcome, *, abstained: bool) -> Prediction:
+    return Prediction(outcome=outcome, abstained=abstained)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from askance.amounts import many
 from askance.errors import CallError, UsageError, boundary
+from askance.evals.abstention import figures_of_abstention
 from askance.evals.metric import Figure, Metric, MissingAnswerPolicy, Scored, StratifiedMetric, figure, mean
 from askance.evals.run_folder import write_lines
 from askance.evals.sample import Sample, SampleResult, Score
@@ -91,6 +92,8 @@ def right_or_wrong(
 async def scored(answer: SampleResult, scorer: Scorer) -> SampleResult:
     """`answer` with its score; without a score if there is no answer, or if the call that judges it failed.
 
+    An abstention counts as wrong; what its answer would be worth stands beside.
+
     Raises:
         UsageError: the scorer itself has an error.
         ReplayMiss: a call of the scorer is not on record.
@@ -107,9 +110,14 @@ async def scored(answer: SampleResult, scorer: Scorer) -> SampleResult:
 
     try:
         with boundary(broken), collect_keys() as keys:
-            prediction = answer.prediction
-            result = scorer.score(answer.sample, prediction if scorer.takes == "prediction" else prediction.value)
-            return replace(answer, score=result if isinstance(result, Score) else await result, unscored=None)
+            sample, prediction = answer.sample, answer.prediction
+            if prediction.abstained and prediction.value is None:
+                return replace(answer, score=scorer.if_wrong(sample), unscored=None)
+            result = scorer.score(sample, prediction if scorer.takes == "prediction" else prediction.value)
+            score = result if isinstance(result, Score) else await result
+            if prediction.abstained:
+                score = replace(score, values=scorer.if_wrong(sample).values, withheld=score.values)
+            return replace(answer, score=score, unscored=None)
     except CallError as error:
         return replace(answer, score=None, unscored=str(error), tried=tuple(keys))
 
@@ -129,7 +137,7 @@ def notes_on(
 def _mean_notes(answers: Sequence[SampleResult], scorer: Scorer, *, convention: MissingAnswerPolicy) -> Iterator[str]:
     """Of means that leave out folds, of how many folds they are; a note for all figures that lack the same ones."""
     means = [metric for metric in scorer.metrics if isinstance(metric, StratifiedMetric)]
-    rows = [_scored_of(answer, scorer) for answer in answers] if means else []
+    rows = scored_rows(answers, scorer) if means else []
     lacking: dict[tuple[str, ...], list[StratifiedMetric]] = {}
     for metric in means:
         lacking.setdefault(metric.without_value(rows, convention=convention), []).append(metric)
@@ -154,10 +162,25 @@ def _unscored_note(answers: Iterable[SampleResult]) -> tuple[str, ...]:
 def figures_of(
     answers: Sequence[SampleResult], scorer: Scorer, *, convention: MissingAnswerPolicy = "wrong", seed: int = 0
 ) -> tuple[Figure, ...]:
-    """The figures of all metrics over `answers`, whatever their order."""
+    """The figures of all metrics over `answers`, whatever their order; then those of abstention, if there are any."""
     ordered = sorted(answers, key=lambda answer: (answer.sample.id, answer.epoch))
-    rows = [_scored_of(answer, scorer) for answer in ordered]
-    return tuple(figure(metric, rows, convention=convention, seed=seed) for metric in scorer.metrics)
+    rows = scored_rows(ordered, scorer)
+    figures = [figure(metric, rows, convention=convention, seed=seed) for metric in scorer.metrics]
+    return *figures, *figures_of_abstention(scorer.metrics[0], ordered, rows, convention=convention, seed=seed)
+
+
+def main_figure(
+    answers: Sequence[SampleResult], scorer: Scorer, *, convention: MissingAnswerPolicy = "wrong", seed: int = 0
+) -> Figure:
+    """The figure of the first metric over `answers`, whatever their order."""
+    ordered = sorted(answers, key=lambda answer: (answer.sample.id, answer.epoch))
+    rows = scored_rows(ordered, scorer)
+    return figure(scorer.metrics[0], rows, convention=convention, seed=seed)
+
+
+def scored_rows(answers: Iterable[SampleResult], scorer: Scorer) -> list[Scored]:
+    """The scores of answers with their bounds, in the same order, of which figures are made."""
+    return [_scored_of(answer, scorer) for answer in answers]
 
 
 def _scored_of(answer: SampleResult, scorer: Scorer) -> Scored:

@@ -126,6 +126,7 @@ class ChainSolver(Solver):
         given: makes the chain's input from a sample; by default the picture and the sample's inputs.
         value: makes the answer, as JSON, from a reading and its sample; by default the numbers of the chosen options,
             or the value of the chain's target.
+        abstains: whether it may withhold answers: those of which the target's trace says that it had not `enough`.
     """
 
     plannable = True
@@ -136,10 +137,12 @@ class ChainSolver(Solver):
         *,
         given: Callable[[Sample], Mapping[str, Any]] | None = None,
         value: Callable[[Reading, Sample], Json] | None = None,
+        abstains: bool = False,
     ) -> None:
         self.chain = chain
         self.given = given or given_of
         self._value = value or target_value
+        self._abstains = abstains
 
     @property
     @override
@@ -159,7 +162,8 @@ class ChainSolver(Solver):
     @override
     def with_extractor(self, model: Model) -> ChainSolver:
         """This solver with a model that reads replies which the chain cannot read; see `Chain.with_extractor`."""
-        return ChainSolver(self.chain.with_extractor(model), given=self.given, value=self._value)
+        chain = self.chain.with_extractor(model)
+        return ChainSolver(chain, given=self.given, value=self._value, abstains=self._abstains)
 
     @override
     async def answer(self, sample: Sample) -> Prediction:
@@ -184,7 +188,7 @@ class ChainSolver(Solver):
 
     def prediction(self, reading: Reading, sample: Sample) -> Prediction:
         """The prediction for `sample` from its reading."""
-        return _of_reading(reading, lambda: self._value(reading, sample))
+        return _of_reading(reading, lambda: self._value(reading, sample), abstains=self._abstains)
 
     @property
     @override
@@ -204,6 +208,7 @@ class ChainSolver(Solver):
             "chain": self.chain.get_name(),
             "links": [step.link.name for step in self.chain.steps],
             **nodes_form(self.chain.nodes),
+            **({"abstains": True} if self._abstains else {}),
         }
 
 
@@ -234,14 +239,19 @@ def target_value(reading: Reading, sample: Sample) -> Json:  # noqa: ARG001  # t
     return None if result is None or result.value is None else (link.answer or link.write)(result.value)
 
 
-def _of_reading(reading: Reading, value: Callable[[], Json]) -> Prediction:
+def _of_reading(reading: Reading, value: Callable[[], Json], *, abstains: bool = False) -> Prediction:
     line = reading.to_dict()
+    answered, result = reading.outcome == "answered", reading.get(reading.target)
+    trace: Mapping[str, Any] = {} if result is None or not answered else result.trace
+    sure: float | None = trace.get("confidence")
     return Prediction(
         outcome=reading.outcome,
-        value=value() if reading.outcome == "answered" else None,
+        value=value() if answered else None,
         reason=reading.reason,
         links=line["links"],
         rung=_rung(reading),
+        abstained=abstains and trace.get("enough") is False,
+        confidence=None if sure is None else sure / 100,
         trace={name: line[name] for name in ("verbalization", "statement", "statement_reason", "answers")},
         meta=line["meta"],
     )

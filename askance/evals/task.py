@@ -87,10 +87,11 @@ class Task(Options, metaclass=TaskType):
         stated = {name: value for name, value in options.items() if value is not None}
         stated |= {role: get_model(stated[role]) for role in ROLES if role in stated and role in type(self).takes()}
         engine = stated.get("engine") or next((stated[role].engine for role in ROLES if role in stated), None)
+        every = dict(stated)
         try:
             for field, part in type(self).prototypes().items():
                 own = {name: stated.pop(name) for name in part.takes() if name in stated}
-                stated[field] = part.set(own, task=self.name, engine=engine)
+                stated[field] = part.set(own, task=self.name, engine=engine, stated=every)
             super().__init__(**stated)
         except ValidationError as error:
             raise self._refused(error) from error
@@ -323,10 +324,10 @@ class Task(Options, metaclass=TaskType):
     # --- its class ---
 
     @classmethod
-    def instead_of_models(cls) -> tuple[str, ...]:
-        """Options that take the place of models; with one of them the settings file's models are not used."""
+    def replaces_models(cls, options: Mapping[str, Any]) -> bool:
+        """Whether options, by name, choose what takes the place of models: then the settings file's are not used."""
         answerers = [part for part in cls.prototypes().values() if isinstance(part, Answerer)]
-        return tuple(name for each in answerers for name in each.chosen_by if name not in ROLES)
+        return any(each.replaces_models(options) for each in answerers)
 
     @classmethod
     def summary(cls) -> str:

@@ -41,6 +41,8 @@ class LookTool(ABC):
     name: str
     description: str
     """One or two plain sentences, said to the model."""
+    takes_boxes = False
+    """Whether it may be told where to look by a box."""
     models: tuple[Model, ...] = ()
     """Whom it asks."""
     prompts_in_use: tuple[Prompt, ...] = ()

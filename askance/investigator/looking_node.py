@@ -209,6 +209,15 @@ class Investigator(Node[Any, Any]):
         """Steps of the graph: two for each turn, and some to begin and to end."""
         return 2 * self.most_calls + 5
 
+    @property
+    def _seeing(self) -> Model | None:
+        """The model in whose unit boxes are given; None where no tool takes any.
+
+        An agent that does not see the picture knows of places what the model that its tools ask says.
+        """
+        tool = next((tool for tool in self.tools if tool.takes_boxes), None)
+        return None if tool is None else self.model if self.eyes or not tool.models else tool.models[0]
+
     async def _turn_form(self) -> TurnForm:
         """How tools are called.
 
@@ -234,10 +243,11 @@ class Investigator(Node[Any, Any]):
             raise UsageError(f"`{self.goal.name}` cannot be investigated: {why}.", hint="Ask it in one go.")
         question = OpenQuestion(node=self.goal, subject=subject, image=pictures[0])
         choices = self.goal.closed_set(subject)
+        seeing = self._seeing
         scene = Scene(
             question.image,
-            unit=await self.model.box_unit() if self.eyes else "thousandths",
-            policy=self.model.settings.image_policy,
+            unit="thousandths" if seeing is None else await seeing.box_unit(),
+            policy=(seeing or self.model).settings.image_policy,
             options=() if choices is None else choices.options.values(),
         )
         prompt, told = self._words[form.prompt_form]

@@ -177,6 +177,8 @@ class AskTool(VlmTool):
 class _RegionTool(VlmTool):
     """A question about regions, which are shown alone."""
 
+    takes_boxes = True
+
     @override
     def node(self, asked: Asked) -> Node[Any, Any]:
         return ask_about_regions(

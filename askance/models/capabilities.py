@@ -224,7 +224,10 @@ class Probe:
         )
 
     async def tools(self) -> bool:
-        """Whether it calls a tool where it has to, and reads what comes back: by two words that stand nowhere else."""
+        """Whether it calls a tool where it has to, and reads what comes back: by two words that stand nowhere else.
+
+        A call alone shows little: a server can force one from a model whose chat template leaves all tools out.
+        """
         asked = self._text_request(_ASK_TOOL, tools=(SAY,))
         try:
             response = await self._ask(asked)

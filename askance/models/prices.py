@@ -12,6 +12,7 @@ import json
 import re
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -66,11 +67,12 @@ def list_price(model: ModelId) -> Price | None:
     return Price(**prices, batch=provider_prices["batch"], as_of=as_of)
 
 
-def record_cost(models: Iterable[ModelSettings]) -> Callable[[Record], float | None]:
+def record_cost(models: Iterable[ModelSettings], *, cached: bool = True) -> Callable[[Record], float | None]:
     """A function that gives what the call on a record cost, in US dollars; None where that is not known.
 
     Args:
         models: the prices that they are configured with go before list prices.
+        cached: whether input that the provider read from its cache has the price of such input, or that of other input.
     """
     configured = {canonical_json(settings.id.canonical()): settings.price for settings in models}
 
@@ -78,7 +80,8 @@ def record_cost(models: Iterable[ModelSettings]) -> Callable[[Record], float | N
         form: Any = record.request.get("model")
         try:
             price = configured.get(canonical_json(form)) or list_price(ModelId(**form))
-            return None if price is None else price.cost(Usage(**record.response.get("usage", {})))
+            usage = Usage(**record.response.get("usage", {}))
+            return None if price is None else price.cost(usage if cached else replace(usage, cached=None))
         except (TypeError, ValueError):
             return None
 

@@ -25,6 +25,7 @@ OPTIONS = {
     "ask": [],
     "brainstorm": ["draws"],
     "infer": ["box", "unit", "show"],
+    "investigate": ["goal", "question", "choose", "count", "tools", "index", "calls", "budget_each", "eyes"],
 }
 
 

@@ -81,7 +81,7 @@ USAGE = {
         ["run", "verbalize", "ads", "--vlm", "openai:gpt-4o", "--count", "2"],
         said(
             "`askance run verbalize` takes no --count.",
-            "Leave it out, or run `action-reason` or `end-to-end`; `verbalize` takes --context.",
+            "Leave it out, or run `action-reason` or `end-to-end` or `investigate`; `verbalize` takes --context.",
         ),
     ),
     "option of other chains, of none of its own": (
@@ -100,7 +100,7 @@ USAGE = {
         said(
             "There is no chain 'verbalise'.",
             "Choose one of verbalize, atypicality, action-reason, end-to-end, explain, identify, ask, brainstorm, "
-            "infer, or install the package that brings the chain.",
+            "infer, investigate, or install the package that brings the chain.",
         ),
     ),
     "a region without a box": (
@@ -606,6 +606,6 @@ def test_an_unknown_chain_names_the_known_ones(askance: Command) -> None:
     assert done.code == 2
     assert "There is no chain 'action-reasons'." in done.err
     assert (
-        "Choose one of verbalize, atypicality, action-reason, end-to-end, explain, identify, ask, brainstorm, infer, or"
-        in done.err
+        "Choose one of verbalize, atypicality, action-reason, end-to-end, explain, identify, ask, brainstorm, infer, "
+        "investigate, or" in done.err
     )

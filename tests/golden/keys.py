@@ -51,8 +51,11 @@ def investigation(prompt: str) -> Asking:
 
     async def ask(model: Model, prompts: PromptLibrary) -> object:
         by_tools = model.protocol == "paper"
-        agent = investigator(model, model, form="tools" if by_tools else "json", prompts=prompts)
-        prompts.find(prompt, form="text" if by_tools else "json")
+        form: Form = "text" if by_tools else "json"
+        agent = investigator(
+            model, model, tools=("unusual", "ask"), form="tools" if by_tools else "json", prompts=prompts
+        )
+        prompts.find(prompt, form=form)
         return await agent.ask(PICTURE)
 
     return ask

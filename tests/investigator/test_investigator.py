@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from askance.models import Engine, get_model
 from askance.nodes import Result
 from askance.replay import MemoryStore
 from tests.investigator.agents import (
+    CALLS_TOOLS,
     IMAGE,
     ODD,
     agent_script,
@@ -336,6 +338,16 @@ async def test_an_agent_with_eyes_sees_the_picture_and_each_region_behind_all_re
     assert [str(part.shown.view) for part in first.images] == ["whole"]
     assert [part.shown.view.boxes for part in second.images[1:]] == [((0, 0, 400, 400),), ((600, 600, 1000, 1000),)]
     assert [turn.role for turn in second.turns] == ["system", "user", "assistant", "tool", "tool", "user"]
+
+
+@pytest.mark.parametrize("eyes", [False, True])
+async def test_boxes_are_in_the_unit_of_the_model_that_sees(*, eyes: bool) -> None:
+    agent, eye = agent_script([call("zoom", box=[0, 0, 0.5, 0.5], question="What?"), answer()]), eye_script()
+    (agent if eyes else eye).capabilities = replace(CALLS_TOOLS, boxes="fractions")
+    result = await looking(agent, eye, eyes=eyes).ask(IMAGE)
+
+    assert result.trace["steps"][0]["views"][0]["boxes"] == [[0, 0, 500, 500]]
+    assert "from 0 to 1" in json.dumps(agent.requests[0].tools[1].canonical())
 
 
 def test_what_cannot_be_investigated_is_refused() -> None:

@@ -9,6 +9,7 @@ from typing import Any, get_args
 import pytest
 
 from askance.chat import ChatRequest, ChatResponse, FinishReason, ModelId, ToolCall, Usage
+from askance.demo.demo_model import CAPABILITIES
 from askance.errors import AuthError, BadRequest, CallError, ImagesRejected, ReplayMiss, ServerFault, UsageError
 from askance.images import Image
 from askance.images.regions import Box
@@ -16,6 +17,10 @@ from askance.models import CallEvent, Capabilities, Engine, ModelSettings, Outpu
 from askance.models.box_unit import TARGETS, TARGETS_PICTURE, TARGETS_SIZE, BoxUnit, family_unit
 from askance.models.call_scope import on_miss
 from askance.models.capabilities import NEXT_WORD, ODD_WORD, RED_SQUARE
+from askance.models.local.folder import DIGITS
+from askance.models.local.hf import HFModel
+from askance.models.settings import Vllm
+from askance.models.vllm.vllm_model import VLLMModel
 from askance.replay import MemoryStore
 from tests.servers import Answer, FakeEndpoint, Seen, chat_body, tool_call
 
@@ -242,6 +247,24 @@ async def test_whether_it_calls_tools(
 
     later = get_model(ScriptedModel([], identity="scripted"), engine=engine("replay"))
     assert (await later.calls_tools(), await later.output_mode()) == (able, "json_schema")
+
+
+KNOWN = f"tiny:{'0' * DIGITS}:float32"
+"""A model of which the digest of its weights is known."""
+
+
+@pytest.mark.parametrize(
+    ("declared", "tools"),
+    [
+        (HFModel(KNOWN).capabilities, False),
+        (VLLMModel(KNOWN, vllm=Vllm(in_process=True)).capabilities, False),
+        (VLLMModel(KNOWN).capabilities, None),
+        (CAPABILITIES, False),
+    ],
+    ids=["transformers", "vLLM in process", "vLLM's server", "demo"],
+)
+def test_what_backends_say_of_tools(declared: Capabilities, tools: bool | None) -> None:
+    assert declared.tools is tools
 
 
 async def test_a_real_endpoint_is_made_to_call() -> None:

@@ -39,6 +39,8 @@ def test_the_schema_is_found_to_be_ignored(place: Place, transformers: Server) -
         "images": True,
         "seed": True,
         "logprobs": False,
+        "tools": False,
+        "boxes": "none",
         "served_model": "blind-vlm@main",
         "asks_by": "prompted",
         "asked_now": True,

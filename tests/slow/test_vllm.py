@@ -129,7 +129,8 @@ def test_check_says_what_the_endpoint_can_do(lab: Lab) -> None:
     said = " ".join(lab.place.run("models", "check", "blind").out.split())
     assert said.startswith(
         f"openai:blind-vlm@{server.url} JSON schema enforced images yes seed yes log-probabilities yes "
-        "model as served blind-vlm answers are asked by JSON schema asked "
+        "tool calls no boxes in pictures none that can be used model as served blind-vlm "
+        "answers are asked by JSON schema asked "
     )
 
 

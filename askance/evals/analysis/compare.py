@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING, Literal
 from askance.amounts import many
 from askance.chains.link import link_named
 from askance.errors import UsageError
+from askance.evals.analysis.asked_cost import asked_costs
 from askance.evals.analysis.configuration import difference_rows, differences
+from askance.evals.analysis.equal_cost import PricedRun, cost_curve, families_of, mean_dollars
+from askance.evals.analysis.gain import PairOfAnswers, looking_gain, looks
 from askance.evals.analysis.links import compare_links, differing_links, said_by_links
 from askance.evals.analysis.missing_answers import (
     LACKING,
@@ -42,7 +45,10 @@ from askance.statistics import (
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
+    from askance.evals.analysis.asked_cost import AskedCost
     from askance.evals.analysis.configuration import ConfigurationDifference, DifferenceRow
+    from askance.evals.analysis.equal_cost import CostCurve
+    from askance.evals.analysis.gain import LookingGain
     from askance.evals.analysis.links import LinkComparison, SaidByLink
     from askance.evals.metric import Matrix, Metric, MissingAnswerPolicy
     from askance.evals.run import Run
@@ -281,6 +287,10 @@ class RunsComparison:
     pairs: Pairs
     values: SampleValues | None = None
     """By the first metric that single samples have; None without one."""
+    task: str | None = None
+    """Where the task is defined, if not where the runs say."""
+    seed: int = 0
+    """Of the resampling."""
 
     def __iter__(self) -> Iterator[MetricComparison]:
         return iter(self.metrics)
@@ -320,6 +330,74 @@ class RunsComparison:
         return tuple(compare_links(self.said, pairs))
 
     @cached_property
+    def gains(self) -> tuple[LookingGain, ...]:
+        """What looking with tools changes, for each pair that is compared and of which one run looks.
+
+        Of two runs that look, the first stands for the one without. Empty also where samples have no worth of 0 to 1.
+        """
+        pairs = [(a, b) for a, b in combinations(range(len(self.runs)), 2) if self.pairs == "all" or a == 0]
+        pairs = [(b, a) if self.looking[a] and not self.looking[b] else (a, b) for a, b in pairs]
+        return tuple(self._gain(a, b) for a, b in pairs if self.looking[b] and self._graded)
+
+    def _gain(self, without: int, looking: int) -> LookingGain:
+        """What one run that looks changes in the answers of another."""
+        values = self.values
+        assert values is not None
+        pairs: list[PairOfAnswers] = []
+        for place, (row, worths) in enumerate(zip(self.common.rows, values.values, strict=True)):
+            one, other = worths[without], worths[looking]
+            if one is not None and other is not None:
+                less, more = (self.costs[run][place].dollars for run in (without, looking))
+                dollars = None if less is None or more is None else more - less
+                pairs.append(
+                    PairOfAnswers(cluster=row[0].sample.cluster, without=one, looking=other, more_dollars=dollars)
+                )
+        names = self.names[without], self.names[looking]
+        return looking_gain(pairs, without=names[0], looking=names[1], metric=values.metric, seed=self.seed)
+
+    @cached_property
+    def looking(self) -> tuple[bool, ...]:
+        """By run, whether any of its answers came about by looking with tools."""
+        return tuple(any(looks(row[place]) for row in self.common.rows) for place in range(len(self.runs)))
+
+    @cached_property
+    def costs(self) -> tuple[tuple[AskedCost, ...], ...]:
+        """By run, what each sample in common cost."""
+        return tuple(
+            tuple(asked_costs(run, (row[place] for row in self.common.rows))) for place, run in enumerate(self.runs)
+        )
+
+    @property
+    def _graded(self) -> bool:
+        """Whether samples are worth 0 to 1, and more is better."""
+        values = self.values
+        known = [] if values is None else [worth for row in values.values for worth in row if worth is not None]
+        return values is not None and values.higher and all(0 <= worth <= 1 for worth in known)
+
+    @cached_property
+    def cost_curve(self) -> CostCurve | None:
+        """Quality of the runs against what a sample costs; None where samples have no worth of 0 to 1."""
+        values = self.values
+        if values is None or not self._graded:
+            return None
+        counted = [place for place, row in enumerate(values.values) if None not in row]
+        runs = [
+            PricedRun(
+                name=name,
+                family=family,
+                looks=looking,
+                worths=[values.values[place][number] or 0.0 for place in counted],
+                dollars=mean_dollars([costs[place].dollars for place in counted]),
+                uncached=mean_dollars([costs[place].uncached for place in counted]),
+            )
+            for number, (name, family, looking, costs) in enumerate(
+                zip(self.names, families_of(self.runs, self.looking), self.looking, self.costs, strict=True)
+            )
+        ]
+        clusters = [self.common.rows[place][0].sample.cluster for place in counted]
+        return cost_curve(runs, clusters, metric=values.metric, seed=self.seed)
+
+    @cached_property
     def differences(self) -> tuple[ConfigurationDifference, ...]:
         """Where the configurations of the runs differ."""
         return tuple(differences(self.runs))
@@ -352,10 +430,19 @@ class RunsComparison:
             "unlike": common.unlike,
             "pairs": self.pairs,
             "metrics": [each.form() for each in self.metrics],
+            **self._looking_forms(),
             **({"ways_out": ways} if (ways := [*self.ways_out]) else {}),
             **(self._link_forms() if self.of_pictures else {}),
             "differences": [{"place": each.place, "values": list(each.values)} for each in self.differences],
         }
+
+    def _looking_forms(self) -> JsonObject:
+        """Gain, harm and net, and quality against dollars; empty where no run looks with tools."""
+        if not any(self.looking):
+            return {}
+        curve = self.cost_curve
+        gains = [each.form() for each in self.gains]
+        return {"looking": gains, **({} if curve is None else {"quality_against_dollars": curve.form()})}
 
     def _link_forms(self) -> JsonObject:
         return {"links": [each.form() for each in self.links], "pictures": [*self._pictures()]}
@@ -434,7 +521,9 @@ def compare(
     ]
     values = next((_values(each, counted, common) for each in chosen if _by_itself(each)), None)
     metrics = tuple(_settled(_adjusted(compared)))
-    return RunsComparison(runs=runs, names=names, common=common, metrics=metrics, pairs=pairs, values=values)
+    return RunsComparison(
+        runs=runs, names=names, common=common, metrics=metrics, pairs=pairs, values=values, task=task, seed=seed
+    )
 
 
 def _adjusted(comparisons: Sequence[MetricComparison]) -> Iterator[MetricComparison]:

@@ -30,7 +30,7 @@ from askance.evals.run_format import (
     read_line,
     too_long,
 )
-from askance.evals.scorer import Scorer, figures_of, scored
+from askance.evals.scorer import Scorer, main_figure, scored
 from askance.evals.task_catalog import task_of
 from askance.models import Engine, run_sync
 from askance.replay import MemoryStore
@@ -311,7 +311,7 @@ class Watcher:
             return None
         if self._figure[0] != self._sums.done:
             try:
-                self._figure = self._sums.done, figures_of(self._sums.answers, self._scoring)[0]
+                self._figure = self._sums.done, main_figure(self._sums.answers, self._scoring)
             except UsageError:  # a fault of the scoring is told by who scores, not by who watches
                 self._scoring = None
         return self._figure[1]

@@ -27,7 +27,7 @@ from askance.evals.ranking import Ranking
 from askance.evals.sample import Prediction, Sample
 from askance.evals.solver import PlanSample, Solver, given_of, nodes_form, prompt_files
 from askance.evals.suite.choice import COUNT
-from askance.evals.suite.context import PICTURE, TEXT_ONLY, ParsedContext, tools_of
+from askance.evals.suite.context import LOOKING, PICTURE, TEXT_ONLY, ParsedContext, tools_of
 from askance.evals.suite.ranker import is_missing, said_in, why_missing
 from askance.evals.suite.retrieval_metrics import DEPTH
 from askance.evals.task_options import ROLES
@@ -86,6 +86,7 @@ GUESSES: Link[Guesses] = Link(
 class Search(AdModel):
     """A search in an index of statements, by the picture or by what models say of it; a model may put hits in order."""
 
+    settings = AdModel.settings | LOOKING
     chosen_by = (*ROLES, "baseline")
 
     index: IndexLike

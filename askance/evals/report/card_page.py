@@ -13,7 +13,17 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from askance.amounts import shortened
 from askance.documents import schema_violation
-from askance.evals.report.elements import SHARES, Dot, Field, Intervals, Plot, Scale, Sortable, sortable_of
+from askance.evals.report.elements import (
+    SHARES,
+    Dot,
+    Field,
+    Intervals,
+    Plot,
+    ReliabilityPlot,
+    ReliabilityPoint,
+    Sortable,
+    sortable_of,
+)
 from askance.evals.report.html import block, document
 from askance.evals.tables import NONE, Table, shown_estimate
 from askance.statistics import Interval
@@ -39,9 +49,6 @@ _LOOKS: Mapping[str, Mapping[str, Result]] = {
 }
 """How verdicts look beside what people say."""
 
-_ODDS = Scale(low=0.0, high=1.0, marks=SHARES.marks, start=11, length=82)
-_TRUE = Scale(low=0.0, high=1.0, marks=SHARES.marks, start=91, length=-86)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerdictBars(Plot):
@@ -65,38 +72,6 @@ class VerdictBars(Plot):
             width = 100 * count / most
             yield _LOOKS[truth][verdict].replace(" ", "-"), f"{place:.2f}%", f"{width:.2f}%"
             place += width
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReliabilityPoint:
-    """Pairs on which the same share of the votes says true."""
-
-    said: float
-    """Share of the votes."""
-    pairs: int
-    value: float
-    """Share of the pairs that is true."""
-    interval: Interval | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReliabilityPlot(Plot):
-    """Share of pairs that people call true, by share of the votes that say true."""
-
-    points: Sequence[ReliabilityPoint]
-    who: str
-    """Who votes."""
-    kind: Literal["reliability"] = "reliability"
-    over: Scale = _ODDS
-    up: Scale = _TRUE
-
-    @property
-    def words(self) -> str:
-        """The same in words."""
-        points = "; ".join(
-            f"of {each.pairs:,} pairs at {100 * each.said:.0f} %, {100 * each.value:.0f} %" for each in self.points
-        )
-        return f"Share of pairs that people call true, by share of {self.who} that say true: {points}."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,13 +139,20 @@ def card_plots(card: Mapping[str, Any]) -> Iterator[Plot]:
     curve: Mapping[str, Any] = card.get("reliability", {"points": ()})
     points = [
         ReliabilityPoint(
-            said=each["said"], pairs=each["pairs"], value=each["value"], interval=_interval(each.get("interval"))
+            said=each["said"], count=each["pairs"], value=each["value"], interval=_interval(each.get("interval"))
         )
         for each in curve["points"]
     ]
     if points:
         who = "members of the panel" if curve["by"] == "members" else "draws"
-        yield ReliabilityPlot(title=f"Reliability of {who}", points=points, who=who)
+        yield ReliabilityPlot(
+            title=f"Reliability of {who}",
+            points=points,
+            heads=(f"{who} that say true", "pairs", "true by people, %"),
+            note=f"→ share of {who} that say true, in %; ↑ share of those pairs that people call true, in %. Numbers "
+            "are counts of pairs. On the dashed line as many pairs are true as votes say. Verdicts that are unclear do "
+            "not say true.",
+        )
 
 
 def _dot(card: Mapping[str, Any], name: str) -> Dot | None:

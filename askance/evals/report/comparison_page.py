@@ -28,6 +28,7 @@ from askance.evals.analysis.compare import (
 from askance.evals.ranking import texts_of_hits
 from askance.evals.report.elements import Bars, Dot, Field, Intervals, PageLink, Plot, Sortable, scale_of
 from askance.evals.report.html import document
+from askance.evals.report.looking_part import cost_section, gain_section, risk_section
 from askance.evals.report.run_part import part_of
 from askance.evals.report.samples import SampleBrowser
 from askance.evals.report.summary import summary_of, tables_of_runs
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from askance.chat import JsonObject
     from askance.evals.analysis.compare import MetricComparison, RunsComparison
     from askance.evals.analysis.links import SaidByLink
+    from askance.evals.report.looking_part import PlotsWithTables
     from askance.evals.report.run_part import RunPart, SampleRow
     from askance.evals.sample import SampleResult
 
@@ -200,10 +202,21 @@ def comparison_page(
         ways_out=[*comparison.ways_out],
         tests=[*notes_of_tests(comparison)],
         differences=comparison.difference_rows,
+        looking=[*_looking(comparison)],
         figures=tables_of_runs(report.parts),
         summaries=[summary_of(part) for part in report.parts],
         notes=browser.notes,
     )
+
+
+def _looking(comparison: RunsComparison) -> Iterator[tuple[str, str, PlotsWithTables]]:
+    """The sections on looking and abstaining that the runs have: address, title, content."""
+    sections = (
+        ("looking", "Gain, harm and net of looking", gain_section(comparison.gains)),
+        ("dollars", "Quality against dollars", cost_section(comparison)),
+        ("risk", "Risk by coverage", risk_section(comparison)),
+    )
+    yield from ((name, title, content) for name, title, content in sections if content is not None)
 
 
 def _index(report: ComparisonReport, browser: SampleBrowser) -> JsonObject:
@@ -245,6 +258,7 @@ def _row_form(row: ChangeRow, browser: SampleBrowser) -> JsonObject:
         "asked": list(row.asked),
         "kinds": [list(each.kinds) for each in row.rows],
         "marks": list(first.marks),
+        "tools": [list(each.tools) for each in row.rows],
         "picture": browser.number(first.picture),
     }
 

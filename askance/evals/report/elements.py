@@ -8,6 +8,7 @@ in a file, in a document.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 MOST_FIGURES = 10
 """How many figures of a run are drawn by default."""
-NO_SCORES = ("error", "ceiling", "place", "same answer", "difference")
+NO_SCORES = ("error", "ceiling", "place", "same answer", "difference", "coverage")
 """Prefixes of figures that are no measure of how right the answers are."""
 
 
@@ -227,6 +228,100 @@ class Scatter(Plot):
         """The same in words."""
         dots = (f"{dot.name}: {place:g}, {shown_value(dot.value, percent=True)} %" for place, dot in self.points)
         return f"{self.title}: {'; '.join(dots)}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Curve:
+    """One line of a plot of curves."""
+
+    name: str
+    line: Sequence[tuple[float, float]] = ()
+    """Places of the line, from left to right."""
+    points: Sequence[tuple[float, Dot]] = ()
+    """Points that stand out, each with its interval upward."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Curves(Plot):
+    """Several lines in one drawing, told apart by colour and by dashes."""
+
+    curves: Sequence[Curve]
+    across: str
+    """What the places across are."""
+    upward: str
+    """What the places upward are."""
+    over: Scale
+    up: Scale
+    kind: Literal["curves"] = "curves"
+
+    def path(self, curve: Curve) -> str:
+        """The line of a curve, in thousandths of the drawing from its upper left corner."""
+        places = ((1000 * self.over.share(x), 1000 - 1000 * self.up.share(y)) for x, y in curve.line)
+        return " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
+
+    @property
+    def words(self) -> str:
+        """The same in words."""
+        lines: list[str] = []
+        for curve in self.curves:
+            places = [(x, dot.value) for x, dot in curve.points] or [*curve.line[:: max(1, len(curve.line) // 10)]]
+            shown = ", ".join(f"{x:.3g}: {shown_value(y, percent=self.up.percent)}" for x, y in places)
+            lines.append(f"{curve.name}: {shown}")
+        return f"{self.title} ({self.upward}, by {self.across}). {'; '.join(lines)}"
+
+
+def drawn_across(high: float, *, percent: bool = True) -> Scale:
+    """The scale across a drawing of curves, from 0 to `high`, with round marks."""
+    return Scale(low=0.0, high=high, percent=percent, marks=_round_marks(high), start=8, length=86)
+
+
+def drawn_upward(values: Iterable[float]) -> Scale:
+    """The scale upward of a drawing of shares: from 0 to the first of a few round ends that no value is above."""
+    most = max(values, default=1.0)
+    high = next((end for end in (0.1, 0.2, 0.5) if most <= end), 1.0)
+    return Scale(low=0.0, high=high, marks=_round_marks(high), start=88, length=-83)
+
+
+def _round_marks(high: float) -> tuple[float, ...]:
+    """Up to six marks from 0 on, 1, 2 or 5 times a power of ten apart."""
+    if high <= 0:
+        return (0.0,)
+    power = 10.0 ** math.floor(math.log10(high / 5))
+    step = next(factor * power for factor in (1, 2, 5, 10) if factor * power * 5 >= high * (1 - 1e-9))
+    return tuple(round(step * number, 12) for number in range(6) if step * number <= high * (1 + 1e-9))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReliabilityPoint:
+    """Cases of about one confidence."""
+
+    said: float
+    """The confidence, such as the share of votes."""
+    count: int
+    value: float
+    """Share of the cases that is true."""
+    interval: Interval | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReliabilityPlot(Plot):
+    """Share of cases that is true, by confidence; on the diagonal the two are equal."""
+
+    points: Sequence[ReliabilityPoint]
+    heads: tuple[str, str, str]
+    """Of the columns of confidences, counts and shares."""
+    kind: Literal["reliability"] = "reliability"
+    over: Scale = Scale(low=0.0, high=1.0, marks=SHARES.marks, start=11, length=82)
+    up: Scale = Scale(low=0.0, high=1.0, marks=SHARES.marks, start=91, length=-86)
+
+    @property
+    def words(self) -> str:
+        """The same in words."""
+        said, counted, value = self.heads
+        points = "; ".join(
+            f"of {each.count:,} {counted} at {100 * each.said:.0f} %, {100 * each.value:.0f} %" for each in self.points
+        )
+        return f"{value}, by {said}: {points}."
 
 
 def score_dots(figures: Sequence[Figure]) -> list[Dot]:

@@ -31,7 +31,7 @@ from askance.terminal import printable
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-_SCRIPTS = ("dom.js", "sample.js", "blame.js", "pair.js", "notes.js", "grid.js", "browse.js", "start.js")
+_SCRIPTS = ("dom.js", "sample.js", "steps.js", "blame.js", "pair.js", "notes.js", "grid.js", "browse.js", "start.js")
 
 _POLICY = (
     "default-src 'none'; script-src {script}; style-src {style}; img-src {images}; base-uri 'none'; "

@@ -14,6 +14,7 @@ from askance.amounts import shortened
 from askance.evals.metric import pooled_name
 from askance.evals.ranking import texts_of_hits
 from askance.evals.report.published_part import published_beside
+from askance.evals.report.transcript_part import tools_of
 from askance.statistics import mean_estimate
 
 if TYPE_CHECKING:
@@ -89,6 +90,8 @@ class SampleRow:
     """Kinds of mistakes."""
     marks: tuple[str, ...] = ()
     """Labels and tags to filter by, as `name: value`."""
+    tools: tuple[str, ...] = ()
+    """Tools by which an agent looked."""
     picture: str | None = None
     """sha256 of the picture, hex."""
     spent: Spent = field(default_factory=Spent)
@@ -104,6 +107,7 @@ class SampleRow:
             "said": self.said,
             "kinds": list(self.kinds),
             "marks": list(self.marks),
+            **({"tools": list(self.tools)} if self.tools else {}),
             "seconds": self.spent.seconds,
             "cost": None if self.spent.unpriced else self.spent.cost,
             "tokens": self.spent.input + self.spent.output,
@@ -140,6 +144,7 @@ def row_of(
         said=said_by(answer, options_of(answer.sample)),
         kinds=tuple(mistakes(answer)),
         marks=tuple(dict.fromkeys(marks)),
+        tools=tools_of(answer),
         picture=None if image is None else image.sha256,
         spent=spent_on(answer),
     )

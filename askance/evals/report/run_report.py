@@ -35,6 +35,7 @@ from askance.evals.report.elements import (
     score_dots,
 )
 from askance.evals.report.html import document
+from askance.evals.report.looking_part import plots_of_confidence
 from askance.evals.report.run_part import Breakdown, RunPart, part_of
 from askance.evals.report.samples import SampleBrowser, index_of
 from askance.evals.report.summary import FigureTables, published_table, runs_table, summary_of, tables_of_runs
@@ -227,6 +228,7 @@ def _plots(report: RunReport) -> Iterator[Plot]:
         prefix = f"{part.name}: " if several else ""
         if part.kinds:
             yield Bars(title=f"{prefix}Errors by kind", counts=list(part.kinds.items()), heads=("kind", "times"))
+        yield from plots_of_confidence(part, prefix)
         for breakdown in part.breakdowns:
             yield _breakdown(breakdown, part, prefix)
         if len(part.outcomes) > 1:

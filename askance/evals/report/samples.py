@@ -22,6 +22,7 @@ from askance.evals.ranking import texts_of_hits
 from askance.evals.report.html import DataBlock, block, packed_block
 from askance.evals.report.run_part import RESULTS, kinds_of_options, options_of, places_in, plain, true_places
 from askance.evals.report.shown_views import image_forms, regions_of, views_in
+from askance.evals.report.transcript_part import transcript_forms
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
@@ -163,7 +164,9 @@ def _sample_blocks(
                 new = {key: form for key, form in calls_of(part, answer, browser).items() if key not in written}
                 calls = new if room.takes(new) else {}
                 written.update(calls)
+                looking = transcript_forms(answer, browser.number)
                 detail = {**detail_of(answer), **_regions_of(answer, browser), **_blame_of(part, answer)}
+                detail |= {"looking": looking} if looking else {}
                 sides.append({"detail": detail, "calls": calls})
             samples.append(sides)
         yield packed_block(f"d-{number}-{start // BLOCK}", samples)
@@ -182,7 +185,7 @@ def _blame_of(part: RunPart, answer: SampleResult) -> JsonObject:
     return {"blame": blames} if blames else {}
 
 
-_SHOWN_TRACE = frozenset({"verbalization", "statement", "statement_reason", "answers", "reply"})
+_SHOWN_TRACE = frozenset({"verbalization", "statement", "statement_reason", "answers", "reply", "steps"})
 
 
 def detail_of(answer: SampleResult) -> JsonObject:
@@ -253,7 +256,7 @@ def _hits(answer: SampleResult) -> JsonObject:
 
 def _link(name: str, link: JsonObject, meta: Mapping[str, Any]) -> JsonObject:
     failed = meta.get("failed", {}).get(name)
-    fields = {field: value for field, value in link.items() if field != "value"}
+    fields = {field: value for field, value in link.items() if field not in {"value", "trace"}}
     return {"name": name, **fields, **({} if failed is None else {"failed": failed})}
 
 

@@ -1,7 +1,7 @@
 """What of a picture is drawn on a page: the regions that a sample is about, and each view that a model was shown.
 
 A sample is about regions where its inputs have `regions`: for each its boxes, in pixels of the picture as its file
-stores it. What a model was shown is read in the requests on record.
+stores it. What a model was shown is read in the requests on record, what an agent looked at in its steps.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from askance.errors import UsageError
+from askance.evals.report.transcript_part import looked_at
 from askance.images import RegionView, Shown
 from askance.images.shown import key_of_shown
 
@@ -31,6 +32,7 @@ def views_of(parts: Sequence[RunPart]) -> dict[str, tuple[str, RegionView]]:
             image = answer.sample.image
             if image is not None and (regions := regions_of(answer.sample)) is not None:
                 views.setdefault(regions.key, (image.sha256, regions.view))
+            views |= {each.key: (each.image.sha256, each.view) for each in looked_at(answer)}
             for record in part.run.records.get_all(answer.keys).values():
                 for form in image_forms(record):
                     views |= {key: (form["sha256"], view) for key, view in views_in(form).items()}

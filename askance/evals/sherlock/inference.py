@@ -27,7 +27,7 @@ from askance.evals.sherlock.region_solver import SHOW, view_of
 from askance.evals.sherlock.task import RegionTask, facts_of
 from askance.evals.suite.answer_judge import NeededJudge
 from askance.evals.suite.any_solver import AnySolver
-from askance.evals.suite.context import PICTURE, InContext
+from askance.evals.suite.context import LOOKING, PICTURE, InContext
 from askance.evals.suite.selection import Subset
 
 if TYPE_CHECKING:
@@ -46,8 +46,9 @@ NOTES = (
 
 
 class InferenceModel(InContext):
-    """A model that writes about a region that it sees."""
+    """A model that writes about a region that it sees; an investigator would not know of the region."""
 
+    settings = InContext.settings | LOOKING
     contexts: tuple[str, ...] = (PICTURE,)
 
     @override

@@ -6,7 +6,8 @@
 | `clip:FOLDER` and the like | an encoder of pictures and texts, which ranks the options |
 | `FILE.py:NAME` | a `Solver`, a chain, a Runnable or a function of your own; a class is made without arguments |
 
-In Python it is the object itself.
+In Python it is the object itself. `investigator` takes the place of no model: it is how the task's own models answer
+(`askance.evals.suite.context`).
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from askance.errors import UsageError
 from askance.evals.baselines import LongestOption, MajoritySolver, RandomSolver
 from askance.evals.part import Answerer, Question
 from askance.evals.solver import Solver, SolverLike, as_solver
+from askance.evals.suite.context import INVESTIGATOR
 from askance.evals.suite.ranker import FusionSolver
 from askance.models.encoders.picture_scorer import SCORERS
 from askance.python_file import is_python, load_object
@@ -50,7 +52,23 @@ class AnySolver(Answerer):
     alone = ("A solver takes the place of models.", "Leave out `solver`, or the models.")
 
     chosen: AnySolverLike | None = Field(default=None, alias="solver")
-    """Answers in place of a model: random, longest, majority; an encoder such as clip:FOLDER; or FILE.py:NAME."""
+    """Answers in place of a model: random, longest, majority; an encoder such as clip:FOLDER; or FILE.py:NAME; or
+    investigator, by which the task's models look around with tools before they answer."""
+
+    @classmethod
+    @override
+    def replaces_models(cls, options: Mapping[str, Any]) -> bool:
+        return super().replaces_models(options) and options.get("solver") != INVESTIGATOR
+
+    @property
+    @override
+    def is_chosen(self) -> bool:
+        return super().is_chosen and not self._investigates
+
+    @property
+    def _investigates(self) -> bool:
+        """Whether the task's own models answer, with tools."""
+        return self.chosen in (INVESTIGATOR, {"name": INVESTIGATOR})
 
     @override
     def check(self, options: Mapping[str, Any]) -> None:
@@ -59,6 +77,11 @@ class AnySolver(Answerer):
         Raises:
             UsageError: they are; or there is no such solver.
         """
+        if self._investigates and "tools" not in options:
+            raise UsageError(
+                f"The task {self._task!r} asks nothing that can be investigated.",
+                hint="`askance eval list TASK` shows whether a task takes `tools`.",
+            )
         if not self.is_chosen:
             return
         if options.get("shots"):
@@ -83,8 +106,8 @@ class AnySolver(Answerer):
         if chosen not in BASELINES and name not in SCORERS:
             raise UsageError(
                 f"There is no solver {chosen!r}.",
-                hint=f"{near(name, [*BASELINES, *SCORERS.names()])}There are {', '.join(BASELINES)}, encoders such as "
-                "clip:FOLDER, and FILE.py:NAME.",
+                hint=f"{near(name, [*BASELINES, INVESTIGATOR, *SCORERS.names()])}There are {', '.join(BASELINES)}, "
+                f"{INVESTIGATOR}, encoders such as clip:FOLDER, and FILE.py:NAME.",
             )
         return chosen
 
@@ -104,6 +127,8 @@ class AnySolver(Answerer):
 
     @override
     def kept(self) -> JsonObject:
+        if self._investigates:
+            return {"solver": {"name": INVESTIGATOR}}
         if not self.is_chosen:
             return {}
         own_solver = self._chosen_solver

@@ -16,14 +16,18 @@ A suite may bring contexts of its own beside these: see `SuiteContext`.
 | `text-only` | nothing: a control |
 
 A detected statement is chosen by the LLM over the objects V (section 3.2 of the paper on atypical ads).
+
+With `solver=investigator` the LLM looks around in the picture with tools before it answers (`askance.investigator`). It
+is asked as in the context `I`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeAlias, cast, get_args
 
 from pydantic import Field
 from typing_extensions import override
@@ -47,20 +51,32 @@ from askance.errors import UsageError
 from askance.evals.part import Answerer, Question
 from askance.evals.solver import ChainSolver, Solver
 from askance.evals.task_options import ROLES
+from askance.investigator import DEFAULT_TOOLS, Investigator, check_held_out, toolbox
+from askance.investigator.looking_node import CALLS, LEAST_CALLS
 from askance.models import ModelLike, get_model
+from askance.nodes import Node
+from askance.replay import Budget
 from askance.tools import caption
 
 if TYPE_CHECKING:
     from askance.agents import OptionsQuestion, VisualQuestion
     from askance.chains import Reading
     from askance.chains.chain import NodeLike
-    from askance.models import Model
+    from askance.chat import JsonObject
+    from askance.evals.evaluation import Evaluation
+    from askance.evals.sample import Sample
+    from askance.models import Engine, Model
 
 PICTURE, CAPTION, GOLD, TEXT_ONLY = "I", "caption", "gold-caption", "text-only"
 """Contexts without a verbalization: the picture, a caption, a caption that people chose, nothing."""
 
 NOTHING = "No description of the image is available."
 """The description in the context `text-only`."""
+
+INVESTIGATOR: Final = "investigator"
+"""The value of the option `solver` by which a task's own models look around with tools."""
+LOOKING: Final = frozenset({"calls", "tools", "abstain", "eyes", "similar_index"})
+"""Options of models that do."""
 
 VERBALIZED: tuple[str, ...] = get_args(Context)
 """Contexts in which the answering model gets verbalizations."""
@@ -176,7 +192,7 @@ def _hint(among: Collection[str], *, beside: bool) -> str:
 class InContext(Answerer):
     """A model that answers in a context: from the picture, or from what is said of it."""
 
-    settings = frozenset({"engine", "contexts", "own_contexts", "beside", "undescribed"})
+    settings = frozenset({"engine", "contexts", "own_contexts", "beside", "undescribed", "investigates"})
     chosen_by = ROLES
 
     vlm: ModelLike | None = None
@@ -187,6 +203,16 @@ class InContext(Answerer):
     """Makes T_V; by default the LLM does."""
     context: str = PICTURE
     """What the answering model gets: the picture, `I`, or a description such as `UH`, `V+T` or `T_V`."""
+    calls: int = Field(default=CALLS, ge=LEAST_CALLS)
+    """With solver=investigator: most calls for one sample, the agent's own and those of its tools."""
+    tools: str = ",".join(DEFAULT_TOOLS)
+    """With solver=investigator: how it may look, with commas between; see `askance run investigate --help`."""
+    abstain: bool = False
+    """With solver=investigator: whether an answer for which it had not seen enough is withheld; it counts as wrong."""
+    eyes: bool = False
+    """With solver=investigator: whether the LLM sees the picture, and what it zooms into."""
+    similar_index: Path | None = None
+    """With solver=investigator: folder of an index of another split, which the tool `similar` searches."""
 
     contexts: tuple[str, ...] = (*VERBALIZED, PICTURE, TEXT_ONLY)
     """Names of the contexts that there are."""
@@ -196,15 +222,39 @@ class InContext(Answerer):
     """Whether a verbalization can stand beside the picture, and an atypicality statement beside both."""
     undescribed: str = "The pictures of examples are not described"
     """Why a described context takes no examples."""
+    investigates: bool = False
+    """Whether the model looks around with tools before it answers."""
+
+    @override
+    def set(self, options: Mapping[str, Any], *, task: str, engine: Engine | None, stated: Mapping[str, Any]) -> Self:
+        if stated.get("solver") == INVESTIGATOR and not LOOKING & self.settings:
+            options = {"context": PICTURE, **options, "investigates": True}
+        return super().set(options, task=task, engine=engine, stated=stated)
+
+    @override
+    def from_kept(self, kept: Mapping[str, Any], *, task: str, engine: Engine | None) -> Self:
+        part = super().from_kept(kept, task=task, engine=engine)
+        looks = kept.get("solver") == {"name": INVESTIGATOR}
+        return part.model_copy(update={"investigates": True}) if looks else part
+
+    @override
+    def kept(self) -> JsonObject:
+        form = super().kept()
+        return form if self.investigates else {name: value for name, value in form.items() if name not in LOOKING}
 
     @override
     def check(self, options: Mapping[str, Any]) -> None:
         """Checks the context.
 
         Raises:
-            UsageError: there is no such context, or examples cannot be shown in it, or before reasoning.
+            UsageError: there is no such context, or examples cannot be shown in it, or before reasoning; or options of
+                an investigator are given for another solver, or such as it does not take.
         """
         _ = self.parsed_context
+        if self.investigates:
+            self._check_investigator(options)
+        elif unused := sorted(LOOKING & self.model_fields_set):
+            raise UsageError(f"The option `{unused[0]}` is one of an investigator.", hint="Add `solver=investigator`.")
         if not options.get("shots"):
             return
         self.check_examples()
@@ -213,6 +263,26 @@ class InContext(Answerer):
                 "Examples show answers without reasoning, so a model cannot be asked to reason after them.",
                 hint="Give `shots` or `step_by_step`.",
             )
+
+    def _check_investigator(self, options: Mapping[str, Any]) -> None:
+        if self.context != PICTURE:
+            raise UsageError(
+                f"An investigator looks at the picture itself, and the context {self.context!r} says what is in it.",
+                hint="Leave `context` out.",
+            )
+        for name in ("shots", "step_by_step"):
+            if options.get(name):
+                raise UsageError(f"An investigator takes no `{name}`.", hint=f"Leave `{name}` out.")
+        if "similar" in self.tool_names and self.similar_index is None:
+            raise UsageError(
+                "The tool `similar` searches other texts, and in an evaluation those of another split alone.",
+                hint="Give the folder of their index as `similar_index`, or leave the tool out.",
+            )
+
+    @property
+    def tool_names(self) -> tuple[str, ...]:
+        """The names of the tools that an investigator has."""
+        return tuple(name for each in self.tools.split(",") if (name := each.strip()))
 
     def check_examples(self) -> None:
         """Checks that examples can be shown in the context.
@@ -268,7 +338,7 @@ class InContext(Answerer):
     @property
     def answering(self) -> Model:
         """The model that answers, from the picture or from words."""
-        return self.see if self.parsed_context.picture else self.think
+        return self.see if self.parsed_context.picture and not self.investigates else self.think
 
     @override
     def label(self) -> str:
@@ -276,7 +346,29 @@ class InContext(Answerer):
 
     @override
     def words(self) -> tuple[str, ...]:
-        return (self.context,)
+        if not self.investigates:
+            return (self.context,)
+        tools = () if self.tool_names == DEFAULT_TOOLS else (f"tools {'+'.join(self.tool_names)}",)
+        marks = (*(("abstains",) if self.abstain else ()), *(("eyes",) if self.eyes else ()))
+        return (INVESTIGATOR, f"{self.calls} calls", *tools, *marks)
+
+    @override
+    def prepared(self, evaluation: Evaluation, *, left_out: Collection[str]) -> Evaluation:
+        """The evaluation.
+
+        Raises:
+            UsageError: the index that `similar` searches holds right answers of the evaluation, or is of its pictures.
+        """
+        if self.investigates and self.similar_index is not None:
+            texts = {text for sample in evaluation.samples for text in _answers_of(sample)}
+            images = {
+                name
+                for sample in evaluation.samples
+                for name in (sample.id, sample.cluster, "" if sample.image is None else sample.image.name)
+                if name
+            }
+            check_held_out(self.similar_index, texts=texts, images=images)
+        return super().prepared(evaluation, left_out=left_out)
 
     @override
     def solver(self, question: Question) -> Solver:
@@ -294,17 +386,27 @@ class InContext(Answerer):
         node = self.node(question)
         answer = Step(link=question.target, node=node, needs=(*shown, *question.needs), subject=question.asks)
         chain = self.chain(question.name, target=question.target, steps=(answer,), given=question.given)
-        return ChainSolver(question.measured(chain), given=question.inputs, value=question.value)
+        return ChainSolver(question.measured(chain), given=question.inputs, value=question.value, abstains=self.abstain)
 
     def node(self, question: Question) -> NodeLike:
         """The node that answers.
 
         Raises:
-            UsageError: the question is not one for a model.
+            UsageError: the question is not one for a model, or not one that can be investigated.
         """
         if question.agent is None:
             raise UsageError(f"No model is asked {question.name!r}.", hint="Give another `solver`.")
-        return question.agent(self.answering, sees=self.parsed_context.picture)
+        node = question.agent(self.answering, sees=self.parsed_context.picture)
+        if not self.investigates:
+            return node
+        if not isinstance(node, Node):
+            raise UsageError(
+                f"The task {self._task!r} asks more than one question, which cannot be investigated.",
+                hint="Leave `solver=investigator` out.",
+            )
+        tools = toolbox(self.tool_names, vlm=self.see, index=self.similar_index)
+        goal = cast("Node[Any, Any]", node)
+        return Investigator(goal, tools, budget=Budget(calls=self.calls), eyes=self.eyes)
 
     def chain(
         self,
@@ -345,6 +447,23 @@ class InContext(Answerer):
         if parsed.statement == "s_TV":
             steps[STATEMENT] = replace(steps[STATEMENT], needs=(OBJECTS, DESCRIPTION), subject=_in_t_v)
         return list(steps.values())
+
+
+def _answers_of(sample: Sample) -> Iterator[str]:
+    """The texts of a sample's right answer: those in its target, and the options that it names by number."""
+    options: Any = sample.inputs.get("options")
+    listed: list[Any] = cast("list[Any]", options) if isinstance(options, (list, tuple)) else []
+    waiting: list[Any] = [sample.target]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, str):
+            yield value
+        elif type(value) is int and 1 <= value <= len(listed):
+            yield str(listed[value - 1])
+        elif isinstance(value, Mapping):
+            waiting.extend(cast("Mapping[Any, Any]", value).values())
+        elif isinstance(value, (list, tuple)):
+            waiting.extend(cast("Sequence[Any]", value))
 
 
 def _in_t_v(reading: Reading) -> StatementQuestion:

@@ -47,8 +47,10 @@ from askance.errors import (
     Unreachable,
 )
 from askance.images import Image, Shown
+from askance.models import Engine, get_model
 from askance.models.langchain.langchain_model import LangChainModel, from_settings, identity_of
 from askance.models.settings import ModelSettings
+from askance.replay import MemoryStore
 from tests import replies
 from tests.servers import SENTENCE, FakeEndpoint, Reply, chat_body, tool_call
 
@@ -241,6 +243,12 @@ async def test_a_tool_call(endpoint: FakeEndpoint, asks: Any, sends: Any) -> Non
         choice = endpoint.bodies[0]["tool_choice"]
     assert (response.tool_calls, response.finish) == ((ToolCall("call-1", "look", '{"x": 1}'),), "tool_calls")
     assert choice == sends
+
+
+async def test_a_class_that_takes_no_tools_is_found_to_call_none() -> None:
+    words = FakeListChatModel(responses=["blue"])
+    model = get_model(words, identity="fake", engine=Engine(records=MemoryStore()))
+    assert (await model.calls_tools(), await model.output_mode()) == (False, "prompted")
 
 
 async def test_a_picture_of_a_tool_follows_as_a_turn_of_the_user(endpoint: FakeEndpoint) -> None:

@@ -13,6 +13,7 @@ const FILTERS = [
   { name: "mark", label: "Label or tag", all: "Any label" },
   { name: "blame", label: "Link to blame", all: "Any link" },
   { name: "link", label: "Link that differs", all: "Any link" },
+  { name: "tool", label: "Tool that was used", all: "Any tool" },
   { name: "note", label: "Your note", all: "Noted or not" },
 ];
 const SORTS = {
@@ -25,7 +26,7 @@ const SORTS = {
   tries: ["Most tries", (row) => [-(row.again || 0)]],
 };
 
-const state = { run: "0", q: "", result: "", outcome: "", kind: "", mark: "", blame: "", link: "", note: "", sort: "order", sample: null, epoch: 0 };
+const state = { run: "0", q: "", result: "", outcome: "", kind: "", mark: "", blame: "", link: "", tool: "", note: "", sort: "order", sample: null, epoch: 0 };
 let seen = [];
 let list, spacer, detail, count, search;
 const inputs = {};
@@ -98,6 +99,7 @@ function fits(row) {
     && (!state.mark || row.marks.includes(state.mark))
     && (!state.blame || (row.blame || []).includes(state.blame))
     && (!state.link || (row.links || []).includes(state.link))
+    && (!state.tool || (row.tools || []).includes(state.tool))
     && (!state.note || notesOn(row).includes(state.note))
     && (!state.q || haystacks.texts[row.at].includes(state.q.toLowerCase()));
 }
@@ -115,6 +117,7 @@ function valuesOf(name) {
     else if (name === "mark") row.marks.forEach(add);
     else if (name === "blame") (row.blame || []).forEach(add);
     else if (name === "link") (row.links || []).forEach(add);
+    else if (name === "tool") (row.tools || []).forEach(add);
     else if (name === "note") notesOn(row).forEach(add);
     else add(row[name]);
   }
@@ -129,7 +132,7 @@ function fill(filter) {
   } else {
     const values = valuesOf(filter.name);
     const named = filter.name === "note" ? { noted: "Noted", ...RATINGS } : wordsOf();
-    const words = (value) => (filter.name === "link" ? `differs: ${linkTitle(value)}` : named[value] || value);
+    const words = (value) => (filter.name === "tool" ? `used: ${value}` : filter.name === "link" ? `differs: ${linkTitle(value)}` : named[value] || value);
     const extra = filter.name === "result" && index.kind === "pair" ? [h("option", { value: "changed" }, "All that differ")] : [];
     select.replaceChildren(
       h("option", { value: "" }, filter.all), ...extra,
@@ -280,7 +283,7 @@ async function drawDetail(row, run) {
 
 function remember() {
   const parts = new URLSearchParams();
-  for (const name of ["sample", "epoch", "run", "q", "result", "outcome", "kind", "mark", "blame", "link", "note", "sort"]) {
+  for (const name of ["sample", "epoch", "run", "q", "result", "outcome", "kind", "mark", "blame", "link", "tool", "note", "sort"]) {
     const value = String(state[name] ?? "");
     const usual = { run: "0", sort: "order", epoch: "0" }[name] || "";
     if (value !== usual && value !== "") parts.set(name, value);
@@ -293,11 +296,11 @@ function recall() {
   const hash = readNotes(location.hash.slice(1));
   if (noted.size && !location.hash.includes("notes=")) setAddress(hash); // a link of the page does not name them
   if (index.kind === "pair" && /^grid(&|$)/.test(hash)) return gridRecall(hash);
-  const known = hash === "samples" || /^(sample|epoch|run|q|result|outcome|kind|mark|blame|link|note|sort)=/.test(hash);
+  const known = hash === "samples" || /^(sample|epoch|run|q|result|outcome|kind|mark|blame|link|tool|note|sort)=/.test(hash);
   view(known ? "samples" : "overview");
   if (!known) return;
   const parts = new URLSearchParams(hash === "samples" ? "" : hash);
-  for (const name of ["q", "result", "outcome", "kind", "mark", "blame", "link", "note"]) state[name] = parts.get(name) || "";
+  for (const name of ["q", "result", "outcome", "kind", "mark", "blame", "link", "tool", "note"]) state[name] = parts.get(name) || "";
   state.run = index.runs[Number(parts.get("run"))] ? String(Number(parts.get("run"))) : "0";
   state.sort = Object.hasOwn(SORTS, parts.get("sort") || "") ? parts.get("sort") : "order";
   state.epoch = Number(parts.get("epoch")) || 0;

@@ -85,7 +85,7 @@ function pairRow(row, a, b) {
     result: one > two ? "better" : one < two ? "worse" : row.answers[a] === row.answers[b] ? "same" : "other",
     worth: one - two, figures: row.worths[a] === row.worths[b] ? "" : `${written(a)} → ${written(b)}`,
     said: row.said[a] === row.said[b] ? row.said[a] : `${cut(row.said[a])} ⇄ ${cut(row.said[b])}`,
-    kinds: [...new Set([...row.kinds[a], ...row.kinds[b]])], unlike: row.asked[a] !== row.asked[b],
+    kinds: [...new Set([...row.kinds[a], ...row.kinds[b]])], tools: [...new Set([...row.tools[a], ...row.tools[b]])], unlike: row.asked[a] !== row.asked[b],
     links: Object.entries(row.links || {}).filter(([, said]) => said[a] !== said[b]).map(([name]) => name),
   };
 }
@@ -104,7 +104,7 @@ function pairDetail(row, { detail: { sides: all }, calls }) {
   const top = h("div", { class: `pair-wide about${picture ? "" : " plain"}` }, picture, answer);
   const unlike = row.unlike ? h("p", { class: "warning" }, "The two were not asked the same: another picture, options or target.") : null;
   const score = a.score || b.score ? h("div", { class: "pair-wide" }, h("h2", {}, "Score"), sides(scoreValues, a, b)) : null;
-  return [unlike, inAll(row), top, reasonsOf(a, b), noteElement(row), pairExamples(a, b), upstream(pair, a, b, calls), score];
+  return [unlike, inAll(row), top, reasonsOf(a, b), noteElement(row), pairSteps(a, b), pairExamples(a, b), upstream(pair, a, b, calls), score];
 }
 
 /** What the sample is worth in every run, where there are more than the two that are shown. */

@@ -7,7 +7,7 @@ function linkTitle(name) {
 
 function sampleDetail(row, { detail: one, calls }) {
   const share = index.runs[Number(state.run)].share;
-  return [about(row, one), reasons(one), noteElement(row), verbalizations(one), examplesOf(one), scored(row, one, share), blamed(one), linksOf(one, calls), others(one), rest(row, one)];
+  return [about(row, one), reasons(one), stepsOf(one), noteElement(row), verbalizations(one), examplesOf(one), scored(row, one, share), blamed(one), linksOf(one, calls), others(one), rest(row, one)];
 }
 
 function about(row, one) {
@@ -146,7 +146,7 @@ function noteText(value) {
 function linksOf(one, calls) {
   const links = (one.links || []).map((link) => {
     const keys = [...(link.calls || []), link.failed].filter(Boolean);
-    return keys.length ? keys.map((key) => callElement(key, calls[key], linkTitle(link.name), link, one)) : linkElement(link);
+    return keys.length ? keys.map((key) => callElement(key, calls[key], stepTitle(one, link.name, key), link, one)) : linkElement(link);
   });
   const judges = ((one.score || {}).calls || []).map((key) => callElement(key, calls[key], "Scoring", null, one));
   if (!links.length && !judges.length) return null;

@@ -1,0 +1,180 @@
+"""Gain, harm and net of looking: what tools change in the answers to the same samples, and for how many dollars.
+
+A *gain* is a sample that is wrong without tools and right with them, a *harm* the other way round, *net* the
+difference. Where answers can be partly right, each counts by how much better or worse it is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from askance.amounts import many, money
+from askance.statistics import Comparison, Interval, bootstrap_totals, compare_paired, mean_estimate
+
+if TYPE_CHECKING:
+    from numpy import float64
+    from numpy.typing import NDArray
+
+    from askance.chat import JsonObject
+    from askance.evals.sample import SampleResult
+
+    Floats: TypeAlias = NDArray[float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One of gain, harm and net."""
+
+    value: float | None
+    """Mean over samples, as a share."""
+    interval: Interval | None
+    per_dollar: float | None
+    """Samples for each dollar that looking costs more; None where that is not known, or where it costs no more."""
+    per_dollar_interval: Interval | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LookingGain:
+    """What a run with tools changes in the answers of one without."""
+
+    without: str
+    """Name of the run without tools."""
+    looking: str
+    """Name of the run with tools."""
+    metric: str
+    gained: int
+    """Samples that are better with tools."""
+    harmed: int
+    """Samples that are worse with tools."""
+    gain: Change
+    harm: Change
+    net: Change
+    comparison: Comparison
+    """With tools against without; its difference is the net."""
+    more_dollars: float | None
+    """What the run with tools cost more on these samples; None where a call of either run has no known price."""
+
+    def sentences(self) -> Iterator[str]:
+        """Gain, harm and net in plain words."""
+        verdict = self.comparison.verdict
+        word = "tied" if verdict == "tied" else f"{verdict} with tools"
+        yield (
+            f"Looking ({self.looking}) against not looking ({self.without}), by {self.metric} over "
+            f"{many(self.comparison.n, 'sample')}: gain {self.gained:,} ({_shown(self.gain)}), harm {self.harmed:,} "
+            f"({_shown(self.harm)}), net {_shown(self.net, sign='+')}: {word}."
+        )
+        if self.more_dollars is None:
+            yield "What looking costs is not known: a call of either run has no known price."
+        elif self.more_dollars <= 0:
+            yield f"Looking costs no more here: {money(-self.more_dollars)} less at list price as asked."
+        else:
+            each = (f"{name} {_per_dollar(change)}" for name, change in self._changes())
+            yield f"Looking costs {money(self.more_dollars)} more at list price as asked; a dollar: {', '.join(each)}."
+
+    def _changes(self) -> tuple[tuple[str, Change], ...]:
+        return ("gain", self.gain), ("harm", self.harm), ("net", self.net)
+
+    def form(self) -> JsonObject:
+        """The same as JSON."""
+        return asdict(self)
+
+
+def _shown(change: Change, *, sign: str = "") -> str:
+    if change.value is None:
+        return "–"
+    value = f"{100 * change.value:{sign}.2f} {'points' if sign else '%'}"
+    interval = change.interval
+    if interval is None:
+        return value
+    low, high = (f"{100 * end:{sign}.2f}" for end in (interval.low, interval.high))
+    return f"{value}, {100 * interval.level:.0f} % interval {low} to {high}"
+
+
+def _per_dollar(change: Change) -> str:
+    if change.per_dollar is None:
+        return "–"
+    interval = change.per_dollar_interval
+    limits = "" if interval is None else f" ({interval.low:.3g} to {interval.high:.3g})"
+    return f"{change.per_dollar:.3g} samples{limits}"
+
+
+def looks(answer: SampleResult) -> bool:
+    """Whether an answer came about by looking with tools: its trace, or that of a link, has steps."""
+    prediction = answer.prediction
+    traces: list[Mapping[str, Any]] = [prediction.trace, *(link.get("trace", {}) for link in prediction.links.values())]
+    return any(trace.get("steps") for trace in traces)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairOfAnswers:
+    """What one sample is worth without and with tools, from 0 to 1, and what the two answers cost."""
+
+    cluster: str
+    without: float
+    looking: float
+    more_dollars: float | None
+
+
+def looking_gain(
+    pairs: Sequence[PairOfAnswers], *, without: str, looking: str, metric: str, seed: int = 0
+) -> LookingGain:
+    """Gain, harm and net over samples, with intervals from whole clusters.
+
+    Args:
+        pairs: the samples, of which more is better.
+        without: name of the run without tools.
+        looking: name of the run with tools.
+        metric: by which samples are worth so much.
+        seed: of the resampling.
+    """
+    import numpy as np
+
+    clusters = [each.cluster for each in pairs]
+    one, other = [each.looking for each in pairs], [each.without for each in pairs]
+    count, binary = len(pairs), all(value in {0.0, 1.0} for value in (*one, *other))
+    ends = ([0.0] * count, [1.0] * count)
+    comparison = compare_paired(one, other, clusters, seed=seed, binary=binary, bounds=lambda: ends)
+    moves = np.array(one) - np.array(other)
+    better, worse = np.maximum(moves, 0), np.maximum(-moves, 0)
+    more = [each.more_dollars for each in pairs]
+    dollars = None if None in more else np.array(more, dtype=np.float64)
+
+    def change(column: Floats, interval: Interval | None) -> Change:
+        total, spent = float(column.sum()), 0.0 if dollars is None else float(dollars.sum())
+        rate = dollars is not None and spent > 0
+        return Change(
+            value=total / count if count else None,
+            interval=interval,
+            per_dollar=total / spent if rate else None,
+            per_dollar_interval=bootstrap_totals(_rate, np.column_stack([column, dollars]), clusters, seed=seed)
+            if rate and dollars is not None
+            else None,
+        )
+
+    def share(column: Floats) -> Change:
+        values: list[float] = column.tolist()
+        return change(column, mean_estimate(values, clusters, binary=binary, bounds=lambda: ends, seed=seed).interval)
+
+    return LookingGain(
+        without=without,
+        looking=looking,
+        metric=metric,
+        gained=int((moves > 0).sum()),
+        harmed=int((moves < 0).sum()),
+        gain=share(better),
+        harm=share(worse),
+        net=change(moves, comparison.interval),
+        comparison=comparison,
+        more_dollars=None if dollars is None else math.fsum(dollars.tolist()),
+    )
+
+
+def _rate(sums: Floats) -> Floats:
+    """Samples for each dollar; NaN where nothing more was spent."""
+    import numpy as np
+
+    spent = sums[..., 1]
+    return np.where(spent > 0, sums[..., 0] / np.where(spent > 0, spent, 1.0), np.nan)
