@@ -85,7 +85,7 @@ def common_samples(runs: Sequence[Run]) -> CommonSamples:
         UsageError: there are fewer than two runs, one is given twice, they are of different tasks, or have no sample in
             common.
     """
-    _check(runs)
+    check_runs(runs)
     several = [{(answer.sample.id, answer.epoch): answer for answer in run.answers} for run in runs]
     keys = [key for key in several[0] if all(key in each for each in several)]
     if not keys:
@@ -102,7 +102,12 @@ def asked_otherwise(row: Sequence[SampleResult]) -> bool:
     return any(answer.sample.question() != first for answer in row[1:])
 
 
-def _check(runs: Sequence[Run]) -> None:
+def check_runs(runs: Sequence[Run]) -> None:
+    """Refuses runs that cannot be held against each other.
+
+    Raises:
+        UsageError: there are fewer than two, one is given twice, or they are of different tasks or kinds.
+    """
     if len(runs) < 2:
         raise UsageError("A comparison needs at least two runs.", hint="Name another run of the same task.")
     places = [run.path.resolve() for run in runs]

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
-from askance.evals.report.elements import SHARES, Bars, Dot, Intervals, Plot, Scale, Scatter, scale_of
+from askance.evals.report.elements import SHARES, Bars, Dot, GridPlot, Intervals, Plot, Scale, drawn_across, scale_of
 from askance.statistics import Interval
 from tests.evals.report.runs import Parsed, drawn
 
@@ -55,13 +53,24 @@ def test_bars_are_as_long_as_their_share_of_the_longest() -> None:
     assert [each["width"] for tag, each in parsed.elements if tag == "rect"] == ["100.00%", "25.00%", "0.00%"]
 
 
-def test_points_are_numbered_and_named() -> None:
+def test_a_grid_has_its_numbers_and_shades() -> None:
     parsed = plotted(
-        Scatter(
-            title="Cost", points=[(2.0, replace(DOT, name="one")), (1.0, replace(DOT, name="two"))], across="dollars"
+        GridPlot(
+            title="Confusion",
+            rows=["<a>", "b"],
+            columns=["<a>", "b"],
+            cells=[[3.0, 1.0], [0.0, 1234.0]],
+            shades=[[0.75, 0.25], [0.0, 1.0]],
+            heads=("true", "said"),
         )
     )
 
-    assert [each["cx"] for tag, each in parsed.elements if tag == "circle"] == ["94.00%", "51.00%"]
-    (svg,) = [each for tag, each in parsed.elements if tag == "svg"]
-    assert svg["aria-label"] == "Cost: one: 2, 50.00 %; two: 1, 50.00 %"
+    assert [each["width"] for tag, each in parsed.elements if tag == "rect"] == ["21", "7", "0", "28"]
+    assert "true ↓ said → <a> b <a> 3 1 b 0 1,234" in parsed.text
+
+
+def test_places_by_logarithms_are_as_far_apart_as_their_ratio() -> None:
+    scale = drawn_across(1000.0, low=1.0, percent=False, log=True)
+
+    assert scale.marks == (1.0, 10.0, 100.0, 1000.0)
+    assert [round(scale.share(mark), 6) for mark in scale.marks] == [0.0, round(1 / 3, 6), round(2 / 3, 6), 1.0]
