@@ -363,7 +363,8 @@ def _confusion(part: RunPart, prefix: str) -> Iterator[Plot]:
 
 def _label(sample: Sample) -> str | None:
     """The one label that is true of a sample; None where there are several, or none."""
-    options, target = options_of(sample), cast("Any", sample.target)
+    options = options_of(sample)
+    target: Any = sample.target
     places = true_places(sample, options)
     if places is not None:
         return options[places[0] - 1] if len(places) == 1 else None
