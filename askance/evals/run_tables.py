@@ -64,29 +64,16 @@ def names_of(runs: Sequence[Run]) -> list[str]:
 
 
 def notes_of(runs: Sequence[Run]) -> tuple[str, ...]:
-    """Notes on the figures of several runs: conventions, levels of intervals, what has no answer, the runs' own."""
+    """Notes on the figures of several runs: the convention, the level of intervals, and the runs' own notes."""
     figures = [figure for run in runs for figure in run.figures]
     notes = [f"Convention: {words}." for words in conventions_of(figures)]
     levels = sorted({figure.interval.level for figure in figures if figure.interval is not None})
     notes += [f"In brackets: {100 * level:.0f} % intervals." for level in levels]
-    notes += _left_out(runs)
     notes += [f"{run.path.name} is not finished." for run in runs if run.kept and (run.finished is None or run.left)]
     return tuple(dict.fromkeys([*notes, *(note for run in runs for note in run.notes)]))
 
 
-def _left_out(runs: Sequence[Run]) -> Iterator[str]:
-    """Which runs have samples without an answer, why, and what becomes of these where not all runs do the same."""
-    several = len({run.convention for run in runs if run.figures}) > 1
-    for name, run in zip(names_of(runs), runs, strict=True):
-        outcomes: Mapping[str, int] = run.totals.get("outcomes", {})
-        why = [f"{count:,} {outcome}" for outcome, count in outcomes.items() if outcome != "answered" and count]
-        if why:
-            count, answered = _counts(run)
-            kept = f"; they {'count as wrong' if run.convention == 'wrong' else 'are left out'}" if several else ""
-            yield f"{name}: {count - answered:,} of {count:,} {run.noun}s without an answer ({', '.join(why)}){kept}."
-
-
-def _counts(run: Run) -> tuple[int, int]:
+def _counts(run: Run) -> tuple[Cell, Cell]:
     outcomes: Mapping[str, int] = run.totals.get("outcomes", {})
     return sum(outcomes.values()), outcomes.get("answered", 0)
 

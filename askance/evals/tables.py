@@ -274,7 +274,7 @@ def _written(table: Table, layout: TableLayout, dialect: _Dialect) -> Iterator[l
     def written(place: Place, cell: Cell) -> str:
         value, rest = _value_and_rest(cell, layout.digits)
         if isinstance(cell, str) or value == NONE:
-            value = dialect.text(value)
+            value = dialect.text(cell if isinstance(cell, str) else value)
         mark = table.marks.get(place)
         value = dialect.bold.format(value) if place in table.bold else value
         return f"{value}{'' if mark is None else dialect.marks[mark]}{rest}"

@@ -136,7 +136,6 @@ def test_runs_are_rows_and_metrics_columns() -> None:
     assert table.notes == (
         "Convention: samples without an answer count as wrong.",
         "In brackets: 95 % intervals.",
-        "two: 2 of 6 samples without an answer (2 refused).",
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ from askance.errors import UsageError
 from askance.evals.abstention import AMONG_ANSWERED, AREA, BRIER, CALIBRATION
 from askance.evals.analysis.compare import HEAD, compare, counts_of, letter, line_of, notes_of_tests
 from askance.evals.metric import Figure
-from askance.evals.run_tables import table_of_runs
+from askance.evals.run_tables import names_of, table_of_runs
 from askance.evals.tables import Mark, Place, Table, shown_value
 from askance.evals.task_catalog import task_of
 from askance.models import Engine
@@ -36,6 +36,8 @@ def marked_table(
 ) -> Table:
     """The table of runs with the best value of each column in bold, and marks of tests against one of the runs.
 
+    Its notes also say which samples have no answer.
+
     Values that are shown alike are equally good. A figure of which neither more nor less is better has no best value
     and is not tested. The tests are those of `compare`, on the samples that all runs have; their p is adjusted by
     Holm's method over all metrics and runs of the table.
@@ -55,6 +57,7 @@ def marked_table(
     if against is not None and _place_of(against, rows) is None:
         rows.insert(0, against)
     table = table_of_runs(rows, metrics=metrics)
+    table = replace(table, notes=(*table.notes, *_left_out(rows)))
     better = _better(rows, task) if bold or against is not None else {}
     if bold:
         table = replace(table, bold=frozenset(_best(table, better, digits)))
@@ -64,6 +67,19 @@ def marked_table(
     order = [place, *(number for number in range(len(rows)) if number != place)]
     tested = [name for name in table.columns if better.get(name, "neither") != "neither"]
     return _tested(table, compare(*(rows[number] for number in order), metric=tested, task=task), order)
+
+
+def _left_out(runs: Sequence[Run]) -> Iterator[str]:
+    """Which runs have samples without an answer, why, and what becomes of these where not all runs do the same."""
+    several = len({run.convention for run in runs if run.figures}) > 1
+    for name, run in zip(names_of(runs), runs, strict=True):
+        outcomes: Mapping[str, int] = run.totals.get("outcomes", {})
+        why = [f"{number:,} {outcome}" for outcome, number in outcomes.items() if outcome != "answered" and number]
+        if why:
+            count = sum(outcomes.values())
+            lacking = f"{count - outcomes.get('answered', 0):,} of {count:,} {run.noun}s"
+            kept = f"; they {'count as wrong' if run.convention == 'wrong' else 'are left out'}" if several else ""
+            yield f"{name}: {lacking} without an answer ({', '.join(why)}){kept}."
 
 
 def _place_of(run: Run, runs: Sequence[Run]) -> int | None:
