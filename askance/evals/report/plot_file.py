@@ -37,7 +37,7 @@ DOTS: Final = 300
 """Pixels of an inch of a PNG."""
 
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-_MARKERS, _DASHES = "osD^vPX", ("-", "--", "-.", ":")
+_MARKERS, _DASHES = "osD^vPXp", ("-", "--", "-.", ":")
 _GREY, _FAINT = "#555555", "#cccccc"
 _METADATA: Mapping[str, dict[str, Any]] = {
     ".pdf": {"CreationDate": None, "ModDate": None},
@@ -132,7 +132,7 @@ def _lacks(heard: Sequence[warnings.WarningMessage]) -> Iterator[str]:
 def _has_legend(plot: Plot | None, after: Plot | None) -> bool:
     """Whether names stand below a drawing; where the next one has the same, they stand there."""
     if isinstance(plot, GroupPlot):
-        return not isinstance(after, GroupPlot) or after.names != plot.names
+        return len(plot.names) > 1 and (not isinstance(after, GroupPlot) or after.names != plot.names)
     return isinstance(plot, Curves) and not plot.named
 
 
@@ -406,7 +406,7 @@ class _Panel:
 
 
 def _looks() -> Iterator[tuple[str, str, str]]:
-    """Colours, markers and dashes, which come again together after 28."""
+    """Colours, markers and dashes: a colour comes again with another marker and other dashes."""
     return zip(cycle(_COLOURS), cycle(_MARKERS), cycle(_DASHES), strict=False)
 
 

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 from askance.errors import UsageError
 from askance.evals.analysis.asked_cost import asked_costs
-from askance.evals.analysis.compare import check_runs, common_samples
+from askance.evals.analysis.compare import check_runs, common_samples, letter
 from askance.evals.analysis.equal_cost import mean_dollars
 from askance.evals.analysis.risk import compare_risks
 from askance.evals.report.elements import (
@@ -291,8 +291,13 @@ def cost_plots(parts: Sequence[RunPart], metrics: Sequence[str] = ()) -> Iterato
     dollars = {
         part.name: mean_dollars([each.dollars for each in asked_costs(part.run, part.answers)]) for part in parts
     }
+    place = {part.name: number for number, part in enumerate(parts)}
     for (task, metric), several in by_figure.items():
-        points = [(cost, dot_of(part.name, each)) for part, each in several if (cost := dollars[part.name]) is not None]
+        points = [
+            (cost, replace(dot_of(part.name, each), count=letter(place[part.name])))
+            for part, each in several
+            if (cost := dollars[part.name]) is not None
+        ]
         unpriced = [part.name for part, _ in several if dollars[part.name] is None]
         if points and any(cost for cost, _ in points):
             lacking = f" What is not known: the cost of {', '.join(unpriced)}." if unpriced else ""
@@ -317,7 +322,7 @@ def _cost_plot(points: Sequence[tuple[float, Dot]], *, title: str, metric: str) 
         upward=f"{metric}, in %",
         over=drawn_across(high * 1.6, low=low / 1.6, percent=False, log=True)
         if by_decades
-        else drawn_across(high, percent=False),
+        else drawn_across(1.05 * high, percent=False),
         up=drawn_upward(ends),
         named=True,
         note="Dollars are the mean of a sample at list price as asked: calls that were on record are counted, too.",
@@ -356,7 +361,7 @@ def _confusion(part: RunPart, prefix: str) -> Iterator[Plot]:
         cells=cells,
         shades=[[cell / max(sum(row), 1.0) for cell in row] for row in cells],
         heads=("true", "said"),
-        note="Counts of answers; the darker, the larger the share of its row."
+        note="Counts of answers; shades and bars are shares of a row."
         + (f" Left out: {left:,} of more than one label, or of none." if left else ""),
     )
 
