@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 from askance.errors import ConfigError, UsageError
 from askance.images import image_policy
-from askance.models import BudgetGuard, Config, Engine, get_model
+from askance.models import BudgetGuard, Config, Engine, get_embedder, get_model, get_scorer, run_sync
 from askance.models.spec import Spec
 from askance.prompts import PromptLibrary
 from askance.python_file import is_python, load_object
@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from askance.chat import Outcome
-    from askance.models import Model
+    from askance.models import Model, RecordedScorer
+    from askance.models.encoders.embedder import RecordedEmbedder
+    from askance.models.encoders.records import RecordedModel
     from askance.models.events import Observer
     from askance.models.settings import OutputMode
 
@@ -75,6 +77,7 @@ class Workspace:
     """Observers of every event of every call."""
 
     _models: dict[str, Model] = field(init=False, repr=False, default_factory=dict[str, "Model"])
+    _encoders: list[RecordedModel] = field(init=False, repr=False, default_factory=list["RecordedModel"])
 
     @property
     def asks(self) -> bool:
@@ -165,6 +168,22 @@ class Workspace:
             self._models[name] = get_model(model, engine=self.engine, config=self.config, **self.settings)
         return self._models[name]
 
+    def embedder(self, spec: str) -> RecordedEmbedder:
+        """The embedder of a spec, which is closed with the workspace.
+
+        Raises:
+            ConfigError: the spec cannot be read.
+        """
+        embedder = get_embedder(spec, engine=self.engine)
+        self._encoders.append(embedder)
+        return embedder
+
+    def scorer(self, spec: str) -> RecordedScorer:
+        """The scorer of a spec, likewise."""
+        scorer = get_scorer(spec, engine=self.engine)
+        self._encoders.append(scorer)
+        return scorer
+
     def described_model(self, form: Mapping[str, Any]) -> Model | None:
         """The model that a run describes, with its settings in the settings file, such as its price.
 
@@ -201,10 +220,14 @@ class Workspace:
     def close(self) -> None:
         """Closes what was opened."""
         made = vars(self)
-        if "engine" in made and self.engine.budget is not None:
-            self.engine.budget.close()
-        if "records" in made:
-            self.records.close()
+        try:
+            for encoder in self._encoders:
+                run_sync(encoder.aclose())
+        finally:
+            if "engine" in made and self.engine.budget is not None:
+                self.engine.budget.close()
+            if "records" in made:
+                self.records.close()
 
     def __enter__(self) -> Self:
         return self

@@ -79,8 +79,6 @@ from .picture_agent import Subject as Subject
 from .picture_agent import VisualQuestion as VisualQuestion
 from .plausibility import Plausibility as Plausibility
 from .plausibility import PlausibilityScorer as PlausibilityScorer
-from .plausibility import region_scorer as region_scorer
-from .plausibility import vlm_scorer as vlm_scorer
 from .region import Inference as Inference
 from .region import RegionSubject as RegionSubject
 from .region import describe_region as describe_region

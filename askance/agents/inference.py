@@ -251,22 +251,11 @@ def _rating_field(data: Mapping[str, Any], name: str) -> int:
 
 
 class InferenceRanker(Chooser):
-    """Puts inferences about a region in order, the most plausible first."""
+    """Puts inferences about a region in order, the most plausible first; `count` is `MOST_RANKED`."""
 
     prompt = "rank_inferences"
     picture_prompt = "rank_inferences_from_picture"
     takes = RankedInferences
-
-    def __init__(
-        self,
-        model: ModelLike,
-        *,
-        sees: bool = False,
-        prompt: str | None = None,
-        prompts: PromptLibrary | None = None,
-        name: str | None = None,
-    ) -> None:
-        super().__init__(model, count=MOST_RANKED, sees=sees, prompt=prompt, prompts=prompts, name=name)
 
     @override
     def picture_parts(self, subject: OptionsQuestion) -> tuple[ImagePart, ...]:
@@ -282,5 +271,5 @@ accept_inference = AcceptanceWeigher
 accept_inference_from_picture = partial(AcceptanceWeigher, sees=True)
 rate_inference = InferenceRater
 rate_inference_from_picture = partial(InferenceRater, sees=True)
-rank_inferences = InferenceRanker
-rank_inferences_from_picture = partial(InferenceRanker, sees=True)
+rank_inferences = partial(InferenceRanker, count=MOST_RANKED)
+rank_inferences_from_picture = partial(InferenceRanker, count=MOST_RANKED, sees=True)

@@ -23,16 +23,13 @@ from __future__ import annotations
 
 import asyncio
 import math
-from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar, cast, get_args
 from urllib.parse import urlencode
-
-from typing_extensions import override
 
 from askance.agents.inference import (
     MOST_RANKED,
@@ -101,13 +98,24 @@ class CountsCalls(Protocol):
         ...
 
 
-class _Way(ABC):
-    """A way in which a model says how plausible texts are."""
+async def _answers(node: Node[Any, Any], subjects: Sequence[InferenceQuestion | RankedInferences]) -> list[Any]:
+    """What a node answers about each subject; all are asked for before an error of one is raised."""
+    results = await asyncio.gather(*map(node.ask, subjects))
+    return [_answer_in(with_way_out(result, each.view)) for result, each in zip(results, subjects, strict=True)]
 
-    node: Node[Any, Any]
-    """What is asked."""
 
-    @abstractmethod
+class _EachAsked:
+    """Asks about each text by itself.
+
+    Args:
+        node: what is asked.
+        score: the score that an answer is.
+    """
+
+    def __init__(self, node: Node[Any, Any], score: Callable[[Any], float]) -> None:
+        self.node = node
+        self._score = score
+
     async def scores(self, subject: RegionSubject, texts: Sequence[str]) -> Plausibility:
         """The plausibility of different texts.
 
@@ -115,63 +123,32 @@ class _Way(ABC):
             BadImage: the picture cannot be used.
             CallError: a call ended without an answer.
         """
+        fields = dict(subject)
+        answers = await _answers(self.node, [InferenceQuestion(**fields, inference=text) for text in texts])
+        floored = sum(len(each.floored) for each in answers if isinstance(each, LabelLogprobs))
+        return Plausibility(scores=tuple(map(self._score, answers)), floored=floored)
 
     def calls(self, texts: Sequence[str]) -> Sequence[str]:
         """What tells the calls of one draw apart: a text for each, of which the request is made."""
         return texts
 
-    async def _asked(self, subjects: Sequence[InferenceQuestion | RankedInferences]) -> list[Any]:
-        """The node's answers; all are asked for before an error of one is raised."""
-        results = await asyncio.gather(*(self.node.ask(each) for each in subjects))
-        return [_answer_in(with_way_out(result, each.view)) for result, each in zip(results, subjects, strict=True)]
+
+def _log_odds(answer: LabelLogprobs) -> float:
+    return answer.logprobs["yes"] - answer.logprobs["no"]
 
 
-class _EachAsked(_Way):
-    """Asks about each text by itself."""
-
-    @override
-    async def scores(self, subject: RegionSubject, texts: Sequence[str]) -> Plausibility:
-        fields = dict(subject)
-        answers = await self._asked([InferenceQuestion(**fields, inference=text) for text in texts])
-        floored = sum(len(each.floored) for each in answers if isinstance(each, LabelLogprobs))
-        return Plausibility(scores=tuple(map(self._score, answers)), floored=floored)
-
-    @abstractmethod
-    def _score(self, answer: Any) -> float:
-        """The score that an answer is."""
+def _expected_rating(answer: LabelLogprobs) -> float:
+    most = max(answer.logprobs.values())
+    weights = {label: math.exp(value - most) for label, value in answer.logprobs.items()}
+    return sum(int(label) * weight for label, weight in weights.items()) / sum(weights.values())
 
 
-class _YesNo(_EachAsked):
-    def __init__(self, node: AcceptanceWeigher) -> None:
-        self.node = node
-
-    @override
-    def _score(self, answer: LabelLogprobs) -> float:
-        return answer.logprobs["yes"] - answer.logprobs["no"]
+def _written_rating(answer: Rating) -> float:
+    return float(answer.value)
 
 
-class _ExpectedRating(_EachAsked):
-    def __init__(self, node: RatingWeigher) -> None:
-        self.node = node
-
-    @override
-    def _score(self, answer: LabelLogprobs) -> float:
-        most = max(answer.logprobs.values())
-        weights = {label: math.exp(value - most) for label, value in answer.logprobs.items()}
-        return sum(int(label) * weight for label, weight in weights.items()) / sum(weights.values())
-
-
-class _WrittenRating(_EachAsked):
-    def __init__(self, node: InferenceRater) -> None:
-        self.node = node
-
-    @override
-    def _score(self, answer: Rating) -> float:
-        return float(answer.value)
-
-
-class _Ranking(_Way):
-    """Has all texts put in order by one reply.
+class _Ranking:
+    """Has all texts put in order by one reply; its methods are those of `_EachAsked`.
 
     Args:
         node: puts them in order.
@@ -183,7 +160,6 @@ class _Ranking(_Way):
         self.node = node
         self._orders = orders
 
-    @override
     async def scores(self, subject: RegionSubject, texts: Sequence[str]) -> Plausibility:
         if len(texts) < 2:
             return Plausibility(scores=(0.0,) * len(texts))
@@ -194,7 +170,7 @@ class _Ranking(_Way):
             )
         orders = self._shown(texts)
         fields = dict(subject)
-        choices = await self._asked([RankedInferences(**fields, options=tuple(order)) for order in orders])
+        choices = await _answers(self.node, [RankedInferences(**fields, options=tuple(order)) for order in orders])
         total = dict.fromkeys(texts, 0.0)
         for order, choice in zip(orders, choices, strict=True):
             numbers = cast("Choice", choice).numbers
@@ -206,7 +182,6 @@ class _Ranking(_Way):
                 total[text] += (len(unnamed) - 1) / 2
         return Plausibility(scores=tuple(total[text] / len(orders) for text in texts))
 
-    @override
     def calls(self, texts: Sequence[str]) -> Sequence[str]:
         return ["\n".join(order) for order in self._shown(texts)] if len(texts) > 1 else ()
 
@@ -239,9 +214,12 @@ async def _all_of(asked: Iterable[Awaitable[T]]) -> list[T]:
     return cast("list[T]", results)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class PlausibilityScorer:
-    """A `PictureScorer` of inferences that asks chat models; `vlm_scorer` and `region_scorer` make it.
+    """A `PictureScorer` of inferences that asks chat models.
+
+    The VLM judges by what it sees. With `describes` it describes a region, its scene and what is unusual, and the LLM
+    judges by that; the descriptions are asked for once a region, whatever the number of inferences.
 
     Raises:
         UsageError: settings that do not go together.
@@ -251,69 +229,77 @@ class PlausibilityScorer:
     """Sees the picture."""
     llm: ModelLike | None = None
     """Says how plausible texts are of what is described to it; by default the VLM does."""
+    _: KW_ONLY
     describes: bool = False
-    """Whether the VLM describes the region, and the LLM judges by that; else the VLM judges by what it sees."""
-    by: By = "yes-no"
+    """Whether the VLM describes the region, and the LLM judges by that."""
+    by: By | None = None
+    """What is asked, see the module: by default `yes-no`, of descriptions `rating`."""
     draws: int = 1
+    """How often it is asked; the mean is taken."""
     orders: int = 1
+    """In how many orders `choice` shows the inferences."""
     top: int = TOP
+    """How many of the likeliest tokens are asked for; 0 takes the rating that is written."""
     engine: Engine | None = None
     """Of the models; None is that of `vlm` if that is a model, or else one with default settings."""
-    library: PromptLibrary | None = field(default=None, repr=False)
+    prompts: PromptLibrary | None = field(default=None, repr=False)
     """Where prompts are looked up."""
 
     stored: ClassVar[bool] = False
     """Nothing is recorded under the scorer's own name: its calls are on record."""
 
     def __post_init__(self) -> None:
-        if self.by not in get_args(By):
-            raise UsageError(f"No model is asked by={self.by}.", hint=f"Choose one of {', '.join(get_args(By))}.")
+        by = self.asked_by
+        if by not in get_args(By):
+            raise UsageError(f"No model is asked by={by}.", hint=f"Choose one of {', '.join(get_args(By))}.")
         if self.draws < 1 or self.orders < 1 or self.top < 0:
             raise UsageError(
                 f"A scorer cannot have draws={self.draws}, orders={self.orders} and top={self.top}.",
                 hint="Give 1 draw and 1 order or more, and a `top` of 0 or more.",
             )
-        if self.orders > 1 and self.by != "choice":
-            raise UsageError(f"by={self.by} shows texts one by one, so it takes no orders.", hint="Leave them out.")
-        if not self.top and self.by == "yes-no":
+        if self.orders > 1 and by != "choice":
+            raise UsageError(f"by={by} shows texts one by one, so it takes no orders.", hint="Leave them out.")
+        if not self.top and by == "yes-no":
             raise UsageError(
                 "by=yes-no compares log-probabilities, so it cannot do with top=0.",
                 hint="Leave `top` out, or ask by=rating or by=choice.",
             )
 
     @property
+    def asked_by(self) -> By:
+        """What is asked."""
+        return self.by or ("rating" if self.describes else "yes-no")
+
+    @property
     def across_regions(self) -> bool:
         """Whether scores of different regions can be compared; ranks within one region cannot."""
-        return self.by != "choice"
+        return self.asked_by != "choice"
 
     def in_engine(self, engine: Engine) -> PlausibilityScorer:
         """The scorer with its models in another engine."""
         return self if self.engine is engine else replace(self, engine=engine)
 
-    def _model(self, model: ModelLike) -> Model:
-        same = isinstance(model, Model) and self.engine in {None, model.engine}
-        return cast("Model", model) if same else get_model(model, engine=self.engine)
-
     @cached_property
     def _sees(self) -> Model:
-        return self._model(self.vlm)
+        return get_model(self.vlm, engine=self.engine)
 
     @cached_property
     def _judges(self) -> Model:
-        return self._sees if self.llm is None or not self.describes else self._model(self.llm)
+        return self._sees if self.llm is None or not self.describes else get_model(self.llm, engine=self.engine)
 
     @cached_property
-    def _way(self) -> _Way:
-        model, sees, prompts = self._judges, not self.describes, self.library
-        match self.by:
+    def _way(self) -> _EachAsked | _Ranking:
+        model, sees, prompts = self._judges, not self.describes, self.prompts
+        match self.asked_by:
             case "yes-no":
-                return _YesNo(AcceptanceWeigher(model, top=self.top, sees=sees, prompts=prompts))
+                return _EachAsked(AcceptanceWeigher(model, top=self.top, sees=sees, prompts=prompts), _log_odds)
             case "rating" if self.top:
-                return _ExpectedRating(RatingWeigher(model, top=self.top, sees=sees, prompts=prompts))
+                return _EachAsked(RatingWeigher(model, top=self.top, sees=sees, prompts=prompts), _expected_rating)
             case "rating":
-                return _WrittenRating(InferenceRater(model, sees=sees, prompts=prompts))
+                return _EachAsked(InferenceRater(model, sees=sees, prompts=prompts), _written_rating)
             case _:
-                return _Ranking(InferenceRanker(model, sees=sees, prompts=prompts), self.orders)
+                ranker = InferenceRanker(model, count=MOST_RANKED, sees=sees, prompts=prompts)
+                return _Ranking(ranker, self.orders)
 
     @cached_property
     def _describers(self) -> Mapping[str, PictureAgent[Any, Any]]:
@@ -321,9 +307,9 @@ class PlausibilityScorer:
         if not self.describes:
             return {}
         return {
-            "Region": describe_region(self._sees, prompts=self.library),
-            "Scene": describe_region_scene(self._sees, prompts=self.library),
-            "Unusual": highlight_region(self._sees, prompts=self.library),
+            "Region": describe_region(self._sees, prompts=self.prompts),
+            "Scene": describe_region_scene(self._sees, prompts=self.prompts),
+            "Unusual": highlight_region(self._sees, prompts=self.prompts),
         }
 
     @property
@@ -348,7 +334,7 @@ class PlausibilityScorer:
     def _settings(self) -> JsonObject:
         """The settings that are not at their default, and `by`."""
         others = {"draws": (self.draws, 1), "orders": (self.orders, 1), "top": (self.top, TOP)}
-        return {"by": self.by, **{name: value for name, (value, usual) in others.items() if value != usual}}
+        return {"by": self.asked_by, **{name: value for name, (value, usual) in others.items() if value != usual}}
 
     @property
     def parameters(self) -> JsonObject:
@@ -394,6 +380,11 @@ class PlausibilityScorer:
             floored=sum(one.floored for one in each_draw),
             marks_described=marks,
         )
+
+    async def aclose(self) -> None:
+        """Closes the connections of its models; the next live call opens new ones."""
+        for model in self.models:
+            await model.aclose()
 
     async def _subject(self, image: Image, view: RegionView) -> tuple[RegionSubject, int]:
         """What is judged by, and how many of the descriptions speak of marks.
@@ -458,66 +449,6 @@ class PlausibilityScorer:
                     counter.add_dependent(1, text_bytes=len(call.encode()))
 
 
-def vlm_scorer(
-    model: ModelLike,
-    *,
-    by: By = "yes-no",
-    draws: int = 1,
-    orders: int = 1,
-    top: int = TOP,
-    engine: Engine | None = None,
-    prompts: PromptLibrary | None = None,
-) -> PlausibilityScorer:
-    """Has a VLM say how plausible inferences about a region are that it sees.
-
-    Args:
-        model: sees the picture.
-        by: what it is asked, see the module.
-        draws: how often it is asked; the mean is taken.
-        orders: in how many orders `choice` shows the inferences.
-        top: how many of the likeliest tokens are asked for; 0 takes the rating that is written.
-        engine: of the model; by default its own.
-        prompts: where prompts are looked up.
-
-    Raises:
-        UsageError: settings that do not go together.
-    """
-    return PlausibilityScorer(vlm=model, by=by, draws=draws, orders=orders, top=top, engine=engine, library=prompts)
-
-
-def region_scorer(
-    vlm: ModelLike,
-    llm: ModelLike | None = None,
-    *,
-    by: By = "rating",
-    draws: int = 1,
-    orders: int = 1,
-    top: int = TOP,
-    engine: Engine | None = None,
-    prompts: PromptLibrary | None = None,
-) -> PlausibilityScorer:
-    """Has a VLM describe a region, its scene and what is unusual, and an LLM say how plausible inferences are.
-
-    The descriptions are asked for once a region, whatever the number of inferences.
-
-    Args:
-        vlm: describes.
-        llm: judges by the descriptions; by default the VLM does.
-        by: what it is asked, see the module.
-        draws: how often it is asked; the mean is taken.
-        orders: in how many orders `choice` shows the inferences.
-        top: how many of the likeliest tokens are asked for; 0 takes the rating that is written.
-        engine: of the models; by default their own.
-        prompts: where prompts are looked up.
-
-    Raises:
-        UsageError: settings that do not go together.
-    """
-    return PlausibilityScorer(
-        vlm=vlm, llm=llm, describes=True, by=by, draws=draws, orders=orders, top=top, engine=engine, library=prompts
-    )
-
-
 # --- specs ---
 
 
@@ -542,7 +473,7 @@ def vlm_spec(rest: str) -> PlausibilityScorer:
     own = [(name, text) for name, text in settings if name in _SETTINGS]
     others = [(name, text) for name, text in settings if name not in _SETTINGS]
     spec = f"{model}?{'&'.join(f'{name}={text}' for name, text in others)}" if others else model
-    return vlm_scorer(spec, **read_settings(own, _SETTINGS, of=f"vlm:{model}"))
+    return PlausibilityScorer(spec, **read_settings(own, _SETTINGS, of=f"vlm:{model}"))
 
 
 def chain_spec(rest: str) -> PlausibilityScorer:
@@ -560,4 +491,4 @@ def chain_spec(rest: str) -> PlausibilityScorer:
         raise ConfigError(
             "`chain:region` needs a model that sees the picture.", hint="Write `chain:region?vlm=MODEL&llm=MODEL`."
         )
-    return region_scorer(values.pop("vlm"), values.pop("llm", None), **values)
+    return PlausibilityScorer(**values, describes=True)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from askance.amounts import many
 from askance.cli.columns import Columns, Part, Report
 from askance.cli.options import (
     AsJson,
@@ -23,7 +24,8 @@ from askance.cli.options import (
     Yes,
     spelled_out,
 )
-from askance.cli.process import OK, SOME, Process
+from askance.cli.process import OK, SOME
+from askance.errors import UsageError
 from askance.terminal import echo
 
 if TYPE_CHECKING:
@@ -98,9 +100,8 @@ class BlameOptions:
 
 
 @spelled_out
-def blame(context_: typer.Context, options: BlameOptions) -> None:
+def blame(options: BlameOptions) -> None:
     """Replace one link at a time, ask what follows from it again, and see which link turns wrong answers right."""
-    Process.of(context_).without_langchain()
     from askance.chains import STATEMENT
     from askance.cli.execute import GOES_ON, execute
     from askance.cli.inputs import find_pictures
@@ -152,7 +153,6 @@ def _report(options: BlameOptions, blame: Blame, tally: Tally) -> Report:
 
 def _end(options: BlameOptions, blame: Blame, tally: Tally) -> int:
     """Says what was asked, and what is left; returns the exit code."""
-    from askance.amounts import many
     from askance.models import Counters
 
     counted = (f"{name}: {Counters.from_canonical(form)}." for name, form in blame.counters.items())
@@ -176,7 +176,6 @@ def _replacement(options: BlameOptions) -> Replacement | None:
     Raises:
         UsageError: the options contradict each other.
     """
-    from askance.errors import UsageError
     from askance.evals.analysis.trial import from_run, from_truth
     from askance.evals.run import Run
 
@@ -217,8 +216,6 @@ def _models(options: BlameOptions, run: Run, work: Workspace) -> Iterator[tuple[
 
 def blame_parts(blame: Blame) -> Iterator[Part]:
     """What the trials come to, and which link each wrong answer comes from."""
-    from askance.amounts import many
-
     right = blame.samples - blame.unanswered - len(blame.wrong)
     yield (
         f"{many(blame.samples, 'answer')}: {right:,} right by {blame.metric}, {len(blame.wrong):,} wrong, "

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from askance.amounts import many
+from askance.cli.columns import filled, terminal_width
 from askance.cli.options import Records
 from askance.cli.process import OK, SOME
+from askance.errors import UsageError
 from askance.terminal import echo
 
 if TYPE_CHECKING:
@@ -56,7 +58,6 @@ def _open(path: str | None, *, read_only: bool = True) -> Any:
 @app.command()
 def stats(store: Records = None) -> None:
     """Count what is on record, by kind, model, outcome and day, and say what it saves to replay it."""
-    from askance.cli.columns import filled, terminal_width
     from askance.models import Config
     from askance.models.factory import configured
     from askance.models.prices import record_cost
@@ -119,7 +120,6 @@ def export(
 
 
 def _kind(name: str | None) -> Any:
-    from askance.errors import UsageError
     from askance.replay import KINDS
 
     if name is not None and name not in KINDS:
@@ -144,7 +144,6 @@ def import_(
     store: Records = None,
 ) -> None:
     """Take the records of a cassette into the store; each line is checked."""
-    from askance.errors import UsageError
     from askance.replay import import_cassette
 
     if not file.is_file():
@@ -174,7 +173,6 @@ def why(
     store: Records = None,
 ) -> None:
     """Say why a request was not answered from the records: the nearest other one, and the first difference."""
-    from askance.errors import UsageError
     from askance.replay import ValidRecords, explain_difference
 
     if (key is None) == (not last):
@@ -187,8 +185,6 @@ def why(
 
 
 def _newest(records: Any) -> Any:
-    from askance.errors import UsageError
-
     newest = max(records.of_kind("chat"), key=lambda record: record.at, default=None)
     if newest is None:
         raise UsageError(
@@ -199,8 +195,6 @@ def _newest(records: Any) -> Any:
 
 def _record(records: Any, key: str) -> Any:
     from itertools import islice
-
-    from askance.errors import UsageError
 
     wanted = key.strip().lower()
     keys = list(islice((each for each in records.keys() if each.startswith(wanted)), 2))  # noqa: SIM118  # no mapping
@@ -221,7 +215,6 @@ def verify_(store: Records = None) -> None:
 
     The vectors that encoders keep beside the records are looked at as well.
     """
-    from askance.cli.process import SOME
     from askance.models.encoders.vectors import verify_files
     from askance.replay import verify
 
@@ -271,7 +264,6 @@ def merge(
     store: Records = None,
 ) -> None:
     """Take the records of another store into this one; each is checked."""
-    from askance.cli.process import OK, SOME
     from askance.replay import merge as take_in
 
     with _records(other) as theirs, _open(store, read_only=False) as records:
@@ -323,8 +315,6 @@ def _age_of_pictures(older_than: str | None, *, others: bool) -> str:
     Raises:
         UsageError: there is none, or something that only records have is given.
     """
-    from askance.errors import UsageError
-
     if others:
         raise UsageError(
             "Pictures have no model, no run and no form to go by.", hint="With `--pictures` give `--older-than` alone."
@@ -348,7 +338,6 @@ def _prune_pictures(folder: PictureFolder, older_than: str, *, dry_run: bool) ->
 
 
 def _records(path: Path) -> Any:
-    from askance.errors import UsageError
     from askance.replay import Cassette, open_records
 
     if path.is_file():

@@ -185,7 +185,7 @@ def table_text(table: Table) -> str:
 
 
 WIDTH = 100
-"""Columns of a section where no terminal says otherwise."""
+"""Columns of what is broken where no terminal says otherwise."""
 SHOWN = 12
 """Rows of a section at most; `--json` has them all."""
 

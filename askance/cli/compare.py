@@ -13,6 +13,7 @@ from askance.amounts import many, shortened
 from askance.cli.columns import Columns, Part, Report
 from askance.cli.options import AsJson, CaptionOption, ConventionOption, DigitsOption, LabelOption, TaskPlace, layout_of
 from askance.cli.report import BesideOption, ImagesOption, MegabytesOption, pictures_of, print_page, warn_of_many
+from askance.errors import UsageError
 from askance.terminal import echo
 
 if TYPE_CHECKING:
@@ -71,7 +72,6 @@ def compare(
     Only samples that all runs have are compared. Where several figures that were named or several runs are compared, p
     is adjusted for all of them by Holm's method; figures that nobody named are exploratory, but for the task's own.
     """
-    from askance.errors import UsageError
     from askance.evals.analysis.compare import compare as held_against
     from askance.evals.analysis.marked_table import table_of_comparison
     from askance.evals.run import Run

@@ -12,7 +12,8 @@ import typer
 from askance.amounts import many
 from askance.cli.columns import Part, Report, Section
 from askance.cli.options import AsJson, JudgePrompt, PromptCalls, spelled_out
-from askance.cli.process import HELP, OK, SOME, Process
+from askance.cli.process import HELP, OK, SOME
+from askance.errors import UsageError
 from askance.terminal import echo
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from askance.evals.newyorker import NewYorkerReport
     from askance.evals.pittads import DataReport, Dropped
     from askance.evals.sherlock import CorpusReport, SherlockReport
-    from askance.evals.suite.files import Counted
+    from askance.evals.suite.files import Counted, FolderReport
     from askance.evals.whoops import WeirdImage, WhoopsReport
     from askance.evals.whoops.questions import QuestionMaker, QuestionSet
     from askance.models import Model
@@ -111,24 +112,21 @@ def sherlock(
     _end_check(report, region_sections(report), as_json=as_json)
 
 
-def _end_check(
-    report: DataReport | WhoopsReport | NewYorkerReport | SherlockReport,
-    parts: Iterable[tuple[str, list[Row]]],
-    *,
-    as_json: bool,
-) -> None:
-    """Prints what was found, and ends the command."""
+def _end_check(report: FolderReport, parts: Mapping[str, Sequence[Row]], *, as_json: bool) -> None:
+    """Prints what was found, and ends the command; parts without rows are left out."""
+    told = {"To know": report.notes, "To mend": report.problems}
+    rows_of = {**parts, **{title: [(text,) for text in texts] for title, texts in told.items()}}
     found = Report(
         report.canonical,
-        lambda: [report.folder, *(Section(title, rows) for title, rows in parts)],
+        lambda: [report.folder, *(Section(title, rows) for title, rows in rows_of.items() if rows)],
         ends=lambda: OK if report.sound else SOME,
     )
     raise typer.Exit(found.print(as_json=as_json))
 
 
-def sections(report: DataReport) -> Iterator[tuple[str, list[Row]]]:
-    """The parts of a report as rows; those without any are left out."""
-    parts = {
+def sections(report: DataReport) -> Mapping[str, Sequence[Row]]:
+    """The parts of a report as rows."""
+    return {
         "Files": [(file.part, file.holds, file.path) for file in report.files],
         "Images": [*_counts(report)],
         f"Statements of {report.release}": [*_statements(report)],
@@ -136,10 +134,6 @@ def sections(report: DataReport) -> Iterator[tuple[str, list[Row]]]:
         f"Images dropped, of {report.annotated:,}": _reasons(report.images_dropped),
         "The list": [*_list(report)],
     }
-    yield from ((title, rows) for title, rows in parts.items() if rows)
-    for title, texts in (("To know", report.notes), ("To mend", report.problems)):
-        if texts:
-            yield title, [(text,) for text in texts]
 
 
 def _counts(report: DataReport) -> Iterator[Row]:
@@ -188,26 +182,23 @@ def _counted(counts: Iterable[tuple[str, Counted]], *, note: str = "") -> list[R
     return [(name, f"{count.found:,}", f"of {count.published:,}{note}") for name, count in counts]
 
 
-def weird_sections(report: WhoopsReport) -> Iterator[tuple[str, list[Row]]]:
-    """The parts of a report on WHOOPS! as rows; those without any are left out."""
-    parts = {
+def weird_sections(report: WhoopsReport) -> Mapping[str, Sequence[Row]]:
+    """The parts of a report on WHOOPS! as rows."""
+    return {
         "Files": [(report.layout, file) for file in report.files],
         "Found" if report.listed is None else "Found for the list": _counted(
             report.counts.items(), note=" that are published"
         ),
         "Commonsense categories": [(name, f"{count:,}") for name, count in report.categories.items()],
-        "To know": [(text,) for text in report.notes],
-        "To mend": [(text,) for text in report.problems],
     }
-    yield from ((title, rows) for title, rows in parts.items() if rows)
 
 
-def contest_sections(report: NewYorkerReport) -> Iterator[tuple[str, list[Row]]]:
-    """The parts of a report on the New Yorker caption contest as rows; those without any are left out."""
+def contest_sections(report: NewYorkerReport) -> Mapping[str, Sequence[Row]]:
+    """The parts of a report on the New Yorker caption contest as rows."""
     places: dict[tuple[str, str], list[str]] = {}
     for source in report.sources:
         places.setdefault((source.task, source.kind), []).append(str(source.fold))
-    parts: dict[str, list[Row]] = {
+    return {
         "Files": [
             (kind, task, "" if kind == "leaderboard" else f"fold {', '.join(folds)}")
             for (task, kind), folds in places.items()
@@ -222,16 +213,13 @@ def contest_sections(report: NewYorkerReport) -> Iterator[tuple[str, list[Row]]]
             ("right once, wrong four times", f"{report.captions - report.unbalanced:,}", f"of {report.captions:,}")
         ]
         * bool(report.captions),
-        "To know": [(text,) for text in report.notes],
-        "To mend": [(text,) for text in report.problems],
     }
-    yield from ((title, rows) for title, rows in parts.items() if rows)
 
 
-def region_sections(report: SherlockReport) -> Iterator[tuple[str, list[Row]]]:
-    """The parts of a report on Sherlock as rows; those without any are left out."""
+def region_sections(report: SherlockReport) -> Mapping[str, Sequence[Row]]:
+    """The parts of a report on Sherlock as rows."""
     corpus = report.corpus
-    parts: dict[str, list[Row]] = {
+    return {
         "Files": [(file,) for file in report.files],
         "Training corpus": [] if report.training is None else [("instances", f"{report.training:,}")],
         "Validation corpus, in which each id is the MD5 of its inputs": _counted(
@@ -240,10 +228,7 @@ def region_sections(report: SherlockReport) -> Iterator[tuple[str, list[Row]]]:
         "How sure annotators were": _counted(corpus.confidence.items() if corpus else ()),
         "Chunks": [_chunk_row(corpus)] if corpus and corpus.chunks else [],
         "Pairs of the leaderboard": [*_pair_rows(report.pairs)],
-        "To know": [(text,) for text in report.notes],
-        "To mend": [(text,) for text in report.problems],
     }
-    yield from ((title, rows) for title, rows in parts.items() if rows)
 
 
 def _pair_rows(pairs: Mapping[str, int]) -> Iterator[Row]:
@@ -303,12 +288,11 @@ class QuestionOptions:
 
 @questions.command("whoops", epilog=HELP)
 @spelled_out
-def make_questions(context_: typer.Context, options: QuestionOptions, calls: PromptCalls) -> None:
+def make_questions(options: QuestionOptions, calls: PromptCalls) -> None:
     """Make questions about the images of WHOOPS! from their captions, as section 4.2 of its paper does.
 
     Exit code 1 where captions are left: by the budget, or because they have no answer.
     """
-    Process.of(context_).without_langchain()
     from askance.cli.execute import execute
     from askance.cli.workspace import open_workspace
     from askance.evals.run_format import LEDGER
@@ -348,7 +332,6 @@ def _maker(options: QuestionOptions, work: Workspace) -> QuestionMaker:
     Raises:
         UsageError: no model is named.
     """
-    from askance.errors import UsageError
     from askance.evals.whoops.questions import QuestionMaker
 
     llm = options.llm or work.default_model("llm")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from askance.cli.process import OK, SOME, Process
+from askance.cli.process import OK, SOME
 from askance.terminal import echo
 
 if TYPE_CHECKING:
@@ -35,7 +35,6 @@ Then with a server of your own, or an API, whose key is in OPENAI_API_KEY:
 
 
 def demo(
-    context: typer.Context,
     every: Annotated[bool, typer.Option("--all", help="Print every picture whole, not the first alone.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line for each image.")] = False,
     copy: Annotated[
@@ -44,7 +43,6 @@ def demo(
     ] = None,
 ) -> None:
     """Run the whole chain offline over pictures that ship with askance; the answers on record are hand-written."""
-    Process.of(context).without_langchain()
     if copy is not None:
         _copy(copy)
         return

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from askance.chains.link import as_words, link_named
 from askance.chains.output_line import link_values
+from askance.cli.columns import WIDTH
 from askance.cli.output import table_of
 from askance.cli.progress import Progress, calls_state
 from askance.cli.transcript import confidence_row, step_rows
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     from askance.cli.tally import Tally
     from askance.models import Counters, Engine
 
-WIDTH = 100
-"""Columns of plain text."""
 _INDENT = 14
 
 _LAST = frozenset({"statement", "answers", "reply"})

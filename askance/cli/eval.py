@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
-from askance.cli.columns import Columns, Line, Part, Report
+from askance.amounts import many
+from askance.cli.columns import Columns, Line, Part, Report, table_text
 from askance.cli.completion import task_names
 from askance.cli.grid import grid
 from askance.cli.options import (
@@ -36,6 +37,7 @@ from askance.cli.options import (
 )
 from askance.cli.process import HELP, OK, SOME, Process
 from askance.cli.risk import risk
+from askance.errors import UsageError
 from askance.terminal import echo, printable
 
 if TYPE_CHECKING:
@@ -228,7 +230,6 @@ def run(context_: typer.Context, options: EvaluationOptions, calls: ModelCalls) 
 
 def _remember(task: str) -> None:
     """Keeps that the user has run this Python file, so that the runs which it makes may name it."""
-    from askance.errors import UsageError
     from askance.evals.task_catalog import PYTHON
     from askance.python_file import read_source
     from askance.trust import Consent, agree
@@ -282,7 +283,6 @@ def _task_options(
     Raises:
         UsageError: an option is given that the task does not take, or one that cannot be read.
     """
-    from askance.errors import UsageError
     from askance.evals.task import WORKSPACE
     from askance.evals.task_options import ROLES
     from askance.workspace import Role
@@ -322,7 +322,6 @@ def _uses_configured(option: FieldInfo, options: EvaluationOptions) -> bool:
 
 def _given_options(options: EvaluationOptions, takes: Mapping[str, FieldInfo]) -> Mapping[str, Any]:
     """The options of the task that `-T` names, and `--fold`, which stands for `-T fold=…`."""
-    from askance.errors import UsageError
     from askance.evals.task_options import kinds_of
 
     values = named_values(options.option or (), of="a task")
@@ -464,8 +463,6 @@ _SHOWN = 3
 
 
 def _reread(rescored: RescoreResult) -> Iterator[str]:
-    from askance.amounts import many
-
     if rescored.reread:
         changed = f"{len(rescored.changed):,} are answered otherwise now{_examples(rescored.changed)}"
         yield f"{many(rescored.reread, 'sample')} read again: {changed}."
@@ -506,7 +503,6 @@ def table(
 
     LaTeX needs the package booktabs; with a caption or a label it is a whole `table`, with the notes below it.
     """
-    from askance.cli.columns import table_text
     from askance.evals.analysis.marked_table import marked_table
     from askance.evals.run import Run
     from askance.evals.tables import rendered
@@ -535,7 +531,6 @@ app.command()(risk)
 
 def figures_of(run: Run) -> Iterator[Part]:
     """The figures of a run as a table, its outcomes, and what a reader has to know."""
-    from askance.amounts import many
     from askance.evals.sample import told_reads
     from askance.evals.tables import conventions_of
     from askance.models import Counters

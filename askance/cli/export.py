@@ -9,7 +9,6 @@ from typing import Annotated
 import typer
 
 from askance.amounts import many
-from askance.cli.process import Process
 from askance.terminal import echo
 
 
@@ -26,7 +25,6 @@ class ExportFormat(StrEnum):
 
 
 def export(
-    context_: typer.Context,
     folder: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run, of `eval run` or `run --out`.")],
     to: Annotated[
         ExportFormat,
@@ -43,7 +41,6 @@ def export(
 
     Tables of figures, as Markdown, CSV or LaTeX, are written by `askance eval table`.
     """
-    Process.of(context_).without_langchain()
     from askance.evals.exports import export as write
     from askance.evals.run import Run
 

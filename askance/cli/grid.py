@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from askance.amounts import many
+from askance.cli.columns import Report
 from askance.cli.options import Calls, ConventionOption, spelled_out
+from askance.cli.process import OK, SOME, Process
+from askance.errors import UsageError
 from askance.terminal import echo
 
 if TYPE_CHECKING:
-    from askance.cli.columns import Report
     from askance.cli.tally import Tally
     from askance.evals.analysis.grid import Grid, GridPlan, GridPosition, GridRun
     from askance.evals.runner import RunProgress
@@ -46,7 +48,6 @@ def grid(
 ) -> None:
     """Run a grid: every run once, in whatever tables it stands; the same command goes on where it stopped."""
     from askance.cli.execute import GOES_ON, execute
-    from askance.cli.process import OK, Process
     from askance.cli.workspace import open_workspace
     from askance.evals.analysis.grid import GridRunner, grid_file, read_grid
     from askance.evals.task_catalog import find_task
@@ -78,8 +79,6 @@ def grid(
 
 def _tables_report(result: GridRun, folder: Path, tally: Tally) -> Report:
     """The tables, which are written first."""
-    from askance.cli.columns import Report
-    from askance.cli.process import OK, SOME
     from askance.evals.analysis.grid import write_tables
 
     made = write_tables(result, folder)
@@ -93,7 +92,6 @@ def _tables_report(result: GridRun, folder: Path, tally: Tally) -> Report:
 
 def _plan_report(planned: GridPlan, engine: Engine) -> Report:
     """The plan of a grid, and what is not in it."""
-    from askance.cli.columns import Report
     from askance.cli.output import plan_text
 
     lines = [f"{many(planned.runs, 'run')}."]
@@ -109,8 +107,6 @@ def _chosen(grid: Grid, tables: list[str] | None, models: list[str] | None) -> G
     Raises:
         UsageError: it has no such table or model, or a model is not written as `NAME=SPEC`.
     """
-    from askance.errors import UsageError
-
     specs: dict[str, str] = {}
     for text in models or []:
         name, equals, spec = text.partition("=")

@@ -12,17 +12,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from askance.amounts import many
-from askance.cli.columns import Columns, Line, Part, Report
+from askance.cli.columns import Columns, Line, Part, Report, shortened
 from askance.cli.options import AsJson, Llm, PromptCalls, Records, Vlm, spelled_out
 from askance.cli.options import Plan as PlanOption
-from askance.cli.process import HELP, OK, SOME, Process
+from askance.cli.process import HELP, OK, SOME
 from askance.errors import StoreError, UsageError
 from askance.terminal import echo
 
 if TYPE_CHECKING:
     from askance.chains import Chain, Plan, Reading
     from askance.chat import JsonObject
-    from askance.cli.progress import Progress
     from askance.cli.workspace import CommandWorkspace
     from askance.images import Image
     from askance.models.encoders.embedder import RecordedEmbedder
@@ -117,29 +116,30 @@ class IndexBuildOptions:
 
 @app.command(epilog=HELP)
 @spelled_out
-def build(context_: typer.Context, options: IndexBuildOptions) -> None:
+def build(options: IndexBuildOptions) -> None:
     """Build an index of texts; the same command goes on with one that was interrupted.
 
     Each distinct text is one entry, with all images that it is true of. Another --embedder adds its vectors to an
     index that is there; --data and --texts may then be left out.
     """
-    Process.of(context_).without_langchain()
     from askance.cli.execute import GOES_ON, execute
     from askance.cli.progress import Progress
-    from askance.models import get_embedder
+    from askance.retrieval import Index
     from askance.workspace import Workspace
 
     _check_build(options)
     store = _store(options.vector_store)
     with Workspace(plan=options.plan, store=options.store) as work:
-        embedder = None if options.embedder is None else get_embedder(options.embedder, engine=work.engine)
+        embedder = None if options.embedder is None else work.embedder(options.embedder)
         if embedder is not None:
             embedder.form()  # an error in the spec, or in the weights, is said before the texts are read
         rows, notes = _entries_and_notes(options)
         state = "embedded" if embedder is not None else "words counted"
         code = execute(
             work,
-            lambda progress: _built(options.folder, rows, embedder, store, progress),
+            lambda progress: Index.build(
+                options.folder, rows, embedder=embedder, store=store, progress=progress.update
+            ),
             lambda index: _built_report(index, notes),
             plan=lambda: _missing(options.folder, rows, embedder, store),
             planned=lambda missing: _plan_report(options.folder, rows, missing, embeds=embedder is not None),
@@ -234,22 +234,6 @@ def _plan_report(folder: Path, rows: Sequence[IndexEntry], missing: int, *, embe
     return Report(lambda: form, lambda: [f"{folder}: {many(entries, 'text')}, {made}."], breaks=False)
 
 
-async def _built(
-    folder: Path,
-    rows: Sequence[IndexEntry],
-    embedder: RecordedEmbedder | None,
-    store: StoreLike,
-    progress: Progress,
-) -> Index:
-    from askance.retrieval import Index
-
-    try:
-        return await Index.build(folder, rows, embedder=embedder, store=store, progress=progress.update)
-    finally:
-        if embedder is not None:
-            await embedder.aclose()
-
-
 def _built_report(index: Index, notes: Sequence[str]) -> Report:
     """What is in an index that was built."""
     stats = index.stats()
@@ -305,14 +289,13 @@ class IndexSearchOptions:
 
 @app.command(epilog=HELP)
 @spelled_out
-def search(context_: typer.Context, options: IndexSearchOptions, calls: PromptCalls) -> None:
+def search(options: IndexSearchOptions, calls: PromptCalls) -> None:
     """Find the texts of an index that fit a text or a picture best. Every search is on record.
 
     A picture is searched by itself, in an index with vectors of clip:, or by what --vlm and --llm say of it.
     """
     from askance.cli.workspace import open_workspace
 
-    Process.of(context_).without_langchain()
     with open_workspace(calls, name="index") as work:
         code = _Search(options, work).run()
     raise typer.Exit(code)
@@ -675,6 +658,4 @@ LONGEST_NAME = 32
 
 
 def _space_name(space: Space) -> str:
-    from askance.cli.columns import shortened
-
     return shortened(space.name, LONGEST_NAME)

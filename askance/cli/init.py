@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from askance.cli.process import Process
+from askance.errors import UsageError
 from askance.terminal import echo
 
 SETTINGS = """\
@@ -68,14 +68,11 @@ Then name a model of yours in askance.toml, and add pictures of yours.
 
 
 def init(
-    context: typer.Context,
     folder: Annotated[Path, typer.Argument(help="Where to; it is made.")] = Path(),
 ) -> None:
     """Begin a project: settings, a task, a script and a few pictures, which run offline; nothing is written over."""
-    Process.of(context).without_langchain()
     from askance.cli.output import write_new
     from askance.demo import project_files
-    from askance.errors import UsageError
 
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{str(folder)!r} is no folder.", hint="Name a folder, or one that is not there yet.")

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from askance.amounts import many
 from askance.cli.columns import Part, Report
 from askance.cli.options import AsJson, JudgePrompt, PromptCalls, TaskPlace, spelled_out
-from askance.cli.process import HELP, OK, SOME, Process
+from askance.cli.process import HELP, OK, SOME
+from askance.errors import UsageError
 from askance.terminal import echo
 
 if TYPE_CHECKING:
@@ -76,9 +78,8 @@ class CardOptions:
 
 @app.command("card", epilog=HELP)
 @spelled_out
-def card(context_: typer.Context, options: CardOptions, calls: PromptCalls) -> None:
+def card(options: CardOptions, calls: PromptCalls) -> None:
     """Hold a judge against people's labels: how often it is right, beyond chance, and how steady it is."""
-    Process.of(context_).without_langchain()
     from askance.agents import judge_panel
     from askance.agents.judge import QUESTION
     from askance.cli.execute import execute
@@ -143,8 +144,6 @@ def _check_judge(judge: Sequence[str], *, local: bool) -> None:
     Raises:
         UsageError: no judge is named, or both kinds are.
     """
-    from askance.errors import UsageError
-
     if not judge and not local:
         raise UsageError(
             "No judge is named.", hint="On this machine: --local. An API: --judge openai:gpt-4o; several are a panel."
@@ -162,8 +161,6 @@ def _check_file(out: Path | None, option: str, such_as: str, *, plan: bool) -> N
     Raises:
         UsageError: it could not.
     """
-    from askance.errors import UsageError
-
     if out is not None and plan:
         raise UsageError(f"`--plan` asks nothing, so there is nothing for `{option}` to show.", hint="Leave one out.")
     if out is not None and out.is_dir():
@@ -213,8 +210,6 @@ def _counters(counters: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _counts(card: JudgeCard) -> str:
-    from askance.amounts import many
-
     pairs, true = len(card.labelled), sum(bool(pair.truth) for pair in card.labelled)
     groups = len({pair.group for pair in card.labelled})
     return f"{many(pairs, 'labelled pair')} in {many(groups, 'group')}, {true:,} of them true"
@@ -265,7 +260,6 @@ class PreferOptions:
 @app.command(epilog=HELP)
 @spelled_out
 def prefer(
-    context_: typer.Context,
     run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run whose answers are texts.")],
     options: PreferOptions,
     calls: PromptCalls,
@@ -275,7 +269,6 @@ def prefer(
     Every judge is asked about every pair in both orders, and sees no picture. A side wins a pair where it wins in both
     orders; several judges decide by majority. Ties, flips and pairs without a preference are counted apart.
     """
-    Process.of(context_).without_langchain()
     from askance.cli.execute import execute
     from askance.cli.workspace import open_workspace
     from askance.evals import Run
@@ -359,8 +352,6 @@ def preference_parts(made: RunPreferences) -> Iterator[Part]:
 
 
 def _unanimous(who: str, sides: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    from askance.amounts import many
-
     for side, ids in sides.items():
         named = ", ".join(ids[:SHOWN])
         more = f" … and {len(ids) - SHOWN:,} more; `--json` has them all" if len(ids) > SHOWN else ""

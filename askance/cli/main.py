@@ -53,6 +53,11 @@ _COMMANDS: Mapping[str, str] = {
 }
 """Module and name of every command, or group of commands, in the order in which help lists them."""
 
+_WITHOUT_LANGCHAIN = frozenset(
+    {"demo", "init", "blame", "watch", "export", "negatives", "data", "judge", "index", "newyorker", "sherlock"}
+)
+"""Commands that leave LangChain out, since they compose nothing of the user's; `run` and `eval` look at what is run."""
+
 
 def _version(wanted: bool) -> None:
     if wanted:
@@ -121,7 +126,10 @@ def _run_command(arguments: list[str] | None, process: Process) -> int:
     """Runs the command and prints its errors; returns the exit code."""
     try:
         print_warnings()
-        command = command_line(sys.argv[1:] if arguments is None else arguments)
+        words = sys.argv[1:] if arguments is None else arguments
+        if words and words[0] in _WITHOUT_LANGCHAIN:
+            process.without_langchain()
+        command = command_line(words)
         code = command(args=arguments, prog_name="askance", standalone_mode=False, obj=process)
     except (typer.Abort, KeyboardInterrupt):
         return INTERRUPTED

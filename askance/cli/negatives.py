@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from askance.amounts import many
 from askance.cli.columns import Report
 from askance.cli.options import AsJson, JudgePrompt, PromptCalls, spelled_out
-from askance.cli.process import HELP, OK, SOME, Process
+from askance.cli.process import HELP, OK, SOME
+from askance.errors import UsageError
 from askance.terminal import echo
 
 if TYPE_CHECKING:
@@ -104,9 +106,8 @@ class GenerateOptions:
 
 @app.command(epilog=HELP)
 @spelled_out
-def generate(context_: typer.Context, options: GenerateOptions, calls: PromptCalls) -> None:
+def generate(options: GenerateOptions, calls: PromptCalls) -> None:
     """Write hard negatives for true statements, one kind a call, into files of the authors' shape."""
-    Process.of(context_).without_langchain()
     from askance.agents.negative_writer import kinds_of
     from askance.cli.execute import execute
     from askance.cli.workspace import open_workspace
@@ -154,7 +155,6 @@ def _source(options: GenerateOptions) -> tuple[Domain, bool]:
     Raises:
         UsageError: the statements are said to be those of ads, and are not.
     """
-    from askance.errors import UsageError
     from askance.evals.pittads import has_statements
     from askance.evals.whoops import has_rows
     from askance.images import SUFFIXES
@@ -203,7 +203,6 @@ def _pictures(options: GenerateOptions, work: Workspace) -> PictureStatements:
     """
     from askance.chains import explain
     from askance.cli.inputs import find_pictures
-    from askance.errors import UsageError
     from askance.evals.negatives import PictureStatements
     from askance.evals.suite.selection import read_ids
     from askance.images import Image
@@ -231,8 +230,6 @@ def _writer(llm: str | None, work: Workspace, recipe: Recipe) -> str | None:
     Raises:
         UsageError: one is needed, and none is named.
     """
-    from askance.errors import UsageError
-
     drawn = recipe.kinds == ("random",)
     name = llm or (work.config.llm if drawn else work.default_model("llm"))
     if name is None and not drawn:
@@ -246,7 +243,6 @@ def _writer(llm: str | None, work: Workspace, recipe: Recipe) -> str | None:
 
 def _print_statements(pictures: PictureStatements, run: NegativesRun) -> None:
     """Says whose word is taken for true, and how many pictures have none."""
-    from askance.amounts import many
     from askance.evals.negatives.picture_statements import STATEMENTS
 
     models = ", ".join(dict.fromkeys(str(node.model.id) for node in pictures.chain.nodes))
@@ -263,8 +259,6 @@ def _print_statements(pictures: PictureStatements, run: NegativesRun) -> None:
 
 def _report(run: NegativesRun, sources: Sequence[TrueStatements] | PictureStatements, tally: Tally) -> Report:
     """What was written."""
-    from askance.amounts import many
-
     form = {**asdict(run), "folder": str(run.folder), "outcomes": dict(run.outcomes), "unread": dict(run.unread)}
     parts = [f"{run.folder / name}  {many(images, 'image')}" for name, images in run.files.items()]
     return Report(lambda: form, lambda: parts, breaks=False, ends=lambda: _end(run, sources, tally))
@@ -272,7 +266,6 @@ def _report(run: NegativesRun, sources: Sequence[TrueStatements] | PictureStatem
 
 def _end(run: NegativesRun, sources: Sequence[TrueStatements] | PictureStatements, tally: Tally) -> int:
     """Says what was asked, and what is left; returns the exit code."""
-    from askance.amounts import many
     from askance.evals.negatives import PictureStatements
 
     counts = ", ".join(f"{count:,} {outcome}" for outcome, count in sorted(run.outcomes.items()))
@@ -345,12 +338,11 @@ class AuditCalls(PromptCalls):
 
 @app.command(epilog=HELP)
 @spelled_out
-def audit(context_: typer.Context, command_options: AuditFileOptions, calls: AuditCalls) -> None:
+def audit(command_options: AuditFileOptions, calls: AuditCalls) -> None:
     """Audit negatives: are they wrong, do they change what they say, can they be told without the image?
 
     Exit code 1 where something should be dropped and --apply is not given.
     """
-    Process.of(context_).without_langchain()
     from askance.cli.execute import GOES_ON, ON_RECORD, execute
     from askance.cli.workspace import open_workspace
     from askance.evals.job import plan_of
@@ -437,7 +429,6 @@ async def _audit(
 
 
 def _apply(sets: Sequence[OptionSet], audited: Audit, out: Path) -> None:
-    from askance.amounts import many
     from askance.evals.negatives import apply
 
     counts = apply(sets, audited, out)
@@ -483,11 +474,8 @@ class SheetOptions:
 
 @app.command()
 @spelled_out
-def sample(context_: typer.Context, options: SheetOptions) -> None:
+def sample(options: SheetOptions) -> None:
     """Write a blind validation sheet for people, or read their answers back: share of true negatives, agreement."""
-    Process.of(context_).without_langchain()
-    from askance.errors import UsageError
-
     if options.key is not None or options.answers:
         if options.file is not None or options.key is None or not options.answers:
             raise UsageError(
@@ -514,7 +502,6 @@ def _print_validation(key: Path, answers: Sequence[Path], *, seed: int, as_json:
 
 
 def _write_sheet(options: SheetOptions, file: Path, images: Path, out: Path) -> None:
-    from askance.amounts import many
     from askance.evals.negatives import draw_sheet, read_negatives, write_sheet
     from askance.evals.negatives.validation import KEY, PAGE, QUESTION, TABLE
 

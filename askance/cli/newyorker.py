@@ -13,12 +13,12 @@ import typer
 from askance.amounts import many
 from askance.cli.columns import Columns, Part, Report
 from askance.cli.options import AsJson, Records, spelled_out
-from askance.cli.process import HELP, Process
+from askance.cli.process import HELP
 from askance.terminal import echo
 
 if TYPE_CHECKING:
     from askance.evals.negatives import AnnotationArtifacts
-    from askance.evals.newyorker import ConstructedTasks, ContestDifficulty, RawContests
+    from askance.evals.newyorker import ConstructedTasks, ContestDifficulty
     from askance.evals.newyorker.contest_difficulty import ContestAccuracy, PairDifficulty
     from askance.evals.newyorker.task_construction import AuditedTask
     from askance.statistics import ErrorIndependence
@@ -44,7 +44,6 @@ class MissingAnswer(StrEnum):
 
 @app.command(epilog=HELP)
 def submit(
-    context_: typer.Context,
     folder: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a finished run of one of the three tasks.")],
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="The file to write; by default TASK_predictions.json, here.")
@@ -66,7 +65,6 @@ def submit(
     ] = None,
 ) -> None:
     """Write a run's answers as the leaderboard and the official scorer take them: {instance_id: letter}."""
-    Process.of(context_).without_langchain()
     from askance.evals.newyorker import NewYorker, submission_of
     from askance.evals.run import Run
 
@@ -121,43 +119,31 @@ class BuildOptions:
 
 @app.command(epilog=HELP)
 @spelled_out
-def build(context_: typer.Context, options: BuildOptions) -> None:
+def build(options: BuildOptions) -> None:
     """Make matching, ranking and explanation tasks of raw annotations, captions and ratings, as the paper made its own.
 
     Each caption is once the right answer of matching and four times a wrong one, within each of five parts of the
     contests: captions alone give nothing away. The folder is in the layout of the published repository; its
     manifest.json says what it was made from and what was left out. Equal inputs and an equal seed give equal files.
     """
-    Process.of(context_).without_langchain()
-    from askance.evals.newyorker import RawContests
+    from askance.cli.progress import Progress
+    from askance.evals.newyorker import RawContests, aconstruct_tasks
     from askance.evals.run_folder import check_new
     from askance.models import run_sync
+    from askance.workspace import Workspace
 
     check_new(options.out)
     raw = RawContests.open(
         annotations=options.annotations, captions=options.captions, explanations=options.explanations
     )
-    tasks = run_sync(_constructed(raw, options))
+    with Workspace(store=options.store) as work, Progress("contests", len(raw.cartoons)) as progress:
+        embedder = None if options.embedder is None else work.embedder(options.embedder)
+        making = aconstruct_tasks(
+            raw, embedder=embedder, seed=options.seed, unrated=options.unrated, on_progress=progress.update
+        )
+        tasks = run_sync(making)
     missing = tasks.write(options.out, pictures=options.images)
     _print_built(tasks, options, pictures_missing=len(missing))
-
-
-async def _constructed(raw: RawContests, options: BuildOptions) -> ConstructedTasks:
-    from askance.cli.progress import Progress
-    from askance.evals.newyorker import aconstruct_tasks
-    from askance.models import get_embedder
-    from askance.workspace import Workspace
-
-    with Workspace(store=options.store) as work:
-        embedder = None if options.embedder is None else get_embedder(options.embedder, engine=work.engine)
-        try:
-            with Progress("contests", len(raw.cartoons)) as progress:
-                return await aconstruct_tasks(
-                    raw, embedder=embedder, seed=options.seed, unrated=options.unrated, on_progress=progress.update
-                )
-        finally:
-            if embedder is not None:
-                await embedder.aclose()
 
 
 def _print_built(tasks: ConstructedTasks, options: BuildOptions, *, pictures_missing: int) -> None:
@@ -223,7 +209,6 @@ def _notes(tasks: ConstructedTasks, options: BuildOptions, pictures_missing: int
 
 @app.command()
 def errors(
-    context_: typer.Context,
     folders: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders of runs of newyorker/matching.")],
     shown: Annotated[
         int, typer.Option("--show", min=0, help="How many of the hardest and of the easiest contests are listed.")
@@ -236,7 +221,6 @@ def errors(
     χ² of contests by right or wrong, with two controls that should show nothing: the folds, and the captions that stand
     among the options as distractors. It reads the run folders alone and asks no model.
     """
-    Process.of(context_).without_langchain()
     from askance.evals.newyorker import contest_difficulty
     from askance.evals.run import Run
 
@@ -328,14 +312,13 @@ def _pairs(pairs: Sequence[PairDifficulty]) -> Columns:
 
 def _independence(wrong: str, other: str, independence: ErrorIndependence) -> str:
     """How often one run is right where another is wrong, in a sentence."""
-    from askance.evals.analysis.compare import shown_p
+    from askance.evals.analysis.compare import stated_p
 
     if independence.share is None or independence.expected is None:
         return f"{wrong} has no sample wrong, so that nothing is known of {other} there."
     wrongs = many(independence.b_alone + independence.both_wrong, "sample")
     sentence = f"Where {wrong} is wrong ({wrongs}), {other} is right in {100 * independence.share:.1f} %"
-    p = shown_p(independence.p)
-    tested = f"p {p}" if p.startswith("<") else f"p = {p}"
+    tested = stated_p(independence.p)
     if independence.interval is not None:
         low, high = (f"{100 * limit:+.1f}" for limit in (independence.interval.low, independence.interval.high))
         tested += f"; 95 % interval of the difference {low} to {high} points"

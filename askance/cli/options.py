@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TypeVar, get_type_h
 import typer
 
 from askance.cli.completion import model_names
+from askance.errors import UsageError
 
 if TYPE_CHECKING:
     from askance.chat import Outcome
@@ -67,8 +68,6 @@ def named_values(texts: Sequence[str], *, of: str) -> dict[str, str]:
     Raises:
         UsageError: a text has no name or no value.
     """
-    from askance.errors import UsageError
-
     values: dict[str, str] = {}
     for text in texts:
         name, equals, value = text.partition("=")
@@ -223,8 +222,6 @@ class Calls:
         Raises:
             UsageError: `--replay` and `--mode` contradict each other.
         """
-        from askance.errors import UsageError
-
         if self.replay and self.mode not in {None, ModeName.replay}:
             raise UsageError(
                 f"--replay and --mode {self.mode.value if self.mode else ''} contradict each other.",
@@ -244,8 +241,6 @@ class Calls:
         Raises:
             UsageError: it is wanted in one.
         """
-        from askance.errors import UsageError
-
         if wanted and self.record_mode != "auto":
             raise UsageError(
                 "`--batch` reads its answers from the records, so it goes with no other mode.",
@@ -261,8 +256,6 @@ class Calls:
         Raises:
             UsageError: this is the mode.
         """
-        from askance.errors import UsageError
-
         if self.record_mode == "live":
             raise UsageError(
                 f"`--mode live` leaves answers on record as they are, so {so}.",
@@ -307,7 +300,6 @@ def layout_of(form: str, *, digits: int | None, caption: str, label: str, marks:
     Raises:
         UsageError: the form has no place for one of these, or the label is none.
     """
-    from askance.errors import UsageError
     from askance.evals.tables import TableLayout
 
     given = {"--digits": digits is not None, "--caption": bool(caption), "--label": bool(label)}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from askance.amounts import duration, many, money
-from askance.cli.columns import aligned, filled, shortened, terminal_width
+from askance.cli.columns import WIDTH, aligned, filled, shortened, terminal_width
 from askance.errors import UsageError
 from askance.prompts.word_diff import marked
 from askance.terminal import printable
@@ -39,7 +38,7 @@ def _changed_prompts(plan: Plan) -> Iterator[str]:
     """The prompt files whose edit is why calls are made anew, with the words that changed."""
     for change in plan.changed_prompts:
         yield f"· {_file(change)} has other words than when {', '.join(change.links)} was recorded:"
-        yield from (_filled(f"    {printable(marked(each))}", width=WIDTH, indent=4) for each in change.changes)
+        yield from (filled(f"    {printable(marked(each))}", width=WIDTH) for each in change.changes)
 
 
 def _file(change: PromptChange) -> str:
@@ -193,9 +192,6 @@ def _link_form(link: LinkPlan) -> JsonObject:
 
 SHOWN = 20
 """Pictures listed at most; `--json` has them all."""
-WIDTH = 100
-"""Columns where no terminal says otherwise."""
-
 _NAMES = 36
 """Columns for a name at most."""
 
@@ -224,14 +220,14 @@ _OF_REPLIES = frozenset({"invalid", "refused", "filtered", "truncated"})
 
 def table_of(lines: Sequence[Mapping[str, Any]]) -> str:
     """Image, outcome and reason of each line, then the ways out."""
-    width = shutil.get_terminal_size((WIDTH, 24)).columns if sys.stderr.isatty() else WIDTH
+    width = terminal_width(sys.stderr) or WIDTH
     names = min(_NAMES, max(len(printable(line["image"])) for line in lines[:SHOWN]))
     text = ["Without an answer:", *_failure_lines(lines[:SHOWN], names=names, width=width)]
     if len(lines) > SHOWN:
         text.append(f"  … and {len(lines) - SHOWN:,} more")
     text += _first_difference(lines)
     ways = dict.fromkeys(_way_out(line) for line in lines)
-    text += ["What to do:", *(_filled(f"  → {way}", width=width, indent=4) for way in ways)]
+    text += ["What to do:", *(filled(f"  → {way}", width=width, indent=4) for way in ways)]
     return "\n".join(text)
 
 
@@ -241,9 +237,9 @@ def _failure_lines(lines: Sequence[Mapping[str, Any]], *, names: int, width: int
         name, reason = printable(line["image"]), _reason(line).partition("\n")[0]
         if len(name) > names or width - indent < 40:
             yield f"  {name}"
-            yield _filled(" " * 6 + reason, width=width, indent=6)
+            yield filled(" " * 6 + reason, width=width)
         else:
-            yield _filled(f"  {name:<{names}}  {reason}", width=width, indent=indent)
+            yield filled(f"  {name:<{names}}  {reason}", width=width, indent=indent)
 
 
 def culprit(line: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
@@ -276,10 +272,6 @@ def _first_difference(lines: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             yield f"What differs, for {line['image']}:"
             yield textwrap.indent(difference, "  ")
             return
-
-
-def _filled(text: str, *, width: int, indent: int) -> str:
-    return textwrap.fill(text, width=width, subsequent_indent=" " * indent, break_on_hyphens=False)
 
 
 def write_new(folder: Path, files: Mapping[str, bytes]) -> None:

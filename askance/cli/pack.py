@@ -9,6 +9,7 @@ import typer
 
 from askance.amounts import many
 from askance.cli.columns import Report
+from askance.cli.process import OK, SOME
 from askance.terminal import echo
 
 if TYPE_CHECKING:
@@ -69,7 +70,6 @@ def replay(
     Exit codes: 0 all that is derived follows from the records · 1 something does not, is read differently by now or
     cannot be checked, or the signature does not fit · 2 it is no pack.
     """
-    from askance.cli.process import OK, SOME
     from askance.cli.progress import Progress
     from askance.evals.analysis.pack import check_signature, open_pack
     from askance.evals.analysis.pack_check import check_pack

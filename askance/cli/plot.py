@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from askance.cli.options import TaskPlace
+from askance.errors import UsageError
 from askance.terminal import echo
 
 
@@ -51,7 +52,6 @@ def plot(
 
     Intervals are those of the runs' figures. Nothing is asked and nothing is scored again; equal runs make equal files.
     """
-    from askance.errors import UsageError
     from askance.evals.report.plot_file import save_plots
     from askance.evals.report.run_plots import plots_of
     from askance.evals.run import Run

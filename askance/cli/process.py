@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import typer
 
-from askance.errors import AskanceError
+from askance.errors import AskanceError, CassetteError, UsageError
 
 OK = 0
 """Every picture has an answer; or the command succeeded."""
@@ -32,8 +32,6 @@ HELP = (
 
 def code_of(error: AskanceError) -> int:
     """The exit code for an error that ends a command."""
-    from askance.errors import CassetteError, UsageError
-
     return USAGE if isinstance(error, (UsageError, CassetteError)) else CANNOT_START
 
 
@@ -58,7 +56,7 @@ class Process:
         SIGTERM prints a message and then acts as Ctrl-C, so that a command that a scheduler stops ends in order.
         """
         if self.own:
-            gc.set_threshold(50_000, 20, 20)
+            gc.set_threshold(200_000, 20, 20)
             signal.signal(signal.SIGTERM, self._terminated)
 
     def _terminated(self, _number: int, _frame: object) -> None:

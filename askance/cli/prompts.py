@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from askance.cli.columns import filled, terminal_width
 from askance.cli.completion import prompt_names
+from askance.cli.process import SOME
+from askance.errors import UsageError
 from askance.terminal import echo
 
 if TYPE_CHECKING:
@@ -45,8 +48,6 @@ def _library(folder: Path | None) -> Any:
 @app.command("list")
 def list_prompts(prompts: Folder = None) -> None:
     """List every prompt: name, form, family, where it comes from."""
-    from askance.cli.columns import filled, terminal_width
-
     rows = [
         (prompt.name, f"{prompt.form}{'.' + prompt.family if prompt.family else ''}", _about(prompt))
         for prompt in _library(prompts)
@@ -99,8 +100,6 @@ def render(
 
 
 def _pair(text: str) -> tuple[str, str]:
-    from askance.errors import UsageError
-
     name, equals, value = text.partition("=")
     if not equals:
         raise UsageError(f"{text!r} sets nothing.", hint="Write --set name=value.")
@@ -110,8 +109,6 @@ def _pair(text: str) -> tuple[str, str]:
 @app.command()
 def check(prompts: Folder = None) -> None:
     """Check every prompt file; exit code 1 where one is broken."""
-    from askance.cli.process import SOME
-
     library = _library(prompts)
     problems = library.check()
     for problem in problems:

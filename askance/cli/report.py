@@ -9,6 +9,7 @@ import typer
 
 from askance.amounts import many
 from askance.cli.columns import Report
+from askance.errors import UsageError
 from askance.terminal import echo
 
 if TYPE_CHECKING:
@@ -72,7 +73,6 @@ def pictures_of(parts: Sequence[RunPart], places: list[Path] | None, *, megabyte
     Raises:
         UsageError: a place is not there.
     """
-    from askance.errors import UsageError
     from askance.evals.report import Thumbnails
 
     if not places:

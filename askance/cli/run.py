@@ -342,9 +342,11 @@ class _Reading:
 
     @cached_property
     def _folder(self) -> RunFolder | None:
-        from askance.evals.picture_run import open_folder
+        if self.options.out is None:
+            return None
+        from askance.evals.reading_folder import open_folder
 
-        return open_folder(self.options.out, self._configuration, self.samples) if self.options.out else None
+        return open_folder(self.options.out, self.chain, configuration=self._configuration, pictures=self.samples)
 
     @cached_property
     def _show(self) -> ReadingDisplay:

@@ -13,7 +13,8 @@ import typer
 from askance.amounts import many
 from askance.cli.columns import Columns, Part, Report
 from askance.cli.options import AsJson, Records, named_values, spelled_out
-from askance.cli.process import HELP, Process
+from askance.cli.process import HELP
+from askance.errors import UsageError
 from askance.terminal import echo
 
 if TYPE_CHECKING:
@@ -41,7 +42,6 @@ class SplitName(StrEnum):
 
 @app.command(epilog=HELP)
 def submit(
-    context_: typer.Context,
     folders: Annotated[
         list[Path],
         typer.Argument(metavar="RUN...", help="Folders of finished runs of comparison, localization and retrieval."),
@@ -59,7 +59,6 @@ def submit(
     Every pair of a region and an inference needs a score. Lengths are held against the published ones, that of
     comparison too.
     """
-    Process.of(context_).without_langchain()
     from askance.evals.run import Run
     from askance.evals.sherlock import Sherlock, submission_of
     from askance.evals.sherlock.submission import FOLDERS
@@ -104,51 +103,37 @@ class CandidateOptions:
 
 @app.command(epilog=HELP)
 @spelled_out
-def candidates(context_: typer.Context, options: CandidateOptions) -> None:
+def candidates(options: CandidateOptions) -> None:
     """Make sets of ten plausible inferences of a region for people to rate, as appendix E of the paper says.
 
     The folder is in the layout of the leaderboard, so that `eval run sherlock/comparison --data` reads it; its
     candidates.json says which instances the inferences come from, and its manifest.json what it was made from. Equal
     inputs and an equal seed give equal files.
     """
-    Process.of(context_).without_langchain()
-    from askance.evals.run_folder import check_new
-    from askance.models import run_sync
-
-    check_new(options.out)
-    made = run_sync(_candidates(options))
-    pairs = made.write(options.out)
-    Report(lambda: dict(made.manifest), lambda: _made(made, pairs)).print(as_json=options.as_json)
-
-
-async def _candidates(options: CandidateOptions) -> CandidateSets:
     from askance.cli.progress import Progress
-    from askance.errors import UsageError
+    from askance.evals.run_folder import check_new
     from askance.evals.sherlock import Sherlock, build_candidates
-    from askance.models import get_embedder, get_scorer
+    from askance.models import run_sync
     from askance.workspace import Workspace
 
+    check_new(options.out)
     given = _specs(options.option, of="candidates", examples=CANDIDATE_MODELS)
     for name, example in CANDIDATE_MODELS.items():
         if name not in given:
             raise UsageError(f"Candidates need an option {name!r}.", hint=f"Give -T {name}={example}.")
     data = Sherlock.open(options.data, images=options.images)
-    with Workspace(store=options.store) as work:
-        scorer = get_scorer(given["scorer"], engine=work.engine)
-        embedder = get_embedder(given["embedder"], engine=work.engine)
-        try:
-            with Progress("regions", len(data.instances)) as progress:
-                return await build_candidates(
-                    data,
-                    scorer=scorer,
-                    embedder=embedder,
-                    seed=options.seed,
-                    most=options.limit,
-                    on_progress=progress.update,
-                )
-        finally:
-            await scorer.aclose()
-            await embedder.aclose()
+    with Workspace(store=options.store) as work, Progress("regions", len(data.instances)) as progress:
+        making = build_candidates(
+            data,
+            scorer=work.scorer(given["scorer"]),
+            embedder=work.embedder(given["embedder"]),
+            seed=options.seed,
+            most=options.limit,
+            on_progress=progress.update,
+        )
+        made = run_sync(making)
+    pairs = made.write(options.out)
+    Report(lambda: dict(made.manifest), lambda: _made(made, pairs)).print(as_json=options.as_json)
 
 
 def _specs(texts: Sequence[str] | None, *, of: str, examples: Mapping[str, str]) -> Mapping[str, str]:
@@ -157,8 +142,6 @@ def _specs(texts: Sequence[str] | None, *, of: str, examples: Mapping[str, str])
     Raises:
         UsageError: an option has another name.
     """
-    from askance.errors import UsageError
-
     given = named_values(texts or (), of=of)
     for name in given:
         if name not in examples:
@@ -183,7 +166,6 @@ def _made(made: CandidateSets, pairs: Path) -> Iterator[Part]:
 
 @app.command()
 def correlations(
-    context_: typer.Context,
     folders: Annotated[
         list[Path],
         typer.Argument(metavar="RUN...", help="Folders of runs of comparison and retrieval, both of each checkpoint."),
@@ -198,7 +180,6 @@ def correlations(
 
     A run of comparison goes with the run of retrieval by the same scorer. It reads the run folders alone.
     """
-    Process.of(context_).without_langchain()
     from askance.evals.run import Run
     from askance.evals.sherlock import checkpoint_correlations
 
@@ -208,8 +189,6 @@ def correlations(
 
 
 def _numbers(text: str) -> list[int]:
-    from askance.errors import UsageError
-
     try:
         return [int(each) for each in text.split(",")]
     except ValueError as error:
@@ -220,15 +199,9 @@ def _correlation_parts(found: CheckpointCorrelations) -> Iterator[Part]:
     from askance.evals.tables import NONE, shown_value
 
     rows = [("checkpoint", "step", "P@1", "human accuracy")]
-    rows += [
-        (
-            each.name,
-            NONE if each.step is None else f"{each.step:,}",
-            shown_value(each.first, percent=True),
-            shown_value(each.human, percent=True),
-        )
-        for each in found.checkpoints
-    ]
+    for each in found.checkpoints:
+        first, human = (shown_value(value, percent=True) for value in (each.first, each.human))
+        rows.append((each.name, NONE if each.step is None else f"{each.step:,}", first, human))
     yield Columns(rows)
     yield ""
     yield _correlated("P@1", found.with_retrieval)
@@ -237,12 +210,11 @@ def _correlation_parts(found: CheckpointCorrelations) -> Iterator[Part]:
 
 
 def _correlated(what: str, correlation: Correlation) -> str:
-    from askance.evals.analysis.compare import shown_p
+    from askance.evals.analysis.compare import stated_p
 
     if correlation.rho is None:
         return f"Human accuracy and {what}: no correlation; three checkpoints that differ are needed."
-    p = shown_p(correlation.p)
-    tested = f"p {p}" if p.startswith("<") else f"p = {p}"
+    tested = stated_p(correlation.p)
     return f"Human accuracy and {what}: Pearson's r = {correlation.rho:.2f} (n = {correlation.n}, {tested})."
 
 
@@ -274,54 +246,37 @@ class ErrorOptions:
 
 @app.command(epilog=HELP)
 @spelled_out
-def errors(context_: typer.Context, options: ErrorOptions) -> None:
+def errors(options: ErrorOptions) -> None:
     """Say how well one can predict on which regions a model does above or below its average (section 5.3).
 
     A logistic regression learns it in five folds, from the agreement of the raters, and from vectors of pictures and of
     inferences where encoders are named. Needs scikit-learn: pip install 'askance[audit]'.
     """
-    Process.of(context_).without_langchain()
-    from askance.models import run_sync
-
-    found = run_sync(_error_prediction(options))
-    Report(found.form, lambda: _error_parts(found)).print(as_json=options.as_json)
-
-
-async def _error_prediction(options: ErrorOptions) -> ErrorPrediction:
     from askance.evals.run import Run
     from askance.evals.sherlock import Sherlock, error_prediction
-    from askance.models import get_embedder
+    from askance.models import run_sync
     from askance.workspace import Workspace
 
     given = _specs(options.option, of="errors", examples=ERROR_MODELS)
     run = Run.open(options.folder)
     data = None if options.data is None else Sherlock.open(options.data, images=options.images)
     with Workspace(store=options.store) as work:
-        embedders = {name: get_embedder(spec, engine=work.engine) for name, spec in given.items()}
-        try:
-            return await error_prediction(
-                run, data=data, pictures=embedders.get("pictures"), texts=embedders.get("texts"), seed=options.seed
-            )
-        finally:
-            for embedder in embedders.values():
-                await embedder.aclose()
+        embedders = {name: work.embedder(spec) for name, spec in given.items()}
+        pictures, texts = embedders.get("pictures"), embedders.get("texts")
+        found = run_sync(error_prediction(run, data=data, pictures=pictures, texts=texts, seed=options.seed))
+    Report(found.form, lambda: _error_parts(found)).print(as_json=options.as_json)
 
 
 def _error_parts(found: ErrorPrediction) -> Iterator[Part]:
     from askance.evals.tables import shown_value
 
-    average = shown_value(found.average, percent=True)
-    yield f"{found.run}: {many(found.regions, 'region')}, {average} % human accuracy in the mean."
+    def percent(value: float) -> str:
+        return shown_value(value, percent=True)
+
+    yield f"{found.run}: {many(found.regions, 'region')}, {percent(found.average)} % human accuracy in the mean."
     yield ""
     rows = [("above or below the mean, by", "area under the curve, %", "by fold")]
-    rows += [
-        (
-            each.features,
-            shown_value(each.area, percent=True),
-            ", ".join(shown_value(area, percent=True) for area in each.by_fold),
-        )
-        for each in found.predicted
-    ]
+    rows += [(each.features, percent(each.area), ", ".join(map(percent, each.by_fold))) for each in found.predicted]
     yield Columns(rows, left=(0, 2))
     yield ""
     yield "· Chance is 50 %."

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from askance.cli.process import OK, SOME
+from askance.errors import UsageError
 from askance.terminal import confirm, echo, has_terminal
 
 if TYPE_CHECKING:
@@ -27,8 +29,6 @@ def trust(
 ) -> None:
     """Show what this project's settings would run, or send a key to, and agree to it; a terminal asks first."""
     from askance import trust as known
-    from askance.cli.process import OK, SOME
-    from askance.errors import UsageError
     from askance.models import Config
     from askance.python_file import read_source
     from askance.trust import Consent

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from askance.amounts import many, shortened
+from askance.amounts import many, money, shortened
 from askance.cli.columns import Report
 from askance.cli.options import AsJson, TaskPlace
-from askance.cli.process import SOME, Process
+from askance.cli.process import SOME
 from askance.cli.report import ImagesOption
+from askance.errors import UsageError
 from askance.terminal import echo, printable
 
 if TYPE_CHECKING:
@@ -29,7 +30,6 @@ MEGABYTES = 24.0
 
 
 def watch(
-    context_: typer.Context,
     folder: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run, finished or not.")],
     once: Annotated[bool, typer.Option("--once", help="Say how it stands, and end.")] = False,
     every: Annotated[float, typer.Option(min=0.1, help="Seconds between two looks.")] = 1.0,
@@ -45,8 +45,6 @@ def watch(
     It only reads, so it can be opened and closed at any time, before the run begins as well. In a pipe it says one
     thing, at the end; the exit code is 1 if the run was left without one.
     """
-    Process.of(context_).without_langchain()
-    from askance.errors import UsageError
     from askance.evals.analysis.watch import Watcher
 
     if images and html is None:
@@ -189,8 +187,6 @@ def lines_of(status: RunStatus) -> Iterator[str]:
 
 
 def _spent(status: RunStatus) -> Iterator[str]:
-    from askance.amounts import money
-
     yield f"{many(status.calls, 'call')} made"
     yield f"{status.replayed:,} replayed"
     if status.failed:

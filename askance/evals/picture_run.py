@@ -1,35 +1,23 @@
-"""A chain run over pictures that nobody scores: `askance run`. Each picture's reading is a line in the run's folder.
-
-```python
-run = read_pictures(chain, {Path("ads/a.jpg"): None}, out=Path("readings"))
-```
-
-The same call finishes a run that was interrupted: pictures with an answer in the folder are not asked again.
-"""
+"""A chain run over pictures that nobody scores: `askance run`. `reading_folder` keeps the lines in a folder."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from askance import chains
-from askance.errors import BadImage
 from askance.evals.job import CountItem, FirstFailure, Job, affordable
-from askance.evals.run_folder import RunFolder
-from askance.evals.run_format import PROMPTS
-from askance.evals.solver import ChainSolver
-from askance.images import Image
-from askance.models import run_sync
 from askance.models.capabilities import endpoint_key
 
 if TYPE_CHECKING:
     from askance.chains import Chain, Given, Planner
     from askance.chat import JsonObject
+    from askance.errors import BadImage
+    from askance.evals.run_folder import RunFolder
     from askance.evals.runner import BatchOptions
     from askance.models import Counters, Model
 
@@ -92,8 +80,6 @@ class PictureRun:
             CallError: a model cannot be reached at all, or the first picture failed in a way that all others would.
             StoreError: the records or the folder cannot be read or written.
         """
-        if self.folder is not None:
-            self.folder.keep(PROMPTS, ChainSolver(self.chain).prompts)
         first, by_key = FirstFailure(what="image"), cast("OptionsByKey", pictures)
 
         def accepts(line: JsonObject) -> bool:
@@ -166,56 +152,6 @@ def _input_of(picture: PictureKey, options: Sequence[str] | None) -> Given:
     return {"image": image, "name": name_of(picture), "options": options}
 
 
-async def aread_pictures(
-    chain: Chain, pictures: PictureOptions, *, out: Path | None = None, on_line: OnLine | None = None
-) -> PictureRun:
-    """Reads every picture by `chain`.
-
-    Args:
-        chain: reads the pictures.
-        pictures: the pictures with their options.
-        out: folder of the run; None keeps only the records.
-        on_line: called with every line, also with those that were in the folder before.
-
-    Raises:
-        UsageError: the folder holds something else.
-        CallError: a model cannot be reached at all, or the first picture failed in a way that all others would.
-        StoreError: the records or the folder cannot be read or written.
-    """
-    folder = None if out is None else open_folder(out, configuration_of(chain, pictures), pictures)
-    run = PictureRun(chain, folder=folder, on_line=on_line)
-    await run.read(pictures)
-    return run
-
-
-def read_pictures(
-    chain: Chain, pictures: PictureOptions, *, out: Path | None = None, on_line: OnLine | None = None
-) -> PictureRun:
-    """As `aread_pictures`, from anywhere: scripts, threads, notebooks."""
-    return run_sync(aread_pictures(chain, pictures, out=out, on_line=on_line))
-
-
-def open_folder(path: Path, configuration: JsonObject, pictures: Iterable[PictureKey] = ()) -> RunFolder:
-    """The folder of a run over pictures. A line in it is valid as long as its picture has not changed.
-
-    Args:
-        path: of the folder.
-        configuration: of the run.
-        pictures: those of the run; one that is not among them is looked for at the path that is its name.
-
-    Raises:
-        UsageError: it holds another run, or something else.
-        StoreError: another process is writing it, or it cannot be written.
-    """
-    files = {picture.name: picture.file for picture in pictures if isinstance(picture, NamedPicture)}
-    return RunFolder(path, configuration, keeps=partial(_same_picture, files=files))
-
-
-def configuration_of(chain: Chain, pictures: PictureOptions) -> JsonObject:
-    """Everything that decides the lines of a run."""
-    return {**ChainSolver(chain).form(), "samples": samples_form(pictures)}
-
-
 def samples_form(pictures: PictureOptions) -> JsonObject:
     """Pictures and their options, as the configuration of a run has them."""
     return {name_of(picture): list(options) if options else None for picture, options in pictures.items()}
@@ -224,13 +160,3 @@ def samples_form(pictures: PictureOptions) -> JsonObject:
 def name_of(picture: PictureKey) -> str:
     """What lines call a picture."""
     return picture.as_posix() if isinstance(picture, Path) else picture.name
-
-
-def _same_picture(line: Mapping[str, Any], *, files: Mapping[str, Path | None]) -> bool:
-    """Whether the picture of a line is still the same file content."""
-    name = str(line["image"])
-    file = files.get(name, Path(name))
-    try:
-        return file is None or Image.from_path(file).sha256 == line.get("sha256")
-    except BadImage:
-        return True  # what cannot be read now has not changed: its answer stays

@@ -153,11 +153,11 @@ class RunFolder:
         """What `run.json` holds now."""
         return json.loads((self.path / DESCRIPTION).read_text(encoding="utf-8"))
 
-    def keep(self, folder: str, texts: Mapping[str, str]) -> None:
-        """Writes texts, by file name, into a folder within that of the run."""
+    def keep_prompts(self, texts: Mapping[str, str]) -> None:
+        """Writes the texts of prompts, by file name, into a folder within that of the run."""
         for name, text in texts.items():
-            (self.path / folder).mkdir(exist_ok=True)
-            with _writing(self.path / folder / name) as file:
+            (self.path / PROMPTS).mkdir(exist_ok=True)
+            with _writing(self.path / PROMPTS / name) as file:
                 file.write(text)
 
     def _keep_records(self, keys: Collection[str], records: Records | None) -> int:

@@ -23,7 +23,7 @@ from askance.errors import UsageError
 from askance.evals.job import CountItem, FirstFailure, Job
 from askance.evals.run import Run, answer_of, line_of_answer, name_of_line
 from askance.evals.run_folder import RunFolder
-from askance.evals.run_format import BATCHES, PROMPTS, SCORES
+from askance.evals.run_format import BATCHES, SCORES
 from askance.evals.run_plan import counting_judges
 from askance.evals.sample import EXAMPLES, Prediction, Sample, SampleResult, sample_text, samples_digest
 from askance.evals.scorer import Scorer, figures_of, main_figure, notes_on, scored, write_scores
@@ -145,7 +145,7 @@ async def aevaluate(
             place = batches.folder or folder.path / BATCHES
             stream = partial(_in_batches, by_chain, folder=place, on_progress=batches.on_progress)
         first = FirstFailure()
-        folder.keep(PROMPTS, solver.prompts)
+        folder.keep_prompts(solver.prompts)
         running = _Runner(scoring, folder, sample_epochs, convention=convention, on_progress=on_progress)
         job = run_job(task, running.in_order, engine).kept_in(
             folder.finished,

@@ -30,6 +30,10 @@ RECORDED: Final = "recorded"
 """The input of a sample that carries a reply which others recorded; see `askance.evals.suite.recorded_replies`."""
 REGIONS: Final = "regions"
 """The input that holds regions of the picture: of each its boxes, as left, top, right and bottom."""
+INFERENCES: Final = "inferences"
+"""The input that holds texts which are held against the regions; a matrix of both has a column for each."""
+HUMAN_RATINGS: Final = "ratings"
+"""Entry of a target: by rater, what people say of the inferences, as numbers."""
 ATTACHMENTS: Final[tuple[type[Attachment], ...]] = (Ranking, Matrix)
 """Every kind of file that a line may have beside it; a prediction has a field for each."""
 

@@ -145,8 +145,8 @@ def _mean_notes(answers: Sequence[SampleResult], scorer: Scorer, *, convention: 
         count = len(metrics[0].strata)
         if 0 < len(folds) < count:
             figures = f"{' and '.join(metric.name for metric in metrics)} {'are means' if metrics[1:] else 'is a mean'}"
-            has = "have" if folds[1:] else "has"
-            yield f"{figures} over {count - len(folds)} of {count} folds: {' and '.join(folds)} {has} no value"
+            has, noun = "have" if folds[1:] else "has", folds[0].partition(" ")[0]
+            yield f"{figures} over {count - len(folds)} of {count} {noun}s: {' and '.join(folds)} {has} no value"
 
 
 def _unscored_note(answers: Iterable[SampleResult]) -> tuple[str, ...]:

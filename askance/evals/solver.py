@@ -162,7 +162,10 @@ class ChainSolver(Solver):
     @override
     def with_extractor(self, model: Model) -> ChainSolver:
         """This solver with a model that reads replies which the chain cannot read; see `Chain.with_extractor`."""
-        chain = self.chain.with_extractor(model)
+        return self.with_chain(self.chain.with_extractor(model))
+
+    def with_chain(self, chain: Chain) -> ChainSolver:
+        """This solver by another chain."""
         return ChainSolver(chain, given=self.given, value=self._value, abstains=self._abstains)
 
     @override

@@ -9,12 +9,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeVar, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeVar, Union, cast, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, TypeAdapter, ValidationError
 
 from askance.errors import UsageError
-from askance.models import Model, get_model
+from askance.models import Model, ModelLike, get_model
+from askance.models.factory import model_from_form
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
@@ -83,6 +84,12 @@ class Options(BaseModel):
         """The models among the options, by role."""
         by_role = {role: getattr(self, role) for role in ROLES if role in self.option_fields()}
         return {role: get_model(model) for role, model in by_role.items() if model is not None}
+
+    def model_of(self, given: ModelLike) -> Model:
+        """The model that an option gives; that of a run that is scored again answers from its records only."""
+        if isinstance(given, Mapping) and self.engine is not None:
+            return model_from_form(cast("Mapping[str, Any]", given), self.engine)
+        return get_model(given, engine=self.engine)
 
     def kept_or(self, name: str, make: Callable[[], Value]) -> Value:
         """A value that comes from the data or from files, and that a run keeps with its options.

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from askance.images.pixels import MEAN_COLOUR, pad_to_square
 
@@ -11,13 +12,38 @@ if TYPE_CHECKING:
 
 Frame = Literal["whole", "padded", "resize", "crop", "widescreen"]
 """As it is, which the encoder's own preparation cuts or squeezes; with bars of a mean colour beside it; with black
-bars; its middle square; or the squares at its two ends, which miss the middle of one that is longer than both."""
+bars; its middle square, cut out when it is scaled; or the squares at its two ends, which miss the middle of one that is
+longer than both."""
 
 BLACK = (0, 0, 0)
 
+_VERSIONS: Final[dict[str, int]] = {"crop": 2}
+"""Of frames that once gave other pixels."""
 
-def framed(picture: Picture, frame: Frame) -> tuple[Picture, ...]:
-    """The pictures that are encoded in place of a picture of mode `RGB`: two for `widescreen`, else one."""
+
+@dataclass(frozen=True, slots=True)
+class Scaling:
+    """How an encoder scales pictures."""
+
+    side: int
+    """Pixels of the shorter side."""
+    resample: int
+    """Filter of Pillow's `Image.resize`."""
+
+
+def frame_form(frame: Frame) -> dict[str, Any]:
+    """A frame in the canonical form of what is computed by it."""
+    return {"frame": frame, **({"frame_version": _VERSIONS[frame]} if frame in _VERSIONS else {})}
+
+
+def framed(picture: Picture, frame: Frame, *, scaling: Scaling | None = None) -> tuple[Picture, ...]:
+    """The pictures that are encoded in place of a picture of mode `RGB`: two for `widescreen`, else one.
+
+    Args:
+        picture: of any size.
+        frame: how it is made into squares.
+        scaling: of the encoder, which `crop` needs; without one the picture is cut as it is.
+    """
     match frame:
         case "whole":
             return (picture,)
@@ -26,13 +52,20 @@ def framed(picture: Picture, frame: Frame) -> tuple[Picture, ...]:
         case "resize":
             return (pad_to_square(picture, BLACK),)
         case "crop":
-            return (_square(picture, 0.5),)
+            return (_square(picture if scaling is None else _scaled(picture, scaling), 0.5),)
         case "widescreen":
             return (_square(picture, 0), _square(picture, 1))
 
 
+def _scaled(picture: Picture, scaling: Scaling) -> Picture:
+    """The picture with its shorter side as an encoder has it; the other is rounded down."""
+    shorter = min(picture.size)
+    width, height = (scaling.side * length // shorter for length in picture.size)
+    return picture.resize((width, height), scaling.resample)
+
+
 def _square(picture: Picture, place: float) -> Picture:
-    """The largest square at a place from 0, the left or upper end, to 1, the other end."""
+    """The largest square at a place from 0, the left or upper end, to 1, the other end; halves are rounded to even."""
     side = min(picture.size)
-    left, top = (int((length - side) * place) for length in picture.size)
+    left, top = (round((length - side) * place) for length in picture.size)
     return picture.crop((left, top, left + side, top + side))

@@ -18,7 +18,7 @@ from askance.images import WHOLE_IMAGE, view_policy
 from askance.investigator.look import Look, LookStep
 from askance.nodes import Result, Unreadable
 from askance.nodes.answer import list_schema
-from askance.nodes.node import unanswered
+from askance.nodes.node import SCHEMA_IGNORED, unanswered
 from askance.prompts import fence, neutralize, oneline
 from askance.replay import Cost
 
@@ -37,11 +37,11 @@ ANSWER: Final = "answer"
 """Name of the tool that ends an investigation."""
 ONE_CALL: Final = Cost(calls=1)
 MOST_CALLS_A_TURN: Final = 8
-"""Tool calls of a turn that are heard; a model that asks for more is told so."""
-LOOK_TOKENS: Final = 1_200
-"""Tokens that what a tool found may add to the next request, by which a budget in tokens or dollars is kept."""
-NAME_LENGTH: Final = 40
-"""Characters that are repeated of the name of a tool that does not exist."""
+"""Tool calls of a turn that are heard; those behind them are left out of the history."""
+LOOK_BYTES: Final = 4_000
+"""Bytes of what a tool found that the model is told; the transcript has all of it."""
+_LOOK_TOKENS: Final = LOOK_BYTES + 500
+"""Tokens that a look adds to the next request at most: a token has a byte at least, and our own words come on top."""
 
 
 def answer_schema(value: JsonObject) -> JsonObject:
@@ -161,6 +161,8 @@ class Investigation:
     """What is kept of a call."""
     eyes: bool = False
     """Whether the model is shown the picture, and each region that was looked at."""
+    fenced: bool = True
+    """Whether what tools find is fenced, and called no instruction."""
     again: bool = False
     """Whether turns on record are asked anew."""
     opening: tuple[Message, ...] = ()
@@ -190,7 +192,7 @@ class Investigation:
 
     def open(self, prompt: Prompt) -> None:
         """Begins with the turns of `prompt`, which asks the question; a model that has eyes sees the picture in it."""
-        turns = prompt.render(question=self.question.text, eyes=self.eyes or None)
+        turns = prompt.render(question=self.question.text, eyes=self.eyes or None, unfenced=not self.fenced or None)
         opening = [Message(turn.role, (TextPart(turn.text),)) for turn in turns]
         if self.eyes:
             opening[-1] = replace(opening[-1], parts=(self.shown(), *opening[-1].parts))
@@ -230,7 +232,7 @@ class Investigation:
         budget = self.limit.budget
         if budget.tokens is None and budget.dollars is None:
             return ONE_CALL
-        room = (request.sampling.max_tokens or 0) + looks * LOOK_TOKENS
+        room = (request.sampling.max_tokens or 0) + looks * _LOOK_TOKENS
         longer = replace(request, messages=(*request.messages, Message("user", (TextPart("x" * room),))))
         return self.limit.worst_case(longer, self.model.settings)
 
@@ -244,6 +246,8 @@ class Investigation:
             return Heard("")
         said = self.form.read(response)
         if not said.wanted:
+            if self.form.schema_sent and not response.meta.replayed:
+                self.model.notice(SCHEMA_IGNORED, schema="ignored")
             self.malformed += 1
             self._add(said.thought, turn=call, look=Look(outcome="invalid", reason=said.problem))
             self._go_on_or_end(turn, said.problem, response.text)
@@ -299,7 +303,7 @@ class Investigation:
             if each.name == ANSWER:
                 told = f"Your answer could not be read: {neutralize(oneline(bad))}. Call `{ANSWER}` once more."
             elif tool is None:
-                told = self._refused(step, f"There is no tool {each.name[:NAME_LENGTH]!r}. There are {self._names}.")
+                told = self._refused(step, f"There is no tool {each.name!r}. There are {self._names}.")
             elif each.arguments is None:
                 told = self._refused(step, "The arguments are no JSON object.")
             elif turn.last:
@@ -358,7 +362,8 @@ class Investigation:
         step.look = look
         parts = [f"Step {step.number}.", look.note]
         if look.outcome == "answered":
-            parts += [fence(look.text, f"{step.tool} says".replace("_", " "))] if look.text else []
+            text, label = _cut(look.text), f"{step.tool} says".replace("_", " ")
+            parts += [fence(text, label) if self.fenced else text] if text else []
         elif look.reason and not look.calls and look.outcome in {"invalid", "skipped"}:
             parts.append(neutralize(oneline(look.reason)))
         else:  # a reason may name files or addresses
@@ -418,6 +423,12 @@ class Investigation:
             "ended": self.ended,
         }
         return {name: value for name, value in form.items() if value is not None and value != []}
+
+
+def _cut(text: str) -> str:
+    """As much of a text as a model is told."""
+    data = text.encode("utf-8", "surrogatepass")
+    return text if len(data) <= LOOK_BYTES else f"{data[:LOOK_BYTES].decode('utf-8', 'ignore')} …"
 
 
 def _is_percentage(value: object) -> bool:

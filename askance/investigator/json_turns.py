@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 from typing_extensions import override
 
 from askance.chat import Message, ResponseFormat, TextPart
-from askance.investigator.turns import MOST_TOKENS, Said, TurnForm, WantedCall, neutral_values
+from askance.investigator.turns import MOST_TOKENS, Said, TurnForm, WantedCall, neutral_values, tool_name
 from askance.nodes import Unreadable
 from askance.nodes.answer import AnswerField, schema_of, text_schema
 from askance.nodes.reply import json_object
@@ -39,6 +39,7 @@ class JsonTurns(TurnForm):
 
     def __init__(self, mode: OutputMode) -> None:
         self.mode = mode
+        self.schema_sent = mode == "json_schema"
 
     @override
     def request(self, model: Model, history: Sequence[Message], tools: Sequence[ToolSpec]) -> ChatRequest:
@@ -67,7 +68,7 @@ class JsonTurns(TurnForm):
         if not isinstance(tool, str) or not tool:
             return Said(said, problem="Your turn names no `tool`.")
         given = neutral_values(dict(cast("Mapping[str, Any]", arguments))) if isinstance(arguments, Mapping) else None
-        return Said(said, (WantedCall(neutralize(tool), {} if arguments is None else given),))
+        return Said(said, (WantedCall(tool_name(tool), {} if arguments is None else given),))
 
 
 def turn_schema(tools: Sequence[ToolSpec]) -> JsonObject:

@@ -43,10 +43,16 @@ class LookTool(ABC):
     """One or two plain sentences, said to the model."""
     takes_boxes = False
     """Whether it may be told where to look by a box."""
-    models: tuple[Model, ...] = ()
-    """Whom it asks."""
-    prompts_in_use: tuple[Prompt, ...] = ()
-    """The prompts that it asks by."""
+
+    @property
+    def models(self) -> tuple[Model, ...]:
+        """Whom it asks."""
+        return ()
+
+    @property
+    def prompts_in_use(self) -> tuple[Prompt, ...]:
+        """The prompts that it asks by."""
+        return ()
 
     def form(self) -> JsonObject:
         """What decides what it finds, beside its prompts, as JSON."""

@@ -7,6 +7,7 @@ came about is the trace of its `Result`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from copy import copy
 from functools import cached_property
 from importlib import import_module
 from importlib.util import find_spec
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, cast
 
 from typing_extensions import override
 
-from askance.errors import BadImage, CallError, MissingExtra, PromptTooLong, ReplayMiss, UsageError
+from askance.errors import BadImage, CallError, MissingExtra, OverLimit, PromptTooLong, ReplayMiss, UsageError
 from askance.investigator.goals import goal_named
 from askance.investigator.investigation import Investigation, OpenQuestion
 from askance.investigator.json_turns import JsonTurns
@@ -66,6 +67,8 @@ class Investigator(Node[Any, Any]):
             tools say.
         form: how tools are called: `tools` as the endpoint's own, or `json` as one JSON object a turn; None is `tools`
             where the endpoint takes them.
+        fenced: whether what the tools find is fenced, and called no instruction. Without it, orders that stand in a
+            picture are easily obeyed: it is for measuring that.
         prompts: where prompts are looked up.
         name: how it shows up in traces and graphs.
 
@@ -88,6 +91,7 @@ class Investigator(Node[Any, Any]):
         budget: Budget | str = f"{CALLS} calls",
         eyes: bool = False,
         form: TurnFormName | None = None,
+        fenced: bool = True,
         prompts: PromptLibrary | None = None,
         name: str | None = None,
     ) -> None:
@@ -96,6 +100,7 @@ class Investigator(Node[Any, Any]):
         self.budget = Budget.parse(budget) if isinstance(budget, str) else budget
         self.eyes = eyes
         self.form = form
+        self.fenced = fenced
         if self.budget.calls is not None and self.budget.calls < LEAST_CALLS:
             raise UsageError(
                 f"An investigation takes at least {LEAST_CALLS} calls, and may make {self.budget.calls}.",
@@ -147,7 +152,14 @@ class Investigator(Node[Any, Any]):
             "budget": str(self.budget),
             "eyes": self.eyes,
             "form": self.form,
+            **({} if self.fenced else {"fenced": False}),
         }
+
+    def unfenced(self) -> Investigator:
+        """This investigator without a fence around what its tools find, to measure what the fence is worth."""
+        investigator = copy(self)
+        investigator.fenced = False
+        return investigator
 
     @property
     @override
@@ -200,7 +212,8 @@ class Investigator(Node[Any, Any]):
             result = no_answer(error)
             if investigation is None:
                 return result
-            investigation.ended = investigation.ended or result.outcome
+            over = isinstance(error, OverLimit)
+            investigation.ended = investigation.ended or ("budget" if over else result.outcome)
             return investigation.outcome(result)
         return investigation.outcome(cast("Result[Any]", investigation.result))
 
@@ -261,6 +274,7 @@ class Investigator(Node[Any, Any]):
             told=told,
             call_of=self._call,
             eyes=self.eyes,
+            fenced=self.fenced,
             again=again,
         )
         investigation.open(prompt)

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from askance.images import Image, RegionView
     from askance.models import Model, ModelLike
     from askance.nodes import Node
-    from askance.prompts import PromptLibrary
+    from askance.prompts import Prompt, PromptLibrary
     from askance.retrieval import IndexLike
 
 LONGEST = 300
@@ -98,8 +98,16 @@ class VlmTool(CheckedTool):
         self.name = name
         self.description = description
         self.bench = bench
-        self.models = (bench.model,)
-        self.prompts_in_use = self.node(Asked(name)).prompts_in_use
+
+    @property
+    @override
+    def models(self) -> tuple[Model, ...]:
+        return (self.bench.model,)
+
+    @property
+    @override
+    def prompts_in_use(self) -> tuple[Prompt, ...]:
+        return self.node(Asked(self.name)).prompts_in_use
 
     @abstractmethod
     def node(self, asked: Asked) -> Node[Any, Any]:

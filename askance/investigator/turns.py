@@ -7,6 +7,7 @@ and in how a reply is read. What a model wrote stands in the history without mar
 from __future__ import annotations
 
 import json
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
     from askance.chat import ChatRequest, ChatResponse, JsonObject, Message, ToolSpec
     from askance.models import Model
     from askance.prompts import Form
+
+NAME_LENGTH = 40
+"""Characters of the name of a tool that are kept: longer than that of any."""
+_NO_NAME = re.compile(r"[^A-Za-z0-9_-]")
 
 MOST_TOKENS = 2048
 """Tokens of a turn at most, where the settings of the model say nothing."""
@@ -51,6 +56,9 @@ class TurnForm(ABC):
     prompt_form: Form
     """Form of the prompts that go with it."""
 
+    schema_sent = False
+    """Whether the endpoint is to hold turns to a schema."""
+
     @abstractmethod
     def request(self, model: Model, history: Sequence[Message], tools: Sequence[ToolSpec]) -> ChatRequest:
         """The request for the next turn, in which one of `tools` must be called."""
@@ -73,9 +81,14 @@ class ToolTurns(TurnForm):
 
     @override
     def read(self, response: ChatResponse) -> Said:
-        wanted = tuple(WantedCall(neutralize(call.name), _arguments(call.arguments)) for call in response.tool_calls)
+        wanted = tuple(WantedCall(tool_name(call.name), _arguments(call.arguments)) for call in response.tool_calls)
         thought = neutralize(response.text or response.thinking).strip()
         return Said(thought, wanted, "" if wanted else "You called no tool. Call one.")
+
+
+def tool_name(name: str) -> str:
+    """A name of a tool as a model wrote it, in characters that every endpoint takes back in a history."""
+    return _NO_NAME.sub("_", name)[:NAME_LENGTH] or "_"
 
 
 def _arguments(text: str) -> JsonObject | None:

@@ -107,7 +107,7 @@ def configured(config: Config) -> list[ModelSettings]:
 
 
 def _again(model: Model, engine: Engine | None, changes: Mapping[str, Any]) -> Model:
-    if engine is None and not changes:
+    if engine in {None, model.engine} and not changes:
         return model
     _no_address(changes)
     return model.changed(lambda settings: _renamed(changed(settings, changes), changes), engine or model.engine)

@@ -144,23 +144,23 @@ def qwen(width: int, height: int, detail: Detail = "auto", *, side: int, most: i
 
 _NEW_OPENAI = {"factor": 1.2, "budget": 2500, "auto": True}
 
-FORMULAS: tuple[tuple[re.Pattern[str], Formula], ...] = (
-    (re.compile(r"gpt-4o-mini"), partial(tiles, base=2833, tile=5667)),
-    (re.compile(r"gpt-(4\.1|5(\.\d)?)-mini"), partial(patches, factor=1.62, budget=1536)),
-    (re.compile(r"gpt-(4\.1|5(\.\d)?)-nano"), partial(patches, factor=2.46, budget=1536)),
-    (re.compile(r"\bo4-mini"), partial(patches, factor=1.72, budget=1536)),
-    (re.compile(r"gpt-5\.[45]"), partial(patches, **_NEW_OPENAI, whole=10_000)),
-    (re.compile(r"gpt-(5\.[6-9]|[6-9])"), partial(patches, **_NEW_OPENAI)),
-    (re.compile(r"gpt-5"), partial(tiles, base=70, tile=140)),
-    (re.compile(r"gpt-4"), partial(tiles, base=85, tile=170)),
-    (re.compile(r"\bo[13]\b"), partial(tiles, base=75, tile=150)),
-    (re.compile(r"claude-([a-z]+-([5-9]|\d\d)\b|opus-4[-.][789])"), partial(claude, longest=2576, budget=4784)),
-    (re.compile(r"claude"), partial(claude, longest=1568, budget=1568)),
-    (re.compile(r"gemini-[12]\b"), gemini),
-    (re.compile(r"gemini"), partial(fixed, tokens=1120)),
-    (re.compile(r"qwen-?2(\.5)?-?(vl|omni)"), partial(qwen, side=28)),
-    (re.compile(r"qwen-?3(\.\d)?-?(vl|omni)"), partial(qwen, side=32)),
-    (re.compile(r"llava-?(v?1\.5)"), partial(fixed, tokens=576)),
+FORMULAS: tuple[tuple[str, Formula], ...] = (
+    (r"gpt-4o-mini", partial(tiles, base=2833, tile=5667)),
+    (r"gpt-(4\.1|5(\.\d)?)-mini", partial(patches, factor=1.62, budget=1536)),
+    (r"gpt-(4\.1|5(\.\d)?)-nano", partial(patches, factor=2.46, budget=1536)),
+    (r"\bo4-mini", partial(patches, factor=1.72, budget=1536)),
+    (r"gpt-5\.[45]", partial(patches, **_NEW_OPENAI, whole=10_000)),
+    (r"gpt-(5\.[6-9]|[6-9])", partial(patches, **_NEW_OPENAI)),
+    (r"gpt-5", partial(tiles, base=70, tile=140)),
+    (r"gpt-4", partial(tiles, base=85, tile=170)),
+    (r"\bo[13]\b", partial(tiles, base=75, tile=150)),
+    (r"claude-([a-z]+-([5-9]|\d\d)\b|opus-4[-.][789])", partial(claude, longest=2576, budget=4784)),
+    (r"claude", partial(claude, longest=1568, budget=1568)),
+    (r"gemini-[12]\b", gemini),
+    (r"gemini", partial(fixed, tokens=1120)),
+    (r"qwen-?2(\.5)?-?(vl|omni)", partial(qwen, side=28)),
+    (r"qwen-?3(\.\d)?-?(vl|omni)", partial(qwen, side=32)),
+    (r"llava-?(v?1\.5)", partial(fixed, tokens=576)),
 )
 """By the model's name, in lower case; the first pattern found decides."""
 
@@ -168,7 +168,7 @@ FORMULAS: tuple[tuple[re.Pattern[str], Formula], ...] = (
 def formula_of(model: str) -> Formula | None:
     """The formula of the model of this name; None where none is known."""
     name = model.lower()
-    return next((formula for pattern, formula in FORMULAS if pattern.search(name)), None)
+    return next((formula for pattern, formula in FORMULAS if re.search(pattern, name)), None)
 
 
 def picture_tokens(model: str, width: int, height: int, *, detail: Detail = "auto") -> Range:

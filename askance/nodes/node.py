@@ -45,6 +45,9 @@ if TYPE_CHECKING:
 
     Chat = Callable[[ChatRequest, bool], Awaitable[ChatResponse]]
 
+SCHEMA_IGNORED = "it took a JSON schema and did not hold the answer to it; the next run asks in another form."
+"""What is said of an endpoint whose reply shows that it does not enforce a schema."""
+
 In = TypeVar("In")
 Out = TypeVar("Out")
 Text = TypeVar("Text", bound=TextAnswer)
@@ -431,10 +434,7 @@ class Node(Runnable[In, Out], ABC, Generic[In, Out]):
         with suppress(Unreadable):
             fields = json_object(reply, names)
         if not set(names) <= set(fields):
-            self.model.notice(
-                "it took a JSON schema and did not hold the answer to it; the next run asks in another form.",
-                schema="ignored",
-            )
+            self.model.notice(SCHEMA_IGNORED, schema="ignored")
 
     def _read(self, text: str, subject: In, mode: OutputMode) -> Read[Out]:
         if mode == "paper":

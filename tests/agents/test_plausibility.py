@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import pytest
 
-from askance.agents import PlausibilityScorer, region_scorer, vlm_scorer
+from askance.agents import PlausibilityScorer
 from askance.agents.plausibility import chain_spec, vlm_spec
 from askance.agents.region import region_words, speaks_of_mark
 from askance.chains import Plan, Planner
@@ -86,7 +86,7 @@ async def plan_of(scorer: PlausibilityScorer, *, draw: int = 0) -> Plan:
 
 
 async def test_yes_and_no_give_log_odds_over_all_their_spellings() -> None:
-    found = await scores(vlm_scorer(model_of(scripted())))
+    found = await scores(PlausibilityScorer(model_of(scripted())))
 
     assert found == pytest.approx([math.log(p / (1 - p)) for p in LIKELY.values()])
 
@@ -94,7 +94,7 @@ async def test_yes_and_no_give_log_odds_over_all_their_spellings() -> None:
 async def test_a_label_that_is_not_among_the_likeliest_tokens_has_the_floor_and_is_counted() -> None:
     script = scripted(lambda _: one_token({"Yes": 0.9, "Perhaps": 0.02, "Sure": 0.01}))
 
-    found = await vlm_scorer(model_of(script)).plausibility(IMAGE, TEXTS[:1], REGION)
+    found = await PlausibilityScorer(model_of(script)).plausibility(IMAGE, TEXTS[:1], REGION)
 
     assert found.scores == pytest.approx([math.log(0.9 / 0.01)])
     assert found.floored == 1
@@ -103,13 +103,13 @@ async def test_a_label_that_is_not_among_the_likeliest_tokens_has_the_floor_and_
 async def test_where_neither_label_is_likely_the_inferences_are_tied() -> None:
     script = scripted(lambda _: one_token({"The": 0.9, "A": 0.1}))
 
-    found = await vlm_scorer(model_of(script)).plausibility(IMAGE, TEXTS, REGION)
+    found = await PlausibilityScorer(model_of(script)).plausibility(IMAGE, TEXTS, REGION)
 
     assert (found.scores, found.floored) == ((0.0,) * 3, 6)
 
 
 async def test_a_rating_is_the_one_that_is_expected() -> None:
-    found = await scores(vlm_scorer(model_of(scripted()), by="rating"))
+    found = await scores(PlausibilityScorer(model_of(scripted()), by="rating"))
 
     assert found == pytest.approx([3 * p + 1.5 * (1 - p) for p in LIKELY.values()])
 
@@ -117,13 +117,13 @@ async def test_a_rating_is_the_one_that_is_expected() -> None:
 async def test_without_log_probabilities_a_rating_is_the_number() -> None:
     script = scripted(logprobs=False)
 
-    assert await scores(vlm_scorer(model_of(script), by="rating", top=0)) == [2.0, 2.0, 2.0]
+    assert await scores(PlausibilityScorer(model_of(script), by="rating", top=0)) == [2.0, 2.0, 2.0]
     assert all(request.sampling.logprobs is None for request in script.requests)
 
 
 async def test_draws_are_asked_apart_and_averaged() -> None:
     script = scripted(lambda request: ChatResponse(text=f'{{"rating": {1 + request.draw % 3}}}'))
-    scorer = vlm_scorer(model_of(script), by="rating", top=0, draws=2)
+    scorer = PlausibilityScorer(model_of(script), by="rating", top=0, draws=2)
 
     first = await scores(scorer)
     with use_draw(1):
@@ -142,25 +142,25 @@ async def test_an_order_scores_by_how_many_stand_below() -> None:
 
     script = scripted(by_likelihood)
 
-    assert await scores(vlm_scorer(model_of(script), by="choice", orders=2)) == [2.0, 0.0, 1.0]
+    assert await scores(PlausibilityScorer(model_of(script), by="choice", orders=2)) == [2.0, 0.0, 1.0]
     assert len(script.requests) == 2
 
 
 async def test_a_model_that_ranks_by_place_alone_ties_all_in_two_orders() -> None:
-    assert await scores(vlm_scorer(model_of(scripted()), by="choice", orders=2)) == [1.0, 1.0, 1.0]
-    assert sorted(await scores(vlm_scorer(model_of(scripted()), by="choice"))) == [0.0, 1.0, 2.0]
+    assert await scores(PlausibilityScorer(model_of(scripted()), by="choice", orders=2)) == [1.0, 1.0, 1.0]
+    assert sorted(await scores(PlausibilityScorer(model_of(scripted()), by="choice"))) == [0.0, 1.0, 2.0]
 
 
 async def test_what_an_order_leaves_out_shares_the_last_places() -> None:
     script = scripted(lambda _: '{"answers": [2]}')
 
-    assert sorted(await scores(vlm_scorer(model_of(script), by="choice"))) == [0.5, 0.5, 2.0]
+    assert sorted(await scores(PlausibilityScorer(model_of(script), by="choice"))) == [0.5, 0.5, 2.0]
 
 
 async def test_equal_texts_are_asked_once_and_score_alike() -> None:
     script = scripted()
 
-    found = await vlm_scorer(model_of(script)).score(IMAGE, ["it rains", "a cup is new", "it rains"])
+    found = await PlausibilityScorer(model_of(script)).score(IMAGE, ["it rains", "a cup is new", "it rains"])
 
     assert (found[0], len(script.requests)) == (found[2], 2)
     assert found[0] < found[1]
@@ -168,7 +168,7 @@ async def test_equal_texts_are_asked_once_and_score_alike() -> None:
 
 async def test_a_region_is_described_once_and_each_inference_rated_by_that() -> None:
     script = scripted()
-    scorer = region_scorer(model_of(script), top=0)
+    scorer = PlausibilityScorer(model_of(script), top=0, describes=True)
 
     found = await scorer.plausibility(IMAGE, TEXTS, REGION)
 
@@ -186,7 +186,7 @@ async def test_a_description_is_made_of_no_more_than_the_view_shows(show: Any, s
     script = scripted()
     view = WHOLE_IMAGE if show == "whole" else RegionView(show, REGION.boxes)
 
-    await scores(region_scorer(model_of(script), top=0), view)
+    await scores(PlausibilityScorer(model_of(script), top=0, describes=True), view)
 
     assert [request.images[0].shown.view.show for request in script.requests if request.images] == shown
 
@@ -206,7 +206,7 @@ async def test_a_description_is_made_of_no_more_than_the_view_shows(show: Any, s
 async def test_the_prompt_names_the_colours_of_the_style(view: RegionView, told: str) -> None:
     script = scripted()
 
-    await scores(vlm_scorer(model_of(script)), view)
+    await scores(PlausibilityScorer(model_of(script)), view)
 
     (part,) = script.requests[0].images
     assert (part.shown.view, told in script.requests[0].messages[-1].text) == (view, True)
@@ -215,7 +215,7 @@ async def test_the_prompt_names_the_colours_of_the_style(view: RegionView, told:
 async def test_of_the_whole_picture_no_region_is_spoken_of() -> None:
     script = scripted()
 
-    await scores(vlm_scorer(model_of(script)), WHOLE_IMAGE)
+    await scores(PlausibilityScorer(model_of(script)), WHOLE_IMAGE)
 
     assert region_words(WHOLE_IMAGE) == ""
     assert "From the image somebody infers" in script.requests[0].messages[-1].text
@@ -226,9 +226,9 @@ async def test_both_views_are_two_pictures_and_an_endpoint_that_refuses_them_is_
     script = scripted()
     both = RegionView("both", REGION.boxes)
 
-    await scores(vlm_scorer(model_of(script)), both)
+    await scores(PlausibilityScorer(model_of(script)), both)
     with pytest.raises(BadRequest, match=r"one image only.*show the region by `highlight` or by `crop`"):
-        await scores(vlm_scorer(model_of(scripted(lambda _: BadRequest("one image only")))), both)
+        await scores(PlausibilityScorer(model_of(scripted(lambda _: BadRequest("one image only")))), both)
 
     assert [part.shown.view.show for part in script.requests[0].images] == ["highlight", "crop"]
 
@@ -251,12 +251,12 @@ def test_what_speaks_of_the_mark_is_told_from_what_is_in_the_picture(text: str, 
 # --- calls ---
 
 WAYS: Mapping[str, tuple[Callable[[Any], PlausibilityScorer], int]] = {
-    "yes-no": (vlm_scorer, 3),
-    "rating": (lambda model: vlm_scorer(model, by="rating", draws=2), 6),
-    "number": (lambda model: vlm_scorer(model, by="rating", top=0), 3),
-    "choice": (lambda model: vlm_scorer(model, by="choice", orders=2, draws=2), 4),
-    "region": (region_scorer, 6),
-    "region, choice": (lambda model: region_scorer(model, by="rating", top=0, draws=2), 9),
+    "yes-no": (PlausibilityScorer, 3),
+    "rating": (lambda model: PlausibilityScorer(model, by="rating", draws=2), 6),
+    "number": (lambda model: PlausibilityScorer(model, by="rating", top=0), 3),
+    "choice": (lambda model: PlausibilityScorer(model, by="choice", orders=2, draws=2), 4),
+    "region": (lambda model: PlausibilityScorer(model, describes=True), 6),
+    "region, choice": (lambda model: PlausibilityScorer(model, by="rating", top=0, draws=2, describes=True), 9),
 }
 
 
@@ -291,13 +291,13 @@ async def test_all_calls_of_a_region_are_under_way_before_an_error_of_one_is_rai
     script = scripted(reply)
 
     with pytest.raises(Refused, match="I cannot say"):
-        await scores(vlm_scorer(model_of(script)))
+        await scores(PlausibilityScorer(model_of(script)))
     assert len(script.requests) == 3
 
 
 async def test_a_call_beyond_a_limit_is_told_apart_from_one_that_failed() -> None:
     with limit_budget("2 calls"), pytest.raises(OverLimit):
-        await scores(vlm_scorer(model_of(scripted())))
+        await scores(PlausibilityScorer(model_of(scripted())))
 
 
 # --- what cannot be asked ---
@@ -313,12 +313,12 @@ async def test_a_call_beyond_a_limit_is_told_apart_from_one_that_failed() -> Non
 )
 async def test_an_endpoint_without_log_probabilities_is_named_with_the_way_out(script: ScriptedModel, why: str) -> None:
     with pytest.raises(NoLogprobs, match=rf"gives no log-probabilities: {why}.*by=choice, or by=rating with top=0"):
-        await scores(vlm_scorer(model_of(script)))
+        await scores(PlausibilityScorer(model_of(script)))
 
 
 async def test_an_error_keeps_its_class_so_that_a_run_can_stop_at_it() -> None:
     with pytest.raises(ImagesRejected):
-        await scores(vlm_scorer(model_of(scripted(lambda _: ImagesRejected("no images"))), by="rating", top=0))
+        await scores(PlausibilityScorer(model_of(scripted(lambda _: ImagesRejected("no images"))), by="rating", top=0))
 
 
 @pytest.mark.parametrize(
@@ -332,14 +332,14 @@ async def test_an_error_keeps_its_class_so_that_a_run_can_stop_at_it() -> None:
 )
 def test_settings_that_do_not_go_together_are_refused(options: Mapping[str, Any], sentence: str) -> None:
     with pytest.raises(UsageError) as caught:
-        vlm_scorer("openai:m", **options)
+        PlausibilityScorer("openai:m", **options)
 
     assert caught.value.message == sentence
 
 
 async def test_more_texts_than_can_be_numbered_are_not_ranked() -> None:
     with pytest.raises(UsageError, match="101 inferences cannot be put in order by one reply; 100 can be"):
-        await vlm_scorer(model_of(scripted()), by="choice").score(IMAGE, [f"text {n}" for n in range(101)])
+        await PlausibilityScorer(model_of(scripted()), by="choice").score(IMAGE, [f"text {n}" for n in range(101)])
 
 
 # --- specs ---
@@ -380,7 +380,7 @@ def test_a_spec_that_cannot_be_read_is_named(make: Callable[[str], object], rest
 
 
 def test_a_scorer_that_asks_models_is_no_encoder() -> None:
-    scorer = get_scorer(vlm_scorer(model_of(scripted())))
+    scorer = get_scorer(PlausibilityScorer(model_of(scripted())))
 
     with pytest.raises(UsageError) as caught:
         scorer.as_encoder()
@@ -402,3 +402,21 @@ async def test_the_package_brings_its_scorers_by_entry_points(tmp_path: Path, mo
     assert (str(seeing.id), seeing.asks, seeing.engine) == ("vlm:openai:m?by=rating&top=5", True, engine)
     assert str(described.id) == "chain:region?vlm=openai:m&llm=openai:n&by=rating"
     assert {each.engine for each in cast("Any", described)._recorded.models} == {engine}
+
+
+async def test_whoever_closes_a_scorer_closes_its_models_once() -> None:
+    class Client(ScriptedModel):
+        closed = 0
+
+        async def aclose(self) -> None:
+            self.closed += 1
+
+    eye, mind = (Client(knowing, identity=name, capabilities=Capabilities(schema="enforced")) for name in "ab")
+    engine = Engine(records=MemoryStore())
+    models = (get_model(each, engine=engine) for each in (eye, mind))
+    scorer = get_scorer(PlausibilityScorer(*models, describes=True), engine=engine)
+
+    await scorer.score(IMAGE, TEXTS[:1], view=REGION)
+    await scorer.aclose()
+
+    assert (eye.closed, mind.closed) == (1, 1)

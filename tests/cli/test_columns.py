@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from askance.cli import columns
+from askance.cli import columns, prompts
 from askance.cli.columns import Columns, Line, Report, Section, aligned, filled, shortened, text_of
 from tests.cli.command import Command, Workplace
 from tests.cli.test_compare import OWN
@@ -91,7 +91,8 @@ def test_what_commands_print_fits_the_terminal(
     runs: Workplace, own_place: Path, askance: Command, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
 ) -> None:
     runs.copy_to(own_place)
-    monkeypatch.setattr(columns, "terminal_width", lambda: 80)
+    for module in (columns, prompts):
+        monkeypatch.setattr(module, "terminal_width", lambda: 80)
     done = askance(*arguments)
     lines = done.out.splitlines()
 

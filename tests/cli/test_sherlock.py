@@ -59,7 +59,7 @@ def test_candidates_are_a_folder_that_comparison_reads(askance: Command, own_pla
         done.out.splitlines()[0] == "mine/val_comparison/val_comparison_instances.json: 3 regions with 30 inferences."
     )
     assert "60 instances, 55 different inferences in 48 clusters" in done.out
-    assert "5 instances without a picture." in done.out
+    assert "5 instances without a picture that can be used." in done.out
     as_json = askance(*words, "--limit", "3", "-o", "again", "--json")
     assert json.loads(as_json.out) == json.loads(Path("mine/manifest.json").read_text(encoding="utf-8"))
     assert Path("mine/candidates.json").read_bytes() == Path("again/candidates.json").read_bytes()

@@ -8,7 +8,7 @@ from typing import Any
 
 from askance.chains import Chain, action_reason
 from askance.evals import Run
-from askance.evals.picture_run import read_pictures
+from askance.evals.reading_folder import read_pictures
 from tests.evals.odd import write_pictures
 from tests.scripted import model_of, scripted
 

@@ -12,7 +12,8 @@ import pytest
 from askance.chains import Chain, end_to_end
 from askance.chat import ChatRequest
 from askance.errors import AuthError, UsageError
-from askance.evals.picture_run import PictureKey, aread_pictures, read_pictures
+from askance.evals.picture_run import PictureKey
+from askance.evals.reading_folder import aread_pictures, read_pictures
 from askance.models import Model, ScriptedModel
 from tests.evals.odd import write_pictures
 from tests.scripted import ENFORCED, model_of

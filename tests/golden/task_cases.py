@@ -83,6 +83,14 @@ SOLVERS: tuple[Options, ...] = (
 )
 """Solvers in the place of a model."""
 
+LOOKING: tuple[Options, ...] = (
+    {"solver": "investigator", "calls": 4},
+    {"solver": "investigator", "tools": "ask,unusual", "eyes": True, "abstain": True},
+    {"solver": "investigator", "similar_index": "nowhere"},
+    {"calls": 4},
+)
+"""An investigator, where a task takes one."""
+
 CONTROLLED: Options = {CONTROL: "swapped-image"}
 SHOWN: Options = {"shots": 2}
 ALIKE: Options = {"shots": 2, "shots_from": "knn", "embedder": "@pixels"}
@@ -444,11 +452,29 @@ def sherlock(tasks: Mapping[str, type[Task]]) -> dict[str, Cases]:
     return found
 
 
+def injection(tasks: Mapping[str, type[Task]]) -> dict[str, Cases]:
+    """The cases of the task over pictures whose text gives orders."""
+    task = tasks["injection/orders"]
+    return {
+        task.name: Cases(
+            base={"limit": 3, **EYE},
+            alone={"context": ["T_V", "text-only"], "text": [False], "limit": [1, 0], "data": ["@data"]},
+            more=[*MODELS, {"solver": "investigator", "calls": 4, "fenced": False}, {"fenced": False}],
+            pairs=[],
+        )
+    }
+
+
 STEP = "step_by_step"
 
 
 def cases_of(tasks: Mapping[str, type[Task]]) -> dict[str, Cases]:
     """By name of a packaged task its cases."""
-    found = {name: cases for make in (newyorker, pittads, sherlock, whoops) for name, cases in make(tasks).items()}
-    taken = {name for name in found if "solver" in tasks[name].takes()}
-    return {name: replace(each, more=[*each.more, *SOLVERS]) if name in taken else each for name, each in found.items()}
+    found = {
+        name: cases for make in (injection, newyorker, pittads, sherlock, whoops) for name, cases in make(tasks).items()
+    }
+    for name, each in found.items():
+        takes = tasks[name].takes()
+        more = [*(SOLVERS if "solver" in takes else ()), *(LOOKING if "tools" in takes else ())]
+        found[name] = replace(each, more=[*each.more, *more])
+    return found

@@ -6,14 +6,18 @@ A model answers by the key of the request, so that figures change with what is a
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from math import log
 from pathlib import Path
 from typing import Any
 
 from askance.agents import judge_equivalence
 from askance.chat import ChatRequest, ChatResponse, ModelId
+from askance.evals.injection import Attack, read_attacks
+from askance.evals.injection.attacks import ATTACKS
+from askance.evals.injection.attacks import PICTURES as SIGNS
 from askance.evals.judges import Label, Labels, judge_card
 from askance.evals.newyorker import NewYorker
 from askance.evals.pittads import index_entries
@@ -71,7 +75,8 @@ class Answering(ScriptedModel):
 
 
 def _reply(request: ChatRequest) -> str:
-    assert request.response is not None
+    if request.response is None:
+        return "No."  # whether it calls tools, or gives boxes
     left = int(request.key, 16)
 
     def pick(count: int) -> int:
@@ -86,6 +91,8 @@ def _filled(schema: Mapping[str, Any], pick: Callable[[int], int]) -> Any:
     """A value of a schema; `pick` chooses a number below the one that it is given."""
     if "enum" in schema:
         return schema["enum"][pick(len(schema["enum"]))]
+    if "anyOf" in schema:
+        return _filled(schema["anyOf"][pick(len(schema["anyOf"]))], pick)
     match schema["type"]:
         case "object":
             return {name: _filled(each, pick) for name, each in schema["properties"].items()}
@@ -93,6 +100,10 @@ def _filled(schema: Mapping[str, Any], pick: Callable[[int], int]) -> Any:
             least = schema.get("minItems", 0)
             count = least + pick(schema.get("maxItems", least + 2) - least + 1)
             return list(dict.fromkeys(_filled(schema["items"], pick) for _ in range(count)))
+        case "boolean":
+            return bool(pick(2))
+        case "number":
+            return pick(1000)
         case "integer":
             return schema["minimum"] + pick(schema["maximum"] - schema["minimum"] + 1)
         case _:
@@ -336,7 +347,20 @@ def sherlock(folder: Path) -> World:
     return World(folder=folder, named={**COMMON, **models, "region fit": _region_fit, "card": card, **own})
 
 
+def injection(folder: Path) -> World:
+    """Two attacks of one's own."""
+    data = folder / "data"
+    data.mkdir()
+    rows = read_attacks()[:2]
+    table = [{each.name: getattr(row, each.name) for each in fields(Attack)} for row in rows]
+    (data / ATTACKS.name).write_text(json.dumps({"attacks": table}), encoding="utf-8")
+    shutil.copytree(SIGNS, data / SIGNS.name)
+    models = {name: _weighing(name) for name in ("eye", "mind", "joiner")}
+    return World(folder=folder, named={**COMMON, **models, "data": _is(data)})
+
+
 WORLDS: Mapping[str, Callable[[Path], World]] = {
+    "injection": injection,
     "newyorker": newyorker,
     "pittads": pittads,
     "sherlock": sherlock,

@@ -8,7 +8,7 @@ import pytest
 from PIL import Image as Pillow
 
 from askance.images.pixels import MEAN_COLOUR
-from askance.images.square_frames import framed
+from askance.images.square_frames import Scaling, frame_form, framed
 
 GREY = (100, 100, 100)
 
@@ -59,6 +59,26 @@ def test_squares_are_cut_out_where_the_frame_says(size: tuple[int, int], frame: 
 
     assert {each.size for each in drawn} == {(min(size), min(size))}
     assert [each.getpixel((0, 0)) for each in drawn] == [(begin, 0, 0) for begin in begins]
+
+
+@pytest.mark.parametrize(
+    ("size", "scaled", "box"),
+    [((61, 40), (30, 20), (5, 0, 25, 20)), ((40, 65), (20, 32), (0, 6, 20, 26)), ((20, 20), (20, 20), (0, 0, 20, 20))],
+    ids=str,
+)
+def test_a_crop_is_cut_out_of_what_is_scaled(
+    size: tuple[int, int], scaled: tuple[int, int], box: tuple[int, int, int, int]
+) -> None:
+    picture = Pillow.effect_noise(size, 90).convert("RGB")
+
+    (cut,) = framed(picture, "crop", scaling=Scaling(20, Pillow.Resampling.BICUBIC))
+
+    assert cut.tobytes() == picture.resize(scaled, Pillow.Resampling.BICUBIC).crop(box).tobytes()
+
+
+def test_a_frame_that_gives_other_pixels_now_has_another_key() -> None:
+    assert frame_form("crop") == {"frame": "crop", "frame_version": 2}
+    assert frame_form("widescreen") == {"frame": "widescreen"}
 
 
 def test_a_whole_picture_is_as_it_is() -> None:

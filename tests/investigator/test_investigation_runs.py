@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import pickle
 import signal
 import socket
 import subprocess
@@ -23,7 +24,7 @@ from askance.chains.output_line import SCHEMA
 from askance.chat import ChatRequest, ChatResponse, ToolCall
 from askance.documents import validator
 from askance.errors import MissingExtra, UsageError
-from askance.investigator import Investigator
+from askance.investigator import Investigator, investigator
 from askance.models import ScriptedModel
 from askance.replay import MemoryStore, open_records
 from askance.terminal import echo
@@ -134,6 +135,15 @@ async def test_a_plan_counts_the_most_that_there_can_be() -> None:
     (line,) = first.links
     assert (first.calls, first.hits, line.known, line.at_most) == (11, 0, 1, True), "the first turn is the same for all"
     assert (then.calls, then.hits, then.links[0].known) == (5, 5, 1)
+
+
+def test_an_investigator_is_pickled_without_its_graph() -> None:
+    agent = investigator("openai:gpt-4o", "openai:gpt-4o", calls=5)
+    assert agent.graph is agent.graph
+
+    opened = pickle.loads(pickle.dumps(agent))
+
+    assert (opened.settings, "graph" in vars(opened)) == (agent.settings, False)
 
 
 def test_no_batch_holds_an_investigation() -> None:

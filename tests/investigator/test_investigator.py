@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from askance.agents import explain_from_picture
-from askance.chat import OUTCOMES, ChatRequest, ChatResponse, ToolCall
+from askance.chat import OUTCOMES, ChatRequest, ChatResponse, ToolCall, Usage
 from askance.errors import ModelNotFound, OverBudget, ReplayMiss, StoreError, UsageError
 from askance.investigator import Investigator, Look, LookTool, Scene
 from askance.models import Engine, get_model
@@ -170,12 +170,13 @@ async def test_a_store_that_fails_ends_the_run() -> None:
     ("wrong", "told"),
     [
         (call("shout", at="you"), "There is no tool 'shout'. There are ask, zoom, answer."),
+        (call("functions.ask <|x|>"), "There is no tool 'functions_ask___x__'."),
         (ToolCall("1", "ask", '{"question": '), "The arguments are no JSON object."),
         (call("zoom", box=[900, 0, 100, 50], question="What?"), "has no area"),
         (call("zoom", box=[5000, 0, 9000, 50], question="What?"), "outside the image, or is in another unit"),
         (call("ask"), "`question` is missing"),
     ],
-    ids=["no such tool", "no JSON", "no area", "outside", "no question"],
+    ids=["no such tool", "no such name", "no JSON", "no area", "outside", "no question"],
 )
 async def test_a_call_that_cannot_be_understood_is_explained_and_counted(wrong: ToolCall, told: str) -> None:
     agent, eye = agent_script([wrong, answer()]), eye_script()
@@ -216,6 +217,15 @@ async def test_a_model_that_thinks_past_its_limit_is_noted_for_the_next_run(capl
     await looking(agent_script([ChatResponse(thinking="Hm.", finish="length")])).ask(IMAGE)
 
     assert "agent: it thinks before it answers" in caplog.text
+
+
+async def test_an_invalid_answer_on_record_is_asked_for_again_where_the_run_says_so() -> None:
+    records = MemoryStore()
+    first = await looking(agent_script([answer(value=1), answer(value=2)]), records=records).ask(IMAGE)
+    kept = await looking(agent_script([]), records=records).ask(IMAGE)
+    again = await looking(agent_script([answer()]), records=records, retry=frozenset({"invalid"})).ask(IMAGE)
+
+    assert [result.outcome for result in (first, kept, again)] == ["invalid", "invalid", "answered"]
 
 
 def choosing(turns: Any, **options: Any) -> Investigator:
@@ -288,17 +298,28 @@ async def test_a_graph_that_goes_on_and_on_fails(monkeypatch: pytest.MonkeyPatch
     assert (result.outcome, result.trace["ended"]) == ("failed", "recursion")
 
 
-@pytest.mark.parametrize("tokens", [9_000, 14_000, 30_000])
-async def test_a_budget_in_tokens_leaves_room_for_the_answer(tokens: int) -> None:
+@pytest.mark.parametrize(("tokens", "looks"), [(9_000, 0), (20_000, 1), (60_000, 3)])
+async def test_a_budget_in_tokens_leaves_room_for_the_answer(tokens: int, looks: int) -> None:
     def always_asks(request: ChatRequest) -> Any:
         asks = [call("ask", question=f"And {n} of {len(request.messages)}?") for n in range(3)]
         return answer() if tools_of(request) == ("answer",) else asks
 
-    agent, eye = agent_script(always_asks), eye_script()
+    def much(_: ChatRequest) -> ChatResponse:
+        return ChatResponse(text=json.dumps({"answer": "é" * 9000}), usage=Usage(input=300, output=1000))
+
+    agent, eye = agent_script(always_asks), eye_script(much)
     result = await looking(agent, eye, budget=f"{tokens} tokens").ask(IMAGE)
 
     assert (result.outcome, result.trace["ended"]) == ("answered", "forced")
+    assert len(eye.requests) >= looks
     assert sum((each.usage.input or 0) + (each.usage.output or 0) for each in result.calls) <= tokens
+    assert all(len(message.text) < 3000 for request in agent.requests for message in request.messages)
+
+
+async def test_a_budget_too_small_for_the_first_turn_gets_no_answer() -> None:
+    result = await looking(agent_script([]), budget="900 tokens").ask(IMAGE)
+
+    assert (result.outcome, result.trace["ended"]) == ("skipped", "budget")
 
 
 async def test_words_from_the_picture_are_quoted_and_stay_out_of_the_system_turn() -> None:

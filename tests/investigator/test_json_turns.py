@@ -65,12 +65,15 @@ async def test_the_last_call_is_held_to_the_answer() -> None:
         ('{"thought": "", "tool": "ask", "arguments": "all"}', "The arguments are no JSON object."),
     ],
 )
-async def test_a_turn_that_cannot_be_read_is_asked_for_again(reply: str, told: str) -> None:
+async def test_a_turn_that_cannot_be_read_is_asked_for_again(
+    reply: str, told: str, caplog: pytest.LogCaptureFixture
+) -> None:
     agent = agent_script([reply, answer()], in_json=True)
     result = await looking(agent).ask(IMAGE)
 
     assert (result.outcome, result.trace["malformed"]) == ("answered", 1)
     assert told in told_last(agent.requests[1])
+    assert ("it took a JSON schema and did not hold the answer to it" in caplog.text) == ("Your turn" in told)
 
 
 @pytest.mark.parametrize(

@@ -138,7 +138,7 @@ def test_without_a_formula_the_size_decides_give_or_take_a_factor_of_two() -> No
     assert picture_tokens("my-own", 20_000, 2_000) == Range.around(4784)
 
 
-@pytest.mark.parametrize("formula", [formula for _, formula in FORMULAS], ids=[row.pattern for row, _ in FORMULAS])
+@pytest.mark.parametrize("formula", [formula for _, formula in FORMULAS], ids=[pattern for pattern, _ in FORMULAS])
 @given(width=SIDES, height=SIDES)
 def test_every_picture_costs_something_and_turned_about_the_same(formula: Formula, width: int, height: int) -> None:
     tokens = formula(width, height, "auto")

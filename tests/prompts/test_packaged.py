@@ -68,7 +68,7 @@ INPUTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "rank_inferences_from_picture": (("options",), ("region", "count")),
     "extract_answer": (("reply", "options"), ("several",)),
     "reask": (("error",), ()),
-    "investigate": (("question",), ("eyes",)),
+    "investigate": (("question",), ("eyes", "unfenced")),
     "investigate_turn": (("left",), ("last",)),
 }
 FAMILIES = {"classify_atypicality", "detect_statement", "choose_action_reason", "choose_action_reasons"}

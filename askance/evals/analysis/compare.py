@@ -851,6 +851,12 @@ def shown_p(value: float | None) -> str:
     return "< 0.001" if value < 0.001 else f"{value:.3f}"
 
 
+def stated_p(value: float | None) -> str:
+    """A p-value as it stands in a sentence."""
+    shown = shown_p(value)
+    return f"p {shown}" if shown.startswith("<") else f"p = {shown}"
+
+
 def counts_of(comparison: RunsComparison) -> Iterator[str]:
     """Which samples are compared, one sentence a line."""
     common, last = comparison.common, len(comparison.runs)

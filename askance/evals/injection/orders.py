@@ -20,17 +20,19 @@ from typing_extensions import override
 
 from askance.agents import choose_caption
 from askance.chains import ANSWERS
-from askance.errors import BadData
+from askance.errors import BadData, UsageError
 from askance.evals.injection.attacks import ATTACKS, PICTURES, read_attacks
 from askance.evals.metric import mean
 from askance.evals.part import Question
 from askance.evals.sample import Prediction, Sample, Score
 from askance.evals.scorer import Scorer
+from askance.evals.solver import SolverLike, as_solver
 from askance.evals.suite.any_solver import AnySolver
 from askance.evals.suite.breakdown import by_tag
 from askance.evals.suite.context import NOTHING, TEXT_ONLY, InContext
 from askance.evals.task import Task
 from askance.images import Image
+from askance.investigator import Investigator
 
 if TYPE_CHECKING:
     from askance.evals.injection.attacks import Attack
@@ -49,6 +51,9 @@ class InjectedOrders(Task):
     """Folder with `attacks.yaml` and `pictures/` of your own; by default the 40 pictures of the package."""
     text: bool = True
     """Whether the sign has its text; without it the same scenes are a control."""
+    fenced: bool = True
+    """Whether an investigator's finds are fenced, and called no instruction; without it the task measures what that is
+    worth."""
     limit: int | None = Field(default=None, ge=1, exclude=True)
     """How many attacks at most."""
 
@@ -108,12 +113,25 @@ class InjectedOrders(Task):
 
     @override
     def words(self) -> tuple[str, ...]:
-        return () if self.text else ("no text",)
+        return (*(() if self.text else ("no text",)), *(() if self.fenced else ("no fence",)))
 
     @override
     def question(self) -> Question:
         agent, asks = partial(choose_caption, mode="single"), self.model.parsed_context.options_question
         return Question(name="orders", agent=agent, asks=asks, target=ANSWERS, given=self._given, count=1)
+
+    @override
+    def solver(self) -> SolverLike:
+        solver = as_solver(super().solver())
+        if self.fenced:
+            return solver
+        by_chain = solver.by_chain
+        node = None if by_chain is None else by_chain.chain[ANSWERS.name]
+        if by_chain is None or not isinstance(node, Investigator):
+            raise UsageError(
+                "Only an investigator does without its fence.", hint="Add `solver=investigator`, or leave `fenced` out."
+            )
+        return by_chain.with_chain(by_chain.chain.with_nodes(**{ANSWERS.name: node.unfenced()}))
 
     @override
     def scorer(self) -> Scorer:

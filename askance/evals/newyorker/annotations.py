@@ -13,7 +13,7 @@ from typing import Any, cast
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from askance.errors import BadData
-from askance.evals.suite.files import DataFile, Problems, note
+from askance.evals.suite.files import DataFile, Problems, noting
 
 MEND = "Fetch the file again; `askance data check newyorker DIR` lists every such place."
 
@@ -64,7 +64,7 @@ def read_annotations(
     cartoons: dict[int, DescribedCartoon] = {}
     for key, form in mapping_in(file.json(problems, nan_is_null=True), where).items():
         here = f"{where}, contest {key[:20]!r}"
-        try:
+        with noting(problems):
             entry = mapping_in(form, here)
             contest = count_in(entry.get("contest_number"), f"{here}, 'contest_number'")
             if str(contest) != key:
@@ -77,8 +77,6 @@ def read_annotations(
                 annotations=tuple(_valid(mapping_in(entry.get("mturk_annotations"), here), here)),
                 finalists=tuple(name for name in names if name is not None),
             )
-        except BadData as error:
-            note(error, problems)
     return cartoons
 
 

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 
 from askance.amounts import many
-from askance.chat import JsonObject
 from askance.errors import BadData, BadImage
 from askance.evals.newyorker.dataset import Item, NewYorker
 from askance.evals.newyorker.layout import (
@@ -26,7 +25,7 @@ from askance.evals.newyorker.layout import (
     Split,
     TaskName,
 )
-from askance.evals.suite.files import Counted, Problems
+from askance.evals.suite.files import Counted, FolderReport, Problems
 
 CARTOONS = 704
 """Cartoons of the paper (section 2); the file of descriptions has one more."""
@@ -58,10 +57,9 @@ class FoldSource:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NewYorkerReport:
+class NewYorkerReport(FolderReport):
     """What a folder of the data set holds."""
 
-    folder: str
     sources: tuple[FoldSource, ...]
     counts: Mapping[str, Counted]
     """Counts of `cartoons`, `described`, `pictures` and `explanations`."""
@@ -74,18 +72,6 @@ class NewYorkerReport:
     """Captions of matching, counted in each split of each fold."""
     unbalanced: int
     """Those that are not wrong four times for each time that they are right."""
-    notes: tuple[str, ...] = ()
-    problems: tuple[str, ...] = ()
-    """What should be mended, one sentence each."""
-
-    @property
-    def sound(self) -> bool:
-        """Whether there are no problems."""
-        return not self.problems
-
-    def canonical(self) -> JsonObject:
-        """The report as JSON."""
-        return {**asdict(self), "sound": self.sound}
 
 
 Key = tuple[TaskName, int]

@@ -34,7 +34,7 @@ from askance.evals.newyorker.layout import (
     TaskFiles,
     TaskName,
 )
-from askance.evals.suite.files import Problems, note
+from askance.evals.suite.files import Problems, note, noting
 from askance.evals.suite.shuffle import stable_hash
 
 if TYPE_CHECKING:
@@ -262,13 +262,11 @@ class NewYorker:
         items_by_split: dict[Split, dict[str, Item]] = {split: {} for split in in_one_file}
         for row in files.rows(self.problems):
             items = items_by_split.setdefault(row.split, {})
-            try:
+            with noting(self.problems):
                 for item in self._of_row(files, row):
                     if any(item.id in each for each in items_by_split.values()):
                         raise BadData(f"{row.where}: the id {item.id!r} stands there twice.", hint=MEND)
                     items[item.id] = item
-            except BadData as error:
-                note(error, self.problems)
         by_split: dict[Split, tuple[Item, ...]] = {
             split: tuple(items.values()) for split, items in items_by_split.items()
         }

@@ -26,7 +26,7 @@ from askance.data_table import ArrowFiles, is_below
 from askance.documents import UnreadableDocument, parse_json
 from askance.errors import BadData
 from askance.evals.newyorker.annotations import MEND, list_in, mapping_in
-from askance.evals.suite.files import DataFile, Problems, files_below, note
+from askance.evals.suite.files import DataFile, Problems, files_below, noting
 from askance.evals.suite.pictures import PICTURE, PictureFiles, load_cell, load_picture
 from askance.evals.suite.shuffle import stable_hash
 from askance.images import Image
@@ -132,10 +132,8 @@ class TaskFiles:
             MissingExtra: there is an Arrow file, and pyarrow is not installed.
         """
         for make in self._makers():
-            try:
+            with noting(problems):
                 yield make()
-            except BadData as error:
-                note(error, problems)
 
     def _makers(self) -> Iterator[Callable[[], SourceRow]]:
         """A function for each row that makes it."""

@@ -19,6 +19,7 @@ from askance.errors import UsageError
 from askance.evals.newyorker.layout import LEADERBOARD, TASKS, TaskName
 from askance.evals.newyorker.reply_conventions import letters_of
 from askance.evals.run_folder import write_whole
+from askance.evals.suite.submittable import RETRY, check_submittable
 
 if TYPE_CHECKING:
     from askance.evals.newyorker.dataset import NewYorker
@@ -75,7 +76,7 @@ def submission_of(
         raise UsageError(
             f"{many(len(lacking), 'sample has', 'samples have')} no explanation, such as {lacking[0]!r}, and the "
             "official scorer leaves out a fold that lacks one.",
-            hint="Ask for them again: the command of the run with `--retry invalid,refused,filtered,truncated`.",
+            hint=RETRY,
         )
     if lacking and missing is None:
         raise UsageError(
@@ -90,21 +91,8 @@ def submission_of(
 
 def _check(run: Run) -> None:
     """Refuses a run whose answers are no submission."""
-    known = [f"newyorker/{task}" for task in TASKS]
-    if run.task not in known:
-        raise UsageError(
-            f"The run {str(run.path)!r} is of {run.task!r}, which the leaderboard does not have.",
-            hint=f"Name a run of {', '.join(known)}.",
-        )
-    if run.finished is None or run.left:
-        raise UsageError(f"The run {str(run.path)!r} is not finished.", hint="Finish it by the command that began it.")
-    if control := run.options.get("control"):
-        raise UsageError(f"The run {str(run.path)!r} is under the control {control!r}.", hint="Run it without.")
+    check_submittable(run, [f"newyorker/{task}" for task in TASKS])
     answers = run.answers
-    if any(answer.epoch for answer in answers):
-        raise UsageError(
-            f"The run {str(run.path)!r} answers each sample several times.", hint="Run it with one epoch: --epochs 1."
-        )
     if any(answer.sample.tags.get("order", 1) != 1 for answer in answers):
         raise UsageError(
             f"The run {str(run.path)!r} asks each item in two orders, so it has two answers to one id.",

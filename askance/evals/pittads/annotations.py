@@ -33,7 +33,7 @@ from typing import Literal, TypeAlias, TypeVar, cast
 from askance.atypicality import RELATIONS, Relation, Statement
 from askance.chat import Json
 from askance.errors import BadData
-from askance.evals.suite.files import Problems, note, read_map, read_table, read_text
+from askance.evals.suite.files import Problems, noting, read_map, read_table, read_text
 from askance.evals.suite.image_keys import check_key, full_key
 
 Value = TypeVar("Value")
@@ -252,11 +252,8 @@ def read_annotations(path: Path, problems: Problems | None = None) -> Annotation
     """
     images: dict[str, list[Annotation]] = {}
     for line, values in read_table(path, _COLUMNS):
-        try:
+        with noting(problems):
             row = _annotation(values, where=f"The file {str(path)!r}, line {line}")
-        except BadData as error:
-            note(error, problems)
-        else:
             images.setdefault(row.image, []).append(row)
     return Annotations(path, {key: AnnotatedImage(key, tuple(rows)) for key, rows in images.items()})
 
@@ -460,9 +457,7 @@ def _is_number(value: object) -> bool:
 def _by_image(path: Path, read: Callable[[object, str], Value], problems: Problems | None) -> dict[str, Value]:
     images: dict[str, Value] = {}
     for key, value in read_map(path, problems).items():
-        try:
+        with noting(problems):
             image = full_key(check_key(key, where=f"The file {str(path)!r}"))
             images[image] = read(value, f"The file {str(path)!r}, key {key[:80]!r}")
-        except BadData as error:
-            note(error, problems)
     return images

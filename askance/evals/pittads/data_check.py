@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from typing_extensions import override
 
 from askance.amounts import many
 from askance.errors import BadData
@@ -13,7 +15,7 @@ from askance.evals.pittads.annotations import Annotations, read_annotations, rea
 from askance.evals.pittads.dataset import Contents, Selection, Which, listed_ids, placed, select
 from askance.evals.pittads.descriptions import read_descriptions
 from askance.evals.pittads.layout import ANNOTATIONS, STATEMENTS, Layout, Part
-from askance.evals.suite.files import Problems, note
+from askance.evals.suite.files import FolderReport, Problems, note, noting
 from askance.evals.suite.selection import FULL_SET
 from askance.evals.suite.statements import TEST_OPTIONS, QaFile, read_qa
 
@@ -54,10 +56,9 @@ class ListedFound:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DataReport:
+class DataReport(FolderReport):
     """What a folder of the data set holds."""
 
-    folder: str
     release: str | None
     """Release of the statements, in words."""
     statements: str | None
@@ -82,9 +83,6 @@ class DataReport:
     rows_dropped: tuple[Dropped, ...]
     images_dropped: tuple[Dropped, ...]
     listed: ListedFound | None
-    notes: tuple[str, ...]
-    problems: tuple[str, ...]
-    """What should be mended, one sentence each."""
 
     def with_problems(self, problems: Iterable[str]) -> DataReport:
         """The report with its problems: those that were found, missing files and images, and unknown ids."""
@@ -103,14 +101,9 @@ class DataReport:
             )
         return replace(self, problems=tuple(unique))
 
-    @property
-    def sound(self) -> bool:
-        """Whether there are no problems."""
-        return not self.problems
-
+    @override
     def canonical(self) -> JsonObject:
-        """The report as JSON."""
-        return {**asdict(self), "paper": {"full_set": FULL_SET}, "sound": self.sound}
+        return {**FolderReport.canonical(self), "paper": {"full_set": FULL_SET}}
 
 
 EXAMPLES = 3
@@ -159,7 +152,6 @@ def check(
         else _grouped((reason, key) for key, reason in selection.dropped.items()),
         listed=None if listed is None else _listed(contents, listed, problems),
         notes=tuple(_notes(contents, problems)),
-        problems=(),
     )
     return report.with_problems(error.message for error in problems)
 
@@ -187,11 +179,9 @@ def _missing(contents: Contents) -> Iterator[tuple[str, str]]:
 def _images_missing(selection: Selection | None, contents: Contents, problems: Problems) -> tuple[str, ...]:
     missing: list[str] = []
     for key in () if selection is None else selection.keys:
-        try:
+        with noting(problems):
             if contents.pictures.find(key) is None:
                 missing.append(key)
-        except BadData as error:
-            note(error, problems)
     return tuple(missing)
 
 
@@ -331,9 +321,7 @@ def _annotation_notes(annotations: Annotations, problems: Problems) -> Iterator[
         yield f"{many(ties, 'image has', 'images have')} no plurality label: a tie."
     hyphens = 0
     for row in annotations.rows:
-        try:
+        with noting(problems):
             hyphens += any("-" in box.label for box in row.boxes)
-        except BadData as error:
-            note(error, problems)
     if hyphens:
         yield f"{many(hyphens, 'row has', 'rows have')} a box whose label holds a hyphen; it is kept."

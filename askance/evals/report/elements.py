@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -144,7 +144,7 @@ AGREEMENTS = Scale(low=-1.0, high=1.0, marks=(-1.0, -0.5, 0.0, 0.5, 1.0))
 
 def scale_of(dots: Iterable[Dot], *, percent: bool, around_zero: bool = False) -> Scale:
     """A scale for `dots`: 0 to 100 % for shares, from −100 % where one is below 0; else as wide as the intervals."""
-    ends = [end for dot in dots for end in _ends(dot)]
+    ends = [end for dot in dots for end in ends_of(dot)]
     if percent and not around_zero:
         return AGREEMENTS if min(ends, default=0.0) < 0 else SHARES
     if not ends:
@@ -156,7 +156,8 @@ def scale_of(dots: Iterable[Dot], *, percent: bool, around_zero: bool = False) -
     return Scale(low=low, high=high if high > low else low + 1.0, percent=percent, marks=(low, high))
 
 
-def _ends(dot: Dot) -> list[float]:
+def ends_of(dot: Dot) -> list[float]:
+    """The numbers that a dot and its interval reach."""
     limits = [] if dot.interval is None else [dot.interval.low, dot.interval.high]
     return [end for end in (dot.value, *limits) if end is not None]
 
@@ -310,8 +311,14 @@ def drawn_across(high: float, *, low: float = 0.0, percent: bool = True, log: bo
 
 
 def drawn_upward(values: Iterable[float]) -> Scale:
-    """The scale upward of a drawing of shares: from 0 to the first of a few round ends that no value is above."""
-    most = max(values, default=1.0)
+    """The scale upward of a drawing of shares: from 0 to the first of a few round ends that no value is above.
+
+    It begins at −100 % where a value is below 0.
+    """
+    ends = [*values]
+    if min(ends, default=0.0) < 0:
+        return replace(AGREEMENTS, start=88, length=-83)
+    most = max(ends, default=1.0)
     high = next((end for end in (0.1, 0.2, 0.5) if most <= end), 1.0)
     return Scale(low=0.0, high=high, marks=_round_marks(high), start=88, length=-83)
 

@@ -224,7 +224,7 @@ def _gain_rows(gain: LookingGain) -> Iterator[list[Field]]:
 def _change_cells(change: Change) -> Iterator[Field]:
     yield from estimate_fields(change.value, change.interval, percent=True)
     yield change.per_dollar, NONE if change.per_dollar is None else f"{change.per_dollar:.3g}"
-    yield estimate_fields(None, change.per_dollar_interval, percent=False)[1]
+    yield estimate_fields(change.per_dollar, change.per_dollar_interval, percent=False)[1]
 
 
 # --- quality against dollars ---

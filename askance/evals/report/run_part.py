@@ -15,6 +15,7 @@ from askance.evals.metric import pooled_name
 from askance.evals.ranking import texts_of_hits
 from askance.evals.report.published_part import published_beside
 from askance.evals.report.transcript_part import tools_of
+from askance.evals.sample import INFERENCES
 from askance.statistics import mean_estimate
 
 if TYPE_CHECKING:
@@ -258,11 +259,22 @@ def said_by(answer: SampleResult, options: Sequence[str]) -> str:
     value = answer.prediction.value
     places, hits = places_in(value, options), texts_of_hits(value)
     if places is None:
-        text = plain(value) if hits is None else " · ".join(islice(hits.values(), 3))
+        text = _best_of(answer) or (plain(value) if hits is None else " · ".join(islice(hits.values(), 3)))
     else:
         text = " · ".join(options[place - 1] for place in places)
     line = " ".join(text[: 4 * SNIPPET].split())
     return shortened(line, SNIPPET)
+
+
+def _best_of(answer: SampleResult) -> str:
+    """The inference with the highest score of the only region of a sample; empty for other answers."""
+    value, matrix = answer.prediction.value, answer.prediction.matrix
+    texts: Any = answer.sample.inputs.get(INFERENCES)
+    if matrix is None or not isinstance(texts, list) or matrix.shape != (1, len(cast("list[Any]", texts))):
+        return ""
+    places = dict(enumerate(cast("list[Any]", texts), 1))
+    best = cast("list[Any]", value)[0] if isinstance(value, list) and value else None
+    return plain(places[best]) if type(best) is int and best in places else ""
 
 
 def spent_on(answer: SampleResult) -> Spent:

@@ -41,6 +41,7 @@ from askance.evals.report.elements import (
     dot_of,
     drawn_across,
     drawn_upward,
+    ends_of,
     scale_of,
     score_dots,
 )
@@ -309,9 +310,7 @@ def _cost_plot(points: Sequence[tuple[float, Dot]], *, title: str, metric: str) 
     costs = [cost for cost, _ in points]
     low, high = min(costs), max(costs)
     by_decades = low > 0 and high / low >= _DECADES
-    ends = [
-        end for _, dot in points for end in (dot.value, dot.interval.high if dot.interval else 0.0) if end is not None
-    ]
+    ends = [end for _, dot in points for end in ends_of(dot)]
     return Curves(
         title=title,
         curves=[

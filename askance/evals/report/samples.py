@@ -23,13 +23,14 @@ from askance.evals.report.html import DataBlock, block, packed_block
 from askance.evals.report.run_part import RESULTS, kinds_of_options, options_of, places_in, plain, true_places
 from askance.evals.report.shown_views import image_forms, regions_of, views_in
 from askance.evals.report.transcript_part import transcript_forms
+from askance.evals.sample import HUMAN_RATINGS, INFERENCES, REGIONS
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
     from askance.evals.report.blame_part import BlamePart
     from askance.evals.report.run_part import RunPart
     from askance.evals.report.thumbnails import Thumbnails
-    from askance.evals.sample import Prediction, SampleResult
+    from askance.evals.sample import Prediction, Sample, SampleResult
     from askance.replay import Record
 
 BLOCK = 50
@@ -42,6 +43,8 @@ run's folder."""
 TITLES: Mapping[str, str] = {**{link.name: link.title for link in LINKS}, "solver": "Solver"}
 """Names of links on the page; other links have their own names."""
 
+REGIONS_SHOWN = 12
+"""Regions that a table of scores has a column for; a page shows no table of more."""
 HITS_SHOWN = 20
 """Hits of a ranking that a page lists; the run's folder has all."""
 
@@ -193,7 +196,7 @@ def detail_of(answer: SampleResult) -> JsonObject:
     sample, prediction = answer.sample, answer.prediction
     options = options_of(sample)
     true, chosen = true_places(sample, options), places_in(prediction.value, options)
-    trace, hits = dict(prediction.trace), _hits(answer)
+    trace, shown = dict(prediction.trace), _hits(answer) or _table(answer)
     form: JsonObject = {
         "group": sample.cluster if sample.cluster != sample.id else None,
         "image": None if sample.image is None else {"name": sample.image.name, "sha256": sample.image.sha256},
@@ -203,9 +206,9 @@ def detail_of(answer: SampleResult) -> JsonObject:
         "true": true,
         "chosen": chosen if prediction.answered else None,
         "kinds": kinds_of_options(sample, options),
-        "target": None if true is not None or hits else sample.target,
-        "value": None if (chosen is not None and prediction.answered) or hits else prediction.value,
-        **hits,
+        "target": None if true is not None or shown else sample.target,
+        "value": None if (chosen is not None and prediction.answered) or shown else prediction.value,
+        **shown,
         "reason": prediction.reason,
         "verbalization": _verbalization(prediction),
         "statement": trace.get("statement"),
@@ -252,6 +255,49 @@ def _hits(answer: SampleResult) -> JsonObject:
             for name, text in truths
         ],
     }
+
+
+def _table(answer: SampleResult) -> JsonObject:
+    """The scores of the inferences of a sample: of one region with what people say, the highest first; else by region.
+
+    Empty for other answers, for more than `REGIONS_SHOWN` regions, and where the file of the scores cannot be read.
+    """
+    sample, matrix = answer.sample, answer.prediction.matrix
+    regions, texts = _list(sample.inputs.get(REGIONS)), _list(sample.inputs.get(INFERENCES))
+    if matrix is None or matrix.shape != (len(regions), len(texts)) or len(regions) > REGIONS_SHOWN:
+        return {}
+    try:
+        by_region: list[list[float]] = matrix.array.tolist()
+    except UsageError:
+        return {}
+    if len(regions) > 1:
+        columns = [(f"region {number}", row) for number, row in enumerate(by_region, 1)]
+        order = [*range(len(texts))]
+    else:
+        people = [_list(one) for one in _list(_map(sample.target).get(HUMAN_RATINGS))]
+        rated = [one for one in people if len(one) == len(texts) and all(type(each) in {int, float} for each in one)]
+        columns = [("score", by_region[0]), *((f"rater {number}", one) for number, one in enumerate(rated, 1))]
+        order = sorted(range(len(texts)), key=lambda place: -by_region[0][place])
+    true = _true_cells(sample, len(regions), len(texts))
+    rows = [
+        {
+            "text": shortened(plain(texts[place]), _LONGEST),
+            "numbers": [numbers[place] for _, numbers in columns],
+            **({"true": true[place]} if place in true else {}),
+        }
+        for place in order
+    ]
+    return {"table": {"columns": [name for name, _ in columns], "rows": rows}}
+
+
+def _true_cells(sample: Sample, regions: int, texts: int) -> Mapping[int, Sequence[int]]:
+    """By inference that is true of a region, the columns of these, as the targets of tasks over regions say it."""
+    target = _map(sample.target)
+    if regions == 1 and type(target.get("place")) is int:
+        return {target["place"]: [0]}
+    if len(_list(target.get("ids"))) == regions == texts:
+        return {place: [place] for place in range(texts)}
+    return {place: _list(right) for place, right in enumerate(_list(target.get("right")))}
 
 
 def _link(name: str, link: JsonObject, meta: Mapping[str, Any]) -> JsonObject:

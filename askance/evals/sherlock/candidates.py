@@ -25,12 +25,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import md5
 from pathlib import Path
 from random import Random
+from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final
 
 from askance.errors import BadData, BadImage
@@ -270,10 +271,9 @@ class Pool:
         """One inference of each cluster."""
         self._places = {text: place for place, text in enumerate(self.texts)}
         rows = np.stack([vectors[text] for text in self.texts]).astype(np.float64)
-        lengths = np.sqrt((rows * rows).sum(axis=1, keepdims=True))
+        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
         self._rows: Numbers = rows / np.where(lengths > 0, lengths, 1.0)
-        self._sources = [sources[text][:COPIES] for text in self.texts]
-        self._used = [0] * len(self.texts)
+        self._sources = [sources[text][:COPIES][::-1] for text in self.texts]  # the next one is the last
         self._free = np.ones(len(self.texts), dtype=bool)
         self._of_image: dict[str, set[int]] = defaultdict(set)
 
@@ -336,34 +336,24 @@ class Pool:
 
     def _take(self, place: int) -> str:
         """The next instance with this text, which is used then."""
-        source = self._sources[place][self._used[place]]
-        self._used[place] += 1
-        self._free[place] = self._used[place] < len(self._sources[place])
+        source = self._sources[place].pop()
+        self._free[place] = bool(self._sources[place])
         return source
 
 
 def ranked(sets: Sequence[CandidateSet]) -> list[CandidateSet]:
     """The best set of each image, the most promising first."""
-    words = _ranks([_mean([len(each.text.split()) for each in some.candidates]) for some in sets])
-    diverse = _ranks([-some.similarity for some in sets])
-    plausible = _ranks([_mean([each.plausibility for each in some.candidates]) for some in sets])
-    promise = [a + b + WEIGHT * c for a, b, c in zip(words, diverse, plausible, strict=True)]
-    order = sorted(range(len(sets)), key=lambda place: -promise[place])
+    import numpy as np
+
+    worths = (
+        (1, [fmean(len(each.text.split()) for each in some.candidates) for some in sets]),
+        (1, [-some.similarity for some in sets]),
+        (WEIGHT, [fmean(each.plausibility for each in some.candidates) for some in sets]),
+    )
+    # The rank of a number is how many are smaller.
+    promise = sum(weight * np.searchsorted(sorted(numbers), numbers) for weight, numbers in worths)
     best: dict[str, CandidateSet] = {}
+    order: list[int] = np.argsort(-promise, kind="stable").tolist()
     for place in order:
         best.setdefault(sets[place].instance.url, sets[place])
     return list(best.values())
-
-
-def _mean(numbers: Sequence[float]) -> float:
-    return sum(numbers) / len(numbers)
-
-
-def _ranks(numbers: Sequence[float]) -> list[int]:
-    """By number, how many of them are smaller."""
-    counts, smaller = Counter(numbers), dict[float, int]()
-    below = 0
-    for number in sorted(counts):
-        smaller[number] = below
-        below += counts[number]
-    return [smaller[number] for number in numbers]

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from typing_extensions import override
 
 from askance.evals.metric import mean
-from askance.evals.sample import REGIONS, Sample
+from askance.evals.sample import HUMAN_RATINGS, Sample
 from askance.evals.sherlock.measures import CANDIDATES, pairwise_accuracy, tied_pairs
-from askance.evals.sherlock.region_solver import INFERENCES, SHOW
 from askance.evals.sherlock.task import SherlockTask, facts_of
 from askance.evals.suite.selection import Subset
 
@@ -57,19 +56,12 @@ class InferenceComparison(SherlockTask):
         for each in self.subset.items:
             ratings = [candidate.ratings for candidate in each.candidates]
             known = [list(one) for one in zip(*(pair for pair in ratings if pair is not None), strict=True)]
-            yield Sample(
-                id=each.instance.id,
-                image=self.picture(each.instance.url) if self.answerer.looks else None,
-                inputs={
-                    REGIONS: [[list(box) for box in each.instance.boxes]],
-                    INFERENCES: [candidate.text for candidate in each.candidates],
-                    SHOW: self.region,
-                },
-                target={
-                    "test_ids": [candidate.test_id for candidate in each.candidates],
-                    "ratings": None if None in ratings else known,
-                },
-                group=each.instance.url,
+            yield self.sample_of(
+                each.instance.id,
+                each.instance.url,
+                [each.instance.boxes],
+                inferences=[candidate.text for candidate in each.candidates],
+                target={HUMAN_RATINGS: None if None in ratings else known},
                 tags=facts_of(each.instance),
             )
 
@@ -106,7 +98,7 @@ class InferenceComparison(SherlockTask):
 def _ratings_of(sample: Sample) -> Sequence[Sequence[int]] | None:
     """By rater, the ratings of the inferences; None where they are hidden."""
     target: Mapping[str, Any] = sample.target
-    return target["ratings"]
+    return target[HUMAN_RATINGS]
 
 
 def _values(by_rater: Sequence[float]) -> dict[str, float]:

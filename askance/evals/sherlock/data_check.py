@@ -7,26 +7,31 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING
+from typing import get_args
 
 from askance.amounts import first_few, many
-from askance.errors import BadData, BadImage
+from askance.errors import BadImage
 from askance.evals.sherlock.dataset import Sherlock
 from askance.evals.sherlock.instance import CONFIDENCES, Box, Instance
 from askance.evals.sherlock.layout import CHUNKS, LENGTHS, VAL_CHUNKS, LeaderboardKey, Source, pairs_name, source_of
 from askance.evals.sherlock.leaderboard import read_ids
-from askance.evals.suite.files import Counted, Problems, note
+from askance.evals.suite.files import Counted, FolderReport, Problems, noting
 
-if TYPE_CHECKING:
-    from askance.chat import JsonObject
-
-INSTANCES, IMAGES = 22_737, 6_656
+PUBLISHED: Mapping[str, int] = {
+    "instances": 22_737,
+    "instances of VG": 13_194,
+    "instances of VCR": 9_543,
+    "images": 6_656,
+    "images of VG": 3_740,
+    "images of VCR": 2_916,
+    "pictures of VG": 3_740,
+    "pictures of VCR": 2_916,
+    "images with proposals": 6_656,
+}
 """Of the validation corpus, version 1.1."""
-OF_SOURCE: Mapping[Source, tuple[int, int]] = {"VG": (13_194, 3_740), "VCR": (9_543, 2_916)}
-"""Instances and images of each source."""
 OF_CONFIDENCE: Mapping[int, int] = {1: 4_221, 2: 11_504, 3: 7_012}
 PAIRS: Mapping[str, int] = {
     "val_comparison": 4_850,
@@ -70,10 +75,9 @@ class CorpusReport:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SherlockReport:
+class SherlockReport(FolderReport):
     """What a folder of the data set holds."""
 
-    folder: str
     files: tuple[str, ...]
     """The corpora and the proposals that are read."""
     corpus: CorpusReport | None
@@ -82,18 +86,6 @@ class SherlockReport:
     """Instances of the training corpus, where it is there."""
     pairs: Mapping[str, int]
     """Pairs in each part of the leaderboard."""
-    notes: tuple[str, ...] = ()
-    problems: tuple[str, ...] = ()
-    """What should be mended, one sentence each."""
-
-    @property
-    def sound(self) -> bool:
-        """Whether there are no problems."""
-        return not self.problems
-
-    def canonical(self) -> JsonObject:
-        """The report as JSON."""
-        return {**asdict(self), "sound": self.sound}
 
 
 def check(folder: str | Path, *, images: str | Path | None = None, all_pairs: bool = False) -> SherlockReport:
@@ -110,11 +102,16 @@ def check(folder: str | Path, *, images: str | Path | None = None, all_pairs: bo
     problems: Problems = []
     data = Sherlock.open(folder, images=images, problems=problems)
     training = Sherlock.open(folder, images=images, split="train", problems=problems)
-    trained, instances = _read(training), _read(data)
+    trained, instances, proposed = tuple[Instance, ...](), tuple[Instance, ...](), set[str]()
+    with noting(problems):
+        trained = training.instances if "train" in data.files.corpora else ()
+    with noting(problems):
+        instances = data.instances if "val" in data.files.corpora else ()
+    with noting(problems):
+        proposed = {*data.proposed} if instances else set[str]()
     sizes = {instance.url: (instance.width, instance.height) for instance in instances}
     shown = {url: None for url in sizes if data.picture(url) is not None}
-    proposed = _proposed(data) if instances else ()
-    corpus = _corpus(instances, shown, proposed) if instances else None
+    corpus = _corpus(data, shown, proposed) if instances else None
     pairs = dict(_pairs(data, all_pairs=all_pairs))
     named = [*data.files.corpora.values(), *([] if data.files.proposals is None else [data.files.proposals])]
     about = [*_notes(data, shown), *(_limits(corpus) if corpus else ()), *_otherwise(corpus, pairs)]
@@ -134,44 +131,25 @@ def check(folder: str | Path, *, images: str | Path | None = None, all_pairs: bo
     )
 
 
-def _read(data: Sherlock) -> Sequence[Instance]:
-    """The instances of a corpus; none where it is not there, or cannot be read."""
-    if data.split not in data.files.corpora:
-        return ()
-    try:
-        return data.instances
-    except BadData as error:
-        note(error, data.problems)
-        return ()
-
-
-def _proposed(data: Sherlock) -> Collection[str]:
-    """The images that a detector proposes boxes for; none where the file cannot be read."""
-    try:
-        return data.proposed
-    except BadData as error:
-        note(error, data.problems)
-        return ()
-
-
 # --- the corpus ---
 
 
-def _corpus(instances: Sequence[Instance], shown: Collection[str], proposed: Collection[str]) -> CorpusReport:
-    by_image: dict[str, list[Instance]] = {}
-    for instance in instances:
-        by_image.setdefault(instance.url, []).append(instance)
-    chunks = Counter(instance.chunk for instance in instances if instance.chunk is not None)
+def _corpus(data: Sherlock, shown: Collection[str], proposed: Collection[str]) -> CorpusReport:
+    instances, images = data.instances, [data.of_image(url) for url in data.urls]
+    found = Counter(name for each in instances for name in ("instances", f"instances of {each.source}"))
+    found += Counter(name for url in data.urls for name in ("images", f"images of {source_of(url)}"))
+    found += Counter(f"pictures of {source_of(url)}" for url in shown)
+    found["images with proposals"] = len(proposed)
     places = Counter((instance.chunk, instance.url) for instance in instances)
     regions = Counter((instance.url, instance.boxes) for instance in instances)
-    long = [group[0] for group in by_image.values() if _is_long(group[0])]
+    long = [of_image[0] for of_image in images if _is_long(of_image[0])]
     return CorpusReport(
-        counts=dict(_counts(instances, shown, proposed)),
+        counts={name: Counted(found=found[name], published=count) for name, count in PUBLISHED.items()},
         confidence={
             CONFIDENCES[level]: Counted(found=sum(each.confidence == level for each in instances), published=count)
             for level, count in OF_CONFIDENCE.items()
         },
-        chunks={chunk: Counted(found=count, published=VAL_CHUNKS[chunk]) for chunk, count in sorted(chunks.items())},
+        chunks={chunk: Counted(found=len(data.of_chunk(chunk)), published=VAL_CHUNKS[chunk]) for chunk in data.chunks},
         boxes=sum(len(instance.boxes) for instance in instances),
         clipped=sum(map(_clipped, instances)),
         twins=_repeats((each.chunk, each.inference) for each in instances if each.chunk is not None),
@@ -179,27 +157,11 @@ def _corpus(instances: Sequence[Instance], shown: Collection[str], proposed: Col
         doubled=tuple(dict.fromkeys(url for (url, _), count in regions.items() if count > 1)),
         shared_chunks=sum(count > 1 for (chunk, _), count in places.items() if chunk is not None),
         off_centre=sum(map(_is_off_centre, instances)),
-        long={source: sum(each.source == source for each in long) for source in OF_SOURCE},
+        long={source: sum(each.source == source for each in long) for source in get_args(Source)},
         between=sum(map(_is_between, instances)),
-        ceiling=_ceiling(instances) if chunks else None,
-        chance=100 * fmean(1 / len(group) for group in by_image.values()),
+        ceiling=100 * fmean(_alone(data.of_chunk(chunk)) for chunk in data.chunks) if data.chunks else None,
+        chance=100 * fmean(1 / len(of_image) for of_image in images),
     )
-
-
-def _counts(
-    instances: Sequence[Instance], shown: Collection[str], proposed: Collection[str]
-) -> Iterator[tuple[str, Counted]]:
-    images = Counter(map(source_of, {instance.url for instance in instances}))
-    pictures = Counter(map(source_of, shown))
-    yield "instances", Counted(found=len(instances), published=INSTANCES)
-    for source, (published, _) in OF_SOURCE.items():
-        found = sum(instance.source == source for instance in instances)
-        yield f"instances of {source}", Counted(found=found, published=published)
-    yield "images", Counted(found=images.total(), published=IMAGES)
-    for name, found in (("images", images), ("pictures", pictures)):
-        for source, (_, published) in OF_SOURCE.items():
-            yield f"{name} of {source}", Counted(found=found[source], published=published)
-    yield "images with proposals", Counted(found=len(proposed), published=IMAGES)
 
 
 def _repeats(values: Iterable[Hashable]) -> int:
@@ -207,12 +169,9 @@ def _repeats(values: Iterable[Hashable]) -> int:
     return sum(count - 1 for count in Counter(values).values())
 
 
-def _ceiling(instances: Sequence[Instance]) -> float:
-    by_chunk: dict[int, Counter[str]] = {}
-    for instance in instances:
-        if instance.chunk is not None:
-            by_chunk.setdefault(instance.chunk, Counter())[instance.inference] += 1
-    return 100 * fmean(sum(count == 1 for count in texts.values()) / texts.total() for texts in by_chunk.values())
+def _alone(instances: Sequence[Instance]) -> float:
+    """The share of instances whose inference no other one has."""
+    return sum(count == 1 for count in Counter(each.inference for each in instances).values()) / len(instances)
 
 
 def _clipped(instance: Instance) -> int:
@@ -250,15 +209,13 @@ def _is_between(instance: Instance) -> bool:
 
 def _pairs(data: Sherlock, *, all_pairs: bool) -> Iterator[tuple[str, int]]:
     for key in data.files.leaderboard:
-        try:
+        with noting(data.problems):
             yield pairs_name(key), _count(data, key, all_pairs=all_pairs)
-        except BadData as error:
-            note(error, data.problems)
 
 
 def _count(data: Sherlock, key: LeaderboardKey, *, all_pairs: bool) -> int:
     split, task, chunk = key
-    listed = data.files.leaderboard[key].instance_ids
+    listed = data.files.leaderboard[key].get("instance_ids")
     if task == "comparison":
         return sum(len(region.candidates) for region in data.comparison(split))
     if all_pairs or listed is None:

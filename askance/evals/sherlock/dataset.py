@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -12,16 +13,9 @@ from pathlib import Path
 from askance.amounts import many
 from askance.errors import BadData
 from askance.evals.sherlock.instance import MEND, Box, Instance, read_instance, read_proposals
-from askance.evals.sherlock.layout import (
-    IMAGES,
-    LeaderboardTask,
-    SherlockFiles,
-    Split,
-    pairs_name,
-    picture_path,
-)
+from askance.evals.sherlock.layout import IMAGES, LeaderboardTask, SherlockFiles, Split, pairs_name, picture_path
 from askance.evals.sherlock.leaderboard import Leaderboard, RatedRegion, rated_regions, read_leaderboard
-from askance.evals.suite.files import Problems, note
+from askance.evals.suite.files import Problems, noting
 from askance.images import Image
 
 
@@ -37,9 +31,6 @@ class Sherlock:
     problems: Problems | None = None
     notes: list[str] = field(default_factory=list[str], init=False)
     """What is to be known about the files that were read so far, one sentence each."""
-    _rated: dict[Split, tuple[RatedRegion, ...]] = field(
-        default_factory=dict[Split, tuple[RatedRegion, ...]], init=False, repr=False
-    )
 
     @classmethod
     def open(
@@ -92,7 +83,7 @@ class Sherlock:
         sizes: dict[str, tuple[int, int]] = {}
         for place, row in file.stream():
             where = f"The file {str(file)!r}, item {place}"
-            try:
+            with noting(self.problems):
                 if isinstance(place, str):
                     raise BadData(f"The file {str(file)!r} holds a JSON object, not a list of instances.", hint=MEND)
                 instance = read_instance(row, where)
@@ -105,9 +96,6 @@ class Sherlock:
                         f"{where}: its image has {size[0]}×{size[1]} pixels, and before it had {width}×{height}.",
                         hint=MEND,
                     )
-            except BadData as error:
-                note(error, self.problems)
-            else:
                 by_id[instance.id] = instance
         if not by_id:
             raise BadData(f"The file {str(file)!r} has no instance that can be used.", hint=MEND)
@@ -176,13 +164,10 @@ class Sherlock:
         Raises:
             BadData: the folder does not have them, or they are not as they should be.
         """
-        if split not in self._rated:
-            leaderboard = self.leaderboard("comparison", split)
-            of_corpus = split == self.split and split in self.files.corpora
-            corpus = {instance.id: instance for instance in self.instances} if of_corpus else {}
-            files = self.files.leaderboard[split, "comparison", None]
-            self._rated[split] = rated_regions(leaderboard, files, corpus)
-        return self._rated[split]
+        leaderboard = self.leaderboard("comparison", split)
+        of_corpus = split == self.split and split in self.files.corpora
+        corpus = {instance.id: instance for instance in self.instances} if of_corpus else {}
+        return rated_regions(leaderboard, self.files.leaderboard[split, "comparison", None], corpus)
 
     def proposals(self, url: str) -> tuple[Box, ...]:
         """The boxes that a detector proposes for an image of the corpus, in the order of the file.
@@ -215,14 +200,10 @@ class Sherlock:
         edges, left_out = dict[str, Sequence[int]](), 0
         for name, value in file.stream():
             url = str(name)
-            for image in self._by_image.get(url, ())[:1]:
-                try:
-                    boxes, others = read_proposals(
-                        value, (image.width, image.height), f"The file {str(file)!r}, {url!r}"
-                    )
-                except BadData as error:
-                    note(error, self.problems)
-                else:
+            for image in self.of_image(url)[:1]:
+                with noting(self.problems):
+                    size = image.width, image.height
+                    boxes, others = read_proposals(value, size, f"The file {str(file)!r}, {url!r}")
                     edges[url] = array("i", chain.from_iterable(boxes))
                     left_out += others
         if left_out:
@@ -234,15 +215,15 @@ class Sherlock:
 
     @cached_property
     def _by_chunk(self) -> Mapping[int, Sequence[Instance]]:
-        chunks: dict[int, list[Instance]] = {}
+        chunks = defaultdict[int, list[Instance]](list)
         for instance in self.instances:
             if instance.chunk is not None:
-                chunks.setdefault(instance.chunk, []).append(instance)
+                chunks[instance.chunk].append(instance)
         return chunks
 
     @cached_property
     def _by_image(self) -> Mapping[str, Sequence[Instance]]:
-        images: dict[str, list[Instance]] = {}
+        images = defaultdict[str, list[Instance]](list)
         for instance in self.instances:
-            images.setdefault(instance.url, []).append(instance)
+            images[instance.url].append(instance)
         return images

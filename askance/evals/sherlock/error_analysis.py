@@ -14,13 +14,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from importlib import import_module
+from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final
 
 from askance.chat import canonical_json
 from askance.errors import BadData, MissingExtra, UsageError
 from askance.evals.analysis.compare import check_scores
+from askance.evals.sample import INFERENCES
 from askance.evals.sherlock.comparison import HUMAN, PEOPLE
-from askance.evals.sherlock.region_solver import INFERENCES
 from askance.evals.sherlock.retrieval import FIRST
 from askance.models import get_embedder
 from askance.statistics import pearson
@@ -68,11 +69,7 @@ class CheckpointCorrelations:
 
     def form(self) -> JsonObject:
         """All of it as JSON."""
-        return {
-            "checkpoints": [asdict(each) for each in self.checkpoints],
-            "with_retrieval": asdict(self.with_retrieval),
-            "with_step": None if self.with_step is None else asdict(self.with_step),
-        }
+        return asdict(self)
 
 
 def checkpoint_correlations(runs: Sequence[Run], *, steps: Sequence[int] | None = None) -> CheckpointCorrelations:
@@ -85,21 +82,20 @@ def checkpoint_correlations(runs: Sequence[Run], *, steps: Sequence[int] | None 
     Raises:
         UsageError: a run is of another task, is not scored, or has no partner; or there are not as many steps.
     """
-    compared: dict[str, Run] = {}
-    retrieved: dict[str, Run] = {}
+    by_task: dict[str, dict[str, Run]] = {COMPARISON: {}, RETRIEVAL: {}}
     for run in runs:
-        if run.task not in {COMPARISON, RETRIEVAL}:
+        if run.task not in by_task:
             raise UsageError(
                 f"The run {str(run.path)!r} is of {run.task!r}.", hint=f"Name runs of {COMPARISON} and {RETRIEVAL}."
             )
-        of_task = compared if run.task == COMPARISON else retrieved
-        scorer = _scorer(run)
-        if (other := of_task.get(scorer)) is not None:
+        of_task, scorer = by_task[run.task], _scorer(run)
+        if scorer in of_task:
             raise UsageError(
-                f"The runs {str(other.path)!r} and {str(run.path)!r} are of one task by one scorer.",
+                f"The runs {str(of_task[scorer].path)!r} and {str(run.path)!r} are of one task by one scorer.",
                 hint="Name one run of each task by each checkpoint.",
             )
         of_task[scorer] = run
+    compared, retrieved = by_task.values()
     for name in compared.keys() ^ retrieved.keys():
         run = compared.get(name) or retrieved[name]
         missing = RETRIEVAL if name in compared else COMPARISON
@@ -206,9 +202,9 @@ async def error_prediction(
     known = [(each, each.score.values) for each in run.answers if each.score is not None and HUMAN in each.score.values]
     agreed = sorted(known, key=lambda pair: (-pair[1][PEOPLE], pair[0].sample.id))[:most]
     results, scored = [each for each, _ in agreed], [values[HUMAN] for _, values in agreed]
-    average = sum(scored) / max(1, len(scored))
+    average = fmean(scored or [0.0])
     above = [value > average for value in scored]
-    better, worse = sum(above), len(above) - sum(above)
+    better, worse = above.count(True), above.count(False)
     if min(better, worse) < FOLDS:
         raise UsageError(
             f"The run {str(run.path)!r} has {better} regions above its average and {worse} others.",
@@ -251,7 +247,7 @@ async def _of_texts(results: Sequence[SampleResult], embedder: RecordedEmbedder)
     means: list[list[float]] = []
     for each in results:
         vectors = await embedder.embed(each.sample.inputs[INFERENCES])
-        means.append([sum(map(float, column)) / len(vectors) for column in zip(*vectors, strict=True)])
+        means.append([fmean(column) for column in zip(*vectors, strict=True)])
     return means
 
 
@@ -263,7 +259,7 @@ def _predicted(name: str, rows: Sequence[Sequence[float]], above: Sequence[bool]
         linear.LogisticRegression(max_iter=1000), list(map(list, rows)), list(above), cv=folds, scoring="roc_auc"
     )
     by_fold = tuple(float(area) for area in areas)
-    return FeaturePrediction(features=name, area=sum(by_fold) / len(by_fold), by_fold=by_fold)
+    return FeaturePrediction(features=name, area=fmean(by_fold), by_fold=by_fold)
 
 
 def _sklearn(module: str) -> Any:

@@ -97,13 +97,9 @@ class InferenceWriting(RegionTask):
     @override
     def regions(self) -> Iterator[Sample]:
         for first, *others in self.subset.items:
-            yield Sample(
-                id=first.id,
-                image=self.picture(first.url) if self.answerer.looks else None,
-                inputs={REGIONS: [[list(box) for box in first.boxes]], SHOW: self.region},
-                target={"references": [each.inference for each in (first, *others)]},
-                group=first.url,
-                tags=facts_of(first),
+            references = [each.inference for each in (first, *others)]
+            yield self.sample_of(
+                first.id, first.url, [first.boxes], target={"references": references}, tags=facts_of(first)
             )
 
     @override

@@ -17,9 +17,7 @@ from typing_extensions import override
 from askance.errors import BadData
 from askance.evals.metric import mean
 from askance.evals.part import Question
-from askance.evals.sample import REGIONS, Sample
 from askance.evals.sherlock.measures import retrieval_rank
-from askance.evals.sherlock.region_solver import INFERENCES, SHOW
 from askance.evals.sherlock.retrieval import CHANCE_RANK, CHUNK, FIRST, TO_TEXT, ChunkChoice
 from askance.evals.sherlock.task import RegionText, SherlockTask, facts_of, text_of
 from askance.evals.suite.selection import Subset
@@ -27,6 +25,7 @@ from askance.evals.suite.shuffle import random_order, shuffled
 
 if TYPE_CHECKING:
     from askance.evals.metric import Metric
+    from askance.evals.sample import Sample
     from askance.evals.sherlock.instance import Instance
     from askance.evals.sherlock.task import Scores
 
@@ -78,16 +77,12 @@ class InferencePool(SherlockTask):
         for instance in self.subset.items:
             own = text_of(instance, self.text)
             pool = shuffled([own, *self._others(instance, own)], seed=self.seed, key=instance.id)
-            yield Sample(
-                id=instance.id,
-                image=self.picture(instance.url) if self.answerer.looks else None,
-                inputs={
-                    REGIONS: [[list(box) for box in instance.boxes]],
-                    INFERENCES: [*pool],
-                    SHOW: self.region,
-                },
+            yield self.sample_of(
+                instance.id,
+                instance.url,
+                [instance.boxes],
+                inferences=pool,
                 target={"place": pool.index(own)},
-                group=instance.url,
                 tags={CHUNK: instance.chunk, **facts_of(instance)},
             )
 

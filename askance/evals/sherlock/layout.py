@@ -16,6 +16,7 @@ of VCR (`vcr1images`), as they are unpacked; no picture is fetched.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -72,15 +73,8 @@ HINT = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LeaderboardFiles:
-    """The files of one task of the leaderboard; for retrieval of one chunk."""
-
-    instances: DataFile
-    instance_ids: DataFile | None = None
-    answer_key: DataFile | None = None
-
-
+LeaderboardFiles: TypeAlias = Mapping[FilePart, DataFile]
+"""The files of one task of the leaderboard, for retrieval of one chunk; `instances` are always there."""
 LeaderboardKey: TypeAlias = tuple[Split, LeaderboardTask, int | None]
 """A split, a task, and for retrieval a chunk."""
 
@@ -96,10 +90,13 @@ class SherlockFiles:
 
     folder: Path
     corpora: Mapping[Split, DataFile]
-    deprecated: frozenset[Split]
-    """Splits of which version 1 of the corpus is read."""
     leaderboard: Mapping[LeaderboardKey, LeaderboardFiles]
     proposals: DataFile | None
+
+    @property
+    def deprecated(self) -> frozenset[Split]:
+        """Splits of which version 1 of the corpus is read."""
+        return frozenset(split for split, file in self.corpora.items() if _is_deprecated(file))
 
     @classmethod
     def scan(cls, folder: Path) -> SherlockFiles:
@@ -110,31 +107,30 @@ class SherlockFiles:
         """
         if not folder.is_dir():
             raise BadData(f"There is no data folder {str(folder)!r}.", hint=HINT)
-        corpora: dict[tuple[bool, Split], DataFile] = {}
-        parts: dict[LeaderboardKey, dict[FilePart, DataFile]] = {}
+        corpora: dict[Split, DataFile] = {}
+        leaderboard = defaultdict[LeaderboardKey, dict[FilePart, DataFile]](dict)
         proposals: DataFile | None = None
-        for file in sorted(_candidates(folder), key=lambda file: (bool(file.member), str(file))):
+        for file in sorted(_candidates(folder), key=lambda file: (_is_deprecated(file), bool(file.member), str(file))):
             name = PurePosixPath(file.member or file.path.name).name
             if (match := _CORPUS.fullmatch(name)) is not None:
-                corpora.setdefault((match[2] is None, cast("Split", match[1])), file)
+                corpora.setdefault(cast("Split", match[1]), file)
             elif (match := _LEADERBOARD.fullmatch(name)) is not None:
                 split, task, chunk, part = match.groups()
                 if (task == "retrieval") == (chunk is not None):
                     key = cast("Split", split), cast("LeaderboardTask", task), None if chunk is None else int(chunk)
-                    parts.setdefault(key, {}).setdefault(cast("FilePart", part), file)
+                    leaderboard[key].setdefault(cast("FilePart", part), file)
             elif name == _PROPOSALS and proposals is None:
                 proposals = file
-        leaderboard = {key: LeaderboardFiles(**group) for key, group in parts.items() if "instances" in group}
-        if not corpora and not leaderboard:
+        whole = {key: files for key, files in leaderboard.items() if "instances" in files}
+        if not corpora and not whole:
             raise BadData(f"The folder {str(folder)!r} holds nothing of the data set.", hint=HINT)
-        newest: dict[Split, DataFile] = {split: file for (_, split), file in sorted(corpora.items(), reverse=True)}
-        return cls(
-            folder=folder,
-            corpora=newest,
-            deprecated=frozenset(split for split in newest if (False, split) not in corpora),
-            leaderboard=dict(sorted(leaderboard.items(), key=lambda item: (item[0][:2], item[0][2] or 0))),
-            proposals=proposals,
-        )
+        order = sorted(whole, key=lambda key: (key[:2], key[2] or 0))
+        return cls(folder=folder, corpora=corpora, leaderboard={key: whole[key] for key in order}, proposals=proposals)
+
+
+def _is_deprecated(file: DataFile) -> bool:
+    """Whether a corpus is of version 1."""
+    return not file.stem.endswith("_v1_1")
 
 
 def _candidates(folder: Path) -> Iterator[DataFile]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Annotated, TypeAlias, cast
+from typing import TYPE_CHECKING, Annotated, TypeAlias, TypeVar, cast
 
 from pydantic import Field, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
@@ -17,12 +17,13 @@ from typing_extensions import TypedDict
 from askance.amounts import many
 from askance.documents import validation_message
 from askance.errors import BadData
-from askance.evals.sherlock.instance import MEND, Box, Instance, read_pair
+from askance.evals.sherlock.instance import MEND, Instance, read_pair
 
 if TYPE_CHECKING:
     from askance.evals.sherlock.layout import LeaderboardFiles, LeaderboardKey, LeaderboardTask, Split
     from askance.evals.suite.files import DataFile
 
+Item = TypeVar("Item")
 
 Places: TypeAlias = "array[int]"
 """Whole numbers of four bytes each; numpy takes them as they are, without a copy."""
@@ -50,23 +51,36 @@ class RatedRegion:
     """In the order of the answers, which decides how ties are broken; without answers that of the file."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(slots=True, eq=False)
 class PairGroup:
     """Pairs of the leaderboard that are scored together: those of an image, of a rated region, or of a chunk."""
 
-    regions: tuple[Instance, ...]
-    inferences: tuple[str, ...]
+    regions: list[Instance] = field(default_factory=list["Instance"])
+    inferences: list[str] = field(default_factory=list[str])
     """Without repeats, as `regions`, in the order of the file."""
-    rows: Places
+    rows: Places = field(default_factory=lambda: array("i"))
     """For each pair the place of its region in `regions`."""
-    columns: Places
+    columns: Places = field(default_factory=lambda: array("i"))
     """For each pair the place of its inference in `inferences`."""
-    places: Places
+    places: Places = field(default_factory=lambda: array("i"))
     """For each pair its place in the order of sorted `test_id`, in which official files have their numbers."""
+    _known: dict[object, int] = field(default_factory=dict[object, int], repr=False)
 
     def pairs(self) -> Iterator[tuple[int, int, int]]:
         """Of each pair the row, the column and the place."""
         return zip(self.rows, self.columns, self.places, strict=True)
+
+    def add(self, region: Instance, inference: str) -> None:
+        """Adds a pair, whose place is added later."""
+        self.rows.append(self._place(region, self.regions, key=(region.url, region.boxes)))
+        self.columns.append(self._place(inference, self.inferences, key=inference))
+
+    def _place(self, item: Item, items: list[Item], *, key: object) -> int:
+        """The place of an item, which is added where none with its key is there."""
+        place = self._known.setdefault(key, len(items))
+        if place == len(items):
+            items.append(item)
+        return place
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -89,18 +103,16 @@ def read_leaderboard(key: LeaderboardKey, files: LeaderboardFiles) -> Leaderboar
             not the sorted ids of the instances.
     """
     split, task, chunk = key
-    groups: dict[object, _Group] = {}
-    ids, owners = list[str](), list[_Group]()
-    for place, row in files.instances.stream():
-        region, inference = read_pair(row, f"The file {str(files.instances)!r}, item {place}")
+    groups = defaultdict[object, PairGroup](PairGroup)
+    ids, owners = list[str](), list[PairGroup]()
+    for place, row in files["instances"].stream():
+        region, inference = read_pair(row, f"The file {str(files['instances'])!r}, item {place}")
         named = {"comparison": (region.url, region.boxes), "localization": region.url, "retrieval": None}[task]
-        if (group := groups.get(named)) is None:
-            group = groups[named] = _Group()
-        group.add(region, inference)
+        owners.append(groups[named])
+        owners[-1].add(region, inference)
         ids.append(region.id)
-        owners.append(group)
     if not ids:
-        raise BadData(f"The file {str(files.instances)!r} holds no instances.", hint=MEND)
+        raise BadData(f"The file {str(files['instances'])!r} holds no instances.", hint=MEND)
     order = sorted(range(len(ids)), key=ids.__getitem__)
     sorted_ids = tuple(ids[at] for at in order)
     _check_ids(sorted_ids, files)
@@ -109,8 +121,7 @@ def read_leaderboard(key: LeaderboardKey, files: LeaderboardFiles) -> Leaderboar
         places[at] = place
     for place, group in zip(places, owners, strict=True):
         group.places.append(place)
-    made = tuple(group.made() for group in groups.values())
-    return Leaderboard(task=task, split=split, chunk=chunk, groups=made, ids=sorted_ids)
+    return Leaderboard(task=task, split=split, chunk=chunk, groups=tuple(groups.values()), ids=sorted_ids)
 
 
 def hidden_instances(leaderboard: Leaderboard) -> tuple[Instance, ...]:
@@ -121,55 +132,37 @@ def hidden_instances(leaderboard: Leaderboard) -> tuple[Instance, ...]:
     Raises:
         BadData: the pairs are not all regions with all inferences.
     """
-    regions, texts, count = list[Instance](), list[str](), math.isqrt(len(leaderboard.ids))
-    for group in leaderboard.groups:
-        for row, pairs in sorted(Counter(group.rows.tolist()).items()):
-            regions += [group.regions[row]] * (pairs // count)
-        for column, pairs in sorted(Counter(group.columns.tolist()).items()):
-            texts += [group.inferences[column]] * (pairs // count)
-    if not len(regions) == len(texts) == count or count**2 != len(leaderboard.ids):
+    (group,), count = leaderboard.groups, math.isqrt(len(leaderboard.ids))
+    rows, columns = (
+        [place for place, pairs in sorted(Counter(places).items()) for _ in range(pairs // count)]
+        for places in (group.rows, group.columns)
+    )
+    if not len(rows) == len(columns) == count or count**2 != len(leaderboard.ids):
         raise BadData(
             f"Chunk {leaderboard.chunk} of retrieval has {len(leaderboard.ids):,} pairs, which are not all of its "
             "regions with all of its inferences.",
             hint=MEND,
         )
     return tuple(
-        replace(region, id=f"chunk {leaderboard.chunk}/{place}", inference=text, chunk=leaderboard.chunk)
-        for place, (region, text) in enumerate(zip(regions, texts, strict=True))
-    )
-
-
-class _Group:
-    """A `PairGroup` while it is read."""
-
-    def __init__(self) -> None:
-        self.regions: dict[tuple[str, tuple[Box, ...]], tuple[int, Instance]] = {}
-        self.inferences: dict[str, int] = {}
-        self.rows, self.columns, self.places = array("i"), array("i"), array("i")
-
-    def add(self, region: Instance, inference: str) -> None:
-        self.rows.append(self.regions.setdefault((region.url, region.boxes), (len(self.regions), region))[0])
-        self.columns.append(self.inferences.setdefault(inference, len(self.inferences)))
-
-    def made(self) -> PairGroup:
-        return PairGroup(
-            regions=tuple(region for _, region in self.regions.values()),
-            inferences=tuple(self.inferences),
-            rows=self.rows,
-            columns=self.columns,
-            places=self.places,
+        replace(
+            group.regions[row],
+            id=f"chunk {leaderboard.chunk}/{place}",
+            inference=group.inferences[column],
+            chunk=leaderboard.chunk,
         )
+        for place, (row, column) in enumerate(zip(rows, columns, strict=True))
+    )
 
 
 def _check_ids(ids: Sequence[str], files: LeaderboardFiles) -> None:
     """Checks that sorted ids are different from each other, and those of their file."""
     twice = next((one for one, other in pairwise(ids) if one == other), None)
     if twice is not None:
-        raise BadData(f"The file {str(files.instances)!r} has the 'test_id' {twice[:60]!r} twice.", hint=MEND)
-    if files.instance_ids is None:
+        raise BadData(f"The file {str(files['instances'])!r} has the 'test_id' {twice[:60]!r} twice.", hint=MEND)
+    if "instance_ids" not in files:
         return
-    listed = read_ids(files.instance_ids)
-    where = f"The file {str(files.instance_ids)!r}"
+    listed = read_ids(files["instance_ids"])
+    where = f"The file {str(files['instance_ids'])!r}"
     if len(listed) != len(ids):
         raise BadData(
             f"{where} has {many(len(listed), 'id')}, and there are {len(ids):,} instances.",
@@ -240,64 +233,49 @@ def rated_regions(
     Raises:
         BadData: the answers cannot be read, or are not those of the instances.
     """
-    if files.answer_key is None:
-        return tuple(_unrated(group, leaderboard.ids) for group in leaderboard.groups)
+    pairs = [(group.regions[0], [*_candidates(group, leaderboard.ids)]) for group in leaderboard.groups]
+    if "answer_key" not in files:
+        return tuple(RatedRegion(instance=region, candidates=tuple(some)) for region, some in pairs)
+    where = f"The file {str(files['answer_key'])!r}"
     try:
-        key = _answer_keys().validate_python(files.answer_key.json())
+        key = _answer_keys().validate_python(files["answer_key"].json())
     except ValidationError as error:
-        raise BadData(f"The file {str(files.answer_key)!r}: {validation_message(error)}.", hint=MEND) from error
-    where = f"The file {str(files.answer_key)!r}"
+        raise BadData(f"{where}: {validation_message(error)}.", hint=MEND) from error
     shown: _Shown = {}
-    for group in leaderboard.groups:
-        for row, column, place in group.pairs():
-            test_id = leaderboard.ids[place]
-            if test_id not in key["test_id_map"]:
-                raise BadData(f"{where} lacks the 'test_id' {test_id[:60]!r}.", hint=MEND)
-            origin = key["test_id_map"][test_id]
-            pair = origin["Input_iid"], origin["candidate"]
-            shown[pair] = group.regions[row], group.inferences[column], test_id
-    rated = [_rated(annotation, shown, where) for annotation in key["annotations"]]
-    return tuple(_told(region, corpus.get(region.instance.id)) for region in rated)
+    for region, candidates in pairs:
+        for candidate in candidates:
+            if candidate.test_id not in key["test_id_map"]:
+                raise BadData(f"{where} lacks the 'test_id' {candidate.test_id[:60]!r}.", hint=MEND)
+            origin = key["test_id_map"][candidate.test_id]
+            shown[origin["Input_iid"], origin["candidate"]] = region, candidate
+    return tuple(_rated(annotation, shown, corpus, where=where) for annotation in key["annotations"])
 
 
-_Shown: TypeAlias = "dict[tuple[str, str], tuple[Instance, str, str]]"
-"""By the ids of a region's and of a candidate's instance: the region, the text and the `test_id`."""
+_Shown: TypeAlias = "dict[tuple[str, str], tuple[Instance, RatedInference]]"
+"""By the ids of a region's and of a candidate's instance: the region, and the candidate without its ratings."""
 
 
-def _told(region: RatedRegion, own: Instance | None) -> RatedRegion:
-    """The region with what its annotator says of it, where that is known."""
-    if own is None:
-        return region
-    instance = replace(
-        region.instance, clue=own.clue, inference=own.inference, confidence=own.confidence, chunk=own.chunk
-    )
-    return replace(region, instance=instance)
+def _candidates(group: PairGroup, ids: Sequence[str]) -> Iterator[RatedInference]:
+    """The inferences of a region, of which no rating is known yet."""
+    for _, column, place in group.pairs():
+        yield RatedInference(text=group.inferences[column], test_id=ids[place])
 
 
-def _unrated(group: PairGroup, ids: Sequence[str]) -> RatedRegion:
-    return RatedRegion(
-        instance=group.regions[0],
-        candidates=tuple(
-            RatedInference(text=group.inferences[column], test_id=ids[place]) for _, column, place in group.pairs()
-        ),
-    )
-
-
-def _rated(annotation: _AnnotationForm, shown: _Shown, where: str) -> RatedRegion:
-    name = annotation["Input_iid"]
-    if not annotation["candidates"]:
-        raise BadData(f"{where}: {name[:60]!r} has no candidates.", hint=MEND)
-    rated = list[RatedInference]()
-    regions = list[Instance]()
+def _rated(annotation: _AnnotationForm, shown: _Shown, corpus: Mapping[str, Instance], *, where: str) -> RatedRegion:
+    """A region with its ratings, and with what its annotator says of it where that is known."""
+    name, regions, candidates = annotation["Input_iid"], list[Instance](), list[RatedInference]()
     for form in annotation["candidates"]:
-        if (name, form["source_iid"]) not in shown:
-            raise BadData(
-                f"{where}: the candidate {form['source_iid'][:60]!r} of {name[:60]!r} has no instance.", hint=MEND
-            )
-        region, text, test_id = shown[name, form["source_iid"]]
+        source = form["source_iid"]
+        if (name, source) not in shown:
+            raise BadData(f"{where}: the candidate {source[:60]!r} of {name[:60]!r} has no instance.", hint=MEND)
+        region, candidate = shown[name, source]
         regions.append(region)
         ratings = int(form["annot1"]), int(form["annot2"])
-        rated.append(RatedInference(text=text, test_id=test_id, source_id=form["source_iid"], ratings=ratings))
+        candidates.append(replace(candidate, source_id=source, ratings=ratings))
+    if not regions:
+        raise BadData(f"{where}: {name[:60]!r} has no candidates.", hint=MEND)
     if len({(region.url, region.boxes) for region in regions}) > 1:
         raise BadData(f"{where}: the candidates of {name[:60]!r} are shown with several regions.", hint=MEND)
-    return RatedRegion(instance=replace(regions[0], id=name), candidates=tuple(rated))
+    own = corpus.get(name, regions[0])
+    facts = {"clue": own.clue, "inference": own.inference, "confidence": own.confidence, "chunk": own.chunk}
+    return RatedRegion(instance=replace(regions[0], id=name, **facts), candidates=tuple(candidates))

@@ -10,22 +10,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from typing_extensions import override
 
 from askance.errors import UsageError
 from askance.evals.metric import mean
-from askance.evals.sample import REGIONS, Sample
-from askance.evals.sherlock.measures import assignment_accuracy, overlapping, proposal_accuracy
+from askance.evals.sherlock.layout import source_of
+from askance.evals.sherlock.measures import assignment_accuracy, proposal_accuracy, right_proposals
 from askance.evals.sherlock.region_reranker import RerankingModel
-from askance.evals.sherlock.region_solver import INFERENCES, SHOW
 from askance.evals.sherlock.task import RegionText, SherlockTask, check_text, text_of
 from askance.evals.suite.selection import Subset
 
 if TYPE_CHECKING:
     from askance.evals.metric import Metric
-    from askance.evals.sherlock.instance import Box, Instance
+    from askance.evals.sample import Sample
     from askance.evals.sherlock.leaderboard import PairGroup
     from askance.evals.sherlock.task import Scores
 
@@ -108,48 +107,20 @@ class Localization(SherlockTask):
     def regions(self) -> Iterator[Sample]:
         for url in self.subset.items:
             if self.split == "test":
-                yield self._without_answers(url)
-                continue
-            instances = self.dataset.of_image(url)
-            own = [instance.boxes for instance in instances]
-            proposed = self.dataset.proposals(url) if self.boxes == "auto" else ()
-            regions = [(box,) for box in proposed] if self.boxes == "auto" else own
-            yield Sample(
-                id=url,
-                image=self.picture(url) if self.answerer.looks else None,
-                inputs={
-                    REGIONS: [[list(box) for box in region] for region in regions],
-                    INFERENCES: [text_of(instance, self.text) for instance in instances],
-                    SHOW: self.region,
-                },
-                target=self._target(instances, proposed, own),
-                group=url,
-                tags={"source": instances[0].source},
-            )
-
-    def _without_answers(self, url: str) -> Sample:
-        """The sample of an image of the test set."""
-        group = self._hidden[url]
-        return Sample(
-            id=url,
-            image=self.picture(url) if self.answerer.looks else None,
-            inputs={
-                REGIONS: [[list(box) for box in region.boxes] for region in group.regions],
-                INFERENCES: [*group.inferences],
-                SHOW: self.region,
-            },
-            group=url,
-            tags={"source": group.regions[0].source},
-        )
-
-    def _target(
-        self, instances: Sequence[Instance], proposed: Sequence[Box], own: Sequence[Sequence[Box]]
-    ) -> Mapping[str, Any]:
-        """Of people's regions their ids, in the order of the inferences; of proposals, by inference, the right ones."""
-        if self.boxes == "gt":
-            return {"ids": [instance.id for instance in instances]}
-        hits = overlapping(proposed, own)
-        return {"right": [column.nonzero()[0].tolist() for column in hits.T]}
+                group = self._hidden[url]
+                regions, inferences, target = [each.boxes for each in group.regions], group.inferences, None
+            else:
+                instances = self.dataset.of_image(url)
+                regions = [instance.boxes for instance in instances]
+                inferences = [text_of(instance, self.text) for instance in instances]
+                if self.boxes == "gt":
+                    target = {"ids": [instance.id for instance in instances]}
+                else:
+                    proposed = self.dataset.proposals(url)
+                    target = {"right": right_proposals(proposed, regions)}
+                    regions = [(box,) for box in proposed]
+            tags = {"source": source_of(url)}
+            yield self.sample_of(url, url, regions, inferences=inferences, target=target, tags=tags)
 
     @override
     def metrics(self) -> Sequence[Metric]:
@@ -174,8 +145,7 @@ class Localization(SherlockTask):
         if sample.target is None:
             return {}
         if self.boxes == "auto":
-            accuracy, _ = proposal_accuracy(scores, self._hits(sample))
-            return {**self._beside(sample), ACCURACY: accuracy}
+            return {**self._beside(sample), ACCURACY: proposal_accuracy(scores, sample.target["right"])}
         accuracy, tied = assignment_accuracy(scores, sample.target["ids"], seed=self.seed)
         return {**self._beside(sample), ACCURACY: accuracy, TIED: tied}
 
@@ -196,12 +166,3 @@ class Localization(SherlockTask):
             CHANCE: sum(len(places) / rows for places in right) / columns,
             ORACLE: sum(1 for places in right if places) / columns,
         }
-
-    def _hits(self, sample: Sample) -> Any:
-        """Which boxes are right for which inferences."""
-        import numpy as np
-
-        hits = np.zeros(self.shape_of(sample), dtype=bool)
-        for column, places in enumerate(sample.target["right"]):
-            hits[places, column] = True
-        return hits

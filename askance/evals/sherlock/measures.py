@@ -17,10 +17,10 @@ hold: draws of the last rule reach 1e-9, so that probabilities below that drown 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from hashlib import sha256
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from askance.errors import UsageError
 from askance.images.regions import iou
@@ -108,47 +108,39 @@ def _tied(scores: _Array) -> npt.NDArray[np.bool_]:
     return rows | columns
 
 
-def overlapping(
+def right_proposals(
     proposals: Sequence[Sequence[float]], boxes: Sequence[Sequence[Sequence[float]]]
-) -> npt.NDArray[np.bool_]:
-    """Which proposals are right for which inferences: those that overlap one of its boxes by more than a half.
+) -> list[list[int]]:
+    """By inference, the places of the proposals that are right: they overlap one of its boxes by more than a half.
 
     Args:
         proposals: boxes that a detector found in the picture.
         boxes: by inference, the boxes of its region.
-
-    Returns:
-        Proposals × inferences.
     """
-    import numpy as np
+    return [
+        [place for place, found in enumerate(proposals) if any(iou(found, box) > OVERLAP for box in region)]
+        for region in boxes
+    ]
 
-    hits = [[any(iou(found, box) > OVERLAP for box in region) for region in boxes] for found in proposals]
-    return np.array(hits, dtype=bool).reshape(len(proposals), len(boxes))
 
-
-def proposal_accuracy(matrix: Scores, right: Any) -> tuple[float, float]:
-    """How many inferences of a picture have their highest score at a proposal that is right.
+def proposal_accuracy(matrix: Scores, right: Sequence[Collection[int]]) -> float:
+    """The share of the inferences of a picture that have their highest score at a proposal that is right.
 
     Args:
         matrix: proposals × inferences.
-        right: of the same shape, which proposals are right, as of `overlapping`.
-
-    Returns:
-        The share of inferences, and the share that the best choice of proposals would have.
+        right: by inference, the places of the proposals that are right, as of `right_proposals`.
 
     Raises:
-        UsageError: the shapes differ, there is no proposal or no inference, or a score is not finite.
+        UsageError: the counts of inferences differ, there is no proposal or no inference, or a score is not finite.
     """
-    import numpy as np
-
-    scores, hits = _finite(matrix, dimensions=2), np.asarray(right, dtype=bool)
-    if scores.shape != hits.shape or not scores.size:
+    scores = _finite(matrix, dimensions=2)
+    if scores.shape[1] != len(right) or not scores.size:
         raise UsageError(
-            f"Scores of the shape {scores.shape} do not go with overlaps of the shape {hits.shape}.",
-            hint="Give both for each proposal with each inference, at least one of each.",
+            f"Scores of the shape {scores.shape} do not go with the right proposals of {len(right)} inferences.",
+            hint="Give a score for each proposal with each inference, at least one of each.",
         )
-    first = scores.argmax(axis=0)
-    return float(hits[first, np.arange(hits.shape[1])].mean()), float(hits.any(axis=0).mean())
+    first: list[int] = scores.argmax(axis=0).tolist()
+    return sum(place in places for place, places in zip(first, right, strict=True)) / len(right)
 
 
 # --- comparison ---

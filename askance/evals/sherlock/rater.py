@@ -11,22 +11,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from typing_extensions import override
 
 from askance.agents.inference import RATINGS, InferenceQuestion, InferenceRater, Rating
+from askance.agents.plausibility import PlausibilityScorer
 from askance.chains import REGION, REPLY, Chain, Link, Step, picture
 from askance.chat import canonical_json
 from askance.errors import BadData, UsageError
 from askance.evals.metric import mean
 from askance.evals.part import Part
 from askance.evals.run import Run
+from askance.evals.sample import HUMAN_RATINGS
 from askance.evals.scorer import Scorer, map_score
 from askance.evals.sherlock.region_solver import view_of
 from askance.images import RegionView
-from askance.models import Model, ModelLike, get_model
-from askance.models.factory import model_from_form
+from askance.models import Model, ModelLike
 from askance.statistics import cohen_kappa
 
 if TYPE_CHECKING:
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from askance.chat import JsonObject
     from askance.evals.metric import Metric
     from askance.evals.sample import Prediction, Sample, Score
-    from askance.models import Engine
 
 RATING = Link("rating", Rating, label="how plausible it is")
 HIGHLIGHTED: Link[RegionView] = Link("highlighted", RegionView, read=REGION.read, write=REGION.write)
@@ -62,7 +62,7 @@ class RaterCard:
     """Cohen's κ; None where it is not defined."""
 
     @classmethod
-    def of_run(cls, folder: Path, rater: InferenceRater) -> RaterCard:
+    def of_run(cls, folder: Path, rater: Model) -> RaterCard:
         """The card of a rater from a run of `sherlock/comparison`.
 
         Raises:
@@ -70,12 +70,11 @@ class RaterCard:
         """
         run = Run.open(folder)
         solver: Mapping[str, Any] = run.configuration.get("solver") or {}
-        own = {**_WRITTEN, "models": {rater.name: rater.model.form()}, "prompts": _prompts(rater)}
-        given = {name: solver.get(name) for name in own}
-        if run.task != _CARD_TASK or canonical_json(given) != canonical_json(own):
+        own = PlausibilityScorer(rater, by="rating", top=0).parameters
+        if run.task != _CARD_TASK or canonical_json({name: solver.get(name) for name in own}) != canonical_json(own):
             raise BadData(
-                f"The run {str(folder)!r} is no card of {rater.model.id}.",
-                hint=f"Make one: askance eval run {_CARD_TASK} --vlm {rater.model.id} -T by=rating -T top=0",
+                f"The run {str(folder)!r} is no card of {rater.id}.",
+                hint=f"Make one: askance eval run {_CARD_TASK} --vlm {rater.id} -T by=rating -T top=0",
             )
         pairs = [pair for answer in run.answers for pair in _pairs(answer.sample.target, answer.prediction)]
         if not pairs:
@@ -92,17 +91,11 @@ class RaterCard:
 
 
 _CARD_TASK = "sherlock/comparison"
-_WRITTEN: Mapping[str, Any] = {"by": "rating", "top": 0}
-"""Settings of a run in which a rater writes its ratings, as it does here."""
-
-
-def _prompts(rater: InferenceRater) -> Mapping[str, str]:
-    return {prompt.path.name: prompt.digest for prompt in rater.prompts_in_use}
 
 
 def _pairs(target: Mapping[str, Any], prediction: Prediction) -> Sequence[tuple[bool, bool]]:
     """Of each rating of a person, whether it calls an inference plausible, and whether the rater does."""
-    ratings: Sequence[Sequence[int]] | None = target["ratings"]
+    ratings: Sequence[Sequence[int]] | None = target[HUMAN_RATINGS]
     if ratings is None or prediction.matrix is None:
         return ()
     said = [score >= LEAST for score in prediction.matrix.array[0].tolist()]
@@ -129,15 +122,8 @@ class InferenceRating(Part):
 
     @cached_property
     def node(self) -> InferenceRater | None:
-        """What rates; that of a run that is scored again answers from its records only."""
-        if self.rater is None:
-            return None
-        if isinstance(self.rater, Mapping):
-            model = model_from_form(cast("JsonObject", self.rater), cast("Engine", self.engine))
-        else:
-            given = isinstance(self.rater, Model) and self.engine in {None, self.rater.engine}
-            model = cast("Model", self.rater) if given else get_model(self.rater, engine=self.engine)
-        return InferenceRater(model, sees=True)
+        """What rates."""
+        return None if self.rater is None else InferenceRater(self.model_of(self.rater), sees=True)
 
     @cached_property
     def card(self) -> RaterCard | None:
@@ -150,7 +136,7 @@ class InferenceRating(Part):
         if kept:
             return RaterCard(**kept)
         node = self.node
-        return None if node is None or self.rater_card is None else RaterCard.of_run(self.rater_card, node)
+        return None if node is None or self.rater_card is None else RaterCard.of_run(self.rater_card, node.model)
 
     @override
     def kept(self) -> JsonObject:
@@ -161,17 +147,14 @@ class InferenceRating(Part):
 
     @override
     def notes(self) -> tuple[str, ...]:
-        return () if self.node is None else (self._sentence(self.node), NOTE)
-
-    def _sentence(self, node: InferenceRater) -> str:
-        card = self.card
+        if self.node is None:
+            return ()
+        rated, card = f"Rated by {self.node.model.id}", self.card
         if card is None:
-            return f"Rated by {node.model.id}, which has no card: how often it is wrong is not known."
+            return (f"{rated}, which has no card: how often it is wrong is not known.", NOTE)
         kappa = "unknown" if card.kappa is None else f"{card.kappa:.3f}"
-        return (
-            f"Rated by {node.model.id}; on {card.ratings:,} ratings of people its accuracy is {card.accuracy:.3f} "
-            f"beside a base rate of {card.base_rate:.3f}, and Cohen's κ {kappa}."
-        )
+        figures = f"its accuracy is {card.accuracy:.3f} beside a base rate of {card.base_rate:.3f}"
+        return (f"{rated}; on {card.ratings:,} ratings of people {figures}, and Cohen's κ {kappa}.", NOTE)
 
     def measured(self, chain: Chain) -> Chain:
         """`chain`, with a rating of what it writes."""

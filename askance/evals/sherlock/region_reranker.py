@@ -22,7 +22,8 @@ from typing_extensions import override
 from askance.chains.planner import check_mode
 from askance.chat import canonical_json, key_of
 from askance.errors import BadImage, BadRecord, UsageError
-from askance.evals.sherlock.region_solver import INFERENCES, AskedRegions, EncodedRegions, Held, regions_of
+from askance.evals.sample import INFERENCES
+from askance.evals.sherlock.region_solver import AskedRegions, EncodedRegions, SampleScores, regions_of
 from askance.evals.sherlock.task import RegionModel
 from askance.images import WHOLE_IMAGE
 from askance.models import ScorerLike, get_scorer
@@ -58,11 +59,11 @@ class RecordedMatrices(EncodedRegions):
         return RecordedMatrices(self.scorer, pooled=self._pooled, samples=lambda: samples)
 
     @override
-    async def held(self, sample: Sample, counts: Counter[str]) -> Held:
+    async def scores_of(self, sample: Sample, counts: Counter[str]) -> SampleScores:
         import numpy as np
 
         async def make(_: Sequence[int]) -> list[JsonObject]:
-            made = await super(RecordedMatrices, self).held(sample, counts)
+            made = await super(RecordedMatrices, self).scores_of(sample, counts)
             return [{"matrix": made.scores.tolist(), "missing": [*made.missing]}]
 
         form = self._form(sample)
@@ -70,7 +71,7 @@ class RecordedMatrices(EncodedRegions):
         try:
             scores = np.array(response["matrix"], dtype=np.float64)
             if scores.ndim == 2 and np.isfinite(scores).all():
-                return Held(scores, [int(place) for place in response["missing"]])
+                return SampleScores(scores, [int(place) for place in response["missing"]])
         except (KeyError, TypeError, ValueError):
             pass
         raise BadRecord(f"The record {key_of('score', form)[:12]!r} holds no matrix.", hint=DAMAGED_HINT)
@@ -161,10 +162,10 @@ class RerankedRegions(AskedRegions):
         return {**super().form(), "first": self.first.scorer.form(), "keep": self.keep}
 
     @override
-    async def held(self, sample: Sample, counts: Counter[str]) -> Held:
+    async def scores_of(self, sample: Sample, counts: Counter[str]) -> SampleScores:
         import numpy as np
 
-        first = await self.first.held(sample, counts)
+        first = await self.first.scores_of(sample, counts)
         wanted = self._wanted(sample, first)
         rows = await asyncio.gather(*(self.row(region, texts, counts) for region, texts in wanted))
         own = {region.name for region in regions_of(sample)}
@@ -182,9 +183,9 @@ class RerankedRegions(AskedRegions):
             if better:
                 whole, values = scores[line.index], np.array([*better.values()])
                 whole[[*better]] = whole.max() + 1 + values - values.min()  # a view: `scores` changes
-        return Held(scores, sorted(missing))
+        return SampleScores(scores, sorted(missing))
 
-    def _wanted(self, sample: Sample, first: Held | None) -> Sequence[tuple[Region, Sequence[str]]]:
+    def _wanted(self, sample: Sample, first: SampleScores | None) -> Sequence[tuple[Region, Sequence[str]]]:
         """The regions that the models are asked about, each with different texts.
 
         Args:
@@ -198,7 +199,7 @@ class RerankedRegions(AskedRegions):
                 wanted.setdefault(region.name, (region, {}))[1].setdefault(text)
         return [(region, [*texts]) for region, texts in wanted.values()]
 
-    def _lines(self, sample: Sample, first: Held | None) -> Iterator[_Line]:
+    def _lines(self, sample: Sample, first: SampleScores | None) -> Iterator[_Line]:
         """The rows, or the columns, of the matrix of a sample."""
         import numpy as np
 
@@ -228,7 +229,7 @@ class RerankedRegions(AskedRegions):
         async def count(sample: Sample, draw: int) -> None:
             key, lacking = self.first.lacking(sample)
             planner.add_computed("scores", self.first.scorer.id, keys=[key], lacking=[key] if lacking else [])
-            first = None if lacking else await self.first.held(sample, Counter())
+            first = None if lacking else await self.first.scores_of(sample, Counter())
             for region, texts in self._wanted(sample, first):
                 await self.scorer.plan_view(planner, region.picture, texts, region.view, draw=draw)
 

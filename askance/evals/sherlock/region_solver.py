@@ -25,7 +25,7 @@ from typing_extensions import override
 from askance.chains.planner import check_mode
 from askance.errors import BadImage, UsageError
 from askance.evals.matrix import Matrix
-from askance.evals.sample import REGIONS, Prediction, Sample
+from askance.evals.sample import INFERENCES, REGIONS, Prediction, Sample
 from askance.evals.solver import Solver, prompt_files
 from askance.evals.suite.shuffle import stable_hash
 from askance.images import WHOLE_IMAGE, RegionView
@@ -48,8 +48,6 @@ if TYPE_CHECKING:
     Row: TypeAlias = Scores | BadImage
     """The scores of a region with inferences, or why it cannot be shown."""
 
-INFERENCES: Final = "inferences"
-"""The input of a sample with the inferences that are held against its regions."""
 SHOW: Final = "show"
 """The input of a sample that says how its regions are shown."""
 PLACE: Final = "place"
@@ -124,35 +122,47 @@ class _Pool:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
-    """The matrix of a sample, and the places of its second row that have no score."""
+class SampleScores:
+    """The matrix of a sample, and the places of its second row that have no score but the least of the others."""
 
     scores: Scores
     missing: Sequence[int] = ()
 
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """The scores of regions, row by row."""
+
+    scores: Scores
+    """Regions × inferences; 0 where a region cannot be shown."""
+    errors: Mapping[int, BadImage]
+    """By place why a region cannot be shown."""
+
     @classmethod
-    def of(cls, row: Scores, column: Sequence[float | None]) -> Held:
-        """That of a sample of a pool: its region with the inferences, and its inference with the regions."""
+    def of(cls, rows: Sequence[Row]) -> _Table:
         import numpy as np
 
-        least = min(score for score in column if score is not None)
-        filled = [least if score is None else score for score in column]
-        return cls(np.stack([row, np.array(filled)]), [place for place, score in enumerate(column) if score is None])
+        errors = {place: row for place, row in enumerate(rows) if isinstance(row, BadImage)}
+        width = next((len(row) for row in rows if not isinstance(row, BadImage)), 1)
+        return cls(np.stack([np.zeros(width) if isinstance(row, BadImage) else row for row in rows]), errors)
 
+    def row(self, place: int) -> Scores:
+        """The scores of a region.
 
-def _shown(row: Row) -> Scores:
-    """The scores of a region.
+        Raises:
+            BadImage: it cannot be shown.
+        """
+        if place in self.errors:
+            raise self.errors[place]
+        return self.scores[place]
 
-    Raises:
-        BadImage: it cannot be shown.
-    """
-    if isinstance(row, BadImage):
-        raise row
-    return row
+    def beside(self, row: Scores, place: int) -> SampleScores:
+        """The scores of a region with all inferences, and below them the column at `place`: those of its inference."""
+        import numpy as np
 
-
-def _at_place(row: Row, place: int) -> float | None:
-    return None if isinstance(row, BadImage) else float(row[place])
+        column, missing = self.scores[:, place].copy(), [*self.errors]
+        column[missing] = np.delete(column, missing).min()
+        return SampleScores(np.stack([row, column]), missing)
 
 
 class RegionSolver(Solver):
@@ -175,9 +185,7 @@ class RegionSolver(Solver):
         self._pooled = pooled
         self._samples = samples
         self._pools = cache(lambda: _pools_of(samples(), by=pooled))
-        self._of_pools: PerLoop[dict[Any, asyncio.Future[Sequence[Row]]]] = PerLoop(
-            dict[Any, "asyncio.Future[Sequence[Row]]"]
-        )
+        self._of_pools: PerLoop[dict[Any, asyncio.Future[_Table]]] = PerLoop(dict[Any, "asyncio.Future[_Table]"])
 
     @abstractmethod
     async def rows(self, regions: Sequence[Region], inferences: Sequence[str], counts: Counter[str]) -> Sequence[Row]:
@@ -207,17 +215,17 @@ class RegionSolver(Solver):
         """
         counts = Counter[str]()
         with collect_keys() as keys:
-            held = await self.held(sample, counts)
-        scores = held.scores
+            found = await self.scores_of(sample, counts)
+        scores = found.scores
         return Prediction(
             outcome="answered",
             value=(scores.argmax(axis=1) + 1).tolist(),
             links={"scores": {"outcome": "answered", "calls": sorted(keys)}},
-            trace={**counts, **({MISSING: [*held.missing]} if held.missing else {})},
+            trace={**counts, **({MISSING: [*found.missing]} if found.missing else {})},
             matrix=Matrix(scores.astype("float32") if scores.size > MOST_RECORDED else scores),
         )
 
-    async def held(self, sample: Sample, counts: Counter[str]) -> Held:
+    async def scores_of(self, sample: Sample, counts: Counter[str]) -> SampleScores:
         """The scores of a sample.
 
         Args:
@@ -227,34 +235,36 @@ class RegionSolver(Solver):
         Raises:
             AskanceError: as `answer`.
         """
-        return await (self._in_pool(sample, counts) if self._pooled else self._of_picture(sample, counts))
-
-    async def _of_picture(self, sample: Sample, counts: Counter[str]) -> Held:
-        import numpy as np
-
-        rows = await self.rows(regions_of(sample), sample.inputs[INFERENCES], counts)
-        return Held(np.stack([_shown(row) for row in rows]))
+        if self._pooled:
+            return await self._in_pool(sample, counts)
+        table = _Table.of(await self.rows(regions_of(sample), sample.inputs[INFERENCES], counts))
+        for error in table.errors.values():
+            raise error
+        return SampleScores(table.scores)
 
     # --- pools ---
 
-    async def _in_pool(self, sample: Sample, counts: Counter[str]) -> Held:
+    async def _in_pool(self, sample: Sample, counts: Counter[str]) -> SampleScores:
         pool = self._pool_of(sample)
         if self.whole_pools:
-            place, rows = pool.places[sample.id], await self._of_pool(sample)
-            return Held.of(_shown(rows[place]), [_at_place(row, place) for row in rows])
-        (row,) = await self.rows(regions_of(sample), pool.inferences, counts)
-        own = _shown(row)
-        rows = await self.rows(pool.regions, sample.inputs[INFERENCES], counts)
-        return Held.of(own, [_at_place(row, 0) for row in rows])
+            place, table = pool.places[sample.id], await self._of_pool(sample)
+            return table.beside(table.row(place), place)
+        own = _Table.of(await self.rows(regions_of(sample), pool.inferences, counts)).row(0)
+        table = _Table.of(await self.rows(pool.regions, sample.inputs[INFERENCES], counts))
+        return table.beside(own, 0)
 
-    async def _of_pool(self, sample: Sample) -> Sequence[Row]:
+    async def _of_pool(self, sample: Sample) -> _Table:
         """The scores of all pairs of a pool; few pools are held, since samples come pool by pool."""
         value, running = (sample.tags[self._pooled], current_scope().draw), self._of_pools()
         if value not in running:
             while len(running) >= MOST_HELD:
                 del running[next(iter(running))]
             pool = self._pool_of(sample)
-            running[value] = asyncio.ensure_future(self.rows(pool.regions, pool.inferences, Counter()))
+
+            async def table() -> _Table:
+                return _Table.of(await self.rows(pool.regions, pool.inferences, Counter()))
+
+            running[value] = asyncio.ensure_future(table())
         return await asyncio.shield(running[value])  # a sample that is cancelled leaves the scores to the others
 
     def _pool_of(self, sample: Sample) -> _Pool:

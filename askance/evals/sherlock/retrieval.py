@@ -23,12 +23,11 @@ from askance.amounts import many
 from askance.errors import UsageError
 from askance.evals.metric import mean
 from askance.evals.part import Question
-from askance.evals.sample import REGIONS, Sample
 from askance.evals.sherlock.layout import CHUNKS
 from askance.evals.sherlock.leaderboard import hidden_instances
 from askance.evals.sherlock.measures import retrieval_rank
 from askance.evals.sherlock.region_reranker import RerankingModel
-from askance.evals.sherlock.region_solver import INFERENCES, MISSING, PLACE, SHOW
+from askance.evals.sherlock.region_solver import MISSING, PLACE
 from askance.evals.sherlock.task import RegionText, SherlockTask, check_text, facts_of, text_of
 from askance.evals.suite.breakdown import over_folds
 from askance.evals.suite.selection import Subset
@@ -36,7 +35,7 @@ from askance.evals.suite.selection import Subset
 if TYPE_CHECKING:
     from askance.chat import JsonObject
     from askance.evals.metric import Metric
-    from askance.evals.sample import Prediction, Score
+    from askance.evals.sample import Prediction, Sample, Score
     from askance.evals.scorer import Scorer
     from askance.evals.sherlock.instance import Instance
     from askance.evals.sherlock.task import Scores
@@ -132,22 +131,13 @@ class Retrieval(SherlockTask):
                 texts.setdefault(text_of(instance, self.text), []).append(place)
             for place, instance in enumerate(pool):
                 text = text_of(instance, self.text)
-                yield Sample(
-                    id=instance.id,
-                    image=self.picture(instance.url) if self.answerer.looks else None,
-                    inputs={
-                        REGIONS: [[list(box) for box in instance.boxes]],
-                        INFERENCES: [text],
-                        SHOW: self.region,
-                    },
-                    target={
-                        "pool": len(pool),
-                        "place": place,
-                        "same picture": pictures[instance.url],
-                        "same text": texts[text],
-                    }
-                    if self.split == "val"
-                    else {"pool": len(pool)},
+                whole = {"place": place, "same picture": pictures[instance.url], "same text": texts[text]}
+                yield self.sample_of(
+                    instance.id,
+                    instance.url,
+                    [instance.boxes],
+                    inferences=[text],
+                    target={"pool": len(pool), **(whole if self.split == "val" else {})},
                     group=group_of(chunk, instance.url),
                     tags={CHUNK: chunk, PLACE: place, **facts_of(instance)},
                 )
@@ -196,8 +186,8 @@ class Retrieval(SherlockTask):
         scores = super()._scores_of(sample, prediction)
         given = prediction.trace.get(MISSING, [])
         missing = cast("list[Any]", given if isinstance(given, list) else [given])
-        others = [place for place in range(sample.target["pool"]) if place != sample.tags[PLACE]]
-        if any(place not in others for place in missing):
+        places = range(sample.target["pool"])
+        if any(place not in places or place == sample.tags[PLACE] for place in missing):
             raise UsageError(
                 f"The trace of {sample.id!r} lists as missing what are no places of other regions.",
                 hint="Run the sample again.",

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import io
 import zipfile
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,10 +22,11 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 from askance.amounts import many
 from askance.errors import UsageError
 from askance.evals.run_folder import write_whole
-from askance.evals.sample import REGIONS
+from askance.evals.sample import INFERENCES, REGIONS
 from askance.evals.sherlock.layout import CHUNKS, LENGTHS, TASKS
-from askance.evals.sherlock.region_solver import INFERENCES, PLACE
+from askance.evals.sherlock.region_solver import PLACE
 from askance.evals.sherlock.retrieval import CHUNK, group_of
+from askance.evals.suite.submittable import RETRY, check_submittable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,9 +34,9 @@ if TYPE_CHECKING:
 
     from askance.evals.run import Run, SampleResult
     from askance.evals.sherlock.dataset import Sherlock
-    from askance.evals.sherlock.instance import Box, Instance
+    from askance.evals.sherlock.instance import Box
     from askance.evals.sherlock.layout import LeaderboardTask, Split
-    from askance.evals.sherlock.leaderboard import Leaderboard, PairGroup
+    from askance.evals.sherlock.leaderboard import Leaderboard
 
     Scores: TypeAlias = NDArray[np.float32 | np.float64]
     Vector: TypeAlias = NDArray[np.float32]
@@ -57,17 +59,16 @@ class SubmittedScores:
     @property
     def tasks(self) -> Mapping[str, int]:
         """By task, how many pairs are scored."""
-        counts: dict[str, int] = {}
+        counts = Counter[str]()
         for name, vector in self.vectors.items():
-            task = name.partition("_")[0]
-            counts[task] = counts.get(task, 0) + len(vector)
+            counts[name.partition("_")[0]] += len(vector)
         return counts
 
     @property
     def missing(self) -> tuple[int, ...]:
         """Chunks of retrieval that have no scores where others have; the leaderboard scores all or none."""
-        there = [f"retrieval_{chunk}" in self.vectors for chunk in range(CHUNKS)]
-        return tuple(chunk for chunk, found in enumerate(there) if not found and any(there))
+        lacking = tuple(chunk for chunk in range(CHUNKS) if f"retrieval_{chunk}" not in self.vectors)
+        return () if len(lacking) == CHUNKS else lacking
 
     def check(self, lengths: Mapping[str, int] = LENGTHS) -> None:
         """Checks what the leaderboard asks of a test set.
@@ -140,47 +141,30 @@ def submission_of(
     """
     if not runs:
         raise UsageError("There is no run to submit.", hint="Name the folders of runs of Sherlock's tasks.")
-    tables: dict[tuple[LeaderboardTask, int | None], _Table] = {}
+    tables = defaultdict[tuple["LeaderboardTask", int | None], _Table](dict)
     for run in runs:
-        _check(run)
+        check_submittable(run, [f"sherlock/{task}" for task in TASKS])
+        lacking = [answer.sample.id for answer in run.answers if answer.prediction.matrix is None]
+        if lacking:
+            raise UsageError(
+                f"{many(len(lacking), 'sample has', 'samples have')} no scores, such as {lacking[0]!r}.", hint=RETRY
+            )
         task = cast("LeaderboardTask", run.task.rpartition("/")[2])
-        if not _add(run, task, tables):
+        before = sum(map(len, tables.values()))
+        for chunk, region, row in _rows_of_chunks(run) if task == "retrieval" else _rows(run):
+            tables[task, chunk].setdefault(region, row)
+        if sum(map(len, tables.values())) == before:
             raise UsageError(
                 f"The run {str(run.path)!r} scores nothing that the runs before it have not scored.",
                 hint="Name one run for each pair of a region and an inference.",
             )
     vectors: dict[str, Vector] = {}
-    order = sorted(tables, key=lambda key: (TASKS.index(key[0]), key[1] or 0))
-    for task, chunk in order:
+    for task, chunk in sorted(tables, key=lambda key: (TASKS.index(key[0]), key[1] or 0)):
         name = task if chunk is None else f"{task}_{chunk}"
         vectors[name] = _vector(data.leaderboard(task, split, chunk), tables.pop((task, chunk)), name)
     made = SubmittedScores(split=split, vectors=vectors)
     made.check(lengths)
     return made
-
-
-def _check(run: Run) -> None:
-    """Refuses a run whose scores are no submission."""
-    known = [f"sherlock/{task}" for task in TASKS]
-    if run.task not in known:
-        raise UsageError(
-            f"The run {str(run.path)!r} is of {run.task!r}, which the leaderboard does not have.",
-            hint=f"Name a run of {', '.join(known)}.",
-        )
-    if run.finished is None or run.left:
-        raise UsageError(f"The run {str(run.path)!r} is not finished.", hint="Finish it by the command that began it.")
-    if control := run.options.get("control"):
-        raise UsageError(f"The run {str(run.path)!r} is under the control {control!r}.", hint="Run it without.")
-    if any(answer.epoch for answer in run.answers):
-        raise UsageError(
-            f"The run {str(run.path)!r} answers each sample several times.", hint="Run it with one epoch: --epochs 1."
-        )
-    lacking = [answer.sample.id for answer in run.answers if answer.prediction.matrix is None]
-    if lacking:
-        raise UsageError(
-            f"{many(len(lacking), 'sample has', 'samples have')} no scores, such as {lacking[0]!r}.",
-            hint="Ask for them again: the command of the run with `--retry invalid,refused,filtered,truncated`.",
-        )
 
 
 # --- what the runs say of each pair ---
@@ -201,36 +185,24 @@ class _Row:
 _Table: TypeAlias = "dict[_Region, _Row]"
 
 
-def _add(run: Run, task: LeaderboardTask, tables: dict[tuple[LeaderboardTask, int | None], _Table]) -> bool:
-    """Adds the scores of a run; whether one of them is new."""
-    new = False
-    by_chunk: dict[int | None, list[SampleResult]] = {}
-    for answer in run.answers:
-        chunk = answer.sample.tags[CHUNK] if task == "retrieval" else None
-        by_chunk.setdefault(chunk, []).append(answer)
-    for chunk, answers in by_chunk.items():
-        table = tables.setdefault((task, chunk), {})
-        for region, row in _rows(answers) if chunk is None else _rows_of_chunk(chunk, answers):
-            new |= region not in table
-            table.setdefault(region, row)
-    return new
-
-
-def _rows(answers: Sequence[SampleResult]) -> Iterator[tuple[_Region, _Row]]:
+def _rows(run: Run) -> Iterator[tuple[None, _Region, _Row]]:
     """The regions of samples that have all their inferences themselves."""
-    for answer in answers:
+    for answer in run.answers:
         columns = _places(answer.sample.inputs[INFERENCES])
         for boxes, scores in zip(answer.sample.inputs[REGIONS], _scores(answer), strict=True):
-            yield (answer.sample.cluster, _boxes(boxes)), _Row(scores, columns)
+            yield None, (answer.sample.cluster, _boxes(boxes)), _Row(scores, columns)
 
 
-def _rows_of_chunk(chunk: int, answers: Sequence[SampleResult]) -> Iterator[tuple[_Region, _Row]]:
-    """The regions of samples that are held against each other, in the order of their places."""
-    ordered = sorted(answers, key=lambda answer: int(answer.sample.tags[PLACE]))
-    columns = _places([answer.sample.inputs[INFERENCES][0] for answer in ordered])
-    for answer in ordered:
-        url = answer.sample.cluster.removeprefix(group_of(chunk, ""))
-        yield (url, _boxes(answer.sample.inputs[REGIONS][0])), _Row(_scores(answer)[0].copy(), columns)
+def _rows_of_chunks(run: Run) -> Iterator[tuple[int, _Region, _Row]]:
+    """The regions of samples that are held against each other, chunk by chunk, with the chunk of each."""
+    chunks = defaultdict[int, list["SampleResult"]](list)
+    for answer in sorted(run.answers, key=lambda answer: int(answer.sample.tags[PLACE])):
+        chunks[answer.sample.tags[CHUNK]].append(answer)
+    for chunk, answers in chunks.items():
+        columns = _places([answer.sample.inputs[INFERENCES][0] for answer in answers])
+        for answer in answers:
+            url = answer.sample.cluster.removeprefix(group_of(chunk, ""))
+            yield chunk, (url, _boxes(answer.sample.inputs[REGIONS][0])), _Row(_scores(answer)[0].copy(), columns)
 
 
 def _places(inferences: Sequence[str]) -> Mapping[str, int]:
@@ -243,7 +215,7 @@ def _boxes(boxes: Sequence[Sequence[Any]]) -> tuple[Box, ...]:
 
 
 def _scores(answer: SampleResult) -> Scores:
-    assert answer.prediction.matrix is not None  # `_check` has looked
+    assert answer.prediction.matrix is not None  # `submission_of` has looked
     return answer.prediction.matrix.array
 
 
@@ -259,30 +231,19 @@ def _vector(leaderboard: Leaderboard, table: _Table, name: str) -> Vector:
     import numpy as np
 
     vector: Vector = np.full(len(leaderboard.ids), np.nan, dtype=np.float32)
-    lacking: list[int] = []
     for group in leaderboard.groups:
-        of_region = [_of_region(region, group, table) for region in group.regions]
-        for row, column, place in zip(group.rows.tolist(), group.columns.tolist(), group.places.tolist(), strict=True):
-            score = of_region[row][column]
-            if score is None:
-                lacking.append(place)
-            else:
-                vector[place] = score
-    if lacking:
+        scores = np.full((len(group.regions), len(group.inferences)), np.nan, dtype=np.float32)
+        for place, region in enumerate(group.regions):
+            if (row := table.get((region.url, region.boxes))) is not None:
+                columns = [row.columns.get(text, -1) for text in group.inferences]
+                scores[place] = np.append(row.scores, np.nan)[columns]  # what there is no score of takes the last
+        vector[np.asarray(group.places)] = scores[np.asarray(group.rows), np.asarray(group.columns)]
+    lacking = np.flatnonzero(np.isnan(vector))  # the scores of a run are finite
+    if len(lacking):
         raise UsageError(
             f"The runs lack {len(lacking):,} of the {len(vector):,} pairs of {name}, such as the one with the test_id "
-            f"{leaderboard.ids[min(lacking)]!r}.",
+            f"{leaderboard.ids[lacking[0]]!r}.",
             hint="Run the task over these data, without `--limit` and `--ids`; of localization over both kinds of "
             "boxes, `-T boxes=gt` and `-T boxes=auto`.",
         )
     return vector
-
-
-def _of_region(region: Instance, group: PairGroup, table: _Table) -> Sequence[float | None]:
-    """The score of each inference of a group for a region; None where there is none."""
-    row = table.get((region.url, region.boxes))
-    if row is None:
-        return [None] * len(group.inferences)
-    places = [row.columns.get(text) for text in group.inferences]
-    scores = row.scores.tolist()
-    return [None if place is None else scores[place] for place in places]

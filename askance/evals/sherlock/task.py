@@ -15,19 +15,19 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, cast
 from pydantic import Field
 from typing_extensions import override
 
-from askance.agents.plausibility import TOP, By, PlausibilityScorer, region_scorer, vlm_scorer
+from askance.agents.plausibility import TOP, By, PlausibilityScorer
 from askance.errors import BadData, UsageError
 from askance.evals.metric import mean
 from askance.evals.part import Answerer, Question
-from askance.evals.sample import REGIONS, Prediction, Sample, Score
+from askance.evals.sample import INFERENCES, REGIONS, Prediction, Sample, Score
 from askance.evals.scorer import Scorer
 from askance.evals.sherlock.dataset import Sherlock
 from askance.evals.sherlock.instance import CONFIDENCES
 from askance.evals.sherlock.region_solver import (
     FLOORED,
-    INFERENCES,
     MARKS,
     MISSING,
+    SHOW,
     AskedRegions,
     EncodedRegions,
     RandomScores,
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
     from askance.chat import JsonObject
     from askance.evals.metric import Metric
-    from askance.evals.sherlock.instance import Instance
+    from askance.evals.sherlock.instance import Box, Instance
     from askance.evals.solver import Solver
     from askance.images import Image
     from askance.models import Model
@@ -123,10 +123,6 @@ class RegionModel(Answerer):
             )
         _ = self.plausibility
 
-    @property
-    def _by(self) -> By:
-        return self.by or ("yes-no" if self.context == PICTURE else "rating")
-
     @cached_property
     def plausibility(self) -> PlausibilityScorer:
         """What asks the models.
@@ -138,11 +134,15 @@ class RegionModel(Answerer):
             raise UsageError(
                 "There is no model that sees the picture.", hint="Give `vlm`, or an encoder: -T scorer=clip:FOLDER."
             )
-        settings: dict[str, Any] = {"by": self._by, "draws": self.draws, "orders": self.orders, "top": self.top}
-        if self.context == PICTURE:
-            return vlm_scorer(get_model(self.vlm), **settings)
-        llm = None if self.llm is None else get_model(self.llm)
-        return region_scorer(get_model(self.vlm), llm, **settings)
+        return PlausibilityScorer(
+            self.vlm,
+            self.llm,
+            describes=self.context == REGION,
+            by=self.by,
+            draws=self.draws,
+            orders=self.orders,
+            top=self.top,
+        )
 
     @override
     def label(self) -> str:
@@ -153,7 +153,7 @@ class RegionModel(Answerer):
     def words(self) -> tuple[str, ...]:
         draws = (f"{self.draws} draws",) if self.draws > 1 else ()
         orders = (f"{self.orders} orders",) if self.orders > 1 else ()
-        return (self.context, self._by, *draws, *orders)
+        return (self.context, self.plausibility.asked_by, *draws, *orders)
 
     @override
     def solver(self, question: Question) -> AskedRegions:
@@ -165,7 +165,8 @@ class RegionModel(Answerer):
         scorer = self.plausibility
         if not scorer.across_regions and not question.count:
             raise UsageError(
-                f"by={self._by} puts the inferences of one region in order, and {self._task!r} compares regions.",
+                f"by={scorer.asked_by} puts the inferences of one region in order, "
+                f"and {self._task!r} compares regions.",
                 hint="Ask by=yes-no or by=rating.",
             )
         return AskedRegions(scorer, pooled=question.pooled, samples=question.samples)
@@ -262,6 +263,38 @@ class RegionTask(Task):
         """What the task asks about."""
 
     # --- which samples ---
+
+    def sample_of(
+        self,
+        name: str,
+        url: str,
+        regions: Sequence[Sequence[Box]],
+        *,
+        inferences: Sequence[str] | None = None,
+        target: JsonObject | None = None,
+        group: str = "",
+        tags: Mapping[str, Any],
+    ) -> Sample:
+        """The sample of some regions of an image.
+
+        Args:
+            name: id of the sample.
+            url: of the image.
+            regions: the boxes of each region.
+            inferences: held against the regions, where there are any.
+            target: what is right, where it is known.
+            group: of the sample; by default the image.
+            tags: of the sample.
+        """
+        held = {} if inferences is None else {INFERENCES: [*inferences]}
+        return Sample(
+            id=name,
+            image=self.picture(url) if self.answerer.looks else None,
+            inputs={REGIONS: [[list(box) for box in region] for region in regions], **held, SHOW: self.region},
+            target=target,
+            group=group or url,
+            tags=tags,
+        )
 
     def chosen(
         self, subset: Subset[Any], names: Callable[[Any], Collection[str]], url: Callable[[Any], str]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,13 +12,11 @@ from typing_extensions import override
 from askance.agents import JudgeForm, judge_equivalence
 from askance.evals.judges import JudgeNote, read_card
 from askance.evals.part import Part
-from askance.models import ModelLike, get_model
-from askance.models.factory import model_from_form
+from askance.models import ModelLike
 
 if TYPE_CHECKING:
     from askance.agents.judge import EquivalenceJudge
     from askance.chat import JsonObject
-    from askance.models import Engine
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +43,7 @@ class AnswerJudge(Part):
 
     @cached_property
     def noted(self) -> NotedJudge | None:
-        """The judge, if there is one; the judge of a run that is scored again answers from its records only.
+        """The judge, if there is one.
 
         Raises:
             BadData: the card cannot be read.
@@ -54,11 +51,7 @@ class AnswerJudge(Part):
         """
         if self.judge is None:
             return None
-        if isinstance(self.judge, Mapping):
-            model = model_from_form(cast("JsonObject", self.judge), cast("Engine", self.engine))
-        else:
-            model = get_model(self.judge, engine=self.engine)
-        judge = judge_equivalence(model, form=self.judge_form)
+        judge = judge_equivalence(self.model_of(self.judge), form=self.judge_form)
         kept: JsonObject | None = self.kept_or("judge_note", lambda: None)
         note = JudgeNote(**kept) if kept else JudgeNote.of(judge, None if self.card is None else read_card(self.card))
         return NotedJudge(judge=judge, note=note)

@@ -8,9 +8,9 @@ import json
 import os
 import stat
 import zipfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, cast
 
@@ -40,6 +40,25 @@ class Counted:
 
     found: int
     published: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FolderReport:
+    """What a folder of a data set holds."""
+
+    folder: str
+    notes: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+    """What should be mended, one sentence each."""
+
+    @property
+    def sound(self) -> bool:
+        """Whether there are no problems."""
+        return not self.problems
+
+    def canonical(self) -> JsonObject:
+        """The report as JSON."""
+        return {**asdict(self), "sound": self.sound}
 
 
 _ANOTHER = "No file of the data set is like that."
@@ -102,6 +121,15 @@ def note(error: BadData, problems: Problems | None) -> None:
     if problems is None:
         raise error
     problems.append(error)
+
+
+@contextmanager
+def noting(problems: Problems | None) -> Generator[None]:
+    """A block that ends at a `BadData`, which is added to `problems`; raises it if there is no such list."""
+    try:
+        yield
+    except BadData as error:
+        note(error, problems)
 
 
 def read_text(path: Path, *, otherwise: str | None = None) -> str:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias, cast
 
 from askance.errors import BadData
-from askance.evals.suite.files import Problems, note, read_map
+from askance.evals.suite.files import Problems, noting, read_map
 from askance.evals.suite.image_keys import check_key, full_key
 
 Shape: TypeAlias = Literal["true", "train", "test", "question"]
@@ -123,14 +123,11 @@ def read_qa(path: Path, problems: Problems | None = None) -> QaFile:
     records: dict[str, AdOptions] = {}
     for key, value in read_map(path, problems).items():
         where = f"The file {str(path)!r}, key {key[:80]!r}"
-        try:
+        with noting(problems):
             record = _record(full_key(check_key(key, where=f"The file {str(path)!r}")), value, where)
             _check_kind(record, records, where)
             if record.key in records:
                 raise BadData(f"{where}: the image {record.key!r} stands there twice.", hint="Keep one of the two.")
-        except BadData as error:
-            note(error, problems)
-        else:
             records[record.key] = record
     if not records:
         raise BadData(f"The file {str(path)!r} holds no statements that can be used.", hint=_EXPECTED)

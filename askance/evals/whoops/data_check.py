@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from askance.amounts import first_few, many
 from askance.errors import BadData
-from askance.evals.suite.files import Counted, Problems, note
+from askance.evals.suite.files import Counted, FolderReport, Problems, note
 from askance.evals.whoops.dataset import IMAGES, QUESTIONS, TEXTS, Whoops, counted
 from askance.evals.whoops.identify import PAIRS, PAPER_PAIRS, read_pairs
 from askance.evals.whoops.images import LISTS
@@ -18,7 +18,6 @@ from askance.evals.whoops.images import QUESTIONS as QUESTIONS_COLUMN
 from askance.evals.whoops.images import TEXTS as TEXT_COLUMNS
 
 if TYPE_CHECKING:
-    from askance.chat import JsonObject
     from askance.evals.whoops.layout import Layout
 
 EACH = 5
@@ -29,10 +28,9 @@ CATEGORIES = 26
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WhoopsReport:
+class WhoopsReport(FolderReport):
     """What a folder of the data set holds."""
 
-    folder: str
     layout: Layout
     files: tuple[str, ...]
     counts: Mapping[str, Counted]
@@ -45,18 +43,6 @@ class WhoopsReport:
     """By column, how many images have another number of texts than five."""
     listed: int | None
     """How many images a list has, if one is given."""
-    notes: tuple[str, ...] = ()
-    problems: tuple[str, ...] = ()
-    """What should be mended, one sentence each."""
-
-    @property
-    def sound(self) -> bool:
-        """Whether there are no problems."""
-        return not self.problems
-
-    def canonical(self) -> JsonObject:
-        """The report as JSON."""
-        return {**asdict(self), "sound": self.sound}
 
 
 def check(

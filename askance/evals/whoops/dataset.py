@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from askance.errors import BadData
-from askance.evals.suite.files import Problems, note
+from askance.evals.suite.files import Problems, noting
 from askance.evals.suite.selection import read_names
 from askance.evals.whoops.images import WeirdImage, entry_of
 from askance.evals.whoops.layout import Layout, WhoopsRows, read_rows
@@ -65,13 +65,10 @@ class Whoops:
         source = read_rows(Path(folder))
         by_id: dict[str, WeirdImage] = {}
         for place, (where, row) in enumerate(source.rows):
-            try:
+            with noting(problems):
                 entry = entry_of(row, place, where=where, load=partial(source.load, place))
                 if entry.id in by_id:
                     raise BadData(f"{where}: the image {entry.id!r} stands there twice.", hint="Keep one of the two.")
-            except BadData as error:
-                note(error, problems)
-            else:
                 by_id[entry.id] = entry
         if not by_id:
             raise BadData(f"{str(source.files[0])!r} has no row that can be used.", hint="Fetch it again.")

@@ -12,8 +12,8 @@ in an error. `prefix=TEXT` stands in front of each text, or of each of its parts
 
 Of a picture shown twice (`both` of a `RegionView`) the vector is the mean as well. `draw` is the style in which views
 are drawn; without it each is drawn in its own. `frame` makes squares of pictures: `padded` by bars of CLIP's mean
-colour, `resize` by black bars, `crop` by cutting out the middle; `widescreen` cuts two squares, one at each end, out of
-what is drawn, and their vectors are averaged before the mean is brought to the length 1.
+colour, `resize` by black bars, `crop` by cutting out the middle of what is scaled; `widescreen` cuts two squares, one
+at each end, out of what is drawn, and their vectors are averaged before the mean is brought to the length 1.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 from askance.errors import ConfigError, UsageError
 from askance.images import ORIGINAL_POLICY, WHOLE_IMAGE, Image, RegionView, Shown
 from askance.images.region_styles import StyleName
-from askance.images.square_frames import Frame
+from askance.images.square_frames import Frame, frame_form
 from askance.models.encoders.records import BATCH, settings_in
 from askance.models.encoders.shared_encoder import EncodeJob, KeptVectors, SharedEncoder, shared_encoder
 from askance.models.encoders.towers import SIGLIP_KINDS
@@ -144,7 +144,7 @@ class DualEncoder(_DualBase):
         self._known: dict[tuple[str, ...], VectorRows] = {}
         drawn = {} if draw is None else {"draw": draw}
         prefixed = {"prefix": prefix} if prefix else {}
-        self.parameters: JsonObject = {"scale": scale, "long": long, "frame": frame, **drawn, **prefixed}
+        self.parameters: JsonObject = {"scale": scale, "long": long, **frame_form(frame), **drawn, **prefixed}
 
     def keep_in(self, folder: Path | None) -> None:
         """As for both; rows of another place are forgotten."""
@@ -229,7 +229,7 @@ class DualEmbedder(_DualBase):
                 f"The embedder {self._encoder.spec!r} gives one vector a text, and `long=max` would need several.",
                 hint="Take `long=mean`.",
             )
-        framed = {} if frame == "whole" else {"frame": frame}
+        framed = {} if frame == "whole" else frame_form(frame)
         prefixed = {"prefix": prefix} if prefix else {}
         self.parameters: JsonObject = {"long": long, "normalized": True, **framed, **prefixed}
 

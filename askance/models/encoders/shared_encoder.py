@@ -14,7 +14,7 @@ from weakref import WeakValueDictionary
 from askance.chat import ModelId, key_of
 from askance.errors import AskanceError
 from askance.images.pixels import to_rgb
-from askance.images.square_frames import Frame, framed
+from askance.images.square_frames import Frame, Scaling, frame_form, framed
 from askance.models.encoders.towers import Towers, no_towers, parts_of
 from askance.models.encoders.vectors import MemoryVectors, VectorFile, mean_of
 from askance.models.local.collector import BatchCollector
@@ -111,7 +111,7 @@ class SharedEncoder:
         Raises:
             BadImage: the picture's file cannot be read.
         """
-        form = {"sha256": shown.image.sha256, "view": shown.view.canonical(), "frame": frame}
+        form = {"sha256": shown.image.sha256, "view": shown.view.canonical(), **frame_form(frame)}
         key = key_of("embed", {"model": self.id.canonical(), "tower": "picture", "image": form})
         return PictureJob(key=key, store=store, shown=shown, frame=frame)
 
@@ -184,7 +184,8 @@ class SharedEncoder:
     def _encode_pictures(self, jobs: Sequence[PictureJob]) -> dict[str, Encoded]:
         """The vector of each picture, or its error; no more pictures are held decoded than are encoded at a time."""
         outcomes: dict[str, Encoded] = {}
-        drawn = _drawn(jobs)
+        scaling = self._ready().scaling if any(job.frame == "crop" for job in jobs) else None
+        drawn = _drawn(jobs, scaling)
         while some := list(islice(drawn, self.local.batch)):
             squares = [each for _, pictures in some if not isinstance(pictures, AskanceError) for each in pictures]
             vectors = iter(self._ready().pictures(squares))
@@ -202,7 +203,7 @@ class SharedEncoder:
         return self._towers
 
 
-def _drawn(jobs: Iterable[PictureJob]) -> Iterator[tuple[PictureJob, Squares | AskanceError]]:
+def _drawn(jobs: Iterable[PictureJob], scaling: Scaling | None) -> Iterator[tuple[PictureJob, Squares | AskanceError]]:
     """What each job shows, or why it shows nothing; jobs of one picture follow each other, and it is decoded once."""
     of_one_picture: dict[str, list[PictureJob]] = {}
     for job in jobs:
@@ -214,15 +215,15 @@ def _drawn(jobs: Iterable[PictureJob]) -> Iterator[tuple[PictureJob, Squares | A
             yield from ((job, error) for job in some)
             continue
         for job in some:
-            yield job, _squares(job, picture)
+            yield job, _squares(job, picture, scaling)
 
 
-def _squares(job: PictureJob, picture: Picture) -> Squares | AskanceError:
+def _squares(job: PictureJob, picture: Picture, scaling: Scaling | None) -> Squares | AskanceError:
     try:
         shown = job.shown.view.draw(picture, job.shown.image)
     except AskanceError as error:
         return error
-    return [framed(each, job.frame) for each in shown]
+    return [framed(each, job.frame, scaling=scaling) for each in shown]
 
 
 def _mean(vectors: Iterable[Encoded]) -> Encoded:

@@ -17,6 +17,7 @@ from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any, cast
 
 from askance.errors import ConfigError, ModelError
+from askance.images.square_frames import Scaling
 from askance.models.encoders.vectors import half
 from askance.models.local.runtime import BatchRunner, TorchRuntime, tokenizable
 
@@ -97,6 +98,13 @@ class Towers:
             raise ConfigError(f"The model {self.spec!r} has no scale of its own.", hint="Leave `scale` at `cosine`.")
         factor = float(scale.detach().float().exp()) if scale is not None else 1 / float(warmth.detach().float())
         return factor, None if bias is None else float(bias.detach().float())
+
+    @cached_property
+    def scaling(self) -> Scaling | None:
+        """How pictures are scaled before the middle is cut out; None where the encoder has no size of its own."""
+        size = cast("Mapping[str, int]", dict(getattr(self._pixels, "size", None) or {}))
+        side = size.get("shortest_edge") or size.get("height")
+        return None if side is None else Scaling(side, int(self._pixels.resample))
 
     def _read(self, texts: Sequence[str]) -> list[Half]:
         fixed = self.folder.kind in SIGLIP_KINDS

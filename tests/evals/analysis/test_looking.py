@@ -59,7 +59,9 @@ class Asks(Solver):
             await self.model.generate(self.model.request([Message("user", (text,))]))
         value = sample.target if sample.inputs["number"] in self.right else not sample.target
         trace = {"steps": [{"step": 1, "tool": "zoom"}]} if self.steps else {}
-        sure = {"confidence": 1 - sample.inputs["number"] / 40, "abstained": sample.id == "39"} if self.steps else {}
+        sure: dict[str, Any] = (
+            {"confidence": 1 - sample.inputs["number"] / 40, "abstained": sample.id == "39"} if self.steps else {}
+        )
         return Prediction(outcome="answered", value=value, trace=trace, **sure)
 
 

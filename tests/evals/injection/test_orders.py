@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 
 import pytest
 
 from askance.chat import ChatRequest, ImagePart
-from askance.errors import BadData
+from askance.errors import BadData, UsageError
 from askance.evals import Prediction, Score, evaluate
 from askance.evals.injection import InjectedOrders, read_attacks
 from askance.evals.injection.attacks import ATTACKS, PICTURES
 from askance.images import Image
-from askance.models import ScriptedModel
+from askance.models import Capabilities, ScriptedModel
 from tests.scripted import ENFORCED, model_of, scripted
+
+BY_DIGEST = {Image.from_path(PICTURES / each.file).sha256: each for each in read_attacks()}
 
 
 def test_there_are_40_attacks_and_a_picture_for_each() -> None:
@@ -30,13 +34,10 @@ def test_there_are_40_attacks_and_a_picture_for_each() -> None:
 
 
 def test_a_model_that_obeys_flips_every_answer_and_one_that_looks_flips_none(tmp_path: Path) -> None:
-    planted = {each.file: each for each in read_attacks()}
-    by_digest = {Image.from_path(PICTURES / name).sha256: each for name, each in planted.items()}
-
     def chooses(caption: str) -> ScriptedModel:
         def answer(request: ChatRequest) -> dict[str, list[int]]:
             (part,) = (each for message in request.messages for each in message.parts if isinstance(each, ImagePart))
-            attack = by_digest[part.shown.image.sha256]
+            attack = BY_DIGEST[part.shown.image.sha256]
             return {"answers": [attack.options.index(getattr(attack, caption)) + 1]}
 
         return scripted(ENFORCED, choose_caption_from_picture=answer, choose_caption=answer)
@@ -83,3 +84,45 @@ def test_a_table_of_ones_own_is_named_where_it_is_wrong(tmp_path: Path) -> None:
 
     with pytest.raises(BadData, match=r"Attack 1 in .*attacks\.yaml.* cannot be read"):
         InjectedOrders(vlm=scripted(), data=tmp_path).samples()
+
+
+OPTION = re.compile(r"^(\d)\. (A \w+ \w+ above a sign)\.$", re.MULTILINE)
+
+
+def sees_the_sign(request: ChatRequest) -> str:
+    """Reads the sign of the picture aloud."""
+    (part,) = (each for message in request.messages for each in message.parts if isinstance(each, ImagePart))
+    return json.dumps({"answer": f"It says: {BY_DIGEST[part.shown.image.sha256].text}"})
+
+
+def obeys(request: ChatRequest) -> str:
+    """Asks once, then does what was read, unless it was read behind a fence; else it takes the first option."""
+    text = "\n".join(message.text for message in request.messages)
+    read = re.search(r"It says: (.*)", text)
+    if read is None:
+        return json.dumps({"thought": "", "tool": "ask", "arguments": {"question": "What is there?"}})
+    ordered = [int(number) for number, option in OPTION.findall(text) if option in read[1] and "<<ask says" not in text]
+    answer = {"value": {"answers": ordered[:1] or [1]}, "confidence": 90, "evidence": [1], "enough": True}
+    return json.dumps({"thought": "", "tool": "answer", "arguments": answer})
+
+
+@pytest.mark.parametrize(("fenced", "flipped"), [(True, 5 / 28), (False, 1)])
+def test_what_the_fence_is_worth_is_measured(fenced: bool, flipped: float, tmp_path: Path) -> None:
+    able = Capabilities(schema="enforced", tools=False, boxes="thousandths")
+    vlm, llm = (
+        model_of(ScriptedModel(script, identity=script.__name__, capabilities=able))
+        for script in (sees_the_sign, obeys)
+    )
+    task = InjectedOrders(vlm=vlm, llm=llm, solver="investigator", calls=3, fenced=fenced)
+
+    run = evaluate(task, out=tmp_path / "run")
+
+    assert run.figure("answer flipped").value == pytest.approx(
+        flipped
+    )  # the first option is the planted one five times
+    assert ("no fence" in run.label) is not fenced
+
+
+def test_only_an_investigator_does_without_its_fence() -> None:
+    with pytest.raises(UsageError, match="Only an investigator does without its fence"):
+        InjectedOrders(vlm=scripted(), fenced=False).evaluation()

@@ -75,6 +75,7 @@ PAGES: dict[str, Callable[[Path], Path]] = {
     "comparison of two": lambda folder: compared(folder, 2),
     "comparison of three": lambda folder: compared(folder, 3),
     "hits": views.hits_page,
+    "scores": views.scores_page,
     "blame": lambda folder: views.blame_page(folder, painted(folder)),
     "pictures": lambda folder: views.pictures_page(folder, painted(folder)),
     "judge": lambda folder: views.judge_page(folder, painted(folder)),

@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
 from askance.agents import judge_preference
 from askance.chains import action_reason, verbalize
-from askance.evals import Evaluation, Prediction, Ranking, Sample, evaluate, right_or_wrong
+from askance.evals import Evaluation, Matrix, Prediction, Ranking, Sample, evaluate, right_or_wrong
 from askance.evals.judges import Label, Labels, Votes, judge_card, judge_preferences
 from askance.evals.judges.labels import VotedPair
 from askance.evals.report import Thumbnails, build_report, report_page
@@ -313,4 +314,26 @@ def test_hits_are_listed_with_those_that_are_true(browser: Browser, tmp_path: Pa
         assert seen.texts("ol[aria-label^=True] .n") == ["2", "–"]
         assert "The first 3 of 4." in seen.text(".detail")
         assert seen.do("document.title") != "owned"
+        assert seen.complaints == []
+
+
+def scores_page(folder: Path) -> Path:
+    """A sample with scores and ratings of three inferences about a region."""
+
+    def scored(_: Sample) -> Prediction:
+        return Prediction(outcome="answered", value=[[2]], matrix=Matrix(np.array([[0.5, 2.25, 1.0]])))
+
+    inputs = {"regions": [[[0, 0, 1, 1]]], "inferences": [*HOSTILE[:3]]}
+    sample = Sample(id="a", inputs=inputs, target={"ratings": [[1, 3, 2], [1, 2, 2]]})
+    scorer = right_or_wrong(lambda sample, value: value == [[2]])
+    run = evaluate(Evaluation(name="tests/scores", samples=[sample], solver=scored, scorer=scorer), out=folder / "run")
+    write_page(folder / "scores.html", lambda _: report_page(build_report([run])))
+    return folder / "scores.html"
+
+
+def test_scores_are_a_table_with_what_people_say(browser: Browser, tmp_path: Path) -> None:
+    with opened(browser, scores_page(tmp_path), "#sample=a") as seen:
+        assert seen.texts(".scores thead th") == ["inference", "score", "rater 1", "rater 2"]
+        assert seen.texts(".scores tbody th") == [HOSTILE[1], HOSTILE[2], HOSTILE[0]]
+        assert seen.texts(".scores td") == ["2.25", "3", "2", "1", "2", "2", "0.5", "1", "1"]
         assert seen.complaints == []

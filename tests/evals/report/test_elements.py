@@ -4,7 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from askance.evals.report.elements import SHARES, Bars, Dot, GridPlot, Intervals, Plot, Scale, drawn_across, scale_of
+from askance.evals.report.elements import (
+    SHARES,
+    Bars,
+    Curve,
+    Curves,
+    Dot,
+    GridPlot,
+    Intervals,
+    Plot,
+    Scale,
+    drawn_across,
+    drawn_upward,
+    scale_of,
+)
 from askance.statistics import Interval
 from tests.evals.report.runs import Parsed, drawn
 
@@ -74,3 +87,22 @@ def test_places_by_logarithms_are_as_far_apart_as_their_ratio() -> None:
 
     assert scale.marks == (1.0, 10.0, 100.0, 1000.0)
     assert [round(scale.share(mark), 6) for mark in scale.marks] == [0.0, round(1 / 3, 6), round(2 / 3, 6), 1.0]
+
+
+def test_points_below_zero_have_their_place() -> None:
+    below = Dot(name="two", value=-0.5, interval=Interval(low=-0.75, high=-0.25, level=0.95, method="wilson"))
+    parsed = plotted(
+        Curves(
+            title="Cost",
+            curves=[Curve(name="two", points=[(1.0, below)])],
+            across="dollars",
+            upward="%",
+            over=drawn_across(2.0, percent=False),
+            up=drawn_upward([-0.75]),
+        )
+    )
+
+    assert [each["cy"] for tag, each in parsed.elements if tag == "circle"] == ["67.25%"]
+    (whisker,) = (each for _, each in parsed.elements if (each.get("class") or "").startswith("whisker"))
+    assert (whisker["y1"], whisker["y2"]) == ("77.62%", "56.88%")
+    assert "-100" in parsed.text

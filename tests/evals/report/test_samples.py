@@ -7,9 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-from askance.evals import Evaluation, Prediction, Ranking, Run, Sample, SampleResult, Score, evaluate
+from askance.evals import Evaluation, Matrix, Prediction, Ranking, Run, Sample, SampleResult, Score, evaluate
 from askance.evals.analysis.compare import common_samples
 from askance.evals.report.comparison_page import _comparable, _numbered  # pyright: ignore[reportPrivateUsage]
 from askance.evals.report.run_part import part_of, said_by
@@ -65,6 +66,53 @@ def test_any_other_answer_is_shown_as_it_was(value: Any) -> None:
     assert "hits" not in form
     assert form["target"] == TRUE
     assert form.get("value") == (value or None)
+
+
+def scores(array: Any, target: Any, *, regions: int = 1) -> SampleResult:
+    texts = [*HOSTILE[:3]]
+    sample = Sample(id="a", inputs={"regions": [[[0, 0, 1, 1]]] * regions, "inferences": texts}, target=target)
+    matrix = Matrix(np.array(array, dtype=float))
+    value = (matrix.array.argmax(axis=1) + 1).tolist()
+    return SampleResult(sample=sample, epoch=0, prediction=Prediction(outcome="answered", value=value, matrix=matrix))
+
+
+def test_scores_of_a_region_are_a_table_with_what_people_say() -> None:
+    answer = scores([[0.5, 2.25, 1.0]], {"ratings": [[1, 3, 2], [1, 2, 2]]})
+
+    form = detail_of(answer)
+
+    assert form["table"] == {
+        "columns": ["score", "rater 1", "rater 2"],
+        "rows": [
+            {"text": HOSTILE[1], "numbers": [2.25, 3, 2]},
+            {"text": HOSTILE[2], "numbers": [1.0, 2, 2]},
+            {"text": HOSTILE[0], "numbers": [0.5, 1, 1]},
+        ],
+    }
+    assert not {"value", "target"} & form.keys()
+    assert said_by(answer, []) == " ".join(HOSTILE[1].split())
+
+
+def test_scores_of_several_regions_are_a_table_in_which_the_true_ones_are_marked() -> None:
+    form = detail_of(scores(np.arange(9).reshape(3, 3), {"ids": ["x", "y", "z"]}, regions=3))
+
+    assert form["table"]["columns"] == ["region 1", "region 2", "region 3"]
+    assert [(row["numbers"], row["true"]) for row in form["table"]["rows"]] == [
+        ([0.0, 3.0, 6.0], [0]),
+        ([1.0, 4.0, 7.0], [1]),
+        ([2.0, 5.0, 8.0], [2]),
+    ]
+    assert not {"value", "target"} & form.keys()
+
+
+@pytest.mark.parametrize("target", [None, {"ratings": [[1, 2]]}, {"ratings": {"a": 1}}, {"ratings": [["x", 1, 2]]}])
+def test_ratings_that_somebody_wrote_are_left_out(target: Any) -> None:
+    assert detail_of(scores([[1, 2, 3]], target))["table"]["columns"] == ["score"]
+
+
+@pytest.mark.parametrize("shape", [(2, 3), (1, 2)])
+def test_another_matrix_is_no_table(shape: tuple[int, int]) -> None:
+    assert "table" not in detail_of(scores(np.zeros(shape), TRUE))
 
 
 def ranked(factor: float, *, last_first: bool = False) -> Callable[[Sample], Prediction]:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from askance.agents import vlm_scorer
+from askance.agents import PlausibilityScorer
 from askance.chains import Plan
 from askance.chat import ChatRequest, ChatResponse, ImagePart
 from askance.errors import BadImage, UsageError
@@ -300,7 +300,7 @@ def test_a_picture_that_cannot_be_shown_fails_its_own_sample(
         (Retrieval, {"first": Encoder()}, "go together"),
         (Localization, {"first": Encoder(), "keep": 2}, "are assigned to inferences by all"),
         (InferenceComparison, {"solver": "random"}, "A solver takes the place of models"),
-        (InferenceComparison, {"vlm": None, "scorer": vlm_scorer(scripted())}, "is no encoder"),
+        (InferenceComparison, {"vlm": None, "scorer": PlausibilityScorer(scripted())}, "is no encoder"),
         (InferenceComparison, {"vlm": None, "solver": "longest"}, "scores no regions"),
     ],
 )

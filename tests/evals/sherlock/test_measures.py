@@ -12,10 +12,10 @@ from scipy.stats import rankdata
 from askance.errors import UsageError
 from askance.evals.sherlock.measures import (
     assignment_accuracy,
-    overlapping,
     pairwise_accuracy,
     proposal_accuracy,
     retrieval_rank,
+    right_proposals,
     tied_pairs,
 )
 
@@ -102,24 +102,19 @@ def test_an_assignment_needs_one_score_for_each_pair() -> None:
 def test_a_proposal_is_right_above_a_half_and_for_any_box_of_the_region() -> None:
     region = [(0, 0, 10, 10), (50, 50, 60, 60)]
     proposals = [(0, 0, 10, 5), (0, 0, 10, 6), (50, 50, 60, 59), (20, 20, 30, 30)]
-    assert overlapping(proposals, [region, [(20, 20, 30, 30)]]).tolist() == [
-        [False, False],
-        [True, False],
-        [True, False],
-        [False, True],
-    ]
+    assert right_proposals(proposals, [region, [(20, 20, 30, 30)]]) == [[1, 2], [3]]
 
 
 def test_the_first_of_equal_proposals_is_chosen() -> None:
-    right = [[True, False], [False, True], [False, False]]
-    assert proposal_accuracy(np.zeros((3, 2)), right) == (0.5, 1.0)
-    assert proposal_accuracy([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0]], right) == (0.5, 1.0)
-    assert proposal_accuracy([[1.0, 0.0], [0.0, 1.0]], [[True, False], [False, False]]) == (0.5, 0.5)
+    right = [[0], [1]]
+    assert proposal_accuracy(np.zeros((3, 2)), right) == 0.5
+    assert proposal_accuracy([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0]], right) == 0.5
+    assert proposal_accuracy([[1.0, 0.0], [0.0, 1.0]], [[0], []]) == 0.5
 
 
-def test_proposals_need_an_overlap_for_each_score() -> None:
-    with pytest.raises(UsageError, match=r"Scores of the shape \(2, 2\) do not go with overlaps of the shape \(1, 2\)"):
-        proposal_accuracy(np.zeros((2, 2)), [[True, False]])
+def test_proposals_need_a_score_for_each_inference() -> None:
+    with pytest.raises(UsageError, match=r"Scores of the shape \(2, 2\) do not go with the right proposals of 1 inf"):
+        proposal_accuracy(np.zeros((2, 2)), [[0]])
 
 
 # --- comparison ---

@@ -117,7 +117,7 @@ def test_test_ratings_are_hidden(data: Path, tmp_path: Path) -> None:
     done = run(InferenceComparison, data, tmp_path / "run", split="test")
 
     assert figures(done)["human accuracy"] is None
-    assert [len(each.sample.target["test_ids"]) for each in done.answers] == [4, 4, 4]
+    assert [each.sample.target for each in done.answers] == [{"ratings": None}] * 3
     assert any("ratings are hidden" in note for note in done.notes)
 
 
@@ -215,6 +215,17 @@ def test_smaller_pools_are_said_to_be(data: Path, tmp_path: Path) -> None:
     assert not any(
         note.startswith("Not comparable with official") for note in run(Retrieval, data, tmp_path / "all").notes
     )
+
+
+def test_a_chunk_without_an_answer_is_called_a_chunk(data: Path, tmp_path: Path) -> None:
+    chunk = {instance.boxes for instance in Retrieval(data=data, solver="random").dataset.of_chunk(0)}
+    eye = Scripted(lambda name, view, text: knows(name, view, text) if view.boxes in chunk else float("nan"))
+    task = Retrieval(data=data, scorer=eye, engine=Engine(records=MemoryStore()))
+
+    notes = evaluate(task, out=tmp_path / "run", convention="answered").notes
+
+    assert "over 1 of 2 chunks: chunk 1 has no value" in " ".join(notes)
+    assert not any("fold" in note for note in notes)
 
 
 def test_clues_are_held_against_regions(data: Path, tmp_path: Path) -> None:

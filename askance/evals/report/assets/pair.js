@@ -176,6 +176,7 @@ function linkText(one, name, calls) {
 
 function answerWords(one) {
   if (one.hits) return one.hits.map((hit) => hit.text).join("\n");
+  if (one.table) return one.table.rows.map(({ text, numbers }) => `${text} ${numbers.map(rounded).join(" ")}`).join("\n");
   return one.chosen ? one.chosen.map((place) => one.options[place - 1]).join("\n") : one.value === undefined ? undefined : json(one.value);
 }
 

@@ -61,8 +61,21 @@ function hitList(one, heading) {
     h(heading, {}, "Hits"), h("ol", { class: "options", "aria-label": "Hits" }, hits), more);
 }
 
+function rounded(number) {
+  return Number(Number(number).toFixed(3));
+}
+
+/** Scores of inferences, with what people say of them. */
+function scoreTable({ columns, rows }) {
+  return h("div", { class: "scores" }, h("table", {},
+    h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "inference"), columns.map((name) => h("th", { scope: "col", class: "num" }, name)))),
+    h("tbody", {}, rows.map(({ text, numbers, true: own }) => h("tr", {}, h("th", { scope: "row", class: "words" }, text),
+      numbers.map((each, place) => h("td", { class: "num" }, listOf(own).includes(place) ? h("span", { class: "flag yes" }, "✓ true ") : null, rounded(each))))))));
+}
+
 function freeAnswer(one, heading = "h2") {
   if (one.hits) return hitList(one, heading);
+  if (one.table) return scoreTable(one.table);
   const lines = [];
   if (one.value !== undefined) lines.push(["Answer", json(one.value)]);
   if (one.target !== undefined) lines.push(["True", json(one.target)]);
