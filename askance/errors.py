@@ -123,12 +123,12 @@ def optional_library(
     Raises:
         MissingExtra: it is not installed.
     """
+    library = name.partition(".")[0]
     try:
+        import_module(library)
         return import_module(name)
     except ImportError as error:
-        raise MissingExtra(
-            lacking.format(name.partition(".")[0]), hint=hint or f"pip install 'askance[{extra}]'"
-        ) from error
+        raise MissingExtra(lacking.format(library), hint=hint or f"pip install 'askance[{extra}]'") from error
 
 
 class StoreError(AskanceError):

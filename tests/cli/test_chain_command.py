@@ -129,5 +129,5 @@ def test_a_shell_completes_the_chain_and_its_options(
     done = askance()
 
     text = done.out.removeprefix("_arguments '*: :((").removesuffix("))'\n")
-    offered = [each.partition("\t")[0].partition(":")[0].strip('"') for each in text.splitlines()]
+    offered = [each.partition("\t")[0].partition(":")[0].strip('"\\') for each in text.splitlines()]
     assert (done.code, done.err, [each for each in offered if each not in {"", "_files"}]) == (0, "", words)

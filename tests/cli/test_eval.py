@@ -375,12 +375,12 @@ REFUSED = {
     "alien option": (
         ["posters.yaml", "--vlm", "openai:m@http://127.0.0.1:1/v1", "-T", "colour=red"],
         2,
-        "askance: The task 'posters' takes no 'colour'.\n  → It takes data, vlm, llm, context.",
+        "askance: The task 'posters' takes no 'colour'.\n  → It takes data, vlm, llm, context, judge,",
     ),
     "no folds": (
         ["posters.yaml", "--vlm", "openai:m@http://127.0.0.1:1/v1", "--fold", "all"],
         2,
-        "askance: The task 'posters' takes no 'fold'.\n  → It takes data, vlm, llm, context.",
+        "askance: The task 'posters' takes no 'fold'.\n  → It takes data, vlm, llm, context, judge, judge_form, card.",
     ),
     "two folds": (
         ["posters.yaml", "--fold", "all", "-T", "fold=0"],

@@ -153,7 +153,11 @@ def test_to_stop_watching_is_no_failure(own_place: Path) -> None:
 
 
 SPOILT = {
-    "run.json": ("run.json", '{"format": 1, "configuration": []}', "'run/run.json' describes no run: configuration "),
+    "run.json": (
+        "run.json",
+        '{"format": 1, "readers": 6, "configuration": []}',
+        "'run/run.json' describes no run: configuration ",
+    ),
     "a cost": ("samples.jsonl", None, "Line 1 of 'run/samples.jsonl' is no line of a run: meta.cost is \"x\", not a "),
 }
 
