@@ -88,6 +88,7 @@ VENDORS: dict[str, tuple[str, ...]] = {
     "numpy": (
         "askance.evals.abstention",
         "askance.evals.analysis.gain",
+        "askance.evals.analysis.risk",
         "askance.evals.matrix",
         "askance.evals.metric",
         "askance.evals.sherlock*",
