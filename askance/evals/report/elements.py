@@ -417,7 +417,8 @@ class Drawing:
         file = Path(path)
         if file.suffix.lower() != ".svg":
             raise UsageError(
-                f"A plot is written as SVG, and {str(file)!r} is none.", hint="Name a file such as run.svg."
+                f"A plot is written as SVG, and {str(file)!r} is none.",
+                hint="Name a file such as run.svg; `askance plot` writes PDF and PNG.",
             )
         file.write_text(
             f'<?xml version="1.0" encoding="UTF-8"?>\n{self.svg}\n', encoding="utf-8", errors="backslashreplace"

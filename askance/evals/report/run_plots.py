@@ -189,7 +189,7 @@ def _categories(parts: Sequence[RunPart], tags: Sequence[str]) -> Iterator[Plot]
     for name in tags or names:
         own = [(part, each) for part in parts for each in part.breakdowns if each.name == name]
         if len(parts) == 1:
-            yield _breakdown(own[0][1], own[0][0], "")
+            yield replace(_breakdown(own[0][1], own[0][0], ""), title=f"{own[0][0].column} by {name}")
             continue
         dots = {part.name: {dot.name: dot for dot in _dots_of(breakdown)} for part, breakdown in own}
         yield _grouped(
