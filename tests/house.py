@@ -83,10 +83,12 @@ VENDORS: dict[str, tuple[str, ...]] = {
     "langsmith": ("askance.models.*langchain*", "askance.nodes*"),
     "llama_index": ("askance.retrieval.llama",),
     "llguidance": ("askance.models.local.sampler",),
+    "matplotlib": ("askance.evals.report.plot_file",),
     "mlflow": ("askance.evals.exports.mlflow_store",),
     "numpy": (
         "askance.evals.abstention",
         "askance.evals.analysis.gain",
+        "askance.evals.analysis.risk",
         "askance.evals.matrix",
         "askance.evals.metric",
         "askance.evals.sherlock*",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,9 +11,10 @@ import typer
 
 from askance.amounts import many, shortened
 from askance.cli.columns import Columns, Part, Report
-from askance.cli.options import AsJson, ConventionOption, TaskPlace
+from askance.cli.options import AsJson, CaptionOption, ConventionOption, DigitsOption, LabelOption, TaskPlace, layout_of
 from askance.cli.report import BesideOption, ImagesOption, MegabytesOption, pictures_of, print_page, warn_of_many
 from askance.errors import UsageError
+from askance.terminal import echo
 
 if TYPE_CHECKING:
     from askance.chat import Json
@@ -23,6 +25,14 @@ SHOWN = 20
 """Differences of configuration, or pictures, that are listed at most."""
 SHORT = 24
 """Characters of what a link says that are shown with its name."""
+
+
+class ComparisonFormat(StrEnum):
+    """Forms of the table of a comparison."""
+
+    markdown = "markdown"
+    latex = "latex"
+    html = "html"
 
 
 def compare(
@@ -47,6 +57,12 @@ def compare(
     images: ImagesOption = None,
     images_mb: MegabytesOption = 24.0,
     beside: BesideOption = False,
+    form: Annotated[
+        ComparisonFormat | None, typer.Option("--format", help="Print a table of all figures, and no sentences.")
+    ] = None,
+    digits: DigitsOption = None,
+    caption: CaptionOption = "",
+    label: LabelOption = "",
     as_json: AsJson = False,
 ) -> None:
     """Say whether A is better or worse than B, or tied at this size, sample by sample; and so of several runs.
@@ -57,10 +73,15 @@ def compare(
     is adjusted for all of them by Holm's method; figures that nobody named are exploratory, but for the task's own.
     """
     from askance.evals.analysis.compare import compare as held_against
+    from askance.evals.analysis.marked_table import table_of_comparison
     from askance.evals.run import Run
+    from askance.evals.tables import rendered
 
     if images and html is None:
         raise UsageError("`--images` is for a page, and none is asked for.", hint="Add `--html page.html`.")
+    if form is not None and as_json:
+        raise UsageError("`--json` and `--format` are different forms.", hint="Give one of them.")
+    layout = layout_of(form.value if form else "", digits=digits, caption=caption, label=label)
     comparison = held_against(
         *(Run.open(folder) for folder in (first, *others)),
         metric=metric,
@@ -71,7 +92,10 @@ def compare(
     )
     if html is not None:
         _write_page(html, comparison, images, megabytes=images_mb, beside=beside, quiet=as_json)
-    Report(comparison.form, lambda: _comparison_parts(comparison)).print(as_json=as_json)
+    if form is None:
+        Report(comparison.form, lambda: _comparison_parts(comparison)).print(as_json=as_json)
+    else:
+        echo(rendered(table_of_comparison(comparison, digits=digits), form.value, layout), end="")
 
 
 def _write_page(

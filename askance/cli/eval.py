@@ -22,12 +22,16 @@ from askance.cli.options import (
     AsJson,
     Batch,
     Calls,
+    CaptionOption,
     ConventionOption,
+    DigitsOption,
     Extract,
+    LabelOption,
     Llm,
     ModelCalls,
     TaskPlace,
     Vlm,
+    layout_of,
     named_values,
     spelled_out,
 )
@@ -68,6 +72,7 @@ class TableFormat(StrEnum):
     markdown = "markdown"
     csv = "csv"
     latex = "latex"
+    html = "html"
     json = "json"
 
 
@@ -484,14 +489,37 @@ def table(
         TableFormat | None,
         typer.Option("--format", help="How the table is written; by default markdown, and on a terminal in columns."),
     ] = None,
+    bold: Annotated[bool, typer.Option("--bold", help="Put the best value of each column in bold.")] = False,
+    against: Annotated[
+        Path | None,
+        typer.Option(help="Mark the runs that are better (*) or worse (†) than this one, by paired tests (Holm)."),
+    ] = None,
+    digits: DigitsOption = None,
+    caption: CaptionOption = "",
+    label: LabelOption = "",
+    task: TaskPlace = None,
 ) -> None:
-    """Print a table of runs: one row each, a column a metric, with intervals."""
+    """Print a table of runs: one row each, a column a metric, with intervals.
+
+    LaTeX needs the package booktabs; with a caption or a label it is a whole `table`, with the notes below it.
+    """
+    from askance.evals.analysis.marked_table import marked_table
     from askance.evals.run import Run
-    from askance.evals.run_tables import table_of_runs
     from askance.evals.tables import rendered
 
-    made = table_of_runs(Run.open_all(folders), metrics=metric)
-    echo(table_text(made) if form is None else rendered(made, form.value), end="")
+    marks = [name for name, given in (("--bold", bold), ("--against", against is not None)) if given]
+    laid_out = bool(marks or caption or label) or digits is not None
+    shape = (form or TableFormat.markdown).value
+    layout = layout_of(shape, digits=digits, caption=caption, label=label, marks=marks)
+    made = marked_table(
+        Run.open_all(folders),
+        metrics=metric,
+        bold=bold,
+        against=None if against is None else Run.open(against),
+        task=task,
+        digits=digits,
+    )
+    echo(rendered(made, shape, layout) if form or laid_out else table_text(made), end="")
 
 
 app.command()(grid)

@@ -36,6 +36,7 @@ _COMMANDS: Mapping[str, str] = {
     "blame": "blame:blame",
     "watch": "watch:watch",
     "report": "report:report",
+    "plot": "plot:plot",
     "export": "export:export",
     "pack": "pack:pack",
     "replay": "pack:replay",

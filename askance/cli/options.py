@@ -12,7 +12,7 @@ def card(options: CardOptions, calls: ModelCalls) -> None: ...
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from enum import StrEnum
 from functools import wraps
@@ -26,6 +26,7 @@ from askance.errors import UsageError
 
 if TYPE_CHECKING:
     from askance.chat import Outcome
+    from askance.evals.tables import TableLayout
     from askance.replay import Mode as RecordMode
 
 P = ParamSpec("P")
@@ -185,6 +186,11 @@ AllowFolder = Annotated[
 TaskPlace = Annotated[
     str | None, typer.Option("--task", help="Where the task is, if not where the run says: a name or a file.")
 ]
+DigitsOption = Annotated[
+    int | None, typer.Option("--digits", min=0, max=9, help="Places behind the point; by default 2 of a percentage.")
+]
+CaptionOption = Annotated[str, typer.Option("--caption", help="Of the table; by default its task.")]
+LabelOption = Annotated[str, typer.Option("--label", help="By which LaTeX refers to the table; the id of HTML.")]
 ConventionOption = Annotated[
     ConventionName | None,
     typer.Option(help="Samples without an answer count as wrong (the default), or are left out: answered."),
@@ -270,3 +276,37 @@ class PromptCalls(ModelCalls):
     """`ModelCalls` of commands that can ask in the text form of the papers."""
 
     protocol: InProtocol = Protocol.auto
+
+
+_LAID_OUT: Mapping[str, frozenset[str]] = {
+    "latex": frozenset({"--digits", "--caption", "--label", "--bold", "--against"}),
+    "html": frozenset({"--digits", "--caption", "--label", "--bold", "--against"}),
+    "markdown": frozenset({"--digits", "--caption", "--bold", "--against"}),
+    "json": frozenset({"--bold", "--against"}),
+}
+"""By form of a table the options that say how it looks."""
+
+
+def layout_of(form: str, *, digits: int | None, caption: str, label: str, marks: Sequence[str] = ()) -> TableLayout:
+    """How a table is written.
+
+    Args:
+        form: of the text; empty where there is no table.
+        digits: places behind the point.
+        caption: of the table.
+        label: of the table.
+        marks: other options that are given and say how it looks.
+
+    Raises:
+        UsageError: the form has no place for one of these, or the label is none.
+    """
+    from askance.evals.tables import TableLayout
+
+    given = {"--digits": digits is not None, "--caption": bool(caption), "--label": bool(label)}
+    names = [*marks, *(name for name, is_given in given.items() if is_given)]
+    wrong = next((name for name in names if name not in _LAID_OUT.get(form, ())), None)
+    if wrong is not None:
+        forms = ", ".join(each for each, takes in _LAID_OUT.items() if wrong in takes)
+        what = f"does not go with `--format {form}`" if form else "is for a table"
+        raise UsageError(f"`{wrong}` {what}.", hint=f"Name a form that takes it by `--format`: {forms}.")
+    return TableLayout(digits=digits, caption=caption, label=label)

@@ -1,4 +1,4 @@
-"""Tables of figures, and their text as Markdown, CSV, LaTeX and JSON.
+"""Tables of figures, and their text as Markdown, CSV, LaTeX, HTML and JSON.
 
 A cell is a figure, a text, a number or empty. Names of runs and models may hold anything, so each format escapes what
 would have a meaning in it.
@@ -10,8 +10,9 @@ import csv
 import io
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from html import escape
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from askance.errors import UsageError
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 Cell: TypeAlias = "Figure | str | int | float | None"
 """One cell; numbers are shown as they are, figures with their intervals."""
 
-Format = Literal["markdown", "csv", "latex", "json"]
+Format = Literal["markdown", "csv", "latex", "html", "json"]
 FORMATS: tuple[Format, ...] = get_args(Format)
 
 NONE = "–"
@@ -49,7 +50,22 @@ _LATEX = {
     "–": "--",
     "·": r"\textperiodcentered{}",
     "×": r"$\times$",
+    "−": "$-$",
+    "→": r"$\rightarrow$",
+    "…": r"\ldots{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    "`": r"\textasciigrave{}",
+    "†": r"$\dagger$",
+    "-": "-{}",
 }
+"""What has a meaning in LaTeX, or another glyph in its older fonts."""
+
+Place: TypeAlias = "tuple[int, int]"
+"""Row and column of a cell, from 0."""
+Mark = Literal["*", "†"]
+"""Stands behind a value; a note says what it means."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,6 +80,12 @@ class Table:
     rows: tuple[tuple[Cell, ...], ...]
     notes: tuple[str, ...] = ()
     title: str = ""
+    bold: frozenset[Place] = frozenset()
+    """Cells whose values are in bold."""
+    marks: Mapping[Place, Mark] = field(default_factory=dict[Place, Mark])
+    """Marks behind values."""
+    right: frozenset[int] = frozenset()
+    """Columns of text that stand to the right, as columns of numbers do."""
 
     def __post_init__(self) -> None:
         for row in self.rows:
@@ -76,21 +98,58 @@ class Table:
     def form(self) -> JsonObject:
         """The table as JSON, with all parts of the figures."""
         rows = [[cell.form() if isinstance(cell, Figure) else cell for cell in row] for row in self.rows]
-        return {"title": self.title, "columns": list(self.columns), "rows": rows, "notes": list(self.notes)}
+        form: JsonObject = {"title": self.title, "columns": list(self.columns), "rows": rows, "notes": list(self.notes)}
+        if self.bold:
+            form["bold"] = sorted(map(list, self.bold))
+        if self.marks:
+            form["marks"] = [{"row": row, "column": column, "mark": mark} for (row, column), mark in self.marks.items()]
+        return form
 
 
-def shown_value(value: float | None, *, percent: bool) -> str:
-    """A value as tables show it: a share in percent with two places, as in the paper."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableLayout:
+    """How a table is written as Markdown, LaTeX or HTML.
+
+    Raises:
+        UsageError: a label has other characters than letters, digits, `:`, `.`, `-` and `_`.
+    """
+
+    digits: int | None = None
+    """Places behind the point of figures as they are shown; None is 2 of a percentage and 3 of another number."""
+    caption: str = ""
+    """Stands in place of the title; in LaTeX it makes a `table` with its notes below."""
+    label: str = ""
+    """By which a document refers to the table: of LaTeX, or the `id` of HTML."""
+
+    def __post_init__(self) -> None:
+        if self.label and not _LABEL.fullmatch(self.label):
+            raise UsageError(
+                f"The label {self.label!r} would not stand in every document.",
+                hint="Use letters, digits, and `:`, `.`, `-` or `_` between them, such as tab:main.",
+            )
+
+
+_LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9:._-]*")
+
+
+_PLAIN = TableLayout()
+
+
+def shown_value(value: float | None, *, percent: bool, digits: int | None = None) -> str:
+    """A value as tables show it: a share in percent with two places, as in the paper; other numbers with three."""
     if value is None:
         return NONE
-    return f"{100 * value:.2f}" if percent else f"{value:.3f}"
+    places = (2 if percent else 3) if digits is None else digits
+    return f"{100 * value if percent else value:.{places}f}"
 
 
-def shown_limits(interval: Interval | None, *, percent: bool, between: str = " to ", none: str = "") -> str:
+def shown_limits(
+    interval: Interval | None, *, percent: bool, between: str = " to ", none: str = "", digits: int | None = None
+) -> str:
     """An interval in a cell of its own: `58.11 to 66.29`; `none` without one."""
     if interval is None:
         return none
-    return between.join(shown_value(limit, percent=percent) for limit in (interval.low, interval.high))
+    return between.join(shown_value(each, percent=percent, digits=digits) for each in (interval.low, interval.high))
 
 
 def shown_estimate(value: float | None, interval: Interval | None, *, percent: bool) -> tuple[str, str]:
@@ -100,9 +159,17 @@ def shown_estimate(value: float | None, interval: Interval | None, *, percent: b
 
 def shown_figure(figure: Figure) -> str:
     """A figure with its interval: `62.30 [58.11, 66.29]`."""
-    value = shown_value(figure.value, percent=figure.percent)
-    limits = shown_limits(figure.interval, percent=figure.percent, between=", ")
-    return f"{value} [{limits}]" if limits else value
+    return "".join(_value_and_rest(figure, None))
+
+
+def _value_and_rest(cell: Cell, digits: int | None) -> tuple[str, str]:
+    """The value of a cell, and what stands behind it: the interval of a figure."""
+    if isinstance(cell, Figure):
+        limits = shown_limits(cell.interval, percent=cell.percent, between=", ", digits=digits)
+        return shown_value(cell.value, percent=cell.percent, digits=digits), f" [{limits}]" if limits else ""
+    if isinstance(cell, float):
+        return f"{cell:g}", ""
+    return NONE if cell is None or cell == "" else str(cell), ""
 
 
 def conventions_of(figures: Sequence[Figure]) -> list[str]:
@@ -114,25 +181,29 @@ def conventions_of(figures: Sequence[Figure]) -> list[str]:
 # --- tables as text ---
 
 
-def rendered(table: Table, form: Format) -> str:
+def rendered(table: Table, form: Format, layout: TableLayout = _PLAIN) -> str:
     """The table as text, with a line break at its end.
+
+    Args:
+        table: what is written.
+        form: of the text.
+        layout: of Markdown, LaTeX and HTML; CSV and JSON have every figure in full.
 
     Raises:
         UsageError: there is no such format.
     """
     if form not in _WRITERS:
         raise UsageError(f"There is no form {form!r} of a table.", hint=f"Forms: {', '.join(FORMATS)}.")
-    return _WRITERS[form](table)
+    return _WRITERS[form](table, layout)
 
 
-def markdown(table: Table) -> str:
+def markdown(table: Table, layout: TableLayout = _PLAIN) -> str:
     """The table in GitHub's Markdown, with numbers aligned to the right and notes below."""
-    lines = [f"**{_markdown(table.title)}**", ""] if table.title else []
+    title = layout.caption or table.title
+    lines = [f"**{_markdown(title)}**", ""] if title else []
     lines.append(_piped(_markdown(column) for column in table.columns))
     lines.append(_piped("---:" if right else "---" for right in _numeric(table)))
-    lines += [
-        _piped(_markdown(cell) if isinstance(cell, str) else _cell_text(cell) for cell in row) for row in table.rows
-    ]
+    lines += [_piped(row) for row in _written(table, layout, _IN_MARKDOWN)]
     if table.notes:
         lines += ["", *(f"- {_BLOCK.sub(_escaped, _markdown(note))}" for note in table.notes)]
     return "\n".join(lines) + "\n"
@@ -141,25 +212,81 @@ def markdown(table: Table) -> str:
 def plain_cells(table: Table) -> tuple[list[list[str]], list[int]]:
     """The head and the rows as texts that are safe to show, and the places of the columns of text."""
     rows = [[_one_line(column) for column in table.columns]]
-    rows += [[_one_line(_cell_text(cell)) for cell in row] for row in table.rows]
+    rows += [[_one_line("".join(_value_and_rest(cell, None))) for cell in row] for row in table.rows]
     return rows, [place for place, right in enumerate(_numeric(table)) if not right]
 
 
-def latex(table: Table) -> str:
-    """The table as a `tabular` with the lines of `booktabs`; notes are comments."""
+def latex(table: Table, layout: TableLayout = _PLAIN) -> str:
+    """The table as a `tabular` with the lines of `booktabs`; notes are comments.
+
+    With a caption or a label it stands in a `table`, and the notes below it, in small print. Nothing but `booktabs` is
+    needed.
+    """
     columns = "".join("r" if right else "l" for right in _numeric(table))
-    lines = [f"% {_one_line(note)}" for note in ((table.title,) if table.title else ()) + table.notes]
-    lines += [rf"\begin{{tabular}}{{{columns}}}", r"\toprule"]
-    lines.append(" & ".join(_tex(column) for column in table.columns) + r" \\")
-    lines.append(r"\midrule")
-    lines += [" & ".join(_tex(_cell_text(cell)) for cell in row) + r" \\" for row in table.rows]
-    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"]) + "\n"
+    body = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule"]
+    rows = [[_tex(column) for column in table.columns], *_written(table, layout, _IN_LATEX)]
+    lines = [f"{_guarded(' & '.join(row))} \\\\" for row in rows]
+    body += [lines[0], r"\midrule", *lines[1:], r"\bottomrule", r"\end{tabular}"]
+    if not (layout.caption or layout.label):
+        notes = [f"% {_one_line(note)}" for note in ((table.title,) if table.title else ()) + table.notes]
+        return "\n".join([*notes, *body]) + "\n"
+    caption = [rf"\caption{{{_tex(layout.caption or table.title)}}}"]
+    label = [rf"\label{{{layout.label}}}"] if layout.label else []
+    notes = [rf"{_tex(note)}\par" for note in table.notes]
+    small = (
+        [r"\par\smallskip", r"\begin{minipage}{\linewidth}\footnotesize", *notes, r"\end{minipage}"] if notes else []
+    )
+    return "\n".join([r"\begin{table}", r"\centering", *caption, *label, *body, *small, r"\end{table}"]) + "\n"
 
 
-def comma_separated(table: Table) -> str:
+def html(table: Table, layout: TableLayout = _PLAIN) -> str:
+    """The table as one element of HTML, without a style of its own; notes stand in its foot."""
+    identity = f' id="{escape(layout.label)}"' if layout.label else ""
+    title = layout.caption or table.title
+    right = [' style="text-align: right"' if each else "" for each in _numeric(table)]
+    lines = [f"<table{identity}>"]
+    lines += [f"<caption>{_web(title)}</caption>"] if title else []
+    heads = (f'<th scope="col"{side}>{_web(name)}</th>' for name, side in zip(table.columns, right, strict=True))
+    lines += ["<thead>", f"<tr>{''.join(heads)}</tr>", "</thead>"]
+    if table.notes:
+        notes = "<br>".join(map(_web, table.notes))
+        lines += ["<tfoot>", f'<tr><td colspan="{len(table.columns)}">{notes}</td></tr>', "</tfoot>"]
+    lines.append("<tbody>")
+    for row in _written(table, layout, _IN_HTML):
+        cells = (f"<td{side}>{cell}</td>" for cell, side in zip(row, right, strict=True))
+        lines.append(f"<tr>{''.join(cells)}</tr>")
+    return "\n".join([*lines, "</tbody>", "</table>"]) + "\n"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Dialect:
+    """How a format writes what stands in a cell."""
+
+    text: Callable[[str], str]
+    bold: str
+    """With `{}` for the value."""
+    marks: Mapping[Mark, str]
+
+
+def _written(table: Table, layout: TableLayout, dialect: _Dialect) -> Iterator[list[str]]:
+    """The cells of each row."""
+
+    def written(place: Place, cell: Cell) -> str:
+        value, rest = _value_and_rest(cell, layout.digits)
+        if isinstance(cell, str) or value == NONE:
+            value = dialect.text(cell if isinstance(cell, str) else value)
+        mark = table.marks.get(place)
+        value = dialect.bold.format(value) if place in table.bold else value
+        return f"{value}{'' if mark is None else dialect.marks[mark]}{rest}"
+
+    for row, cells in enumerate(table.rows):
+        yield [written((row, column), cell) for column, cell in enumerate(cells)]
+
+
+def comma_separated(table: Table, _: TableLayout = _PLAIN) -> str:
     """The table as CSV. A column of figures becomes one of values and others for interval, counts and bounds.
 
-    Values are not multiplied by 100. Notes are left out.
+    Values are not multiplied by 100. Notes, marks and bold are left out.
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -174,31 +301,25 @@ def comma_separated(table: Table) -> str:
     return text.getvalue()
 
 
-def as_json(table: Table) -> str:
+def as_json(table: Table, _: TableLayout = _PLAIN) -> str:
     """The table as one JSON object in a line."""
     return json.dumps(table.form()) + "\n"
 
 
-_WRITERS: Mapping[str, Callable[[Table], str]] = {
+_WRITERS: Mapping[str, Callable[[Table, TableLayout], str]] = {
     "markdown": markdown,
     "csv": comma_separated,
     "latex": latex,
+    "html": html,
     "json": as_json,
 }
 
 
 def _numeric(table: Table) -> list[bool]:
-    """By column, whether it holds figures or numbers."""
+    """By column, whether it stands to the right: it holds figures or numbers, or is said to."""
     places = range(len(table.columns))
-    return [any(isinstance(row[place], (Figure, int, float)) for row in table.rows) for place in places]
-
-
-def _cell_text(cell: Cell) -> str:
-    if isinstance(cell, Figure):
-        return shown_figure(cell)
-    if isinstance(cell, float):
-        return f"{cell:g}"
-    return NONE if cell is None or cell == "" else str(cell)
+    numbers = [any(isinstance(row[place], (Figure, int, float)) for row in table.rows) for place in places]
+    return [number or place in table.right for place, number in enumerate(numbers)]
 
 
 def _values(cell: Cell, of_figures: bool) -> list[object]:  # noqa: FBT001  # of one column
@@ -216,7 +337,7 @@ def _field(value: object) -> object:
     return spreadsheet_cell(printable(value))
 
 
-def _piped(cells: Iterator[str]) -> str:
+def _piped(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
@@ -242,7 +363,25 @@ def _escaped(match: re.Match[str]) -> str:
 
 
 def _tex(text: str) -> str:
-    return "".join(_LATEX.get(mark, mark) for mark in _one_line(text))
+    return _TEX.sub(lambda match: _LATEX[match.group()], _one_line(text))
+
+
+_TEX = re.compile("|".join(["-(?=-)", *(re.escape(mark) for mark in _LATEX if mark != "-")]))
+"""What LaTeX reads otherwise; of hyphens those before another, which would make a dash."""
+
+
+def _guarded(row: str) -> str:
+    """A row whose beginning LaTeX takes for no option of the line before."""
+    return f"{{}}{row}" if row.startswith(("[", "*")) else row
+
+
+def _web(text: str) -> str:
+    return escape(_one_line(text))
+
+
+_IN_MARKDOWN = _Dialect(text=_markdown, bold="**{}**", marks={"*": r"\*", "†": "†"})
+_IN_LATEX = _Dialect(text=_tex, bold=r"\textbf{{{}}}", marks={"*": "$^{*}$", "†": r"$^{\dagger}$"})
+_IN_HTML = _Dialect(text=_web, bold="<strong>{}</strong>", marks={"*": "<sup>*</sup>", "†": "<sup>†</sup>"})
 
 
 # --- cells that no spreadsheet takes for formulas ---

@@ -81,14 +81,15 @@ def test_as_json_figures_keep_all_that_they_hold() -> None:
 
 
 HOSTILE = {
-    "pipe": ("a|b", r"a\|b", "a|b", "a|b"),
-    "markup": ("*_`<[~", r"\*\_\`\<\[\~", r"*\_`<[\textasciitilde{}", "*_`<[~"),
+    "pipe": ("a|b", r"a\|b", r"a\textbar{}b", "a|b"),
+    "markup": ("*_`<[~", r"\*\_\`\<\[\~", r"{}*\_\textasciigrave{}\textless{}[\textasciitilde{}", "*_`<[~"),
     "TeX": (
         r"\input{x} 5% $a_1^2 #&",
         r"\\input{x} 5% \$a\_1^2 #\&",
         r"\textbackslash{}input\{x\} 5\% \$a\_1\textasciicircum{}2 \#\&",
         r"\input{x} 5% $a_1^2 #&",
     ),
+    "dashes": ("a--b", "a--b", "a-{}-b", "a--b"),
     "terminal": ("\x1b[31mred", r"\\x1b\[31mred", r"\textbackslash{}x1b[31mred", r"\x1b[31mred"),
     "lines": ("two\nlines", "two lines", "two lines", "two\nlines"),
     "formula": ("=1+1", "=1+1", "=1+1", "'=1+1"),

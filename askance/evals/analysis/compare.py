@@ -85,7 +85,7 @@ def common_samples(runs: Sequence[Run]) -> CommonSamples:
         UsageError: there are fewer than two runs, one is given twice, they are of different tasks, or have no sample in
             common.
     """
-    _check(runs)
+    check_runs(runs)
     several = [{(answer.sample.id, answer.epoch): answer for answer in run.answers} for run in runs]
     keys = [key for key in several[0] if all(key in each for each in several)]
     if not keys:
@@ -102,7 +102,12 @@ def asked_otherwise(row: Sequence[SampleResult]) -> bool:
     return any(answer.sample.question() != first for answer in row[1:])
 
 
-def _check(runs: Sequence[Run]) -> None:
+def check_runs(runs: Sequence[Run]) -> None:
+    """Refuses runs that cannot be held against each other.
+
+    Raises:
+        UsageError: there are fewer than two, one is given twice, or they are of different tasks or kinds.
+    """
     if len(runs) < 2:
         raise UsageError("A comparison needs at least two runs.", hint="Name another run of the same task.")
     places = [run.path.resolve() for run in runs]
@@ -811,16 +816,16 @@ def pair_of(a: int, b: int) -> str:
     return f"{letter(a)}\u00a0–\u00a0{letter(b)}"
 
 
-def line_of(each: MetricComparison) -> tuple[str, ...]:
-    """One comparison as a line of the table, under `HEAD`."""
+def line_of(each: MetricComparison, *, digits: int | None = None) -> tuple[str, ...]:
+    """One comparison as a line of the table, under `HEAD`; figures with so many digits behind the point."""
     comparison = each.comparison
     return (
         each.metric,
         pair_of(each.a, each.b),
-        shown_value(comparison.figure_a, percent=each.percent),
-        shown_value(comparison.figure_b, percent=each.percent),
-        _change(comparison.difference, percent=each.percent),
-        _interval(comparison, percent=each.percent),
+        shown_value(comparison.figure_a, percent=each.percent, digits=digits),
+        shown_value(comparison.figure_b, percent=each.percent, digits=digits),
+        _change(comparison.difference, percent=each.percent, digits=digits),
+        _interval(comparison, percent=each.percent, digits=digits),
         shown_p(comparison.p),
         verdict_of(each),
         *((NONE,) * 3 if each.by_sample is None else (f"{count:,}" for count in each.by_sample)),
@@ -911,14 +916,14 @@ def _least(tied: Sequence[MetricComparison]) -> str:
     return f"{_change(max(known), percent=percent).removeprefix('+')}{' points' if percent else ''}"
 
 
-def _change(value: float | None, *, percent: bool) -> str:
-    if value is None:
-        return NONE
-    return f"{100 * value:+.2f}" if percent else f"{value:+.3f}"
+def _change(value: float | None, *, percent: bool, digits: int | None = None) -> str:
+    text = shown_value(value, percent=percent, digits=digits)
+    return text if text.startswith(("-", NONE)) else f"+{text}"
 
 
-def _interval(comparison: Comparison, *, percent: bool) -> str:
+def _interval(comparison: Comparison, *, percent: bool, digits: int | None = None) -> str:
     if comparison.interval is None:
         return NONE
-    low, high = (_change(end, percent=percent) for end in (comparison.interval.low, comparison.interval.high))
+    ends = (comparison.interval.low, comparison.interval.high)
+    low, high = (_change(end, percent=percent, digits=digits) for end in ends)
     return f"{low} – {high}"

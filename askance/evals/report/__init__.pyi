@@ -1,6 +1,8 @@
 from .comparison_page import ComparisonReport as ComparisonReport
 from .comparison_page import build_comparison as build_comparison
 from .comparison_page import comparison_page as comparison_page
+from .plot_file import save_plots as save_plots
+from .run_plots import plots_of as plots_of
 from .run_report import RunReport as RunReport
 from .run_report import build_report as build_report
 from .run_report import report_page as report_page

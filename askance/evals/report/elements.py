@@ -114,6 +114,8 @@ class Scale:
     """Place of `low` in percent of the drawing, by default a little inside a strip."""
     length: float = 96.0
     """Distance from there to the place of `high`; below 0 it goes upward."""
+    log: bool = False
+    """Whether places go by the logarithm of the numbers, which are all above 0."""
 
     def at(self, value: float) -> str:
         """The place of `value`, in percent of the drawing."""
@@ -121,7 +123,9 @@ class Scale:
 
     def share(self, value: float) -> float:
         """How far `value` is from `low` to `high`, from 0 to 1."""
-        share = (value - self.low) / (self.high - self.low) if self.high > self.low else 0.5
+        low, high = (math.log(each) if self.log else each for each in (self.low, self.high))
+        place = math.log(max(value, self.low)) if self.log else value
+        share = (place - low) / (high - low) if high > low else 0.5
         return min(max(share, 0.0), 1.0)
 
     def mark(self, value: float) -> str:
@@ -140,7 +144,7 @@ AGREEMENTS = Scale(low=-1.0, high=1.0, marks=(-1.0, -0.5, 0.0, 0.5, 1.0))
 
 def scale_of(dots: Iterable[Dot], *, percent: bool, around_zero: bool = False) -> Scale:
     """A scale for `dots`: 0 to 100 % for shares, from −100 % where one is below 0; else as wide as the intervals."""
-    ends = [end for dot in dots for end in _ends(dot)]
+    ends = [end for dot in dots for end in ends_of(dot)]
     if percent and not around_zero:
         return AGREEMENTS if min(ends, default=0.0) < 0 else SHARES
     if not ends:
@@ -152,7 +156,8 @@ def scale_of(dots: Iterable[Dot], *, percent: bool, around_zero: bool = False) -
     return Scale(low=low, high=high if high > low else low + 1.0, percent=percent, marks=(low, high))
 
 
-def _ends(dot: Dot) -> list[float]:
+def ends_of(dot: Dot) -> list[float]:
+    """The numbers that a dot and its interval reach."""
     limits = [] if dot.interval is None else [dot.interval.low, dot.interval.high]
     return [end for end in (dot.value, *limits) if end is not None]
 
@@ -208,30 +213,42 @@ class Bars(Plot):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scatter(Plot):
-    """Points with intervals upward: numbered in the drawing, named below it."""
+class GroupPlot(Plot):
+    """For each line a dot with its interval of several things, such as runs, told apart by colour."""
 
-    points: Sequence[tuple[float, Dot]]
-    """Place across, from 0, and upward a share."""
-    across: str
-    """What the places across are."""
-    kind: Literal["scatter"] = "scatter"
+    names: Sequence[str]
+    """Of the things."""
+    rows: Sequence[tuple[str, Sequence[Dot | None]]]
+    """By line its name and the dots, in the order of the names; None where a thing has none."""
+    scale: Scale
+    heads: tuple[str, str]
+    """Of the lines and of the values."""
+    kind: Literal["groups"] = "groups"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GridPlot(Plot):
+    """Cells in rows and columns, darker where their number is larger."""
+
+    rows: Sequence[str]
+    columns: Sequence[str]
+    cells: Sequence[Sequence[float | None]]
+    """By row and column a number; None where there is none."""
+    shades: Sequence[Sequence[float | None]]
+    """How dark each cell is, from 0 to 1."""
+    heads: tuple[str, str]
+    """What the rows and the columns are."""
+    legend: str = ""
+    """What the shades mean, where no numbers stand in the cells; empty where they do."""
+    kind: Literal["cells"] = "cells"
 
     @property
-    def up(self) -> Scale:
-        """The scale upward."""
-        return replace(scale_of((dot for _, dot in self.points), percent=True), start=95, length=-90)
-
-    @property
-    def over(self) -> Scale:
-        """The scale across."""
-        return Scale(low=0.0, high=max((place for place, _ in self.points), default=0.0) or 1.0, start=8, length=86)
-
-    @property
-    def words(self) -> str:
-        """The same in words."""
-        dots = (f"{dot.name}: {place:g}, {shown_value(dot.value, percent=True)} %" for place, dot in self.points)
-        return f"{self.title}: {'; '.join(dots)}"
+    def lines(self) -> list[tuple[str, list[tuple[float | None, float | None]]]]:
+        """By row its name, and of each cell its number and its shade."""
+        return [
+            (name, [*zip(numbers, shades, strict=True)])
+            for name, numbers, shades in zip(self.rows, self.cells, self.shades, strict=True)
+        ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -256,6 +273,8 @@ class Curves(Plot):
     """What the places upward are."""
     over: Scale
     up: Scale
+    named: bool = False
+    """Whether names stand at the points; else a legend has them."""
     kind: Literal["curves"] = "curves"
 
     def path(self, curve: Curve) -> str:
@@ -274,14 +293,32 @@ class Curves(Plot):
         return f"{self.title} ({self.upward}, by {self.across}). {'; '.join(lines)}"
 
 
-def drawn_across(high: float, *, percent: bool = True) -> Scale:
-    """The scale across a drawing of curves, from 0 to `high`, with round marks."""
-    return Scale(low=0.0, high=high, percent=percent, marks=_round_marks(high), start=8, length=86)
+def drawn_across(high: float, *, low: float = 0.0, percent: bool = True, log: bool = False) -> Scale:
+    """The scale across a drawing of curves, from `low` to `high`, with round marks; by logarithms those are 10, 100, ….
+
+    Args:
+        high: the largest number.
+        low: the smallest; above 0 for logarithms.
+        percent: whether the numbers are shares.
+        log: whether places go by logarithms.
+    """
+    marks = (
+        tuple(10.0**power for power in range(math.ceil(math.log10(low)), math.floor(math.log10(high)) + 1))
+        if log
+        else _round_marks(high)
+    )
+    return Scale(low=low, high=high, percent=percent, marks=marks, start=8, length=86, log=log)
 
 
 def drawn_upward(values: Iterable[float]) -> Scale:
-    """The scale upward of a drawing of shares: from 0 to the first of a few round ends that no value is above."""
-    most = max(values, default=1.0)
+    """The scale upward of a drawing of shares: from 0 to the first of a few round ends that no value is above.
+
+    It begins at −100 % where a value is below 0.
+    """
+    ends = [*values]
+    if min(ends, default=0.0) < 0:
+        return replace(AGREEMENTS, start=88, length=-83)
+    most = max(ends, default=1.0)
     high = next((end for end in (0.1, 0.2, 0.5) if most <= end), 1.0)
     return Scale(low=0.0, high=high, marks=_round_marks(high), start=88, length=-83)
 
@@ -380,7 +417,8 @@ class Drawing:
         file = Path(path)
         if file.suffix.lower() != ".svg":
             raise UsageError(
-                f"A plot is written as SVG, and {str(file)!r} is none.", hint="Name a file such as run.svg."
+                f"A plot is written as SVG, and {str(file)!r} is none.",
+                hint="Name a file such as run.svg; `askance plot` writes PDF and PNG.",
             )
         file.write_text(
             f'<?xml version="1.0" encoding="UTF-8"?>\n{self.svg}\n', encoding="utf-8", errors="backslashreplace"

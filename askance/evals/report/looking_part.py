@@ -67,10 +67,9 @@ def risk_section(comparison: RunsComparison) -> PlotsWithTables | None:
 
 
 def _risk_view(risks: RiskComparison) -> PlotsWithTables:
-    curves = [_risk_curve(each) for each in risks.runs]
     return PlotsWithTables(
         sentences=risks.sentences,
-        plots=[_risk_plot(curves)],
+        plots=[risk_plot(risks.runs)],
         tables=[Sortable(heads=HEAD, rows=[_risk_cells(each) for each in risks.runs])],
         notes=NOTES,
     )
@@ -91,6 +90,18 @@ def _risk_cells(each: RunRisk) -> list[Field]:
         (by_name.get(CALIBRATION), error),
         (by_name.get(BRIER), brier),
     ]
+
+
+def risk_plot(runs: Sequence[RunRisk]) -> Curves:
+    """Risk by coverage of one or several runs."""
+    return _risk_plot([_risk_curve(each) for each in runs])
+
+
+def reliability_plots(runs: Sequence[RunRisk]) -> Iterator[Plot]:
+    """Of each run whose answers are right or wrong, how far its confidences can be trusted."""
+    for each in runs:
+        prefix = f"{each.name}: " if len(runs) > 1 else ""
+        yield from _reliabilities(each.samples, prefix)
 
 
 def _risk_curve(each: RunRisk) -> Curve:
@@ -135,7 +146,13 @@ def plots_of_confidence(part: RunPart, prefix: str) -> Iterator[Plot]:
     yield _risk_plot(
         [Curve(name=f"{part.name}, by confidence", line=_thinned(curve), points=points)], f"{prefix}Risk by coverage"
     )
-    if all(each.worth in {0.0, 1.0} for each in sure):
+    yield from _reliabilities(ranked, prefix)
+
+
+def _reliabilities(ranked: Sequence[Ranked], prefix: str) -> Iterator[Plot]:
+    """The reliability of answers with a confidence; none where there are none, or where they may be partly right."""
+    sure = [each for each in ranked if each.confidence is not None]
+    if sure and all(each.worth in {0.0, 1.0} for each in sure):
         yield _reliability(sure, f"{prefix}Reliability of confidences")
 
 

@@ -17,26 +17,18 @@ from askance.evals.analysis.configuration import difference_rows
 from askance.evals.report.blame_part import UNEXPLAINED, blames_of, called, check_blames, short
 from askance.evals.report.card_page import judge_views, judges_table
 from askance.evals.report.elements import (
-    MOST_FIGURES,
     SHARES,
-    Bars,
     Dot,
     Doubles,
     Field,
-    Intervals,
     PageLink,
-    Plot,
-    Scatter,
     Sortable,
-    dot_of,
     estimate_fields,
     interval_text,
-    scale_of,
-    score_dots,
 )
 from askance.evals.report.html import document
-from askance.evals.report.looking_part import plots_of_confidence
-from askance.evals.report.run_part import Breakdown, RunPart, part_of
+from askance.evals.report.run_part import RunPart, part_of
+from askance.evals.report.run_plots import plots_of_runs
 from askance.evals.report.samples import SampleBrowser, index_of
 from askance.evals.report.summary import FigureTables, published_table, runs_table, summary_of, tables_of_runs
 from askance.evals.report.thumbnails import Thumbnails
@@ -165,7 +157,7 @@ def report_page(
         pictures=[*_pictures(report)],
         tasks=[*_figures(report)],
         published=[*_published(report)],
-        plots=[*_plots(report)],
+        plots=[*plots_of_runs(report.runs)],
         blames=blame_views(report.runs),
         blame_tables=[*blame_tables(report.runs)],
         judges=judge_views(judges),
@@ -219,81 +211,6 @@ def _published(report: RunReport) -> Iterator[tuple[PublishedBeside, Sortable]]:
             together.setdefault(beside, []).append(part)
     for beside, parts in together.items():
         yield beside, published_table(beside, parts)
-
-
-def _plots(report: RunReport) -> Iterator[Plot]:
-    several = len(report.runs) > 1
-    yield from _scores_of_runs(report.runs) if several else _scores_of(report.runs[0])
-    for part in report.runs:
-        prefix = f"{part.name}: " if several else ""
-        if part.kinds:
-            yield Bars(title=f"{prefix}Errors by kind", counts=list(part.kinds.items()), heads=("kind", "times"))
-        yield from plots_of_confidence(part, prefix)
-        for breakdown in part.breakdowns:
-            yield _breakdown(breakdown, part, prefix)
-        if len(part.outcomes) > 1:
-            yield Bars(
-                title=f"{prefix}Outcomes", counts=list(part.outcomes.items()), heads=("outcome", f"{part.run.noun}s")
-            )
-    if several:
-        yield from _cost_against_score(report.runs)
-
-
-def _scores_of(part: RunPart) -> Iterator[Plot]:
-    dots = score_dots(part.run.figures)
-    if dots:
-        yield Intervals(
-            title="Scores with intervals",
-            dots=dots[:MOST_FIGURES],
-            scale=scale_of(dots[:MOST_FIGURES], percent=True),
-            heads=("figure", "%", "answered / samples"),
-            note=f"The first {MOST_FIGURES} of {len(dots)} figures." if len(dots) > MOST_FIGURES else "",
-        )
-
-
-def _scores_of_runs(parts: Sequence[RunPart]) -> Iterator[Plot]:
-    """For each task its main figure, run by run."""
-    by_metric: dict[tuple[str, str], list[tuple[str, Figure]]] = {}
-    for part in parts:
-        for figure in part.run.figures[:1]:
-            by_metric.setdefault((part.run.task, figure.metric), []).append((part.name, figure))
-    for (task, metric), named in by_metric.items():
-        dots = [dot_of(name, figure) for name, figure in named]
-        scale = scale_of(dots, percent=named[0][1].percent)
-        heads = ("run", "%" if scale.percent else metric, "answered / samples")
-        yield Intervals(title=f"{metric} ({task})", dots=dots, scale=scale, heads=heads)
-
-
-def _breakdown(breakdown: Breakdown, part: RunPart, prefix: str) -> Plot:
-    dots = [
-        Dot(name=each.name, value=each.value, interval=each.interval, count=f"{each.answered:,} / {each.samples:,}")
-        for each in breakdown.shares
-    ]
-    scale = scale_of(dots, percent=part.share)
-    return Intervals(
-        title=f"{prefix}By {breakdown.name}",
-        dots=dots,
-        scale=scale,
-        heads=(breakdown.name, "%" if scale.percent else "mean", "answered / samples"),
-        note=f"{breakdown.note[:1].upper()}{breakdown.note[1:]}.",
-    )
-
-
-def _cost_against_score(parts: Sequence[RunPart]) -> Iterator[Plot]:
-    """Cost and score of the runs of each task whose prices are all known, where anything was paid."""
-    by_task: dict[str, list[tuple[float, Dot]]] = {}
-    for part in parts:
-        figure = next(iter(part.run.figures), None)
-        if figure is not None and figure.percent and not part.spent.unpriced:
-            by_task.setdefault(part.run.task, []).append((part.spent.cost, dot_of(part.name, figure)))
-    for task, points in by_task.items():
-        if len(points) > 1 and any(cost for cost, _ in points):
-            yield Scatter(
-                title=f"Cost against score ({task})",
-                points=points,
-                across="dollars for the calls that the run made",
-                note="Calls that were on record cost nothing again.",
-            )
 
 
 # --- blame on the page ---

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
-from askance.evals.report.elements import SHARES, Bars, Dot, Intervals, Plot, Scale, Scatter, scale_of
+from askance.evals.report.elements import (
+    SHARES,
+    Bars,
+    Curve,
+    Curves,
+    Dot,
+    GridPlot,
+    Intervals,
+    Plot,
+    Scale,
+    drawn_across,
+    drawn_upward,
+    scale_of,
+)
 from askance.statistics import Interval
 from tests.evals.report.runs import Parsed, drawn
 
@@ -55,23 +66,43 @@ def test_bars_are_as_long_as_their_share_of_the_longest() -> None:
     assert [each["width"] for tag, each in parsed.elements if tag == "rect"] == ["100.00%", "25.00%", "0.00%"]
 
 
-def test_points_are_numbered_and_named() -> None:
+def test_a_grid_has_its_numbers_and_shades() -> None:
     parsed = plotted(
-        Scatter(
-            title="Cost", points=[(2.0, replace(DOT, name="one")), (1.0, replace(DOT, name="two"))], across="dollars"
+        GridPlot(
+            title="Confusion",
+            rows=["<a>", "b"],
+            columns=["<a>", "b"],
+            cells=[[3.0, 1.0], [0.0, 1234.0]],
+            shades=[[0.75, 0.25], [0.0, 1.0]],
+            heads=("true", "said"),
         )
     )
 
-    assert [each["cx"] for tag, each in parsed.elements if tag == "circle"] == ["94.00%", "51.00%"]
-    (svg,) = [each for tag, each in parsed.elements if tag == "svg"]
-    assert svg["aria-label"] == "Cost: one: 2, 50.00 %; two: 1, 50.00 %"
+    assert [each["width"] for tag, each in parsed.elements if tag == "rect"] == ["21", "7", "0", "28"]
+    assert "true ↓ said → <a> b <a> 3 1 b 0 1,234" in parsed.text
+
+
+def test_places_by_logarithms_are_as_far_apart_as_their_ratio() -> None:
+    scale = drawn_across(1000.0, low=1.0, percent=False, log=True)
+
+    assert scale.marks == (1.0, 10.0, 100.0, 1000.0)
+    assert [round(scale.share(mark), 6) for mark in scale.marks] == [0.0, round(1 / 3, 6), round(2 / 3, 6), 1.0]
 
 
 def test_points_below_zero_have_their_place() -> None:
     below = Dot(name="two", value=-0.5, interval=Interval(low=-0.75, high=-0.25, level=0.95, method="wilson"))
-    parsed = plotted(Scatter(title="Cost", points=[(2.0, DOT), (1.0, below)], across="dollars"))
+    parsed = plotted(
+        Curves(
+            title="Cost",
+            curves=[Curve(name="two", points=[(1.0, below)])],
+            across="dollars",
+            upward="%",
+            over=drawn_across(2.0, percent=False),
+            up=drawn_upward([-0.75]),
+        )
+    )
 
-    assert [each["cy"] for tag, each in parsed.elements if tag == "circle"] == ["27.50%", "72.50%"]
-    whiskers = [each for _, each in parsed.elements if each.get("class") == "whisker"]
-    assert (whiskers[1]["y1"], whiskers[1]["y2"]) == ("83.75%", "61.25%")
+    assert [each["cy"] for tag, each in parsed.elements if tag == "circle"] == ["67.25%"]
+    (whisker,) = (each for _, each in parsed.elements if (each.get("class") or "").startswith("whisker"))
+    assert (whisker["y1"], whisker["y2"]) == ("77.62%", "56.88%")
     assert "-100" in parsed.text
