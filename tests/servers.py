@@ -208,7 +208,7 @@ class FakeEndpoint:
         if seen.path.endswith("/models"):
             self.others.append(seen)
             return Reply(body={"object": "list", "data": [{"id": name, "object": "model"} for name in self.models]})
-        if not seen.path.partition("?")[0].endswith(("/chat/completions", "/responses")):
+        if not seen.path.partition("?")[0].endswith(("/chat/completions", "/responses", "/embeddings")):
             self.others.append(seen)
             return Reply(status=404, body={"detail": "Not Found"})
         with self._arrived:

@@ -22,6 +22,7 @@ EMBEDDERS = Registry(
     what="embedder",
     built_in={
         "clip": "askance.models.encoders.dual:dual_embedder",
+        "openai": "askance.models.openai.embeddings:OpenAIEmbedder",
         "st": "askance.models.encoders.sentence:SentenceEncoder",
     },
     error=ConfigError,
@@ -75,6 +76,7 @@ class RecordedEmbedder(RecordedModel):
     registry = EMBEDDERS
     examples = (
         "`st:FOLDER` or `st:sentence-transformers/all-mpnet-base-v2` for a sentence encoder, "
+        "`openai:text-embedding-3-small` for an endpoint, "
         "or an object with `async def embed(texts)`"
     )
     protocols = (Embedder,)

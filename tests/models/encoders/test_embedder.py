@@ -312,7 +312,7 @@ async def test_a_damaged_record_is_said_to_be(response: dict[str, Any]) -> None:
 
 
 NONE: dict[str, tuple[Any, type[UsageError], str]] = {
-    "unknown": ("openai:small", ConfigError, "'openai:small' names no embedder. "),
+    "unknown": ("voyage:small", ConfigError, "'voyage:small' names no embedder. "),
     "misspelt": ("str:folder", ConfigError, "'str:folder' names no embedder. Nearest: 'st'. Write `st:FOLDER` or"),
     "nothing behind it": ("st:", ConfigError, "'st:' names no embedder. Write `st:FOLDER` or `st:sentence-"),
     "no folder": ("st:./missing", ConfigError, "There is no folder './missing', and it is no name on the hub."),
