@@ -9,14 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from typing_extensions import override
 
 from askance.agents.choose import LetterChooser
 from askance.agents.explain import Reply
-from askance.agents.picture_agent import PictureAgent, Subject
+from askance.agents.picture_agent import PictureAgent, Subject, preset
 from askance.nodes import AnswerField, TextNode, TypedAnswer, Unreadable
 from askance.nodes.answer import Texts, Words, list_schema, text_field, text_list, text_schema
 from askance.nodes.reply import plain_text, strip_quotes
@@ -192,9 +191,9 @@ _LABEL = re.compile(r"^\W{0,4}(concepts|chosen|caption|explanation)\W{0,3}:", re
 _MARK = re.compile(r"^\W{0,4}(?:final )?explanation(?: of the (?:joke|caption))?\W{0,3}:", re.IGNORECASE | re.MULTILINE)
 
 match_caption = CaptionMatcher
-match_caption_from_picture = partial(CaptionMatcher, sees=True)
+match_caption_from_picture = preset(CaptionMatcher, sees=True)
 rank_captions = CaptionRanker
-rank_captions_from_picture = partial(CaptionRanker, sees=True)
+rank_captions_from_picture = preset(CaptionRanker, sees=True)
 explain_joke = JokeExplainer
-explain_joke_from_picture = partial(JokeExplainer, sees=True)
+explain_joke_from_picture = preset(JokeExplainer, sees=True)
 brainstorm_caption = Brainstormer

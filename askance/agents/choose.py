@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from askance.agents.alternatives import alternatives_of
 from askance.agents.choice_fields import read_letters, read_numbers
-from askance.agents.picture_agent import PictureAgent, Subject
+from askance.agents.picture_agent import PictureAgent, Subject, preset
 from askance.agents.reply_ladder import ChoosingNode, read_choice
 from askance.errors import BadOptions
 from askance.nodes import AnswerField, Read, TypedAnswer
@@ -231,10 +231,10 @@ def _checked(options: tuple[Any, ...]) -> tuple[str, ...]:
 
 
 choose_action_reasons = ActionReasonChooser
-choose_from_picture = partial(ActionReasonChooser, sees=True)
-choose_step_by_step = partial(ActionReasonChooser, step_by_step=True)
+choose_from_picture = preset(ActionReasonChooser, sees=True)
+choose_step_by_step = preset(ActionReasonChooser, step_by_step=True)
 choose_caption = CaptionChooser
-choose_caption_from_picture = partial(CaptionChooser, sees=True)
+choose_caption_from_picture = preset(CaptionChooser, sees=True)
 choose_explanation = ExplanationChooser
-choose_explanation_from_picture = partial(ExplanationChooser, sees=True)
+choose_explanation_from_picture = preset(ExplanationChooser, sees=True)
 choose_blind = BlindChooser

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from typing_extensions import override
 
 from askance.agents.alternatives import Alternatives
 from askance.agents.choice_fields import read_values
-from askance.agents.picture_agent import PictureAgent, Subject
+from askance.agents.picture_agent import PictureAgent, Subject, preset
 from askance.agents.reply_ladder import ChoosingNode, NoAnswer, as_lines, read_choice
 from askance.atypicality import DEFINITIONS, NAMES, RELATIONS
 from askance.nodes import AnswerField, Read, TypedAnswer, Unreadable
@@ -171,4 +170,4 @@ def _labelled(places: Iterable[int]) -> Atypicalities:
 
 
 classify_atypicality = AtypicalityClassifier
-classify_from_picture = partial(AtypicalityClassifier, sees=True)
+classify_from_picture = preset(AtypicalityClassifier, sees=True)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from typing_extensions import override
 
 from askance.agents.alternatives import Alternatives
 from askance.agents.choice_fields import read_values
-from askance.agents.picture_agent import PictureAgent, VisualQuestion
+from askance.agents.picture_agent import PictureAgent, VisualQuestion, preset
 from askance.agents.reply_ladder import ChoosingNode, read_choice
 from askance.nodes import Read, TextAnswer, TextNode
 from askance.nodes.answer import text_field
@@ -105,10 +104,10 @@ class CaptionWriter(Replier):
     field = "description"
 
 
-explain_from_picture = partial(Explainer, sees=True)
+explain_from_picture = preset(Explainer, sees=True)
 explain_from_description = Explainer
-identify_from_picture = partial(Identifier, sees=True)
+identify_from_picture = preset(Identifier, sees=True)
 identify_from_description = Identifier
-answer_from_picture = partial(OpenAnswerer, sees=True)
+answer_from_picture = preset(OpenAnswerer, sees=True)
 answer_from_description = OpenAnswerer
 caption_from_description = CaptionWriter

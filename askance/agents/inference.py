@@ -18,6 +18,7 @@ from typing_extensions import override
 from askance.agents.alternatives import Alternatives
 from askance.agents.choice_fields import read_numbers
 from askance.agents.choose import Chooser, OptionsQuestion
+from askance.agents.picture_agent import preset
 from askance.agents.region import RegionAgent, RegionSubject, region_input, region_parts
 from askance.agents.reply_ladder import ChoosingNode, read_choice
 from askance.errors import BadImage, BadRequest, CallError, NoLogprobs, PromptTooLong, ReplayMiss
@@ -268,8 +269,8 @@ class InferenceRanker(Chooser):
 
 
 accept_inference = AcceptanceWeigher
-accept_inference_from_picture = partial(AcceptanceWeigher, sees=True)
+accept_inference_from_picture = preset(AcceptanceWeigher, sees=True)
 rate_inference = InferenceRater
-rate_inference_from_picture = partial(InferenceRater, sees=True)
+rate_inference_from_picture = preset(InferenceRater, sees=True)
 rank_inferences = partial(InferenceRanker, count=MOST_RANKED)
 rank_inferences_from_picture = partial(InferenceRanker, count=MOST_RANKED, sees=True)

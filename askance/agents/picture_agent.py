@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, ParamSpec, TypeVar
 
 from pydantic import BeforeValidator, ValidationError
 from typing_extensions import override
@@ -41,6 +42,8 @@ class VisualQuestion(Subject):
     question: str | None = None
 
 
+P = ParamSpec("P")
+Made = TypeVar("Made")
 About = TypeVar("About", bound=Subject)
 Out = TypeVar("Out")
 
@@ -130,3 +133,13 @@ class PictureAgent(Node[About, Out]):
     def with_steps(self, fields: Sequence[AnswerField]) -> Sequence[AnswerField]:
         """`fields`, and before them one for the reasoning where it is asked for."""
         return (AnswerField("reasoning", text_schema()), *fields) if self.step_by_step else fields
+
+
+def preset(kind: Callable[P, Made], **options: Any) -> Callable[P, Made]:
+    """`kind` with some of its options set, such as `sees=True`; `help` shows what it makes, and the others."""
+
+    @wraps(kind, updated=())
+    def make(*args: P.args, **others: P.kwargs) -> Made:
+        return kind(*args, **{**options, **others})  # pyright: ignore[reportCallIssue]  # both are options of `kind`
+
+    return make

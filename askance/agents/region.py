@@ -10,14 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import InstanceOf
 from typing_extensions import override
 
 from askance.agents.explain import Reply
-from askance.agents.picture_agent import PictureAgent, Subject
+from askance.agents.picture_agent import PictureAgent, Subject, preset
 from askance.errors import BadRequest, ImagesRejected
 from askance.images import WHOLE_IMAGE, RegionView
 from askance.nodes import Result, TextNode
@@ -158,7 +157,7 @@ class RegionHighlighter(RegionDescriber):
     field = "unusual"
 
 
-infer_from_picture = partial(InferenceWriter, sees=True)
-describe_region = partial(RegionDescriber, sees=True)
-describe_region_scene = partial(RegionSceneDescriber, sees=True)
-highlight_region = partial(RegionHighlighter, sees=True)
+infer_from_picture = preset(InferenceWriter, sees=True)
+describe_region = preset(RegionDescriber, sees=True)
+describe_region_scene = preset(RegionSceneDescriber, sees=True)
+highlight_region = preset(RegionHighlighter, sees=True)

@@ -16,7 +16,7 @@ from typing_extensions import override
 from askance.agents.alternatives import alternatives_of
 from askance.agents.choice_fields import read_numbers
 from askance.agents.choose import Chooser, OptionsQuestion, check_options
-from askance.agents.picture_agent import PictureAgent, Subject
+from askance.agents.picture_agent import PictureAgent, Subject, preset
 from askance.agents.reply_ladder import ChoosingNode, read_choice
 from askance.atypicality import (
     DEFINITIONS,
@@ -311,6 +311,6 @@ def _name(written: str, role: str) -> str:
 
 detect_statement = StatementDetector
 choose_statement = StatementChooser
-choose_statement_from_picture = partial(StatementChooser, sees=True)
+choose_statement_from_picture = preset(StatementChooser, sees=True)
 fill_statement = StatementFiller
-fill_from_picture = partial(StatementFiller, sees=True)
+fill_from_picture = preset(StatementFiller, sees=True)
