@@ -10,23 +10,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from askance.evals.metric import Figure, Scored, figure, mean
 from askance.evals.sample import Score
-from askance.statistics import calibration_error, cluster_bootstrap, mean_estimate, risk_coverage_area
+from askance.statistics import (
+    calibration_error,
+    calibration_error_interval,
+    mean_estimate,
+    risk_area_interval,
+    risk_coverage_area,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy import float64
-    from numpy.typing import NDArray
-
     from askance.evals.metric import Metric, MissingAnswerPolicy
     from askance.evals.sample import SampleResult
     from askance.statistics import Interval
-
-    Floats: TypeAlias = NDArray[float64]
 
 COVERAGE, AREA, CALIBRATION, BRIER = "coverage", "risk-coverage area", "calibration error", "Brier score"
 AMONG_ANSWERED = "among answered"
@@ -144,19 +143,14 @@ def risk_area(ranked: Sequence[Ranked], *, seed: int) -> Figure:
 
     Answers that are withheld come behind those that are given, and samples without an answer or a confidence last.
     """
-    import numpy as np
+    losses, ranks = losses_and_ranks(ranked)
+    interval = risk_area_interval(losses, ranks, [each.cluster for each in ranked], seed=seed)
+    return _figure(AREA, ranked, value=risk_coverage_area(losses, ranks), interval=interval)
 
-    # Behind the samples stand the same with everything wrong and everything right, which bound the interval.
-    count = len(ranked)
-    losses = np.concatenate([[1 - each.worth for each in ranked], np.ones(count), np.zeros(count)])
-    ranks = np.tile([each.rank for each in ranked], 3)
-    return _figure(
-        AREA,
-        ranked,
-        lambda drawn: risk_coverage_area(losses[drawn], ranks[drawn]),
-        bounds=(range(count, 2 * count), range(2 * count, 3 * count)),
-        seed=seed,
-    )
+
+def losses_and_ranks(ranked: Sequence[Ranked]) -> tuple[list[float], list[float]]:
+    """Of each sample how far its answer is from right, and by what it is ranked."""
+    return [1 - each.worth for each in ranked], [each.rank for each in ranked]
 
 
 def calibration(ranked: Sequence[Ranked], *, seed: int) -> Iterator[Figure]:
@@ -165,45 +159,23 @@ def calibration(ranked: Sequence[Ranked], *, seed: int) -> Iterator[Figure]:
     The Brier score is the mean square of the distance between confidence and 1 for a right answer, 0 for a wrong one
     (Brier, "Verification of forecasts expressed in terms of probability", 1950).
     """
-    import numpy as np
-
     sure = [each for each in ranked if each.confidence is not None]
     if not sure or any(each.worth not in {0.0, 1.0} for each in sure):
         return
-    count, stated = len(sure), np.array([each.confidence for each in sure], dtype=np.float64)
-    worths, confidences = np.array([each.worth for each in sure]), np.tile(stated, 3)
-    # Behind the samples stand the same as far from their confidence, and as near to it, as answers can be.
-    values = np.concatenate([worths, (stated < 0.5).astype(np.float64), (stated >= 0.5).astype(np.float64)])
+    values, stated = [each.worth for each in sure], [each.confidence or 0.0 for each in sure]
+    clusters, count = [each.cluster for each in sure], len(sure)
     yield _figure(
         CALIBRATION,
         sure,
-        lambda drawn: calibration_error(values[drawn], confidences[drawn]),
-        bounds=(range(count, 2 * count), range(2 * count, 3 * count)),
-        seed=seed,
+        value=calibration_error(values, stated),
+        interval=calibration_error_interval(values, stated, clusters, seed=seed),
     )
-    squares: list[float] = ((stated - worths) ** 2).tolist()
-    estimate = mean_estimate(
-        squares, [each.cluster for each in sure], seed=seed, bounds=lambda: ([0.0] * count, [1.0] * count)
-    )
-    yield _plain(BRIER, sure, value=estimate.value, interval=estimate.interval)
+    squares = [(confidence - value) ** 2 for value, confidence in zip(values, stated, strict=True)]
+    brier = mean_estimate(squares, clusters, seed=seed, bounds=lambda: ([0.0] * count, [1.0] * count))
+    yield _figure(BRIER, sure, value=brier.value, interval=brier.interval)
 
 
-def _figure(
-    name: str,
-    ranked: Sequence[Ranked],
-    statistic: Callable[[Sequence[int]], float | None],
-    *,
-    bounds: tuple[Sequence[int], Sequence[int]],
-    seed: int,
-) -> Figure:
-    """A figure of samples, with its interval from resampled clusters."""
-    places = range(len(ranked))
-    clusters = [each.cluster for each in ranked]
-    interval = cluster_bootstrap(lambda drawn: statistic([*drawn]), places, clusters, bounds=lambda: bounds, seed=seed)
-    return _plain(name, ranked, value=statistic([*places]), interval=interval)
-
-
-def _plain(name: str, ranked: Sequence[Ranked], *, value: float | None, interval: Interval | None) -> Figure:
+def _figure(name: str, ranked: Sequence[Ranked], *, value: float | None, interval: Interval | None) -> Figure:
     return Figure(
         metric=name,
         value=value,

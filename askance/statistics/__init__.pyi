@@ -51,11 +51,15 @@ from .paired_tests import sign_flip as sign_flip
 from .paired_tests import smallest_detectable_difference as smallest_detectable_difference
 from .paired_tests import swap_test as swap_test
 from .resampling import bootstrap_mean as bootstrap_mean
+from .resampling import bootstrap_ratio as bootstrap_ratio
 from .resampling import bootstrap_totals as bootstrap_totals
 from .resampling import cluster_bootstrap as cluster_bootstrap
 from .selective import CalibrationBin as CalibrationBin
 from .selective import RiskPoint as RiskPoint
 from .selective import calibration_bins as calibration_bins
 from .selective import calibration_error as calibration_error
+from .selective import calibration_error_interval as calibration_error_interval
+from .selective import compare_risk_areas as compare_risk_areas
+from .selective import risk_area_interval as risk_area_interval
 from .selective import risk_coverage_area as risk_coverage_area
 from .selective import risk_coverage_curve as risk_coverage_curve

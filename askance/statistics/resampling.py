@@ -153,6 +153,25 @@ def bootstrap_totals(
     return None if ends is None else unseen_totals(figure, rows, ends, clusters=clusters, strata=strata, level=level)
 
 
+def bootstrap_ratio(
+    amounts: Sequence[float], spent: Sequence[float], clusters: Sequence[ClusterKey] | None = None, *, seed: int
+) -> Interval | None:
+    """Interval of the sum of `amounts` for each unit that was spent, by drawing whole clusters.
+
+    It is not defined on draws in which nothing was spent, or less.
+
+    Raises:
+        UsageError: the two are not equally long, or there are not as many clusters.
+    """
+    import numpy as np
+
+    def rate(sums: Floats) -> Floats:
+        positive = sums[..., 1] > 0
+        return np.where(positive, sums[..., 0] / np.where(positive, sums[..., 1], 1.0), np.nan)
+
+    return bootstrap_totals(rate, [*zip(amounts, spent, strict=True)], clusters, seed=seed)
+
+
 def percentile_interval(figures: Sequence[float | None] | npt.NDArray[np.float64], *, level: float) -> Interval | None:
     """The interval between the percentiles of `figures` with equal tails; None, NaN and infinity are left out.
 

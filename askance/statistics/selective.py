@@ -16,9 +16,13 @@ from typing import TYPE_CHECKING
 
 from askance.errors import UsageError
 from askance.statistics.arguments import check_shares, finite_array
+from askance.statistics.comparison import Comparison, compare_statistics
+from askance.statistics.paired_tests import check_equal_length
+from askance.statistics.resampling import cluster_bootstrap
 
 if TYPE_CHECKING:
-    from askance.statistics.clusters import Floats
+    from askance.statistics.clusters import ClusterKey, Floats
+    from askance.statistics.estimate import Interval
 
 BINS = 10
 """Bins of equally many samples by which a calibration error is computed."""
@@ -87,6 +91,73 @@ def risk_coverage_area(losses: Sequence[float] | Floats, confidences: Sequence[f
     return float((np.cumsum(smoothed) / np.arange(1, count + 1)).mean()) if count else None
 
 
+def risk_area_interval(
+    losses: Sequence[float], confidences: Sequence[float], clusters: Sequence[ClusterKey] | None = None, *, seed: int
+) -> Interval | None:
+    """The interval of `risk_coverage_area`, from resampled whole clusters, as `cluster_bootstrap` has it.
+
+    Raises:
+        UsageError: as `risk_coverage_curve` says, or clusters and samples differ in number.
+    """
+    rows = _with_ends(losses, confidences)
+    count = len(losses)
+    return cluster_bootstrap(
+        rows.area,
+        range(count),
+        clusters,
+        bounds=lambda: (range(count, 2 * count), range(2 * count, 3 * count)),
+        seed=seed,
+    )
+
+
+def compare_risk_areas(
+    a: tuple[Sequence[float], Sequence[float]],
+    b: tuple[Sequence[float], Sequence[float]],
+    clusters: Sequence[ClusterKey] | None = None,
+    *,
+    seed: int,
+) -> Comparison:
+    """Two systems on the same samples compared by `risk_coverage_area`, of which lower is better.
+
+    Args:
+        a: losses and confidences of the first.
+        b: those of the second.
+        clusters: of the samples.
+        seed: of the resampling.
+
+    Raises:
+        UsageError: as `compare_statistics` and `risk_coverage_curve` say.
+    """
+    count = len(a[0])
+    check_equal_length(a[0], b[0])
+    rows = _with_ends([*a[0], *b[0]], [*a[1], *b[1]])
+    # Everything wrong and everything right, in the order of the first.
+    ends = range(2 * count, 3 * count), range(4 * count, 5 * count)
+    return compare_statistics(
+        rows.area, range(count), range(count, 2 * count), clusters=clusters, bounds=lambda: ends, seed=seed
+    ).with_lower_better()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Rows:
+    """Losses and confidences by the number of a sample, so that a draw is one step of numpy."""
+
+    losses: Floats
+    confidences: Floats
+
+    def area(self, drawn: Sequence[int]) -> float | None:
+        places = [*drawn]
+        return risk_coverage_area(self.losses[places], self.confidences[places])
+
+
+def _with_ends(losses: Sequence[float], confidences: Sequence[float]) -> _Rows:
+    """The samples, behind them the same if everything were wrong, and behind these if everything were right."""
+    import numpy as np
+
+    count = len(losses)
+    return _Rows(np.concatenate([losses, np.ones(count), np.zeros(count)]), np.tile(finite_array(confidences), 3))
+
+
 def calibration_bins(
     values: Sequence[float] | Floats, confidences: Sequence[float] | Floats, *, bins: int = BINS
 ) -> tuple[CalibrationBin, ...]:
@@ -128,6 +199,29 @@ def calibration_error(
     several = calibration_bins(values, confidences, bins=bins)
     count = sum(each.samples for each in several)
     return sum(each.samples * abs(each.value - each.confidence) for each in several) / count if count else None
+
+
+def calibration_error_interval(
+    values: Sequence[float], confidences: Sequence[float], clusters: Sequence[ClusterKey] | None = None, *, seed: int
+) -> Interval | None:
+    """The interval of `calibration_error`, from resampled whole clusters, as `cluster_bootstrap` has it.
+
+    Raises:
+        UsageError: as `calibration_bins` says, or clusters and samples differ in number.
+    """
+    import numpy as np
+
+    count, stated = len(values), finite_array(confidences)
+    # Behind the samples stand the same as far from their confidence, and as near to it, as answers can be.
+    worths = np.concatenate([values, (stated < 0.5).astype(np.float64), (stated >= 0.5).astype(np.float64)])
+    levels = np.tile(stated, 3)
+
+    def error(drawn: Sequence[int]) -> float | None:
+        places = [*drawn]
+        return calibration_error(worths[places], levels[places])
+
+    ends = range(count, 2 * count), range(2 * count, 3 * count)
+    return cluster_bootstrap(error, range(count), clusters, bounds=lambda: ends, seed=seed)
 
 
 def _ranked(first: Sequence[float] | Floats, confidences: Sequence[float] | Floats) -> tuple[Floats, Floats]:

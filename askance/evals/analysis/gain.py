@@ -9,19 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from askance.amounts import many, money
-from askance.statistics import Comparison, Interval, bootstrap_totals, compare_paired, mean_estimate
+from askance.statistics import Comparison, Interval, bootstrap_ratio, compare_paired, mean_estimate
 
 if TYPE_CHECKING:
-    from numpy import float64
-    from numpy.typing import NDArray
-
     from askance.chat import JsonObject
     from askance.evals.sample import SampleResult
-
-    Floats: TypeAlias = NDArray[float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,51 +125,36 @@ def looking_gain(
         metric: by which samples are worth so much.
         seed: of the resampling.
     """
-    import numpy as np
-
     clusters = [each.cluster for each in pairs]
     one, other = [each.looking for each in pairs], [each.without for each in pairs]
-    count, binary = len(pairs), all(value in {0.0, 1.0} for value in (*one, *other))
-    ends = ([0.0] * count, [1.0] * count)
+    binary = all(value in {0.0, 1.0} for value in (*one, *other))
+    ends = ([0.0] * len(pairs), [1.0] * len(pairs))
     comparison = compare_paired(one, other, clusters, seed=seed, binary=binary, bounds=lambda: ends)
-    moves = np.array(one) - np.array(other)
-    better, worse = np.maximum(moves, 0), np.maximum(-moves, 0)
-    more = [each.more_dollars for each in pairs]
-    dollars = None if None in more else np.array(more, dtype=np.float64)
+    moves = [more - less for more, less in zip(one, other, strict=True)]
+    more = [each.more_dollars for each in pairs if each.more_dollars is not None]
+    dollars = math.fsum(more) if len(more) == len(pairs) else None
 
-    def change(column: Floats, interval: Interval | None) -> Change:
-        total, spent = float(column.sum()), 0.0 if dollars is None else float(dollars.sum())
-        rate = dollars is not None and spent > 0
+    def change(values: Sequence[float], interval: Interval | None) -> Change:
+        rate = dollars is not None and dollars > 0
         return Change(
-            value=total / count if count else None,
+            value=math.fsum(values) / len(values) if values else None,
             interval=interval,
-            per_dollar=total / spent if rate else None,
-            per_dollar_interval=bootstrap_totals(_rate, np.column_stack([column, dollars]), clusters, seed=seed)
-            if rate and dollars is not None
-            else None,
+            per_dollar=math.fsum(values) / dollars if rate and dollars else None,
+            per_dollar_interval=bootstrap_ratio(values, more, clusters, seed=seed) if rate else None,
         )
 
-    def share(column: Floats) -> Change:
-        values: list[float] = column.tolist()
-        return change(column, mean_estimate(values, clusters, binary=binary, bounds=lambda: ends, seed=seed).interval)
+    def share(values: Sequence[float]) -> Change:
+        return change(values, mean_estimate(values, clusters, binary=binary, bounds=lambda: ends, seed=seed).interval)
 
     return LookingGain(
         without=without,
         looking=looking,
         metric=metric,
-        gained=int((moves > 0).sum()),
-        harmed=int((moves < 0).sum()),
-        gain=share(better),
-        harm=share(worse),
+        gained=sum(move > 0 for move in moves),
+        harmed=sum(move < 0 for move in moves),
+        gain=share([max(move, 0.0) for move in moves]),
+        harm=share([max(-move, 0.0) for move in moves]),
         net=change(moves, comparison.interval),
         comparison=comparison,
-        more_dollars=None if dollars is None else math.fsum(dollars.tolist()),
+        more_dollars=dollars,
     )
-
-
-def _rate(sums: Floats) -> Floats:
-    """Samples for each dollar; NaN where nothing more was spent."""
-    import numpy as np
-
-    spent = sums[..., 1]
-    return np.where(spent > 0, sums[..., 0] / np.where(spent > 0, spent, 1.0), np.nan)

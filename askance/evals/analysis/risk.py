@@ -22,7 +22,17 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from askance.chat import canonical_json
 from askance.errors import UsageError
-from askance.evals.abstention import AREA, BRIER, CALIBRATION, Ranked, calibration, ranked_samples, ranks_by, risk_area
+from askance.evals.abstention import (
+    AREA,
+    BRIER,
+    CALIBRATION,
+    Ranked,
+    calibration,
+    losses_and_ranks,
+    ranked_samples,
+    ranks_by,
+    risk_area,
+)
 from askance.evals.analysis.compare import check_scores, common_samples
 from askance.evals.metric import figure
 from askance.evals.run_tables import names_of
@@ -33,9 +43,8 @@ from askance.models import Engine
 from askance.statistics import (
     Comparison,
     RiskPoint,
-    compare_statistics,
+    compare_risk_areas,
     holm_adjusted,
-    risk_coverage_area,
     risk_coverage_curve,
 )
 
@@ -160,7 +169,9 @@ def compare_risks(
     several = tuple(
         _risk_of(run, name, scoring, by=by, common=common, seed=seed) for run, name in zip(runs, shown, strict=True)
     )
-    comparisons = [_compared(several[0].samples, other.samples, seed=seed) for other in several[1:]]
+    clusters = [each.cluster for each in several[0].samples]
+    sides = [losses_and_ranks(each.samples) for each in several]
+    comparisons = [compare_risk_areas(sides[0], other, clusters, seed=seed) for other in sides[1:]]
     return RiskComparison(metric=metric.name, runs=several, comparisons=holm_adjusted(comparisons))
 
 
@@ -191,27 +202,8 @@ def _risk_of(
         among_answered=math.fsum(given) / len(given) if given else None,
         area=risk_area(ranked, seed=seed),
         calibration=tuple(calibration(ranked, seed=seed)),
-        curve=risk_coverage_curve([1 - each.worth for each in ranked], [each.rank for each in ranked]),
+        curve=risk_coverage_curve(*losses_and_ranks(ranked)),
     )
-
-
-def _compared(one: Sequence[Ranked], other: Sequence[Ranked], *, seed: int) -> Comparison:
-    """Two runs compared by their areas, whole clusters at a time."""
-    import numpy as np
-
-    count, both = len(one), [*one, *other]
-    # Behind the samples of both stand the same with everything wrong and everything right, which bound the interval.
-    losses = np.concatenate([[1 - each.worth for each in both], np.ones(count), np.zeros(count)])
-    ranks = np.array([each.rank for each in (*both, *both)])
-    places = [range(start * count, (start + 1) * count) for start in range(4)]
-    return compare_statistics(
-        lambda drawn: risk_coverage_area(losses[[*drawn]], ranks[[*drawn]]),
-        places[0],
-        places[1],
-        clusters=[each.cluster for each in one],
-        bounds=lambda: (places[2], places[3]),
-        seed=seed,
-    ).with_lower_better()
 
 
 # --- how sure answers are ---

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from askance.amounts import money
-from askance.evals.abstention import BRIER, CALIBRATION, Ranked
+from askance.evals.abstention import BRIER, CALIBRATION, Ranked, losses_and_ranks
 from askance.evals.analysis.compare import letter
 from askance.evals.analysis.risk import HEAD, NOTES, compare_risks, line_of_risk, says_how_sure
 from askance.evals.report.elements import (
@@ -138,7 +138,7 @@ def plots_of_confidence(part: RunPart, prefix: str) -> Iterator[Plot]:
     sure = [each for each in ranked if each.confidence is not None]
     if not sure:
         return
-    curve = risk_coverage_curve([1 - each.worth for each in ranked], [each.rank for each in ranked])
+    curve = risk_coverage_curve(*losses_and_ranks(ranked))
     given = [each.worth for each in ranked if each.given]
     stands = 0 < len(given) < len(ranked)
     dot = Dot(name=part.name, value=1 - sum(given) / max(len(given), 1), interval=None)
