@@ -86,9 +86,6 @@ VENDORS: dict[str, tuple[str, ...]] = {
     "matplotlib": ("askance.evals.report.plot_file",),
     "mlflow": ("askance.evals.exports.mlflow_store",),
     "numpy": (
-        "askance.evals.abstention",
-        "askance.evals.analysis.gain",
-        "askance.evals.analysis.risk",
         "askance.evals.matrix",
         "askance.evals.metric",
         "askance.evals.sherlock*",
