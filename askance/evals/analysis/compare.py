@@ -303,6 +303,10 @@ class RunsComparison:
     def __len__(self) -> int:
         return len(self.metrics)
 
+    def __repr__(self) -> str:
+        samples = many(len(self.common.rows), "common sample")
+        return f"RunsComparison({', '.join(self.names)}: {many(len(self.metrics), 'comparison')} over {samples})"
+
     @property
     def of_pictures(self) -> bool:
         """Whether the runs are over single pictures: they are compared link by link, and by no metric."""

@@ -157,6 +157,7 @@ def test_where_no_metric_is_named_the_tasks_own_is_the_family_and_others_are_exp
     named = compare(one, two, three, metric="accuracy")
     size = compare(one, two, metric="size").metrics[0].comparison
 
+    assert repr(named) == "RunsComparison(a, b, c: 2 comparisons over 12 common samples)"
     assert [each for each in found if not each.exploratory] == [*named]
     assert [each.comparison.family for each in named] == [2, 2]
     assert [each.metric for each in found if each.exploratory] == ["size", "share", "by sums"] * 2
