@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import glob
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -27,8 +28,10 @@ if TYPE_CHECKING:
 
 Options = tuple[str, ...]
 
-COLUMNS = ("image", "options")
-"""What can be taken from the columns of a table."""
+_OPTIONS_COLUMNS = ("image", "options")
+"""Columns of a file of options."""
+COLUMNS = (*_OPTIONS_COLUMNS, "question")
+"""What can be taken from the columns of a table of pictures."""
 
 _FETCHED_AT_ONCE = 8
 
@@ -72,6 +75,8 @@ class _Found:
     source: Path | str | bytes
     """A file, an address, or bytes from a table."""
     options: Options | None = None
+    question: str = ""
+    """What is asked about it alone."""
 
 
 @dataclass(kw_only=True)
@@ -83,7 +88,7 @@ class PictureFinder:
 
     named: Sequence[str]
     columns: Mapping[str, str] = field(default_factory=dict[str, str])
-    """For tables: the columns of the image and of the options."""
+    """For tables: the columns of the image, of the options and of the question."""
     allowed: Sequence[Path] = ()
     """Folders that tables may name pictures of, beside their own."""
     limit: int | None = None
@@ -158,9 +163,14 @@ class PictureFinder:
             BadOptions: it is named with different options.
         """
         seen: dict[str, Options | None] = {}
+        asked: Counter[str] = Counter()
         for name in self.named:
             for picture in self._named(name):
-                if picture.name not in seen:
+                if picture.question:
+                    asked[picture.name] += 1
+                    times = asked[picture.name]
+                    yield replace(picture, name=f"{picture.name}#{times}") if times > 1 else picture
+                elif picture.name not in seen:
                     seen[picture.name] = picture.options
                     yield picture
                 elif seen[picture.name] != picture.options:
@@ -202,13 +212,18 @@ class PictureFinder:
             options = _row_options(row["options"], row.where) if "options" in row else None
             if "options" in columns and options is None:
                 raise BadOptions(f"{row.where}: there are no options in {columns['options']!r}.", hint=_LIST)
+            question = row.get("question", "")
+            if "question" in columns and (not isinstance(question, str) or not question.strip()):
+                raise BadData(
+                    f"{row.where}: there is no question in {columns['question']!r}.", hint="Write one, a text."
+                )
             if isinstance(picture, bytes):
-                yield _Found(f"{table.source}#{row.number}", picture, options)
+                yield _Found(f"{table.source}#{row.number}", picture, options, question)
             elif _is_address(picture):
-                yield _Found(picture, picture, options)
+                yield _Found(picture, picture, options, question)
             else:
                 path = data_table.picture_file(picture, table.home, row.where, allowed=self.allowed)
-                yield _Found(path.as_posix(), path, options)
+                yield _Found(path.as_posix(), path, options, question)
 
     def _key(
         self, picture: _Found, threads: ThreadPoolExecutor
@@ -216,19 +231,20 @@ class PictureFinder:
         """What the picture is read by; an address is fetched by another thread."""
         from askance.evals.picture_run import NamedPicture
 
-        if isinstance(picture.source, Path):
+        if isinstance(picture.source, Path) and not picture.question:
             return picture.source, picture.options
-        if isinstance(picture.source, bytes):
-            return NamedPicture(picture.name, self.folder().of_bytes(picture.source)), picture.options
-        return threads.submit(self._fetched, picture.source), picture.options
+        if isinstance(picture.source, str):
+            return threads.submit(self._fetched, picture.name, picture.source, picture.question), picture.options
+        file = picture.source if isinstance(picture.source, Path) else self.folder().of_bytes(picture.source)
+        return NamedPicture(picture.name, file, question=picture.question), picture.options
 
-    def _fetched(self, url: str) -> PictureKey:
+    def _fetched(self, name: str, url: str, question: str) -> PictureKey:
         from askance.evals.picture_run import NamedPicture
 
         try:
-            return NamedPicture(url, self.folder().of_address(url, fetch=self.fetch))
+            return NamedPicture(name, self.folder().of_address(url, fetch=self.fetch), question=question)
         except BadImage as error:
-            return NamedPicture(url, None, trouble=error)
+            return NamedPicture(name, None, trouble=error, question=question)
 
 
 def find_pictures(named: Sequence[str]) -> list[Path]:
@@ -319,7 +335,7 @@ def _file_text(path: Path) -> str:
 def _table_content(path: Path) -> Mapping[str, Any]:
     """The options of a table, by image name."""
     table = data_table.open_data_table(path)
-    missing = [name for name in COLUMNS if name not in table.columns]
+    missing = [name for name in _OPTIONS_COLUMNS if name not in table.columns]
     if missing:
         raise BadOptions(
             f"The options file {str(path)!r} has no column {missing[0]!r}.",
@@ -328,7 +344,7 @@ def _table_content(path: Path) -> Mapping[str, Any]:
         )
     rows: dict[str, Any] = {}
     for row in table.rows({"image": "image", "options": "options"}):
-        if row.keys() < {*COLUMNS}:
+        if row.keys() < {*_OPTIONS_COLUMNS}:
             raise BadOptions(f"{row.where}: it has not both `image` and `options`.", hint="Mend the row.")
         rows[str(row["image"])] = _row_options(row["options"], row.where)
     return rows

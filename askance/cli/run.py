@@ -76,7 +76,7 @@ class RunOptions:
         typer.Option(
             metavar="NAME=COLUMN",
             help="Of a table: image=COLUMN has the images (by default the column image), options=COLUMN what can be "
-            "chosen from.",
+            "chosen from, question=COLUMN what `ask` asks about each image, in place of a question for all.",
         ),
     ] = None
     allow_folder: AllowFolder = None
@@ -113,8 +113,13 @@ class RunOptions:
 
     @property
     def question(self) -> str | None:
-        """What `ask` asks."""
-        return self.images[0] if self.chain == "ask" else None
+        """What `ask` asks about all images."""
+        return self.images[0] if self.chain == "ask" and not self.questions_of_table else None
+
+    @property
+    def questions_of_table(self) -> bool:
+        """Whether a table brings a question for each image."""
+        return any(column.startswith("question=") for column in self.column or ())
 
     @property
     def options_of_table(self) -> bool:
@@ -124,7 +129,7 @@ class RunOptions:
     @property
     def named(self) -> Sequence[str]:
         """What names images."""
-        return self.images[1:] if self.chain == "ask" else self.images
+        return self.images if self.question is None else self.images[1:]
 
 
 @spelled_out
@@ -149,7 +154,7 @@ def _check(options: RunOptions, chosen: ChosenChain, calls: Calls) -> None:
         )
     if chosen.kept.get("choose") == "single" and "count" in chosen.kept:
         raise UsageError("`--choose single` chooses one option, so it takes no --count.", hint="Leave one out.")
-    if chosen.kept.get("goal") == "answer" and "question" not in chosen.kept:
+    if chosen.kept.get("goal") == "answer" and "question" not in chosen.kept and not options.questions_of_table:
         raise UsageError("The goal `answer` answers a question, and none is given.", hint='Say --question "…".')
     calls.check_batch(wanted=options.batch)
     if options.out is not None:
@@ -171,6 +176,11 @@ def _check_pictures(options: RunOptions, chosen: ChosenChain) -> None:
         _check_question(options.question, options.named)
     if options.options_of_table and chosen.chooses is False:
         raise UsageError(f"`askance run {options.chain}` takes no options.", hint="Leave `--column options=…` out.")
+    asks = options.chain == "ask" or chosen.kept.get("goal") == "answer" or options.chain not in CHAINS.built_in
+    if options.questions_of_table and not asks:
+        raise UsageError(
+            f"`askance run {options.chain}` asks no question of yours.", hint="Leave `--column question=…` out."
+        )
     if options.options_of_table and options.options is not None:
         raise UsageError("`--options` and `--column options=…` both bring the options.", hint="Leave one out.")
     if options.sample is not None and options.limit is not None:
@@ -319,7 +329,7 @@ class _Reading:
     @cached_property
     def _configuration(self) -> JsonObject:
         """Everything that decides the lines of a run folder, and how its pictures were drawn."""
-        from askance.evals.picture_run import samples_form
+        from askance.evals.picture_run import questions_form, samples_form
 
         options, chain = self.options, self.chain
         return {
@@ -331,6 +341,7 @@ class _Reading:
             **({} if options.question is None else {"question": options.question}),
             **({} if self.drawn is None else {"drawn": asdict(self.drawn)}),
             "samples": samples_form(self.samples),
+            **questions_form(self.samples),
         }
 
     @cached_property
@@ -483,8 +494,8 @@ def _build(options: RunOptions, chosen: ChosenChain, work: Workspace) -> Chain:
     vlm = work.model(vlm_name)
     llm_name = options.llm or work.default_model("llm")
     llm = vlm if llm_name is None else work.model(llm_name)
-    if options.question is None:
-        chain = chosen.make(vlm, llm, prompts=work.library)
-    else:
+    if options.chain == "ask":
         chain = ask(vlm, options.question, prompts=work.library)
+    else:
+        chain = chosen.make(vlm, llm, prompts=work.library)
     return chain if options.extract is None else chain.with_extractor(work.model(options.extract), prompts=work.library)

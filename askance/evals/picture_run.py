@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,6 +30,8 @@ class NamedPicture:
     file: Path | None
     trouble: BadImage | None = field(default=None, compare=False)
     """Why there is no file."""
+    question: str = ""
+    """What is asked about it alone; empty where the same is asked about all pictures."""
 
 
 PictureKey: TypeAlias = Path | NamedPicture
@@ -149,12 +151,19 @@ def picture_job(
 def _input_of(picture: PictureKey, options: Sequence[str] | None) -> Given:
     """A picture and its options, as a chain takes them."""
     image = picture if isinstance(picture, Path) else picture.file or picture.trouble
-    return {"image": image, "name": name_of(picture), "options": options}
+    asked = {} if isinstance(picture, Path) or not picture.question else {"question": picture.question}
+    return {"image": image, "name": name_of(picture), "options": options, **asked}
 
 
 def samples_form(pictures: PictureOptions) -> JsonObject:
     """Pictures and their options, as the configuration of a run has them."""
     return {name_of(picture): list(options) if options else None for picture, options in pictures.items()}
+
+
+def questions_form(pictures: Iterable[PictureKey]) -> JsonObject:
+    """What is asked about single pictures, as part of the configuration of a run; empty where nothing is."""
+    questions = {each.name: each.question for each in pictures if isinstance(each, NamedPicture) and each.question}
+    return {"questions": questions} if questions else {}
 
 
 def name_of(picture: PictureKey) -> str:

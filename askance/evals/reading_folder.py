@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from askance.errors import BadImage
-from askance.evals.picture_run import NamedPicture, PictureRun, samples_form
+from askance.evals.picture_run import NamedPicture, PictureRun, questions_form, samples_form
 from askance.evals.run_folder import RunFolder
 from askance.evals.solver import ChainSolver, prompt_files
 from askance.images import Image
@@ -83,7 +83,7 @@ def open_folder(
 
 def configuration_of(chain: Chain, pictures: PictureOptions) -> JsonObject:
     """Everything that decides the lines of a run."""
-    return {**ChainSolver(chain).form(), "samples": samples_form(pictures)}
+    return {**ChainSolver(chain).form(), "samples": samples_form(pictures), **questions_form(pictures)}
 
 
 def _same_picture(line: Mapping[str, Any], *, files: Mapping[str, Path | None]) -> bool:

@@ -218,8 +218,9 @@ class Run:
             yield from (answer_of(line, self.path) for line in lines_of(self.path / SAMPLES, SampleLine))
             return
         options: Mapping[str, Any] = self.configuration.get("samples", {})
+        questions: Mapping[str, str] = self.configuration.get("questions", {})
         for line in lines_of(self.path / SAMPLES, PictureLine):
-            yield picture_answer(line, options.get(line["image"]))
+            yield picture_answer(line, options.get(line["image"]), questions.get(line["image"]))
 
     def unanswered(self) -> Sequence[SampleResult]:
         """The samples without an answer, ordered by sample and epoch; only these are held in memory.
@@ -380,12 +381,15 @@ def answer_of(line: Mapping[str, Any], folder: Path) -> SampleResult:
 _PICTURE_TRACE = ("verbalization", "statement", "statement_reason", "answers")
 
 
-def picture_answer(line: Mapping[str, Any], options: Sequence[str] | None = None) -> SampleResult:
+def picture_answer(
+    line: Mapping[str, Any], options: Sequence[str] | None = None, question: str | None = None
+) -> SampleResult:
     """The answer that the line of a picture tells of; nothing is true of it.
 
     Args:
         line: as `Reading.to_dict` gives it.
         options: what could be chosen from.
+        question: what was asked about this picture alone.
     """
     name, digest = str(line["image"]), line.get("sha256")
     trace = {each: line.get(each) for each in _PICTURE_TRACE}
@@ -393,7 +397,10 @@ def picture_answer(line: Mapping[str, Any], options: Sequence[str] | None = None
         sample=Sample(
             id=name,
             image=None if digest is None else Image.from_digest(str(digest), name=name),
-            inputs={"options": list(options)} if options else {},
+            inputs={
+                **({"options": list(options)} if options else {}),
+                **({"question": question} if question else {}),
+            },
         ),
         epoch=0,
         prediction=Prediction(

@@ -165,6 +165,8 @@ class PictureConfigurationForm(TypedDict):
     prompts: NotRequired[dict[str, str]]
     samples: NotRequired[dict[str, list[str] | None]]
     """The pictures by name, each with the options to choose from."""
+    questions: NotRequired[dict[str, str]]
+    """By name, what is asked about a picture alone."""
 
 
 class PictureRunForm(_DescriptionForm):

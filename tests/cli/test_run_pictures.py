@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from askance.errors import BadImage
+from askance.evals import Run
 from askance.images import Image
 from tests.cli.command import Command, draw, link_of
 from tests.servers import FakeEndpoint
@@ -479,3 +480,34 @@ def test_what_is_no_picture_is_not_quoted(askance: Command, vlm: str, own_place:
 
     assert "holds no picture that is known here" in done.err
     assert "SECRET" not in done.err + done.out
+
+
+QUESTIONS = "image,asked\na.png,What is it?\na.png,Which colour?\nb.png,What is it?\n"
+
+
+def test_a_table_may_bring_a_question_for_each_picture(
+    askance: Command, vlm: str, endpoint: FakeEndpoint, own_place: Path
+) -> None:
+    draw(own_place, "a.png", "b.png")
+    Path("q.csv").write_text(QUESTIONS, encoding="utf-8")
+    command = ["run", "ask", "q.csv", "--column", "question=asked", "--vlm", vlm, "--json", "-o", "asked"]
+
+    done = askance(*command)
+
+    assert (done.code, images(done.lines)) == (0, ["a.png", "a.png#2", "b.png"])
+    texts = [json.dumps(body) for body in endpoint.bodies]
+    assert [sum(question in text for text in texts) for question in ("What is it?", "Which colour?")] == [2, 1]
+    run = Run.open("asked")
+    assert [each.sample.inputs["question"] for each in run.answers] == ["What is it?", "Which colour?", "What is it?"]
+    assert askance(*command, "--replay").lines == done.lines
+
+
+def test_a_question_of_a_table_goes_with_a_chain_that_asks_it(askance: Command, vlm: str, own_place: Path) -> None:
+    draw(own_place, "a.png", "b.png")
+    Path("q.csv").write_text(QUESTIONS.replace("Which colour?", " "), encoding="utf-8")
+
+    blank = askance("run", "ask", "q.csv", "--column", "question=asked", "--vlm", vlm)
+    other = askance("run", "verbalize", "q.csv", "--column", "question=asked", "--vlm", vlm)
+
+    assert (blank.code, "line 3: there is no question in 'asked'" in blank.err) == (2, True)
+    assert (other.code, "`askance run verbalize` asks no question of yours" in other.err) == (2, True)
