@@ -286,7 +286,9 @@ def test_the_card_of_a_judge_has_no_samples_and_a_drawing_with_words(
     with opened(browser, judge_page(tmp_path, pictures)) as seen:
         assert not seen.page.is_visible("#to-samples")
         assert seen.texts("h1") == [HOSTILE[0]]
-        assert seen.do("document.querySelector('svg.square desc').textContent").startswith("true by people, %, by draws that say true: of 2 pairs")
+        assert seen.do("document.querySelector('svg.square desc').textContent").startswith(
+            "true by people, %, by draws that say true: of 2 pairs"
+        )
         seen.page.click("#figures th:nth-child(2) button")
         assert seen.page.get_attribute("#figures th:nth-child(2)", "aria-sort") == "descending"
 
