@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -84,8 +84,9 @@ def _turn(answers: Mapping[str, Any] | None, request: ChatRequest) -> Mapping[st
     None where the investigation is after something else, or lacks a tool of these.
     """
     words = "\n".join(message.text for message in request.messages)
-    form = request.response.schema if request.response is not None else None
-    offered: Collection[str] = form["properties"]["tool"]["enum"] if form is not None else ()
+    form = (request.response.schema if request.response is not None else None) or {}
+    turns: Sequence[Mapping[str, Any]] = form.get("anyOf", [form] if form else [])
+    offered = [tool for turn in turns for tool in turn["properties"]["tool"]["enum"]]
     if answers is None:
         tool, arguments = "unusual", {}
     elif answers["investigate"]["found"] in words or "zoom" not in offered:

@@ -72,15 +72,18 @@ class JsonTurns(TurnForm):
 
 
 def turn_schema(tools: Sequence[ToolSpec]) -> JsonObject:
-    """JSON Schema of a turn that uses one of `tools`."""
-    forms = [dict(tool.parameters) for tool in tools]
-    return schema_of(
-        [
-            AnswerField("thought", text_schema()),
-            AnswerField("tool", text_schema(among=[tool.name for tool in tools])),
-            AnswerField("arguments", forms[0] if len(forms) == 1 else {"anyOf": forms}),
-        ]
-    )
+    """JSON Schema of a turn that uses one of `tools`, with the arguments of that one."""
+    turns = [
+        schema_of(
+            [
+                AnswerField("thought", text_schema()),
+                AnswerField("tool", text_schema(among=[tool.name])),
+                AnswerField("arguments", dict(tool.parameters)),
+            ]
+        )
+        for tool in tools
+    ]
+    return turns[0] if len(turns) == 1 else {"anyOf": turns}
 
 
 def _tools_told(tools: Sequence[ToolSpec]) -> str:

@@ -52,9 +52,12 @@ async def test_the_last_call_is_held_to_the_answer() -> None:
     agent = agent_script([ZOOM, answer()], in_json=True)
     await looking(agent, calls=3).ask(IMAGE)
 
-    schemas = [request.response.schema for request in agent.requests if request.response is not None]
-    tools = [schema["properties"]["tool"]["enum"] for schema in schemas if schema is not None]
-    assert tools == [["ask", "zoom", "answer"], ["answer"]]
+    schemas = [request.response.schema or {} for request in agent.requests if request.response is not None]
+    turns = [schema.get("anyOf", [schema]) for schema in schemas]
+    assert [[each["properties"]["tool"]["enum"] for each in forms] for forms in turns] == [
+        [["ask"], ["zoom"], ["answer"]],
+        [["answer"]],
+    ]
 
 
 @pytest.mark.parametrize(
@@ -92,11 +95,15 @@ async def test_the_strictest_form_of_the_endpoint_is_asked_for(capabilities: Cap
     assert (result.outcome, None if response is None else response.kind) == ("answered", kind)
 
 
-def test_the_schema_of_a_turn_takes_the_arguments_of_any_tool() -> None:
+def test_the_schema_of_a_turn_holds_a_tool_to_its_own_arguments() -> None:
     forms = [{"type": "object", "properties": {name: {"type": "string"}}} for name in "ab"]
     tools = [ToolSpec(name, "", form) for name, form in zip("ab", forms, strict=True)]
 
-    assert turn_schema(tools)["properties"]["arguments"] == {"anyOf": forms}
+    turns = turn_schema(tools)["anyOf"]
+    assert [(each["properties"]["tool"]["enum"], each["properties"]["arguments"]) for each in turns] == [
+        (["a"], forms[0]),
+        (["b"], forms[1]),
+    ]
     assert json.loads(json.dumps(turn_schema(tools[:1])))["properties"]["arguments"] == forms[0]
 
 

