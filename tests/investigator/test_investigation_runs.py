@@ -25,7 +25,7 @@ from askance.chat import ChatRequest, ChatResponse, ToolCall
 from askance.documents import validator
 from askance.errors import MissingExtra, UsageError
 from askance.investigator import Investigator, investigator
-from askance.models import ScriptedModel
+from askance.models import ScriptedModel, use_draw
 from askance.replay import MemoryStore, open_records
 from askance.terminal import echo
 from tests.conftest import ROOT
@@ -171,18 +171,31 @@ def process(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-async def test_a_replay_in_another_process_is_byte_equal_and_connects_to_nobody(tmp_path: Path) -> None:
+MANY = 10
+"""Investigations of one picture, told apart by their draws."""
+
+
+async def lines_of(chain: Chain) -> list[str]:
+    """The lines of many investigations, as text."""
+    lines: list[str] = []
+    for draw in range(MANY):
+        with use_draw(draw):
+            lines.append(json.dumps(without_meta((await chain.ainvoke(PICTURE)).to_dict())))
+    return lines
+
+
+async def test_replays_in_another_process_are_byte_equal_and_connect_to_nobody(tmp_path: Path) -> None:
     """A fixed chain is replayed first: it loads no LangGraph."""
     with open_records(tmp_path / "records") as records:
         node = looking(agent_script(asks_twice), records=records)
-        line = (await chain_of(node).ainvoke(PICTURE)).to_dict()
+        lines = await lines_of(chain_of(node))
         fixed = (await Chain("fixed", target=REPLY, steps=[_fixed(node)]).ainvoke(PICTURE)).to_dict()
 
     done = process(tmp_path, "replay")
 
     assert done.returncode == 0, done.stderr
-    told = [json.loads(text) for text in done.stdout.splitlines()]
-    assert told == [without_meta(fixed), {"langgraph": False}, without_meta(line), {"langgraph": True, "clients": []}]
+    told = [json.dumps(without_meta(fixed)), '{"langgraph": false}', *lines, '{"langgraph": true, "clients": []}']
+    assert done.stdout.splitlines() == told
 
 
 async def test_a_process_that_is_killed_loses_only_the_call_under_way(tmp_path: Path) -> None:
@@ -211,7 +224,8 @@ async def _replayed(folder: Path) -> None:
         fixed = Chain("fixed", target=REPLY, steps=[_fixed(node)], mode="replay")
         echo(json.dumps(without_meta((await fixed.ainvoke(PICTURE)).to_dict())))
         echo(json.dumps({"langgraph": "langgraph" in sys.modules}))
-        echo(json.dumps(without_meta((await chain_of(node).ainvoke(PICTURE)).to_dict())))
+        for line in await lines_of(chain_of(node)):
+            echo(line)
         clients = sorted({"openai", "aiohttp"} & sys.modules.keys())
         echo(json.dumps({"langgraph": "langgraph" in sys.modules, "clients": clients}))
 
