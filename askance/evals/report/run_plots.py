@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 PlotKind = Literal["score", "category", "fold", "cost", "risk", "reliability", "confusion", "ranks", "heatmap"]
 KINDS: tuple[PlotKind, ...] = get_args(PlotKind)
 
-MOST_LABELS = 20
+MOST_LABELS = 10
 """Most labels of a confusion matrix."""
 NO_ANSWER = "no answer"
 _DECADES = 20.0
