@@ -14,10 +14,11 @@ from __future__ import annotations
 
 import copy
 from collections import Counter, defaultdict
-from collections.abc import Collection, Generator, Iterable, Iterator, Mapping
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
+from math import inf
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, cast
 
 from askance.chains.link import LINKS_BY_NAME, TYPICAL_BYTES
@@ -92,8 +93,8 @@ class LinkPlan:
     computed: bool = False
     """Whether these are no calls but scores or vectors, computed by the thousand."""
     at_most: bool = False
-    """Whether `dependent` is the most that there can be, since each answer decides what is asked next. Whomever its
-    tools ask, all are counted as calls of `model`."""
+    """Whether `dependent` is the most that there can be, since each answer decides what is asked next. All are counted
+    as calls of `model`, the dearest of those that may be asked; one without a known price counts as the dearest."""
 
     @property
     def calls(self) -> int:
@@ -264,7 +265,7 @@ class Planner:
             batched: whether its calls may go by the batch interface.
             typical_bytes: as `Link` has it.
         """
-        self._models[node.model] = None
+        self._models.update(dict.fromkeys(node.models))
         new = CallCounter(name=name, node=node, batched=batched, counted=self._counted, typical_bytes=typical_bytes)
         return self._counters.setdefault((name, node.model.id, node.prompt_name), new)
 
@@ -670,7 +671,9 @@ class CallCounter:
         Args:
             like: what calls like its own took on record.
         """
-        node, price = self.node, self.node.model.price
+        node, at_most = self.node, self.node.most_calls > 1 and self.dependent > 0
+        model = _dearest(node.models) if at_most else node.model
+        price = model.price
         known_input = self.known_input
         if like.factor is not None:
             known_input = Range(0.9, 1.0, 1.1) * (known_input.expected * like.factor)
@@ -680,7 +683,7 @@ class CallCounter:
         answer = Range(*(min(each, limit) for each in (answer.low, answer.expected, answer.high)))
         return LinkPlan(
             link=self.name,
-            model=node.model.id,
+            model=model.id,
             price=price if price is None or self.batched else replace(price, batch=None),
             hits=self.hits,
             known=self.known,
@@ -688,7 +691,7 @@ class CallCounter:
             input=known_input + one_dependent * self.dependent,
             output=answer * (self.known + self.dependent),
             measured=measured is not None,
-            at_most=node.most_calls > 1 and self.dependent > 0,
+            at_most=at_most,
         )
 
     def _typical_input(self) -> Range:
@@ -700,6 +703,11 @@ class CallCounter:
 
 _LOCAL_PROVIDERS = frozenset({"index", "scripted", *EMBEDDERS.built_in, *SCORERS.built_in})
 """Providers whose scores, vectors and searches are computed on this machine, at no price."""
+
+
+def _dearest(models: Sequence[Model]) -> Model:
+    """The model of the highest price; the first without a known price, where there is one."""
+    return max(models, key=lambda model: inf if model.price is None else model.price.input + model.price.output)
 
 
 def _limit(node: Node[Any, Any]) -> int:

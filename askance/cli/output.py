@@ -146,7 +146,7 @@ def _notes(plan: Plan) -> Iterator[str]:
     if at_most:
         yield (
             "The most that there can be, for each answer decides what is asked next; all of them counted as calls of "
-            f"the model named: {', '.join(at_most)}."
+            f"the dearest model that may be asked: {', '.join(at_most)}."
         )
     if plan.probes:
         yield f"What {many(plan.probes, 'endpoint')} can do is asked first, in a few small calls."

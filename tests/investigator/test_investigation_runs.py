@@ -25,7 +25,7 @@ from askance.chat import ChatRequest, ChatResponse, ToolCall
 from askance.documents import validator
 from askance.errors import MissingExtra, UsageError
 from askance.investigator import Investigator, investigator
-from askance.models import ScriptedModel, use_draw
+from askance.models import ScriptedModel, get_model, use_draw
 from askance.replay import MemoryStore, open_records
 from askance.terminal import echo
 from tests.conftest import ROOT
@@ -135,6 +135,22 @@ async def test_a_plan_counts_the_most_that_there_can_be() -> None:
     (line,) = first.links
     assert (first.calls, first.hits, line.known, line.at_most) == (11, 0, 1, True), "the first turn is the same for all"
     assert (then.calls, then.hits, then.links[0].known) == (5, 5, 1)
+
+
+@pytest.mark.parametrize(
+    ("llm", "vlm", "dearest"),
+    [
+        ("openai:gpt-4o-mini", "openai:gpt-4o", "openai:gpt-4o"),
+        ("openai:gpt-4o", "openai:gpt-4o-mini", "openai:gpt-4o"),
+        ("openai:gpt-4o-mini", "openai:local@http://localhost:1/v1", "openai:local@http://localhost:1/v1"),
+    ],
+)
+async def test_a_plan_counts_all_calls_at_the_price_of_the_dearest_model(llm: str, vlm: str, dearest: str) -> None:
+    node = investigator(llm, vlm, calls=6)
+
+    (line,) = (await plan(chain_of(node), sorted(PICTURES.glob("*.jpg"))[:2])).links
+
+    assert (str(line.model), line.price) == (dearest, get_model(dearest).price)
 
 
 def test_an_investigator_is_pickled_without_its_graph() -> None:
