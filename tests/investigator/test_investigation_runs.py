@@ -139,18 +139,19 @@ async def test_a_plan_counts_the_most_that_there_can_be() -> None:
 
 @pytest.mark.parametrize(
     ("llm", "vlm", "dearest"),
-    [
-        ("openai:gpt-4o-mini", "openai:gpt-4o", "openai:gpt-4o"),
-        ("openai:gpt-4o", "openai:gpt-4o-mini", "openai:gpt-4o"),
-        ("openai:gpt-4o-mini", "openai:local@http://localhost:1/v1", "openai:local@http://localhost:1/v1"),
-    ],
+    [("cheap", "dear", "dear"), ("dear", "cheap", "dear"), ("cheap", "unpriced", "unpriced")],
 )
 async def test_a_plan_counts_all_calls_at_the_price_of_the_dearest_model(llm: str, vlm: str, dearest: str) -> None:
-    node = investigator(llm, vlm, calls=6)
+    models = {
+        "cheap": get_model("openai:cheap", price={"input": 0.1, "output": 0.4}),
+        "dear": get_model("openai:dear", price={"input": 2, "output": 8}),
+        "unpriced": get_model("openai:unpriced"),
+    }
+    node = investigator(models[llm], models[vlm], calls=6)
 
     (line,) = (await plan(chain_of(node), sorted(PICTURES.glob("*.jpg"))[:2])).links
 
-    assert (str(line.model), line.price) == (dearest, get_model(dearest).price)
+    assert (str(line.model), line.price) == (f"openai:{dearest}", models[dearest].price)
 
 
 def test_an_investigator_is_pickled_without_its_graph() -> None:
