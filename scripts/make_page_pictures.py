@@ -10,10 +10,12 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
+from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Literal
 
+from PIL import Image
 from playwright.sync_api import sync_playwright
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -47,7 +49,8 @@ def main() -> None:
             page = browser.new_page(viewport={"width": WIDTH, "height": height}, color_scheme=colours)
             page.goto(f"{folder.as_uri()}/{address}")
             page.wait_for_selector("main img")
-            page.screenshot(path=IMAGES / name)
+            drawn = Image.open(BytesIO(page.screenshot()))
+            drawn.quantize(256).save(IMAGES / name, optimize=True)
 
 
 if __name__ == "__main__":
