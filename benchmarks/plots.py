@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from matplotlib.figure import Figure
 
@@ -22,6 +23,7 @@ Table = list[dict[str, str]]
 
 
 def main() -> None:
+    """Draw them."""
     tables = dict(sections(PAGE.read_text(encoding="utf-8")))
     save(ratios(tables), "performance-ratios.svg")
     save(growth(tables["Growth"]), "performance-growth.svg")
@@ -39,20 +41,21 @@ def sections(page: str) -> Iterator[tuple[str, Table]]:
 
 
 def cells(line: str) -> list[str]:
+    """The cells of a row of a Markdown table."""
     return [cell.strip(" `") for cell in line[1:-1].split("|")]
 
 
-def ratios(tables: dict[str, Table]) -> Figure:
+def ratios(tables: dict[str, Table]) -> Any:
     """Time of askance as a multiple of the bare program's, a row a measurement."""
     found = [
-        (f"{title}: {' '.join(name.split())}", float(value.partition(' ')[0]))
+        (f"{title}: {' '.join(name.split())}", float(value.partition(" ")[0]))
         for title, table in tables.items()
         if any(BASELINES.search(" ".join(row.values())) for row in table)
         for row in table
         if (value := row.get("to the script") or row.get("ratio")) and not BASELINES.search(" ".join(row.values()))
         if (name := f"{row.get('at once', '')} {row.get('', '')}")
     ]
-    figure = Figure(figsize=(7, 0.35 * len(found) + 0.9), layout="constrained")
+    figure: Any = Figure(figsize=(7, 0.35 * len(found) + 0.9), layout="constrained")
     axes = figure.subplots()
     places = range(len(found))
     axes.hlines(places, 1, [value for _, value in found], color=COLOURS[0], linewidth=2)
@@ -66,9 +69,9 @@ def ratios(tables: dict[str, Table]) -> Figure:
     return figure
 
 
-def growth(table: Table) -> Figure:
+def growth(table: Table) -> Any:
     """Milliseconds a picture by the number of pictures."""
-    figure = Figure(figsize=(5, 2.4), layout="constrained")
+    figure: Any = Figure(figsize=(5, 2.4), layout="constrained")
     axes = figure.subplots()
     for how, colour, marker in zip(("asked", "replayed"), COLOURS, "os", strict=True):
         rows = [row for row in table if row[""] == how]
@@ -82,7 +85,8 @@ def growth(table: Table) -> Figure:
     return figure
 
 
-def save(figure: Figure, name: str) -> None:
+def save(figure: Any, name: str) -> None:
+    """Write a figure; equal figures make equal files."""
     figure.savefig(DOCS / "images" / name, metadata={"Date": None})
 
 

@@ -1,11 +1,12 @@
 """Few-shot: for each sample, answered questions of other groups, shown to the model before it is asked.
 
 A pool holds the rows of one fold's training part, by group. Of each group at most one row is shown. Rows come from it
-in one of four ways:
+in one of five ways:
 
 - `random`: the seed, the fold and the sample decide. Samples can come in any order, be left out, or be answered in a
   later process, and a larger number of examples begins with the same ones. The `official` drawing replays the script of
   the New Yorker paper (`gpt4/gpt4_from_description.py` of its authors), whose draws depend on each other.
+- `bm25`: those whose descriptions share rare words with the question's, by BM25 over the pool.
 - `knn`: those most like the question, by the cosine of an embedder's vectors: of pictures where the embedder sees
   pictures, else of what is said of them.
 - `mmr`: by maximal marginal relevance (Carbonell and Goldstein, *The use of MMR*, SIGIR 1998). One after the other, the
@@ -45,6 +46,7 @@ from askance.evals.suite.option_orders import question_id
 from askance.evals.suite.shuffle import random_order, stable_hash
 from askance.models import EmbedderLike, get_embedder, run_sync
 from askance.models.call_scope import current_scope
+from askance.retrieval.bm25 import Bm25
 
 if TYPE_CHECKING:
     import numpy as np
@@ -61,7 +63,7 @@ Row = TypeVar("Row")
 Group: TypeAlias = str | int
 """What the rows of a data set are split by, such as the number of a contest."""
 
-ShotsFrom: TypeAlias = Literal["random", "knn", "mmr", "balanced"]
+ShotsFrom: TypeAlias = Literal["random", "bm25", "knn", "mmr", "balanced"]
 """How examples are chosen; see above."""
 ShotsDraw: TypeAlias = Literal["own", "official"]
 """How random examples are drawn: for each sample by itself, or as the authors' script does it for a whole split."""
@@ -339,8 +341,8 @@ class Examples(Part):
     shots: int = Field(default=0, ge=0)
     """How many answered examples stand before each question."""
     shots_from: ShotsFrom = "random"
-    """How they are chosen: at random, the ones most like the question (knn), those that are also unlike each other
-    (mmr), or the most similar one of each label in turn (balanced)."""
+    """How they are chosen: at random, by the words of descriptions (bm25), the ones most like the question (knn), those
+    that are also unlike each other (mmr), or the most similar one of each label in turn (balanced)."""
     embedder: EmbedderLike | None = None
     """Finds examples that are like the question: `clip:…` by their pictures, `st:…` by descriptions of the data."""
     shots_draw: ShotsDraw = "own"
@@ -380,10 +382,10 @@ class Examples(Part):
                 f"`shots_from={self.shots_from}` chooses examples, and none are shown.",
                 hint="Say how many, such as -T shots=5, or leave it out.",
             )
-        if self.embedder is None and not random:
+        if self.embedder is None and self.shots_from not in {"random", "bm25"}:
             raise UsageError(
                 f"Nothing says what examples are like a question, which `shots_from={self.shots_from}` needs.",
-                hint="Give -T embedder=st:FOLDER for descriptions, or clip:FOLDER for pictures.",
+                hint="Give -T embedder=st:FOLDER for descriptions, clip:FOLDER for pictures, or -T shots_from=bm25.",
             )
 
     @override
@@ -394,7 +396,7 @@ class Examples(Part):
             for name, value in super().kept().items()
             if name in self.keeps or (self.shots and value != fields[name].default)
         }
-        return {**options, "embedder": self.vectors.embedder.form()} if self.by_similarity or self.embeds else options
+        return {**options, "embedder": self.vectors.embedder.form()} if self.by_vectors or self.embeds else options
 
     @override
     def words(self) -> tuple[str, ...]:
@@ -408,7 +410,7 @@ class Examples(Part):
 
     @override
     def prepared(self, evaluation: Evaluation, *, left_out: Collection[str]) -> Evaluation:
-        if self.by_similarity and not self.embeds:
+        if self.by_vectors and not self.embeds:
             run_sync(self.vectors.embedder.aclose())
         notes = (*evaluation.notes, *_leak_notes(evaluation.samples))
         return replace(evaluation, notes=notes, computed=tuple(self._needed))
@@ -417,6 +419,11 @@ class Examples(Part):
     def by_similarity(self) -> bool:
         """Whether examples are chosen by their similarity to the question."""
         return self.shots > 0 and self.shots_from != "random"
+
+    @property
+    def by_vectors(self) -> bool:
+        """Whether that similarity is one of vectors, for which there is an embedder."""
+        return self.by_similarity and self.shots_from != "bm25"
 
     @cached_property
     def vectors(self) -> ShotVectors:
@@ -462,8 +469,11 @@ class Examples(Part):
         questions = {question_id(sample): known(sample) for sample in tested}
         for key, question in questions.items():
             pool.check(key, question.group, self.shots)
-        choose = self._most_similar if self.by_similarity else self._drawn
-        chosen = choose(pool, questions, facts, seed=seed)
+        if self.shots_from == "bm25":
+            chosen = self._by_words(pool, questions, facts)
+        else:
+            choose = self._most_similar if self.by_vectors else self._drawn
+            chosen = choose(pool, questions, facts, seed=seed)
         return [self._showing(sample, chosen[question_id(sample)], example) for sample in tested]
 
     def of_other_folds(
@@ -505,7 +515,8 @@ class Examples(Part):
         return [shown[sample.id] for sample in samples]
 
     def _showing(self, sample: Sample, shots: Shots[Row], example: Callable[[Row], Example]) -> Sample:
-        how = self.vectors.form() if self.by_similarity else {"draw": self.shots_draw}
+        how: JsonObject = {"compared": "descriptions"} if self.by_similarity else {"draw": self.shots_draw}
+        how = self.vectors.form() if self.by_vectors else how
         inputs = {**sample.inputs, EXAMPLES: [example(row) for row in shots.rows]}
         trace = {**sample.trace, SHOTS: {"from": self.shots_from, **how, **shots.trace}}
         return replace(sample, inputs=inputs, trace=trace)
@@ -531,11 +542,41 @@ class Examples(Part):
             shots[key] = Shots(rows=drawn, trace=_trace(((facts(row), None) for row in drawn), screen))
         return shots
 
+    def _by_words(
+        self, pool: ShotPool[Row], questions: Mapping[str, ShotFacts], facts: Callable[[Row], ShotFacts]
+    ) -> dict[str, Shots[Row]]:
+        """The examples of each question, by the words of what is said of their pictures."""
+        rows = _by_id(pool, facts)
+        for each in (*(each for each, _ in rows), *questions.values()):
+            if not each.text.strip():
+                raise BadData(
+                    f"BM25 cannot compare {each.id!r} with other questions: nothing is said of its picture before the "
+                    "run.",
+                    hint="-T shots_from=random needs no descriptions.",
+                )
+        places = [f"{place:09}" for place in range(len(rows))]  # in their order, which decides ties
+        index = Bm25.build(places, [each.text for each, _ in rows])
+        shots: dict[str, Shots[Row]] = {}
+        for key, question in questions.items():
+            screen, groups = ShotScreen(question=question, leaks=self.shots_leaks), set[Group]()
+            scores = dict(index.search(question.text, len(rows)))
+            best: list[tuple[ShotFacts, Row, float]] = []
+            for place in dict.fromkeys([*scores, *places]):
+                each, row = rows[int(place)]
+                if len(best) < self.shots and each.group not in groups and screen.passes(each):
+                    groups.add(each.group)
+                    best.append((each, row, scores.get(place, 0.0)))
+            if len(best) < self.shots:
+                raise pool.too_few(self.shots, len(best))
+            trace = _trace(((each, score) for each, _, score in best[::-1]), screen)
+            shots[key] = Shots(rows=[row for _, row, _ in best[::-1]], trace=trace)
+        return shots
+
     def _most_similar(
         self, pool: ShotPool[Row], questions: Mapping[str, ShotFacts], facts: Callable[[Row], ShotFacts], *, seed: int
     ) -> dict[str, Shots[Row]]:
         """The examples of each question, by similarity to it."""
-        rows = sorted(((facts(row), row) for some in pool.rows.values() for row in some), key=lambda each: each[0].id)
+        rows = _by_id(pool, facts)
         of_rows, of_questions = [each for each, _ in rows], list(questions.values())
         bare = next((each for each in of_rows if not each.label), None)
         if self.shots_from == "balanced" and bare is not None:
@@ -569,6 +610,10 @@ class Examples(Part):
             key: Shots(rows=pool.draw(name + key, each.group, count=self.shots, seed=seed), trace={})
             for key, each in questions.items()
         }
+
+
+def _by_id(pool: ShotPool[Row], facts: Callable[[Row], ShotFacts]) -> list[tuple[ShotFacts, Row]]:
+    return sorted(((facts(row), row) for some in pool.rows.values() for row in some), key=lambda each: each[0].id)
 
 
 def _trace(shown: Iterable[tuple[ShotFacts, float | None]], screen: ShotScreen) -> JsonObject:

@@ -7,6 +7,7 @@ import json
 import math
 import re
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, cast
 
@@ -338,6 +339,43 @@ def test_labels_take_turns_and_each_gives_its_nearest() -> None:
     assert shown(like("balanced", shots=2).samples()[2]) == ["2.1", "5.1"]
 
 
+class Words(Like):
+    """Descriptions in words."""
+
+    texts: ClassVar[Mapping[str, str]] = {
+        "1": "a cup of bricks on a wooden table",
+        "2": "a rocket above a table",
+        "3": "a cat that sleeps on a table",
+        "4": "a bricklayer and a wall of bricks",
+        "5": "a horse of coins",
+        "6": "the sea at night",
+        "q": "a table on which stands a cup, built of bricks",
+        "r": "the coin",
+    }
+
+    @override
+    def facts(self, row: str) -> ShotFacts:
+        return replace(facts_of(row), text=self.texts[row[0]])
+
+    @override
+    def known(self, sample: Sample) -> ShotFacts:
+        return replace(super().known(sample), text=self.texts[sample.group])
+
+
+def test_those_with_the_words_of_the_question_are_shown_by_bm25() -> None:
+    one, again, other, _ = like("bm25", Words, embedder=None).samples()
+
+    assert shown(one) == shown(again)
+    assert shown(one)[1:] == ["4.1", "1.1"], "bricks are rarer than tables"
+    assert shown(other)[-1] == "5.1", "coin and coins have one stem"
+    chosen = other.trace["shots"]["chosen"]
+    assert [each["id"] for each in chosen[:2]] == ["2.1", "1.1"], "without a common word they go by id"
+    assert [each["similarity"] > 0 for each in chosen] == [False, False, True]
+    assert (other.trace["shots"]["from"], other.trace["shots"]["compared"]) == ("bm25", "descriptions")
+    task = like("bm25", Words, embedder=None)
+    assert (task.kept()["shots_from"], task.evaluation().computed) == ("bm25", ())
+
+
 @pytest.mark.parametrize("how", ["knn", "mmr", "balanced"])
 def test_a_choice_is_the_same_again_and_replays_without_the_embedder(how: ShotsFrom) -> None:
     records = MemoryStore()
@@ -475,7 +513,7 @@ def folded(text: str) -> tuple[float, ...]:
     return by_letters(text.strip(" \u200b.").lower())
 
 
-@pytest.mark.parametrize("how", ["knn", "mmr", "balanced"])
+@pytest.mark.parametrize("how", ["bm25", "knn", "mmr", "balanced"])
 @pytest.mark.parametrize(("task", "why"), [(SamePicture, "the same picture"), (SameWords, "the same description")])
 def test_a_planted_leak_is_refused_by_name_or_left_out(how: ShotsFrom, task: type[Like], why: str) -> None:
     embedder = ScriptedEmbedder(folded, identity="folded")
@@ -497,7 +535,7 @@ def test_a_planted_leak_is_refused_in_a_random_drawing_too(draw: ShotsDraw) -> N
         like("random", SamePicture, embedder=None, shots=6, shots_draw=draw).samples()
 
 
-@pytest.mark.parametrize("how", ["random", "knn", "mmr", "balanced"])
+@pytest.mark.parametrize("how", ["random", "bm25", "knn", "mmr", "balanced"])
 def test_a_row_of_the_questions_own_group_is_refused(how: ShotsFrom) -> None:
     given = {"embedder": None} if how == "random" else {}
     with pytest.raises(BadData, match="its own contest 4"):
@@ -516,6 +554,8 @@ class Silent(Like):
     ("how", "task", "options", "message"),
     [
         ("knn", Silent, {}, "cannot compare '1.1' with other questions: nothing is said of its picture"),
+        ("bm25", Silent, {}, "cannot compare '1.1' with other questions: nothing is said of its picture"),
+        ("bm25", Like, {"shots": 7}, "7 examples cannot be drawn from 6 contests"),
         ("balanced", Silent, {}, "the answer of '1.1' has no label"),
         ("knn", Like, {"shots": 7}, "7 examples cannot be drawn from 6 contests"),
         ("knn", SamePicture, {"shots": 6, "shots_leaks": "leave-out"}, "6 examples cannot be drawn from 5 contests"),
