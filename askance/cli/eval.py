@@ -494,6 +494,9 @@ def table(
         Path | None,
         typer.Option(help="Mark the runs that are better (*) or worse (†) than this one, by paired tests (Holm)."),
     ] = None,
+    costs: Annotated[
+        bool, typer.Option("--costs", help="Add what each run paid, and what its calls cost at list price as asked.")
+    ] = False,
     digits: DigitsOption = None,
     caption: CaptionOption = "",
     label: LabelOption = "",
@@ -518,6 +521,7 @@ def table(
         against=None if against is None else Run.open(against),
         task=task,
         digits=digits,
+        costs=costs,
     )
     echo(rendered(made, shape, layout) if form or laid_out else table_text(made), end="")
 

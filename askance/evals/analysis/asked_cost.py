@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -45,6 +45,17 @@ def asked_costs(run: Run, answers: Iterable[SampleResult]) -> Iterator[AskedCost
         else:
             own = _own_cost(answer)
             yield AskedCost(dollars=own, uncached=own)
+
+
+def sum_of(costs: Iterable[float | None]) -> float | None:
+    """The sum of costs; None where one of them is not known."""
+    known = [*costs]
+    return None if None in known else _total(known)
+
+
+def paid(answers: Sequence[SampleResult]) -> float | None:
+    """What a run paid for its answers, in US dollars, by their lines; None where that is not known of one of them."""
+    return sum_of(answer.prediction.meta.get("cost") for answer in answers)
 
 
 def _total(costs: Iterable[float | None]) -> float:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from askance.amounts import many
 from askance.errors import UsageError
 from askance.evals.abstention import AMONG_ANSWERED, AREA, BRIER, CALIBRATION
+from askance.evals.analysis.asked_cost import asked_costs, paid, sum_of
 from askance.evals.analysis.compare import HEAD, compare, counts_of, letter, line_of, notes_of_tests
 from askance.evals.metric import Figure
 from askance.evals.run_tables import names_of, table_of_runs
@@ -33,6 +34,7 @@ def marked_table(
     against: Run | None = None,
     task: str | None = None,
     digits: int | None = None,
+    costs: bool = False,
 ) -> Table:
     """The table of runs with the best value of each column in bold, and marks of tests against one of the runs.
 
@@ -49,6 +51,8 @@ def marked_table(
         against: the run that the others are tested against; it is the first row where it is none of them.
         task: where the task is defined, if not where the runs say.
         digits: places with which values are shown; see `TableLayout`.
+        costs: whether columns say what the answers of each run cost, in US dollars: what the run paid, and what its
+            calls cost at list price as they were asked, also where they were on record.
 
     Raises:
         UsageError: no run has such a metric, or the runs cannot be compared.
@@ -58,6 +62,8 @@ def marked_table(
         rows.insert(0, against)
     table = table_of_runs(rows, metrics=metrics)
     table = replace(table, notes=(*table.notes, *_left_out(rows)))
+    if costs:
+        table = _with_costs(table, rows)
     better = _better(rows, task) if bold or against is not None else {}
     if bold:
         table = replace(table, bold=frozenset(_best(table, better, digits)))
@@ -67,6 +73,17 @@ def marked_table(
     order = [place, *(number for number in range(len(rows)) if number != place)]
     tested = [name for name in table.columns if better.get(name, "neither") != "neither"]
     return _tested(table, compare(*(rows[number] for number in order), metric=tested, task=task), order)
+
+
+def _with_costs(table: Table, runs: Sequence[Run]) -> Table:
+    cells = [(paid(run.answers), sum_of(each.dollars for each in asked_costs(run, run.answers))) for run in runs]
+    rows = tuple((*row, *map(_rounded, pair)) for row, pair in zip(table.rows, cells, strict=True))
+    note = "Paid is what the run itself paid; as asked, every call counts at list price, also where it was on record"
+    return replace(table, columns=(*table.columns, "paid, $", "as asked, $"), rows=rows, notes=(*table.notes, note))
+
+
+def _rounded(dollars: float | None) -> float | None:
+    return None if dollars is None else round(dollars, 6)
 
 
 def _left_out(runs: Sequence[Run]) -> Iterator[str]:

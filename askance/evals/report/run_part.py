@@ -11,6 +11,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from askance.amounts import shortened
+from askance.evals.analysis.asked_cost import asked_costs, sum_of
 from askance.evals.metric import pooled_name
 from askance.evals.ranking import texts_of_hits
 from askance.evals.report.published_part import published_beside
@@ -20,6 +21,7 @@ from askance.statistics import mean_estimate
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
+    from askance.evals.analysis.asked_cost import AskedCost
     from askance.evals.report.blame_part import RunBlames
     from askance.evals.report.published_part import PublishedBeside
     from askance.evals.run import Run
@@ -348,6 +350,16 @@ class RunPart:
     def spent(self) -> Spent:
         """Calls, tokens, seconds and dollars of all answers."""
         return total([row.spent for row in self.rows])
+
+    @cached_property
+    def asked_costs(self) -> Sequence[AskedCost]:
+        """What each answer cost as it was asked."""
+        return [*asked_costs(self.run, self.answers)]
+
+    @cached_property
+    def asked(self) -> float | None:
+        """US dollars of all answers as they were asked, at list price; None where that is not known of one of them."""
+        return sum_of(each.dollars for each in self.asked_costs)
 
     @cached_property
     def outcomes(self) -> Mapping[str, int]:

@@ -24,7 +24,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 from askance.errors import UsageError
-from askance.evals.analysis.asked_cost import asked_costs
 from askance.evals.analysis.compare import check_runs, common_samples, letter
 from askance.evals.analysis.equal_cost import mean_dollars
 from askance.evals.analysis.risk import compare_risks
@@ -289,9 +288,7 @@ def cost_plots(parts: Sequence[RunPart], metrics: Sequence[str] = ()) -> Iterato
         for figure in [part.run.figure(name) for name in metrics] or part.run.figures[:1]:
             if figure.percent and figure.value is not None:
                 by_figure.setdefault((part.run.task, figure.metric), []).append((part, figure))
-    dollars = {
-        part.name: mean_dollars([each.dollars for each in asked_costs(part.run, part.answers)]) for part in parts
-    }
+    dollars = {part.name: mean_dollars([each.dollars for each in part.asked_costs]) for part in parts}
     place = {part.name: number for number, part in enumerate(parts)}
     for (task, metric), several in by_figure.items():
         points = [

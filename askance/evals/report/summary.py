@@ -64,7 +64,7 @@ def _facts(part: RunPart) -> Iterator[Fact]:
     if reads := run.totals.get("read"):
         yield "Answers read", [told_reads(reads).partition(": ")[2]], ""
     yield "Calls", [*_calls(part.spent)], ""
-    yield "Cost", [*_cost(part.spent, len(part.rows))], ""
+    yield "Cost", [*_cost(part)], ""
     yield "Time", [*_time(part)], ""
     made_by, digest = f"askance {run.facts.get('askance', '?')}", run.facts.get("hash", "")
     yield "Made by", [f"{made_by}, run " if digest else made_by], digest
@@ -97,13 +97,26 @@ def _calls(spent: Spent) -> Iterator[str]:
         yield f"{many(spent.input, 'token')} in, {spent.output:,} out"
 
 
-def _cost(spent: Spent, samples: int) -> Iterator[str]:
-    if spent.unpriced == samples or (spent.unpriced and not spent.cost):
+def _cost(part: RunPart) -> Iterator[str]:
+    spent = part.spent
+    if _is_unpriced(part):
         yield "not known"
-        return
-    yield f"${spent.cost:,.4f}" if spent.cost < 1 else f"${spent.cost:,.2f}"
-    if spent.unpriced:
-        yield f"and {many(spent.unpriced, 'sample')} whose price is not known"
+    else:
+        yield f"${_dollars(spent.cost)} paid"
+        if spent.unpriced:
+            yield f"and {many(spent.unpriced, 'sample')} whose price is not known"
+    if part.asked is not None:
+        yield f"${_dollars(part.asked)} as asked, at list price"
+
+
+def _is_unpriced(part: RunPart) -> bool:
+    """Whether nothing is known of what the run paid."""
+    spent = part.spent
+    return spent.unpriced == len(part.rows) or (spent.unpriced > 0 and not spent.cost)
+
+
+def _dollars(amount: float) -> str:
+    return f"{amount:,.4f}" if amount < 1 else f"{amount:,.2f}"
 
 
 def _time(part: RunPart) -> Iterator[str]:
@@ -141,7 +154,7 @@ def runs_table(parts: Sequence[RunPart]) -> Sortable:
     figures = {part.run.figures[0].metric for part in parts if part.run.figures}
     rows = [_run_row(number, part, named=len(figures) > 1) for number, part in enumerate(parts)]
     figure = next(iter(figures)) if len(figures) == 1 else "main figure"
-    heads = ["run", figure, "95 % interval", "answered", "calls made", "cost, $", "seconds"]
+    heads = ["run", figure, "95 % interval", "answered", "calls made", "paid, $", "as asked, $", "seconds"]
     if all(part.run.of_pictures for part in parts):  # nobody scores them
         heads[1:3] = []
         for row in rows:
@@ -154,7 +167,6 @@ def _run_row(number: int, part: RunPart, *, named: bool) -> list[Field]:
     figure = next(iter(part.run.figures), None)
     answered = part.outcomes.get("answered", 0)
     spent = part.spent
-    unpriced = spent.unpriced == len(part.rows) or (spent.unpriced and not spent.cost)
     note = f" · {figure.metric}" if named and figure is not None else ""
     if figure is None and part.run.finished is None:
         note = " · not finished"
@@ -164,7 +176,8 @@ def _run_row(number: int, part: RunPart, *, named: bool) -> list[Field]:
         *([NONE] * 2 if figure is None else estimate_fields(figure.value, figure.interval, percent=figure.percent)),
         (answered, f"{answered:,} of {len(part.rows):,}"),
         spent.calls,
-        NONE if unpriced else (spent.cost, f"{spent.cost:,.4f}" if spent.cost < 1 else f"{spent.cost:,.2f}"),
+        NONE if _is_unpriced(part) else (spent.cost, _dollars(spent.cost)),
+        NONE if part.asked is None else (part.asked, _dollars(part.asked)),
         (spent.seconds, f"{spent.seconds:,.1f}"),
     ]
 

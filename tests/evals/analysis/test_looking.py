@@ -22,6 +22,7 @@ from askance.evals import (
     evaluate,
     right_or_wrong,
 )
+from askance.evals.analysis.marked_table import marked_table
 from askance.evals.report import build_comparison, build_report, comparison_page, report_page
 from askance.models import Capabilities, Engine, Model, ScriptedModel, get_model
 from askance.replay import MemoryStore
@@ -44,7 +45,7 @@ class Asks(Solver):
         if priced:
             scripted.id = ModelId("openai", "gpt-4o-mini")
         self.model = get_model(scripted, engine=Engine(records=MemoryStore()))
-        self.right, self.calls, self.steps = right, calls, steps
+        self.right, self.calls, self.steps, self.priced = right, calls, steps, priced
 
     @property
     @override
@@ -54,15 +55,18 @@ class Asks(Solver):
     @override
     async def answer(self, sample: Sample) -> Prediction:
         """Right on some; it is the surer of an answer the lower its number, and withholds that to 39."""
+        paid = 0.0
         for call in range(self.calls):
             text = TextPart(f"{sample.id} {call} of {self.calls} {self.steps}")
-            await self.model.generate(self.model.request([Message("user", (text,))]))
+            response = await self.model.generate(self.model.request([Message("user", (text,))]))
+            paid += 0.0 if response.meta.replayed else 10_000 / DOLLAR
         value = sample.target if sample.inputs["number"] in self.right else not sample.target
         trace = {"steps": [{"step": 1, "tool": "zoom"}]} if self.steps else {}
         sure: dict[str, Any] = (
             {"confidence": 1 - sample.inputs["number"] / 40, "abstained": sample.id == "39"} if self.steps else {}
         )
-        return Prediction(outcome="answered", value=value, trace=trace, **sure)
+        meta = {"cost": paid} if self.priced else {}
+        return Prediction(outcome="answered", value=value, trace=trace, meta=meta, **sure)
 
 
 class Numbers(Task):
@@ -141,6 +145,27 @@ def test_runs_of_which_none_looks_are_compared_as_ever() -> None:
 
     assert comparison.gains == ()
     assert "looking" not in comparison.form()
+
+
+def test_a_replayed_run_pays_nothing_and_costs_what_it_would_as_asked() -> None:
+    solver = Asks(range(20), calls=2, steps=False, cached=None, priced=True)
+    first = evaluate(Numbers(solves=solver), out="first")
+    again = evaluate(Numbers(solves=solver), out="again")
+
+    dollars = 40 * 2 * 10_000 / DOLLAR
+    table = marked_table([first, again], metrics=["accuracy"], costs=True)
+    assert table.columns[-2:] == ("paid, $", "as asked, $")
+    assert [row[-2:] for row in table.rows] == [
+        (pytest.approx(paid), pytest.approx(dollars)) for paid in (dollars, 0.0)
+    ]
+    text = Parsed(report_page(build_report([again]))).text
+    assert "$0.0000 paid $0.1200 as asked, at list price" in text
+
+
+def test_what_is_not_known_of_a_cost_is_no_nought() -> None:
+    unpriced = run("UH", range(20), calls=2, priced=False)
+
+    assert marked_table([unpriced], costs=True).rows[0][-2:] == (None, None)
 
 
 @pytest.mark.parametrize(

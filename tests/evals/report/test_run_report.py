@@ -88,7 +88,7 @@ def test_two_runs_stand_side_by_side_with_their_cost(tmp_path: Path) -> None:
     assert "figure a b samples 12 12 answered 10 10 accuracy 50.00 [16.67, 83.33]" in text
     assert "Cost against score (tests/plain)" in text
     assert text.index(
-        "run accuracy 95 % interval answered calls made cost, $ seconds a 50.00 16.67 – 83.33 10 of 12"
+        "run accuracy 95 % interval answered calls made paid, $ as asked, $ seconds a 50.00 16.67 – 83.33 10 of 12"
     ) < (text.index("figure a b samples"))
     assert text.index("What differs in the configuration") > text.index("figure a b samples")
     assert text.index("Run by run") > text.index("Cost against score")
