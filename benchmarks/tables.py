@@ -30,10 +30,11 @@ SCRIPTS = (
     "evaluations.py",
     "layers.py",
     "grid_plan.py",
+    "investigations.py",
     "regions.py",
 )
-LOCAL = frozenset({"regions.py"})
-"""Those that need the extra `local`; where it is not installed they are left out."""
+NEEDS = {"investigations.py": ("agent", ("langchain", "langgraph")), "regions.py": ("local", ("torch", "transformers"))}
+"""Extra and packages of those that need some; where these are not installed they are left out."""
 QUICK = {
     "startup.py": ("--runs", "5"),
     "replay.py": ("--images", "300", "--runs", "5"),
@@ -41,6 +42,7 @@ QUICK = {
     "faults.py": ("--images", "40", "--runs", "2"),
     "growth.py": ("--images", "100", "400", "--rounds", "5"),
     "evaluations.py": ("--samples", "200", "--runs", "3", "--growth"),
+    "investigations.py": ("--pictures", "40", "--runs", "3"),
     "regions.py": ("--regions", "100", "--runs", "2", "--chunks", "3"),
 }
 """What is measured in `--quick`, and how little of it; the others print no ratios."""
@@ -59,8 +61,9 @@ def main() -> None:
     print(f"{datetime.now(UTC):%Y-%m-%d}: {machine()}.")
     found: list[str] = []
     for script in QUICK if quick else SCRIPTS:
-        if script in LOCAL and not all(map(find_spec, ("torch", "transformers"))):
-            print(f"\n{script} is left out: it needs `pip install 'askance[local]'`.", flush=True)
+        extra, packages = NEEDS.get(script, ("", ()))
+        if not all(map(find_spec, packages)):
+            print(f"\n{script} is left out: it needs `pip install 'askance[{extra}]'`.", flush=True)
             continue
         print(f"\n## {script}\n", flush=True)
         said = printed(script, *QUICK[script] if quick else ())

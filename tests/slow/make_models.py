@@ -49,11 +49,18 @@ SPECIAL_TOKENS = ["<image>", "<fake_token_around_image>", "<global-img>", "<end_
 CHAT_TEMPLATE = """\
 {%- for message in messages -%}
 <|im_start|>{{ message['role'] }}
-{% if message['content'] is string %}{{ message['content'] }}{% else %}
-{%- for part in message['content'] -%}
+{% if loop.first and tools %}Call one of these functions in each turn, within <tool_call></tool_call>:
+{% for tool in tools %}{{ tool['function'] | tojson }}
+{% endfor %}{% endif -%}
+{%- if message['content'] is string %}{{ message['content'] }}{% else %}
+{%- for part in message['content'] or [] -%}
 {%- if part['type'] in ('image', 'image_url') %}<image>{% elif part['type'] == 'text' %}{{ part['text'] }}{% endif -%}
 {%- endfor -%}
-{%- endif %}<|im_end|>
+{%- endif %}
+{%- for call in message['tool_calls'] or [] %}<tool_call>
+{"name": "{{ call['function']['name'] }}", "arguments": {{ call['function']['arguments'] | tojson }}}
+</tool_call>
+{%- endfor %}<|im_end|>
 {% endfor -%}
 {%- if add_generation_prompt %}<|im_start|>assistant
 {% endif -%}

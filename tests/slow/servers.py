@@ -64,11 +64,12 @@ def vllm_server(
         "--served-model-name": model.name,
         "--dtype": "bfloat16",
         "--max-model-len": str(context),
+        "--tool-call-parser": "hermes",
         # Without this, a model that has nothing to say writes blanks between two JSON tokens until the limit.
         "--structured-outputs-config": '{"disable_any_whitespace":true,"backend":"xgrammar"}',
     }
     # The installed command `vllm` looks for a distribution of that name and dies; the module does not.
-    command = [str(python), "-m", "vllm.entrypoints.openai.api_server", "--enforce-eager"]
+    command = [str(python), "-m", "vllm.entrypoints.openai.api_server", "--enforce-eager", "--enable-auto-tool-choice"]
     command += [word for pair in options.items() for word in pair]
     settings = {"VLLM_CPU_KVCACHE_SPACE": "1", **ONE_THREAD, **({"VLLM_API_KEY": key} if key else {})}
     with _running(command, settings=settings, port=port, model=model.name, log=log) as server:

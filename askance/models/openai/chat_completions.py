@@ -139,7 +139,9 @@ def _content_part(part: Part, encode: EncodeImage) -> JsonObject:
 
 
 def _tool(tool: ToolSpec) -> JsonObject:
-    function = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+    function: JsonObject = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+    if is_strict(tool.parameters):  # else vLLM holds a call to the tool's name alone
+        function["strict"] = True
     return {"type": "function", "function": function}
 
 

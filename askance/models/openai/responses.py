@@ -38,7 +38,9 @@ def to_responses(request: ChatRequest, encode: EncodeImage, *, model: str, witho
         "store": False,
     }
     if request.tools:
-        body["tools"] = [{"type": "function", **tool.canonical(), "strict": False} for tool in request.tools]
+        body["tools"] = [
+            {"type": "function", **tool.canonical(), "strict": is_strict(tool.parameters)} for tool in request.tools
+        ]
     fields = _extras(request)
     if request.response is not None:
         fields["text"] = {**fields.get("text", {}), "format": _format(request.response)}

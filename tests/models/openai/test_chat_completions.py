@@ -87,6 +87,12 @@ def test_tools_their_calls_and_their_results() -> None:
     assert sent["tools"] == [{"type": "function", "function": described}]
 
 
+def test_a_tool_with_a_closed_schema_is_strict() -> None:
+    sent = body(user("Hi"), tools=(ToolSpec("look", "Looks.", CLOSED), ToolSpec("wait", "Waits.", {"type": "object"})))
+
+    assert [tool["function"].get("strict") for tool in sent["tools"]] == [True, None]
+
+
 def test_pictures_of_tools_follow_behind_all_of_them_as_a_turn_of_the_user() -> None:
     called = Message("assistant", (), (ToolCall("c1", "look", "{}"), ToolCall("c2", "look", "{}")))
     shown = [

@@ -109,6 +109,12 @@ def test_a_choice_of_tools_has_the_form_of_the_api(choice: Any, sent: Any) -> No
     assert body(user("Hi"), tools=tools, extra={"tool_choice": choice})["tool_choice"] == sent
 
 
+def test_a_tool_with_a_closed_schema_is_strict() -> None:
+    closed = {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
+
+    assert body(user("Hi"), tools=(ToolSpec("look", "Looks.", closed),))["tools"][0]["strict"] is True
+
+
 def test_what_the_api_does_not_take_is_said_before_it_is_sent() -> None:
     with pytest.raises(ConfigError) as caught:
         body(user("Hi"), sampling=Sampling(seed=1, stop=("END",)))
