@@ -18,21 +18,6 @@ from tests.slow.investigations import ENDED, INVESTIGATE, checked
 
 @pytest.mark.slow(group="servers")
 @pytest.mark.xdist_group("blind")
-def test_a_model_behind_vllm_investigates_and_is_replayed_with_the_server_gone(
-    photos: Path, vllm_switch: Switch, tmp_path: Path
-) -> None:
-    settings = f'[models.blind]\nspec = "openai:blind-vlm@{vllm_switch.on().url}"\ntemperature = 0\nmax_tokens = 160\n'
-    place = Place.make(tmp_path / "place", photos, settings)
-
-    first = checked(place.run(*INVESTIGATE, "--vlm", "blind", "-o", "first"))
-    vllm_switch.off()
-    again = checked(place.run(*INVESTIGATE, "--vlm", "blind", "--replay"))
-
-    assert again == first
-
-
-@pytest.mark.slow(group="servers")
-@pytest.mark.xdist_group("blind")
 async def test_a_tool_parser_of_vllm_takes_the_calls_of_tools(
     photos: Path, vllm_switch: Switch, tmp_path: Path
 ) -> None:
@@ -46,7 +31,6 @@ async def test_a_tool_parser_of_vllm_takes_the_calls_of_tools(
         return await agent.ask(photos / "coffee.png")
 
     first = await investigated(Engine(records=open_records(tmp_path)))
-    vllm_switch.off()
     again = await investigated(Engine(records=open_records(tmp_path), mode="replay"))
 
     looks = [step for step in first.trace["steps"] if step["tool"] in {"unusual", "zoom"}]
@@ -55,3 +39,18 @@ async def test_a_tool_parser_of_vllm_takes_the_calls_of_tools(
     assert first.trace["ended"] in ENDED
     assert len(first.calls) <= calls
     assert (again.outcome, again.value, again.trace) == (first.outcome, first.value, first.trace)
+
+
+@pytest.mark.slow(group="servers")
+@pytest.mark.xdist_group("blind")
+def test_a_model_behind_vllm_investigates_and_is_replayed_with_the_server_gone(
+    photos: Path, vllm_switch: Switch, tmp_path: Path
+) -> None:
+    settings = f'[models.blind]\nspec = "openai:blind-vlm@{vllm_switch.on().url}"\ntemperature = 0\nmax_tokens = 160\n'
+    place = Place.make(tmp_path / "place", photos, settings)
+
+    first = checked(place.run(*INVESTIGATE, "--vlm", "blind", "-o", "first"))
+    vllm_switch.off()
+    again = checked(place.run(*INVESTIGATE, "--vlm", "blind", "--replay"))
+
+    assert again == first

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,9 @@ import pytest
 
 from askance.chat import ChatRequest, ChatResponse
 from askance.errors import UsageError
-from askance.evals import Run, compare, evaluate, rescore
+from askance.evals import Run, aevaluate, compare, evaluate, rescore
+from askance.evals.analysis.pack import open_pack, write_pack
+from askance.evals.analysis.pack_check import check_pack
 from askance.evals.analysis.rescore import read_again
 from askance.evals.run_plan import planning
 from askance.evals.runner import SampleEpoch, run_job
@@ -20,6 +23,7 @@ from askance.evals.task_catalog import find_task
 from askance.evals.whoops import Identify
 from askance.models import Engine, Model, ScriptedModel, get_model, run_sync
 from askance.replay import MemoryStore
+from askance.retrieval import Index, IndexEntry
 from tests.evals.whoops import files
 from tests.evals.whoops.files import IDS
 from tests.evals.whoops.worlds import of_pictures
@@ -68,8 +72,8 @@ def data(tmp_path: Path) -> Path:
 
 def identify(data: Path, engine: Engine | None = None, **options: Any) -> Identify:
     own = engine or Engine(records=MemoryStore())
-    given = {"solver": "investigator", "calls": 5, "tools": "ask,zoom", **options}
-    return Identify(data=data, vlm=eye(own), llm=agent(own), **given)
+    given = {"solver": "investigator", "calls": 5, "tools": "ask,zoom", "llm": agent(own), **options}
+    return Identify(data=data, vlm=eye(own), **given)
 
 
 def test_a_task_is_answered_by_looking_and_has_the_figures_of_abstention(data: Path) -> None:
@@ -112,6 +116,56 @@ def test_a_run_is_replayed_read_and_scored_again_from_its_folder(data: Path) -> 
     ]
     assert [*reread.ids] == ["same"]
     assert rescored.run.figures == run.figures
+
+
+async def test_a_pack_of_a_run_follows_from_its_records_without_pictures(data: Path, tmp_path: Path) -> None:
+    run = await aevaluate(identify(data, abstain=True), out=tmp_path / "run")
+    packed = write_pack([run], tmp_path / "run.pack")
+    shutil.rmtree(data)
+    shutil.rmtree(run.path)
+
+    with open_pack(packed.path) as pack:
+        check = await check_pack(pack, tasks={Identify.name: Identify}, again=True)
+
+    assert check.sound
+    assert check.runs[0].again == {"same": 6}
+
+
+@pytest.mark.parametrize("kept", [0, 2, 5])
+def test_a_run_that_was_cut_off_is_finished_and_asks_no_call_twice(data: Path, kept: int) -> None:
+    whole = evaluate(identify(data), out="whole")
+    engine = Engine(records=MemoryStore())
+    evaluate(identify(data, engine), out="cut")
+    lines = Path("cut/samples.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+    Path("cut/samples.jsonl").write_text("".join(lines[:kept]), encoding="utf-8")
+    Path("cut/scores.jsonl").unlink()
+
+    finished = evaluate(identify(data, engine), out="cut")
+
+    assert [each.prediction.value for each in finished.answers] == [each.prediction.value for each in whole.answers]
+    left = {str(json.loads(line)["id"]) for line in lines[kept:]}
+    assert sum(each.prediction.meta["calls"] for each in finished.answers if each.sample.id in left) == 0
+    assert finished.figures == whole.figures
+
+
+def test_a_task_is_answered_by_searching_an_index_of_other_texts(data: Path, tmp_path: Path) -> None:
+    entries = [IndexEntry.of(text) for text in ("It is odd, for it is made of bricks.", "It is a cup of coffee.")]
+    run_sync(Index.build(tmp_path / "other.index", entries, engine=Engine(records=MemoryStore())))
+
+    def reply(request: ChatRequest) -> Any:
+        told = [message.text for message in request.messages if message.role == "tool"]
+        if not told:
+            return said(call("similar", text="bricks"))
+        value = {"answer": "weird" if "made of bricks" in told[-1] else "normal"}
+        return said(call("answer", value=value, confidence=50, evidence=[1], enough=True))
+
+    engine = Engine(records=MemoryStore())
+    searching = get_model(ScriptedModel(reply, identity="agent", capabilities=CALLS_TOOLS), engine=engine)
+    run = evaluate(
+        identify(data, engine, tools="similar", similar_index=tmp_path / "other.index", llm=searching), out="run"
+    )
+
+    assert {each.prediction.value for each in run.answers} == {"weird"}
 
 
 def test_a_plan_counts_the_most_calls(data: Path) -> None:
