@@ -1,7 +1,7 @@
 """The command of the slow tests that investigate real photographs by real small weights, and what holds of its lines.
 
-What such weights find is of no interest, nor whether they look before they answer; but that every investigation ends in a
-named outcome within its budget.
+What such weights find is of no interest, nor whether they look before they answer. Every investigation ends in a named
+outcome within its budget.
 """
 
 from __future__ import annotations
