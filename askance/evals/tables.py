@@ -220,7 +220,7 @@ def latex(table: Table, layout: TableLayout = _PLAIN) -> str:
     """The table as a `tabular` with the lines of `booktabs`; notes are comments.
 
     With a caption or a label it stands in a `table`, and the notes below it, in small print. Nothing but `booktabs` is
-    needed.
+    needed; a comment names the letters that pdfLaTeX has no glyphs for.
     """
     columns = "".join("r" if right else "l" for right in _numeric(table))
     body = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule"]
@@ -229,14 +229,23 @@ def latex(table: Table, layout: TableLayout = _PLAIN) -> str:
     body += [lines[0], r"\midrule", *lines[1:], r"\bottomrule", r"\end{tabular}"]
     if not (layout.caption or layout.label):
         notes = [f"% {_one_line(note)}" for note in ((table.title,) if table.title else ()) + table.notes]
-        return "\n".join([*notes, *body]) + "\n"
+        return _with_glyphs([*notes, *body])
     caption = [rf"\caption{{{_tex(layout.caption or table.title)}}}"]
     label = [rf"\label{{{layout.label}}}"] if layout.label else []
     notes = [rf"{_tex(note)}\par" for note in table.notes]
     small = (
         [r"\par\smallskip", r"\begin{minipage}{\linewidth}\footnotesize", *notes, r"\end{minipage}"] if notes else []
     )
-    return "\n".join([r"\begin{table}", r"\centering", *caption, *label, *body, *small, r"\end{table}"]) + "\n"
+    return _with_glyphs([r"\begin{table}", r"\centering", *caption, *label, *body, *small, r"\end{table}"])
+
+
+def _with_glyphs(lines: Sequence[str]) -> str:
+    """The text of `lines`, below a comment on letters that pdfLaTeX cannot set."""
+    text = "\n".join(lines) + "\n"
+    lacking = "".join(sorted(set(_NO_GLYPHS.findall(text))))
+    return (
+        f"% pdfLaTeX has no glyphs for {lacking}: take LuaLaTeX, and a font that has them.\n{text}" if lacking else text
+    )
 
 
 def html(table: Table, layout: TableLayout = _PLAIN) -> str:
@@ -365,6 +374,9 @@ def _escaped(match: re.Match[str]) -> str:
 def _tex(text: str) -> str:
     return _TEX.sub(lambda match: _LATEX[match.group()], _one_line(text))
 
+
+_NO_GLYPHS = re.compile(r"[\u0250-\u1fff\u2100-\U0010ffff]")
+"""Letters behind the Latin ones, and signs behind general punctuation."""
 
 _TEX = re.compile("|".join(["-(?=-)", *(re.escape(mark) for mark in _LATEX if mark != "-")]))
 """What LaTeX reads otherwise; of hyphens those before another, which would make a dash."""

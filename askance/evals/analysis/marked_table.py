@@ -64,14 +64,14 @@ def marked_table(
     table = replace(table, notes=(*table.notes, *_left_out(rows)))
     if costs:
         table = _with_costs(table, rows)
-    better = _better(rows, task) if bold or against is not None else {}
+    scored, withheld = _better(rows, task) if bold or against is not None else ({}, {})
     if bold:
-        table = replace(table, bold=frozenset(_best(table, better, digits)))
+        table = replace(table, bold=frozenset(_best(table, {**withheld, **scored}, digits)))
     if against is None:
         return table
     place = _place_of(against, rows) or 0
     order = [place, *(number for number in range(len(rows)) if number != place)]
-    tested = [name for name in table.columns if better.get(name, "neither") != "neither"]
+    tested = [name for name in table.columns if scored.get(name, "neither") != "neither"]
     return _tested(table, compare(*(rows[number] for number in order), metric=tested, task=task), order)
 
 
@@ -104,15 +104,16 @@ def _place_of(run: Run, runs: Sequence[Run]) -> int | None:
     return paths.index(run.path.resolve()) if run.path.resolve() in paths else None
 
 
-def _better(runs: Sequence[Run], task: str | None) -> dict[str, Better]:
-    """By metric whether more or less is better."""
-    better: dict[str, Better] = {AREA: "lower", CALIBRATION: "lower", BRIER: "lower"}
+def _better(runs: Sequence[Run], task: str | None) -> tuple[dict[str, Better], dict[str, Better]]:
+    """By metric whether more or less is better: of those of the tasks, and of those of answers that may be withheld."""
+    scored: dict[str, Better] = {}
+    withheld: dict[str, Better] = {AREA: "lower", CALIBRATION: "lower", BRIER: "lower"}
     for run in {each.task: each for each in runs}.values():
         engine = Engine(mode="replay", records=run.records)
         metrics = task_of(run, task).of_run(run.configuration["options"], engine=engine).scorer().metrics
-        better |= {each.name: each.better for each in metrics}
-        better |= {f"{each.name} {AMONG_ANSWERED}": each.better for each in metrics[:1]}
-    return better
+        scored |= {each.name: each.better for each in metrics}
+        withheld |= {f"{each.name} {AMONG_ANSWERED}": each.better for each in metrics[:1]}
+    return scored, withheld
 
 
 def _best(table: Table, better: Mapping[str, Better], digits: int | None) -> list[Place]:

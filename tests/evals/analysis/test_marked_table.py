@@ -54,6 +54,23 @@ class Cells(HTMLParser):
         (self.bold if self.inside == "strong" else self.texts).append(data)
 
 
+def test_only_figures_of_the_task_are_tested_where_answers_may_be_withheld(runs: list[Run]) -> None:
+    table = marked_table(runs, bold=True, against=runs[0], task=TASK)
+
+    assert {"accuracy among answered", "risk-coverage area"} <= {*table.columns}
+    assert {table.columns[column] for _, column in table.marks} <= {
+        name for name in table.columns if name.startswith("accuracy") and name != "accuracy among answered"
+    }
+
+
+def test_latex_says_which_letters_it_may_have_no_glyphs_for() -> None:
+    def text(name: str) -> str:
+        return rendered(Table(columns=("run",), rows=((name,),), notes=(), title=""), "latex")
+
+    assert text("日本 T_V+ŝ – é").startswith("% pdfLaTeX has no glyphs for 日本: take LuaLaTeX")
+    assert text("T_V+ŝ – é").startswith(r"\begin{tabular}")
+
+
 def test_the_best_value_is_bold_and_so_is_what_is_shown_alike(runs: list[Run]) -> None:
     assert marked_table(runs, metrics=["accuracy"], bold=True, task=TASK).bold == {(1, 3), (2, 3)}  # 78.33 both
     assert marked_table(runs, metrics=["accuracy"], bold=True, digits=0, task=TASK).bold == {(1, 3), (2, 3)}
