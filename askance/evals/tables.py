@@ -241,11 +241,9 @@ def latex(table: Table, layout: TableLayout = _PLAIN) -> str:
 
 def _with_glyphs(lines: Sequence[str]) -> str:
     """The text of `lines`, below a comment on letters that pdfLaTeX cannot set."""
-    text = "\n".join(lines) + "\n"
-    lacking = "".join(sorted(set(_NO_GLYPHS.findall(text))))
-    return (
-        f"% pdfLaTeX has no glyphs for {lacking}: take LuaLaTeX, and a font that has them.\n{text}" if lacking else text
-    )
+    lacking = sorted({letter for line in lines if not line.startswith("%") for letter in _NO_GLYPHS.findall(line)})
+    way_out = f"% pdfLaTeX has no glyphs for {''.join(lacking)}: take LuaLaTeX, and a font that has them."
+    return "\n".join([*([way_out] if lacking else []), *lines, ""])
 
 
 def html(table: Table, layout: TableLayout = _PLAIN) -> str:
