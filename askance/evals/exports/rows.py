@@ -77,6 +77,9 @@ def _answer_cells(answer: SampleResult) -> Iterator[tuple[str, Json]]:
     yield "outcome", prediction.outcome
     yield "reason", prediction.reason
     yield "value", prediction.value
+    if prediction.abstained or prediction.confidence is not None:
+        yield "confidence", prediction.confidence
+        yield "abstained", prediction.abstained
     for each in prediction.attachments:
         yield from ((f"{each.kind}.{name}", value) for name, value in each.form().items())
     yield "target", sample.target

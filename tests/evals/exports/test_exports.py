@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from askance.errors import AskanceError, MissingExtra, Refused, StoreError, UsageError
-from askance.evals import Evaluation, Run, Sample, Score, Scorer, evaluate, mean
+from askance.evals import Evaluation, Prediction, Run, Sample, Score, Scorer, evaluate, mean
 from askance.evals.exports import FORMS, export, to_pandas
 from askance.evals.exports.frames import LONGEST_CELL
 from askance.evals.tables import spreadsheet_cell
@@ -61,6 +61,22 @@ def test_csv_has_a_row_an_answer(run: Run, tmp_path: Path) -> None:
         ("03", "answered", "[1]", "1.0"),
     ]
     assert json.loads(rows[1]["objects"]) == ["cup", "brick 01", "LIE"]
+
+
+def test_how_sure_an_answer_is_and_whether_it_is_withheld_are_columns(run: Run, tmp_path: Path) -> None:
+    def solve(sample: Sample) -> Prediction:
+        sure = 0.9 if sample.id == "a" else 0.2
+        return Prediction(outcome="answered", value="fine", confidence=sure, abstained=sure < 0.5)
+
+    samples = [Sample(id="a"), Sample(id="b")]
+    sure = evaluate(Evaluation(name="sure", samples=samples, solver=solve), out=tmp_path / "sure")
+
+    with export(sure, "csv", tmp_path / "sure.csv").open(encoding="utf-8", newline="") as file:
+        assert [(row["confidence"], row["abstained"]) for row in csv.DictReader(file)] == [
+            ("0.9", "False"),
+            ("0.2", "True"),
+        ]
+    assert "confidence" not in export(run, "csv", tmp_path / "run.csv").read_text(encoding="utf-8").splitlines()[0]
 
 
 FORMULAS = ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", " =1", "|calc", "%0", "\uff1dcmd", '=HYPERLINK("x")']
