@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from askance.errors import AskanceError, MissingExtra, Refused, StoreError, UsageError
-from askance.evals import Evaluation, Prediction, Run, Sample, Score, Scorer, evaluate, mean
+from askance.evals import Evaluation, Prediction, Run, Sample, Score, Scorer, evaluate, mean, right_or_wrong
 from askance.evals.exports import FORMS, export, to_pandas
 from askance.evals.exports.frames import LONGEST_CELL
 from askance.evals.tables import spreadsheet_cell
@@ -68,8 +68,10 @@ def test_how_sure_an_answer_is_and_whether_it_is_withheld_are_columns(run: Run, 
         sure = 0.9 if sample.id == "a" else 0.2
         return Prediction(outcome="answered", value="fine", confidence=sure, abstained=sure < 0.5)
 
-    samples = [Sample(id="a"), Sample(id="b")]
-    sure = evaluate(Evaluation(name="sure", samples=samples, solver=solve), out=tmp_path / "sure")
+    samples = [Sample(id=each, target="fine") for each in "ab"]
+    sure = evaluate(
+        Evaluation(name="sure", samples=samples, solver=solve, scorer=right_or_wrong()), out=tmp_path / "sure"
+    )
 
     with export(sure, "csv", tmp_path / "sure.csv").open(encoding="utf-8", newline="") as file:
         assert [(row["confidence"], row["abstained"]) for row in csv.DictReader(file)] == [
