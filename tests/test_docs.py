@@ -11,6 +11,7 @@ import gc
 import os
 import sys
 from collections.abc import Iterator
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,7 @@ from tests.servers import FakeEndpoint, Seen
 
 ROOT = Path(__file__).resolve().parent.parent
 SERVER = "http://localhost:8000/v1"
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs" / "tutorials").glob("*.md"))]
 
 
 # As in a short script, what a page opens is closed when its names go.
@@ -65,6 +66,17 @@ def by_words(seen: Seen) -> str | None:
         return None
     taste = {"my-model": "because", "my-other-model": "long"}.get(seen.json["model"], "")
     return verdict_by_words(seen) or preference_by_taste(seen, taste) or question_by_words(seen)
+
+
+def test_the_pages_of_the_api_have_every_public_name() -> None:
+    spec = spec_from_file_location("make_api_pages", ROOT / "scripts" / "make_api_pages.py")
+    assert spec is not None
+    assert spec.loader is not None
+    script = module_from_spec(spec)
+    spec.loader.exec_module(script)
+
+    pages = {f"{face.rpartition('.')[2]}.md": script.page_of(face) for face in script.FACES}
+    assert {path.name: path.read_text(encoding="utf-8") for path in (ROOT / "docs" / "api").glob("*.md")} == pages
 
 
 # --- the reader notices what is wrong ---

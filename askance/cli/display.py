@@ -152,7 +152,12 @@ def rows_of(
     for trace in traces:
         yield from confidence_row(trace)
     if line["outcome"] != "answered":
-        yield line["outcome"], line["reason"] or ""
+        yield line["outcome"], _in_short(line["reason"])
+
+
+def _in_short(reason: str | None) -> str:
+    """A reason without what stands below its first line, such as how a request differs from one on record."""
+    return (reason or "").partition("\n")[0]
 
 
 def _links(line: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -169,7 +174,7 @@ def _links(line: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         elif name in answers:
             yield link.heading, link.show(value)
         elif form["outcome"] not in {"answered", "skipped"}:
-            yield link.heading, f"none, {form['outcome']}: {form.get('reason') or ''}"
+            yield link.heading, f"none, {form['outcome']}: {_in_short(form.get('reason'))}"
 
 
 def _statement(line: Mapping[str, Any], truth: Mapping[str, Any] | None) -> Iterator[tuple[str, str]]:
@@ -178,7 +183,7 @@ def _statement(line: Mapping[str, Any], truth: Mapping[str, Any] | None) -> Iter
         right = None if truth is None else statement["text"] in truth["statements"]
         yield "statement", f"{_mark(right)}{statement['relation']}  {statement['text']}"
     elif line["statement_reason"] and line["statement_reason"] != "not asked":
-        yield "statement", f"none: {line['statement_reason']}"
+        yield "statement", f"none: {_in_short(line['statement_reason'])}"
 
 
 def _mark(right: bool | None) -> str:

@@ -529,6 +529,7 @@ def test_a_replay_of_what_is_not_on_record_says_what_differs(
 
     assert done.code == 1
     assert "  ads/a.png  narration failed: No chat answer is on record for " in done.err
+    assert "+++ asked" not in done.out
     assert "\nWhat differs, for ads/a.png:\n  --- recorded " in done.err
     assert "\n  +Mind the colours.\n" in done.err
     assert "\n  → Without `--replay` the same command asks for what is not on record.\n" in done.err
