@@ -25,8 +25,8 @@ COMMANDS: Sequence[str] = (
     "demo --copy ads",
     "eval run claims.yaml --data ads/samples.jsonl --vlm demo --out claims",
     "run investigate ads --vlm demo -o looks",
-    "report claims --images ads -o claims.html",
-    "report looks --images ads -o looks.html",
+    "report claims -o claims.html",
+    "report looks -o looks.html",
 )
 PICTURES: Sequence[tuple[str, str, Literal["light", "dark"], int]] = (
     ("report-light.png", "claims.html#sample=cat-cup", "light", 760),

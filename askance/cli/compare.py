@@ -12,7 +12,15 @@ import typer
 from askance.amounts import many, shortened
 from askance.cli.columns import Columns, Part, Report
 from askance.cli.options import AsJson, CaptionOption, ConventionOption, DigitsOption, LabelOption, TaskPlace, layout_of
-from askance.cli.report import BesideOption, ImagesOption, MegabytesOption, pictures_of, print_page, warn_of_many
+from askance.cli.report import (
+    BesideOption,
+    ImagesOption,
+    MegabytesOption,
+    NoImagesOption,
+    pictures_of,
+    print_page,
+    warn_of_many,
+)
 from askance.errors import UsageError
 from askance.terminal import echo
 
@@ -55,6 +63,7 @@ def compare(
         Path | None, typer.Option("--html", help="Also write a page: the runs side by side, sample by sample.")
     ] = None,
     images: ImagesOption = None,
+    no_images: NoImagesOption = False,
     images_mb: MegabytesOption = 24.0,
     beside: BesideOption = False,
     form: Annotated[
@@ -91,7 +100,8 @@ def compare(
         seed=seed,
     )
     if html is not None:
-        _write_page(html, comparison, images, megabytes=images_mb, beside=beside, quiet=as_json)
+        places = None if no_images else images or []
+        _write_page(html, comparison, places, megabytes=images_mb, beside=beside, quiet=as_json)
     if form is None:
         Report(comparison.form, lambda: _comparison_parts(comparison)).print(as_json=as_json)
     else:

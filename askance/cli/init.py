@@ -61,7 +61,7 @@ It runs with no key and no network:
 _NEXT = """\
   askance run action-reason pictures --options pictures/options.json
   askance eval run claims.yaml --out runs/first
-  askance report runs/first --images pictures
+  askance report runs/first
   python one_picture.py
 Then name a model of yours in askance.toml, and add pictures of yours.
 """

@@ -23,8 +23,12 @@ MANY = 5000
 
 ImagesOption = Annotated[
     list[Path] | None,
-    typer.Option("--images", help="Where the pictures are: a file or folder; may be repeated. Else none is shown."),
+    typer.Option(
+        "--images",
+        help="Where the pictures are: a file or folder; may be repeated. By default where the run found them.",
+    ),
 ]
+NoImagesOption = Annotated[bool, typer.Option("--no-images", help="Leave the pictures out of the page.")]
 MegabytesOption = Annotated[
     float, typer.Option("--images-mb", min=0, help="Most megabytes of pictures in the page; they are made as small.")
 ]
@@ -37,6 +41,7 @@ def report(
     folders: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders of runs, or a folder of such.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="The file to write.")] = Path("report.html"),
     images: ImagesOption = None,
+    no_images: NoImagesOption = False,
     images_mb: MegabytesOption = 24.0,
     beside: BesideOption = False,
     blames: Annotated[
@@ -58,7 +63,7 @@ def report(
         Report(page.form, lambda: ()).print(as_json=True)
         return
     warn_of_many(page.runs)
-    pictures = pictures_of(page.runs, images, megabytes=images_mb)
+    pictures = pictures_of(page.runs, None if no_images else images or [], megabytes=images_mb)
     size = write_page(
         out,
         lambda files: report_page(page, pictures=pictures, files=files),
@@ -68,19 +73,25 @@ def report(
 
 
 def pictures_of(parts: Sequence[RunPart], places: list[Path] | None, *, megabytes: float) -> Thumbnails | None:
-    """Thumbnails of the runs' pictures; None if no place is named where the pictures are.
+    """Thumbnails of the runs' pictures; None if none are wanted, or no run can say where one is.
+
+    Args:
+        parts: the runs.
+        places: files and folders to look in; an empty list is where the runs found them, and None leaves them out.
+        megabytes: of all thumbnails.
 
     Raises:
         UsageError: a place is not there.
     """
     from askance.evals.report import Thumbnails
 
-    if not places:
+    if places is None:
         return None
     for place in places:
         if not place.exists():
             raise UsageError(f"There is nothing at {str(place)!r}.", hint="Give `--images` a file or a folder.")
-    return Thumbnails.of(parts, places, megabytes=megabytes)
+    pictures = Thumbnails.of(parts, places, megabytes=megabytes)
+    return pictures if places or pictures.jpegs else None
 
 
 def print_page(out: Path, size: int, pictures: Thumbnails | None) -> None:

@@ -115,7 +115,7 @@ class RunPage:
         if start < self._next and not last:
             return
         report = build_report([Run.open(self._folder)])
-        pictures = pictures_of(report.runs, self._images, megabytes=MEGABYTES)
+        pictures = pictures_of(report.runs, self._images or [], megabytes=MEGABYTES)
         took = time.monotonic() - start
         wait = max(PAGE_EVERY, PAGE_SHARE * took)
         following = (

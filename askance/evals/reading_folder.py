@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from askance.errors import BadImage
-from askance.evals.picture_run import NamedPicture, PictureRun, questions_form, samples_form
+from askance.evals.picture_run import PictureRun, name_of, questions_form, samples_form
 from askance.evals.run_folder import RunFolder
 from askance.evals.solver import ChainSolver, prompt_files
 from askance.images import Image
@@ -75,9 +75,10 @@ def open_folder(
         UsageError: it holds another run, or something else.
         StoreError: another process is writing it, or it cannot be written.
     """
-    files = {picture.name: picture.file for picture in pictures if isinstance(picture, NamedPicture)}
+    files = {name_of(picture): picture if isinstance(picture, Path) else picture.file for picture in pictures}
     folder = RunFolder(path, configuration, keeps=partial(_same_picture, files=files))
     folder.keep_prompts(prompt_files(chain.nodes))
+    folder.keep_places(files)
     return folder
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 from askance import __version__
 from askance.amounts import many
 from askance.chains.output_line import link_values
+from askance.documents import UnreadableDocument, parse_json
 from askance.errors import UsageError
 from askance.evals.exports.frames import pandas_frame, polars_frame
 from askance.evals.exports.rows import Columns, answer_row, columns_of, picture_row
@@ -26,6 +27,7 @@ from askance.evals.run_format import (
     COUNTERS,
     DESCRIPTION,
     LARGEST_PROMPT,
+    PLACES,
     PROMPTS,
     READ_BY,
     SAMPLES,
@@ -78,6 +80,16 @@ class Run:
     """Version of the reply readers, `askance.nodes.reply.READERS` at the time."""
     kept: bool = True
     """Whether it lies in the folder `path`."""
+
+    @cached_property
+    def picture_places(self) -> Mapping[str, str]:
+        """Where on this machine the picture of a sample lay, by its id; empty where that is not known."""
+        try:
+            places = parse_json((self.path / PLACES).read_bytes())
+        except (OSError, UnreadableDocument):
+            return {}
+        form = cast("Mapping[str, Any]", places if isinstance(places, dict) else {})
+        return {name: place for name, place in form.items() if isinstance(place, str) and "\0" not in place}
 
     @classmethod
     def open(cls, path: str | Path) -> Run:

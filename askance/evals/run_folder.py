@@ -28,6 +28,7 @@ from askance.evals.run_format import (
     DESCRIPTION,
     FORMAT,
     LOCK,
+    PLACES,
     PROMPTS,
     READ_BY,
     SAMPLES,
@@ -171,6 +172,18 @@ class RunFolder:
             with writing_to(self.path / SEAL):
                 (self.path / SEAL).write_text(seal, encoding="ascii")
         return exported
+
+    def keep_places(self, files: Mapping[str, Path | None]) -> None:
+        """Notes where the pictures lie, for pages that show them.
+
+        Args:
+            files: the file of each sample's picture, by the sample's id; None where it has none.
+        """
+        places = {name: str(file.absolute()) for name, file in files.items() if file is not None}
+        if places:
+            with writing_to(self.path / PLACES):
+                text = json.dumps(places, ensure_ascii=False, indent=0)
+                (self.path / PLACES).write_text(text, encoding="utf-8", errors="backslashreplace")
 
     def close(self) -> None:
         """Releases the folder."""

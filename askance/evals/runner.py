@@ -146,6 +146,7 @@ async def aevaluate(
             stream = partial(_in_batches, by_chain, folder=place, on_progress=batches.on_progress)
         first = FirstFailure()
         folder.keep_prompts(solver.prompts)
+        folder.keep_places({each.id: each.image and each.image.path for each in task.samples})
         running = _Runner(scoring, folder, sample_epochs, convention=convention, on_progress=on_progress)
         job = run_job(task, running.in_order, engine).kept_in(
             folder.finished,

@@ -54,9 +54,10 @@ def runs(made: Workplace, own_place: Path) -> None:
 
 
 def test_a_run_becomes_a_page(askance: Command) -> None:
-    done = askance("report", "good")
+    done = askance("report", "good", "--no-images")
 
     page = Path("report.html").read_text(encoding="utf-8")
+    assert "data:image/jpeg" not in page
     assert (done.code, done.out) == (0, f"The page is in report.html ({len(page.encode()) / 1e6:.1f} MB).\n")
     assert "87.50 % 95 % interval" in Parsed(page).text
     assert not Path("report.html.part").exists()
@@ -79,6 +80,24 @@ def test_a_folder_of_runs_stands_for_all_of_them(askance: Command) -> None:
 
     page = Parsed(Path("report.html").read_text(encoding="utf-8"))
     assert [run["name"] for run in page.data("index")["runs"]] == ["1 right", "7 right"]
+
+
+def test_pictures_are_shown_from_where_the_run_found_them_if_they_are_the_same(askance: Command) -> None:
+    assert "2 pictures of at most 512 pixels.\n" in askance("report", "good").out
+
+    changed = Path(next(iter(json.loads(Path("good/.pictures").read_text(encoding="utf-8")).values())))
+    changed.write_bytes(changed.read_bytes() + b"changed")
+    assert "1 picture of at most 512 pixels; pictures not found, or not readable: 1.\n" in askance("report", "good").out
+
+
+@pytest.mark.parametrize("places", ["[1]", "{", '{"a": 1, "b": "\\u0000"}', '{"a": "/dev/zero"}'])
+def test_a_list_of_places_that_somebody_wrote_shows_no_other_file(askance: Command, places: str) -> None:
+    Path("good/.pictures").write_text(places, encoding="utf-8")
+
+    done = askance("report", "good")
+
+    assert done.code == 0
+    assert "picture" not in done.out
 
 
 def test_pictures_are_found_and_counted(askance: Command) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -43,12 +44,12 @@ class Thumbnails:
 
         Args:
             parts: the runs; the first of their samples have room before the others.
-            places: files and folders to look in.
+            places: files and folders to look in; none are the places in which the runs found the pictures.
             megabytes: of all thumbnails as they stand in a page, which is a third more than their files.
         """
         images = (answer.sample.image for part in parts for answer in part.answers)
         wanted = {image.sha256: image.name for image in images if image is not None}
-        originals = find(wanted, places)
+        originals = find(wanted, places) if places else _found_by(parts)
         shown = {digest: Shown(originals[digest]) for digest in wanted if digest in originals}
         views = views_of(parts) if shown else {}
         shown |= {key: Shown(originals[of], view=view) for key, (of, view) in views.items() if of in originals}
@@ -81,6 +82,22 @@ class Thumbnails:
     def uri(self, key: str) -> str:
         """The thumbnail as a data URI."""
         return jpeg_uri(self.jpegs[key])
+
+
+def _found_by(parts: Sequence[RunPart]) -> Mapping[str, Image]:
+    """The pictures where the runs found them, if they are still the same."""
+    images: dict[str, Image] = {}
+    for part in parts:
+        places = part.run.picture_places
+        for answer in part.answers:
+            image, place = answer.sample.image, places.get(answer.sample.id)
+            if image is None or place is None or image.sha256 in images:
+                continue
+            file = Image.from_path(place)
+            with suppress(BadImage):
+                if file.sha256 == image.sha256:
+                    images[image.sha256] = file
+    return images
 
 
 def find(wanted: Mapping[str, str], places: Sequence[Path]) -> Mapping[str, Image]:
