@@ -85,8 +85,10 @@ def test_a_folder_of_runs_stands_for_all_of_them(askance: Command) -> None:
 def test_pictures_are_shown_from_where_the_run_found_them_if_they_are_the_same(askance: Command) -> None:
     assert "2 pictures of at most 512 pixels.\n" in askance("report", "good").out
 
-    changed = Path(next(iter(json.loads(Path("good/.pictures").read_text(encoding="utf-8")).values())))
-    changed.write_bytes(changed.read_bytes() + b"changed")
+    places = json.loads(Path("good/.pictures").read_text(encoding="utf-8"))
+    name = next(iter(places))
+    Path("changed.png").write_bytes(Path(places[name]).read_bytes() + b"changed")
+    Path("good/.pictures").write_text(json.dumps({**places, name: "changed.png"}), encoding="utf-8")
     assert "1 picture of at most 512 pixels; pictures not found, or not readable: 1.\n" in askance("report", "good").out
 
 
