@@ -86,9 +86,10 @@ def test_pictures_are_shown_from_where_the_run_found_them_if_they_are_the_same(a
     assert "2 pictures of at most 512 pixels.\n" in askance("report", "good").out
 
     places = json.loads(Path("good/.pictures").read_text(encoding="utf-8"))
-    name = next(iter(places))
-    Path("changed.png").write_bytes(Path(places[name]).read_bytes() + b"changed")
-    Path("good/.pictures").write_text(json.dumps({**places, name: "changed.png"}), encoding="utf-8")
+    first = next(iter(places.values()))
+    Path("changed.png").write_bytes(Path(first).read_bytes() + b"changed")
+    moved = {name: "changed.png" if place == first else place for name, place in places.items()}
+    Path("good/.pictures").write_text(json.dumps(moved), encoding="utf-8")
     assert "1 picture of at most 512 pixels; pictures not found, or not readable: 1.\n" in askance("report", "good").out
 
 
