@@ -9,6 +9,7 @@ import pytest
 
 from askance.cli.transcript import confidence_row, step_rows
 from tests.cli.command import Command
+from tests.servers import FakeEndpoint, Seen
 
 COMMAND = ("run", "investigate", "ads/brick-cup.jpg", "ads/cat-cup.jpg", "--vlm", "demo", "--tools", "unusual,zoom")
 
@@ -106,3 +107,30 @@ def test_steps_without_an_answer_say_why() -> None:
         ("step 3", "compare [0, 0, 9, 9] and [300, 0, 700, 400] “Which?” → known already:… (3 calls left)"),
         ("confidence", "40 %, by step 3; it saw too little"),
     ]
+
+
+def by_json(seen: Seen) -> str | None:
+    """Ignores tools; takes one JSON object a turn: asks, zooms and answers."""
+    form = seen.json.get("response_format", {}).get("json_schema", {})
+    if form.get("name") != "investigate":
+        return None
+    turns = [message for message in seen.json["messages"] if message["role"] == "assistant"]
+    tool, arguments = (
+        ("ask", {"question": "What is it?"}),
+        ("zoom", {"region": "left", "question": "What is there?"}),
+        ("answer", {"value": {"explanation": "Odd."}, "confidence": 70, "evidence": [2], "enough": True}),
+    )[min(len(turns), 2)]
+    return json.dumps({"thought": "So.", "tool": tool, "arguments": arguments})
+
+
+def test_an_endpoint_that_ignores_tools_is_asked_for_json_and_replayed_when_it_is_gone(askance: Command) -> None:
+    with FakeEndpoint(by_json) as endpoint:
+        command = ("run", "investigate", "ads/brick-cup.jpg", "--vlm", f"openai:fake-model@{endpoint.url}", "--json")
+        done = askance(*command)
+        asked = [body for body in endpoint.bodies if "tools" in body]
+    again = askance(*command, "--replay")
+
+    trace = done.lines[0]["links"]["reply"]["trace"]
+    assert (trace["form"], [step["tool"] for step in trace["steps"]]) == ("json", ["ask", "zoom", "answer"])
+    assert len(asked) == 1, "the probe alone"
+    assert [line["links"] for line in again.lines] == [line["links"] for line in done.lines]
