@@ -110,7 +110,7 @@ def test_a_choice_of_tools_has_the_form_of_the_api(choice: Any, sent: Any) -> No
 
 
 def test_a_tool_with_a_closed_schema_is_strict() -> None:
-    closed = {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
+    closed: dict[str, Any] = {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
 
     assert body(user("Hi"), tools=(ToolSpec("look", "Looks.", closed),))["tools"][0]["strict"] is True
 
