@@ -61,15 +61,20 @@ _QUESTION: JsonObject = {"type": "string", "description": f"The question, in at 
 
 
 class CheckedTool(LookTool):
-    """A tool that checks its arguments, and answers an equal look from what is known."""
+    """A tool that checks its arguments, by default none, and answers an equal look from what is known."""
 
-    @abstractmethod
-    def asked(self, scene: Scene, arguments: Mapping[str, Any]) -> Asked:
+    @override
+    def schema(self, scene: Scene) -> JsonObject:
+        return _object({})
+
+    def asked(self, scene: Scene, arguments: Mapping[str, Any]) -> Asked:  # noqa: ARG002  # others name regions of it
         """What the arguments ask.
 
         Raises:
             UsageError: they cannot be used.
         """
+        _check_names(arguments, ())
+        return Asked(self.name)
 
     @abstractmethod
     async def take(self, scene: Scene, asked: Asked) -> Look:
@@ -146,15 +151,6 @@ class PictureTool(VlmTool):
     def __init__(self, bench: Bench, *, name: str, description: str, make: Callable[..., Node[Image, Any]]) -> None:
         self._node = make(bench.model, prompts=bench.prompts)
         super().__init__(name, description, bench)
-
-    @override
-    def schema(self, scene: Scene) -> JsonObject:
-        return _object({})
-
-    @override
-    def asked(self, scene: Scene, arguments: Mapping[str, Any]) -> Asked:
-        _check_names(arguments, ())
-        return Asked(self.name)
 
     @override
     def node(self, asked: Asked) -> Node[Any, Any]:
@@ -270,15 +266,6 @@ class OcrTool(CheckedTool):
     @override
     def form(self) -> JsonObject:
         return {"engine": ENGINE}
-
-    @override
-    def schema(self, scene: Scene) -> JsonObject:
-        return _object({})
-
-    @override
-    def asked(self, scene: Scene, arguments: Mapping[str, Any]) -> Asked:
-        _check_names(arguments, ())
-        return Asked(self.name)
 
     @override
     async def take(self, scene: Scene, asked: Asked) -> Look:

@@ -13,12 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from importlib import import_module
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final
 
 from askance.chat import canonical_json
-from askance.errors import BadData, MissingExtra, UsageError
+from askance.errors import BadData, UsageError, optional_library
 from askance.evals.analysis.compare import check_scores
 from askance.evals.sample import INFERENCES
 from askance.evals.sherlock.comparison import HUMAN, PEOPLE
@@ -263,9 +262,5 @@ def _predicted(name: str, rows: Sequence[Sequence[float]], above: Sequence[bool]
 
 
 def _sklearn(module: str) -> Any:
-    try:
-        return import_module(f"sklearn.{module}")
-    except ImportError as error:
-        raise MissingExtra(
-            "Errors are predicted with scikit-learn, which is not installed.", hint="pip install 'askance[audit]'"
-        ) from error
+    lacking = "Errors are predicted with scikit-learn, which is not installed."
+    return optional_library(f"sklearn.{module}", "audit", lacking=lacking)
