@@ -26,6 +26,7 @@ from askance.evals.run_folder import records_of
 from askance.evals.run_format import (
     COUNTERS,
     DESCRIPTION,
+    LARGEST_DESCRIPTION,
     LARGEST_PROMPT,
     PLACES,
     PROMPTS,
@@ -84,8 +85,11 @@ class Run:
     @cached_property
     def picture_places(self) -> Mapping[str, str]:
         """Where on this machine the picture of a sample lay, by its id; empty where that is not known."""
-        try:
-            places = parse_json((self.path / PLACES).read_bytes())
+        file = self.path / PLACES
+        try:  # somebody else may have written it
+            if not file.is_file() or file.stat().st_size > LARGEST_DESCRIPTION:
+                return {}
+            places = parse_json(file.read_bytes())
         except (OSError, UnreadableDocument):
             return {}
         form = cast("Mapping[str, Any]", places if isinstance(places, dict) else {})
