@@ -14,7 +14,7 @@ from tests.slow.investigations import INVESTIGATE, checked
 def test_smollm2_in_the_process_investigates_by_json(
     photos: Path, models: Path, local_python: Path, tmp_path: Path
 ) -> None:
-    common = 'temperature = 0\nmax_tokens = 300\nlocal = { device = "cpu" }'
+    common = 'temperature = 0\nmax_tokens = 200\nlocal = { device = "cpu" }'
     settings = "\n".join(
         f'[models.{name}]\nspec = "hf:{models / folder}"\n{common}'
         for name, folder in (("eye", "blind-vlm"), ("mind", "smollm2-135m"))
