@@ -62,7 +62,7 @@ def vllm_server(
         "--port": str(port),
         "--model": str(model),
         "--served-model-name": model.name,
-        "--dtype": "bfloat16",
+        "--dtype": "float32",  # without AVX-512 a CPU has no bfloat16, and takes minutes for a prompt
         "--max-model-len": str(context),
         "--tool-call-parser": "hermes",
         # Without this, a model that has nothing to say writes blanks between two JSON tokens until the limit.
