@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
 from itertools import islice
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from askance.statistics import Interval
 
 _MOST_MARKS = 40
-"""Most values that a tag may have to filter samples by; a tag with more values names single samples."""
+"""Values that a tag may always have to filter samples by; one with more of them must have two samples a value."""
 _ALIKE = 1e-6
 """Means that differ by less are taken as equal."""
 
@@ -52,6 +53,9 @@ _WHOLE = ("accuracy", "exact", "subset accuracy")
 """Values of scores that say whether an answer is right as a whole, where no figure of the run is a value of scores."""
 SNIPPET = 140
 """Characters of an answer in a list."""
+_HASH = re.compile(r"[0-9a-f]{12,}(?:[-_:#.][0-9a-f]+)*")
+_TITLES = ("question", "description", "caption", "statement", "text")
+"""Inputs that say in a line what a sample is about, the first of them before the others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +93,8 @@ class SampleRow:
     """The value of its score that stands for the sample; None where there is none."""
     said: str
     """The answer in a line."""
+    title: str = ""
+    """What is asked, or described, of a sample whose id is a hash; else empty."""
     kinds: tuple[str, ...] = ()
     """Kinds of mistakes."""
     marks: tuple[str, ...] = ()
@@ -108,6 +114,7 @@ class SampleRow:
             "result": self.result,
             "worth": self.worth,
             "said": self.said,
+            **({"title": self.title} if self.title else {}),
             "kinds": list(self.kinds),
             "marks": list(self.marks),
             **({"tools": list(self.tools)} if self.tools else {}),
@@ -145,6 +152,7 @@ def row_of(
         result=result_of(answer, worth, share=share, scored=scored),
         worth=worth,
         said=said_by(answer, options_of(answer.sample)),
+        title=title_of(answer.sample),
         kinds=tuple(mistakes(answer)),
         marks=tuple(dict.fromkeys(marks)),
         tools=tools_of(answer),
@@ -268,6 +276,14 @@ def said_by(answer: SampleResult, options: Sequence[str]) -> str:
     return shortened(line, SNIPPET)
 
 
+def title_of(sample: Sample) -> str:
+    """The question or the description of a sample whose id is a hash, in a line; empty where the id is a name."""
+    if not _HASH.fullmatch(sample.id):
+        return ""
+    texts = (sample.inputs.get(name) for name in _TITLES)
+    return next((shortened(" ".join(text.split()), SNIPPET) for text in texts if isinstance(text, str)), "")
+
+
 def _best_of(answer: SampleResult) -> str:
     """The inference with the highest score of the only region of a sample; empty for other answers."""
     value, matrix = answer.prediction.value, answer.prediction.matrix
@@ -341,6 +357,8 @@ class RunPart:
     answers: Sequence[SampleResult]
     rows: tuple[SampleRow, ...]
     breakdowns: tuple[Breakdown, ...] = ()
+    rare: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Tags that are neither filters nor broken down, since most of their values name one sample; and their values."""
     judges: tuple[Mapping[str, Any], ...] = ()
     beside: tuple[PublishedBeside, ...] = ()
     blames: RunBlames | None = None
@@ -415,7 +433,10 @@ def part_of(run: Run, *, name: str, blames: RunBlames | None = None) -> RunPart:
     answers = run.answers
     column = column_of(run, answers)
     share = _is_share(run, answers, column)
-    common = _common_marks(answers)
+    values = _values_by_name(answers)
+    common = frozenset(
+        name for name, counts in values.items() if len(counts) <= _MOST_MARKS or 2 * len(counts) <= counts.total()
+    )
     rows = tuple(row_of(answer, column, share=share, common=common, scored=not run.of_pictures) for answer in answers)
     return RunPart(
         run=run,
@@ -425,6 +446,7 @@ def part_of(run: Run, *, name: str, blames: RunBlames | None = None) -> RunPart:
         answers=answers,
         rows=rows,
         breakdowns=tuple(breakdowns_of(run, answers, column, common=common, share=share)),
+        rare={name: len(counts) for name, counts in values.items() if name not in common},
         judges=tuple(_judges(answers)),
         beside=tuple(published_beside(run)),
         blames=blames if blames is not None and (blames.parts or blames.notes) else None,
@@ -438,13 +460,13 @@ def _is_share(run: Run, answers: Sequence[SampleResult], column: str | None) -> 
     return (figure is None or figure.percent) and all(worth is None or 0 <= worth <= 1 for worth in worths)
 
 
-def _common_marks(answers: Sequence[SampleResult]) -> frozenset[str]:
-    """Names of tags that have few values."""
-    values: dict[str, set[str]] = {}
+def _values_by_name(answers: Sequence[SampleResult]) -> Mapping[str, Counter[str]]:
+    """By tag, and for labels, how many answers have each value."""
+    values: dict[str, Counter[str]] = {}
     for answer in answers:
-        for name, value in marks_of(answer.sample):
-            values.setdefault(name, set()).add(value)
-    return frozenset(name for name, marks in values.items() if len(marks) <= _MOST_MARKS)
+        for name, value in dict.fromkeys(marks_of(answer.sample)):
+            values.setdefault(name, Counter())[value] += 1
+    return values
 
 
 def _judges(answers: Sequence[SampleResult]) -> Iterator[Mapping[str, Any]]:
@@ -484,9 +506,20 @@ def breakdowns_of(
                 parts.setdefault(name, {}).setdefault(value, []).append(answer)
     for name, by_value in parts.items():
         if len(by_value) > 1:
-            ordered = sorted(by_value.items())
-            shares = [_part_mean(value, some, column, zero=zero, seed=run.seed) for value, some in ordered]
+            shares = [
+                _part_mean(value, by_value[value], column, zero=zero, seed=run.seed) for value in natural(by_value)
+            ]
             yield Breakdown(name=name, shares=tuple(shares), note=note)
+
+
+def natural(names: Iterable[str]) -> list[str]:
+    """Names in order, the numbers in them by size."""
+    return sorted(
+        names, key=lambda name: [(len(part), part) if part.isdigit() else (0, part) for part in _DIGITS.split(name)]
+    )
+
+
+_DIGITS = re.compile(r"(\d+)")
 
 
 def _non_answers_are_zero(run: Run, answers: Sequence[SampleResult], column: str) -> bool:

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
@@ -45,7 +45,7 @@ from askance.evals.report.elements import (
     score_dots,
 )
 from askance.evals.report.looking_part import plots_of_confidence, reliability_plots, risk_plot
-from askance.evals.report.run_part import RunPart, options_of, part_of, places_in, plain, true_places, worth_of
+from askance.evals.report.run_part import RunPart, natural, options_of, part_of, places_in, plain, true_places, worth_of
 from askance.evals.run_tables import names_of
 
 if TYPE_CHECKING:
@@ -123,15 +123,22 @@ def plots_of_runs(parts: Sequence[RunPart]) -> Iterator[Plot]:
             yield Bars(title=f"{prefix}Errors by kind", counts=list(part.kinds.items()), heads=("kind", "times"))
         yield from _confusion(part, prefix)
         yield from plots_of_confidence(part, prefix)
-        for breakdown in part.breakdowns:
-            yield _breakdown(breakdown, part, prefix)
         if len(part.outcomes) > 1:
             yield Bars(
                 title=f"{prefix}Outcomes", counts=list(part.outcomes.items()), heads=("outcome", f"{part.run.noun}s")
             )
+    for several in _by_task(parts):
+        yield from _categories(several, ())
     yield from _ranks(parts)
     if len(parts) > 1:
         yield from cost_plots(parts)
+
+
+def _by_task(parts: Sequence[RunPart]) -> Iterable[Sequence[RunPart]]:
+    tasks: dict[str, list[RunPart]] = {}
+    for part in parts:
+        tasks.setdefault(part.run.task, []).append(part)
+    return tasks.values()
 
 
 def _prefix(part: RunPart, parts: Sequence[RunPart]) -> str:
@@ -188,24 +195,24 @@ def _categories(parts: Sequence[RunPart], tags: Sequence[str]) -> Iterator[Plot]
     for name in tags or names:
         own = [(part, each) for part in parts for each in part.breakdowns if each.name == name]
         if len(parts) == 1:
-            yield replace(_breakdown(own[0][1], own[0][0], ""), title=f"{own[0][0].column} by {name}")
+            yield _breakdown(own[0][1], own[0][0])
             continue
         dots = {part.name: {dot.name: dot for dot in _dots_of(breakdown)} for part, breakdown in own}
         yield _grouped(
             f"{own[0][0].column} by {name}",
             parts,
             dots,
-            rows=_natural({row for each in dots.values() for row in each}),
+            rows=natural({row for each in dots.values() for row in each}),
             heads=(name, "%" if all(part.share for part, _ in own) else "mean"),
             note=_sentence(own[0][1].note),
         )
 
 
-def _breakdown(breakdown: Breakdown, part: RunPart, prefix: str) -> Plot:
+def _breakdown(breakdown: Breakdown, part: RunPart) -> Plot:
     dots = _dots_of(breakdown)
     scale = scale_of(dots, percent=part.share)
     return Intervals(
-        title=f"{prefix}By {breakdown.name}",
+        title=f"{part.column} by {breakdown.name}",
         dots=dots,
         scale=scale,
         heads=(breakdown.name, "%" if scale.percent else "mean", "answered / samples"),
@@ -245,14 +252,6 @@ def _grouped(
     )
 
 
-def _natural(names: set[str]) -> list[str]:
-    """Names in order, numbers in them by size."""
-    return sorted(
-        names, key=lambda name: [(len(part), part) if part.isdigit() else (0, part) for part in _DIGITS.split(name)]
-    )
-
-
-_DIGITS = re.compile(r"(\d+)")
 _FOLD = re.compile(r": ((?:fold|chunk|split) \d+)$")
 
 
@@ -269,7 +268,7 @@ def _folds(parts: Sequence[RunPart], metrics: Sequence[str]) -> Iterator[Plot]:
             }
             if folds:
                 dots[part.name] = {name: dot_of(name, each) for name, each in {**folds, "all": figures[metric]}.items()}
-        rows = [*_natural({row for each in dots.values() for row in each} - {"all"}), "all"]
+        rows = [*natural({row for each in dots.values() for row in each} - {"all"}), "all"]
         percent = all(part.run.figure(metric).percent for part in parts if part.name in dots)
         if dots:
             yield _grouped(f"{metric} by fold", parts, dots, rows=rows, heads=("fold", "%" if percent else metric))

@@ -152,7 +152,7 @@ def report_page(
         runs_table=runs_table(report.runs),
         letters=[(letter(place), part.name) for place, part in enumerate(report.runs)],
         differences=difference_rows([part.run for part in report.runs]) if len(report.runs) > 1 else [],
-        notes=(*report.notes, *browser.notes),
+        notes=(*report.notes, *browser.notes, *_rare_tags(report)),
         noun=noun,
         pictures=[*_pictures(report)],
         tasks=[*_figures(report)],
@@ -163,6 +163,15 @@ def report_page(
         judges=judge_views(judges),
         judges_table=judges_table(judges),
     )
+
+
+def _rare_tags(report: RunReport) -> Iterator[str]:
+    """Which tags are left out of the plots and of the filters, and why."""
+    for name, values in dict.fromkeys(each for part in report.runs for each in part.rare.items()):
+        yield (
+            f"The tag {name!r} has {values:,} values, most of them of one sample: "
+            "it is neither drawn nor a filter. The search finds its values."
+        )
 
 
 def _pictures(report: RunReport) -> Iterator[tuple[str, Sortable]]:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
 
@@ -24,6 +25,7 @@ from askance.evals.report.run_part import RESULTS, kinds_of_options, options_of,
 from askance.evals.report.shown_views import image_forms, regions_of, views_in
 from askance.evals.report.transcript_part import transcript_forms
 from askance.evals.sample import HUMAN_RATINGS, INFERENCES, REGIONS
+from askance.models.prices import record_cost
 
 if TYPE_CHECKING:
     from askance.chat import JsonObject
@@ -115,6 +117,11 @@ class SampleBrowser:
     def numbers(self, form: Mapping[str, Any]) -> list[int]:
         """The numbers of the views in the canonical form of what was shown."""
         return [number for key in views_in(form) if (number := self.number(key)) is not None]
+
+    @cached_property
+    def dollars(self) -> Callable[[Record], float | None]:
+        """What a call cost as it was asked, in US dollars, by list prices of today; None where that is not known."""
+        return record_cost(())
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -321,6 +328,8 @@ def call_of(record: Record, browser: SampleBrowser) -> JsonObject:
     """One call: to whom, every message and the reply in full, whatever else was asked, and the views that it shows."""
     request, response = dict(record.request), dict(record.response)
     form: JsonObject = {"kind": record.kind, "model": record.model, "at": record.at}
+    if (dollars := browser.dollars(record)) is not None:
+        form["dollars"] = dollars
     if record.kind != "chat":
         shown = [number for each in image_forms(record) for number in browser.numbers(each)]
         views = {"views": shown} if shown else {}

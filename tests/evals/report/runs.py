@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from base64 import b64decode
 from html.parser import HTMLParser
 from pathlib import Path
@@ -35,6 +36,8 @@ HOSTILE = (
 )
 """Texts that would do something if anything took them for more than text."""
 
+Tags = Callable[[int], dict[str, str]]
+
 RIGHT, WRONG = Score(values={"accuracy": 1.0}), Score(values={"accuracy": 0.0})
 
 
@@ -48,8 +51,13 @@ SCORING = Scorer(
 )
 
 
-def plain_run(folder: Path, count: int = 12, *, shift: int = 0, label: str = "plain") -> Run:
-    """Free answers: of every five samples two are right, two are wrong and one has no answer."""
+def plain_run(
+    folder: Path, count: int = 12, *, shift: int = 0, label: str = "plain", tags: Tags = lambda _: {}
+) -> Run:
+    """Free answers: of every five samples two are right, two are wrong and one has no answer.
+
+    `tags` gives further tags of the sample of each number.
+    """
 
     def solve(sample: Sample) -> Prediction:
         place = (int(sample.id.removeprefix("s")) + shift) % 5
@@ -70,7 +78,7 @@ def plain_run(folder: Path, count: int = 12, *, shift: int = 0, label: str = "pl
             id=f"s{number:04}",
             target="yes",
             group=f"g{number // 2}",
-            tags={"half": "first" if number < count / 2 else "last"},
+            tags={"half": "first" if number < count / 2 else "last", **tags(number)},
         )
         for number in range(count)
     ]

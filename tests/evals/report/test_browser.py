@@ -70,6 +70,31 @@ def test_filters_count_what_they_leave(browser: Browser, plain: Path) -> None:
         assert seen.do("location.hash") == "#q=S0008&result=wrong&mark=half%3A%20last"
 
 
+def test_numbers_are_filtered_from_one_to_another(browser: Browser, plain: Path) -> None:
+    with opened(browser, plain, "#samples") as seen:
+        seen.page.click(".ranges summary")
+        assert seen.texts(".ranges > div > div") == ["Score, %", "Seconds", "Dollars"]
+        seen.page.fill("[aria-label='Score, highest']", "50")
+        assert seen.texts(ROWS) == ["s0002", "s0003", "s0007", "s0008"]
+        seen.page.fill("[aria-label='Seconds, lowest']", "0.6")
+        assert seen.texts(ROWS) == []
+        seen.page.fill("[aria-label='Seconds, lowest']", "0.5")
+        assert seen.do("location.hash") == "#score=..50&seconds=0.5.."
+        seen.page.reload()
+        seen.page.wait_for_selector("html[data-ready]", state="attached")
+
+        assert (seen.texts("output"), seen.page.input_value("[aria-label='Score, highest']")) == (["4 of 12"], "50")
+
+
+def test_the_first_sample_that_fits_is_open_where_there_is_room(browser: Browser, plain: Path) -> None:
+    with opened(browser, plain, "#samples") as seen:
+        assert seen.texts(".detail h1") == ["s0000"]
+        seen.page.select_option('select[title="Result"]', "wrong")
+        assert (seen.texts(".detail h1"), seen.do("location.hash")) == (["s0002"], "#result=wrong")
+    with opened(browser, plain, "#samples", viewport={"width": 390, "height": 844}) as seen:
+        assert (seen.texts(".detail h1"), len(seen.texts(ROWS))) == ([], 12)
+
+
 def test_a_search_finds_what_a_call_said(browser: Browser, tmp_path: Path) -> None:
     data = worlds.world(tmp_path / "data")
     whale = Image.from_path(next(data.glob("train_images/*/*"))).sha256
@@ -216,6 +241,12 @@ def test_pictures_are_seen(browser: Browser, tmp_path: Path, beside: bool) -> No
 
         assert seen.do("document.images.length") == 4
         assert all(url.startswith(("file:", "data:")) for url in seen.requests)
+        small = seen.do("document.querySelector('.detail img').width")
+        seen.page.click(".detail .enlarge")
+        assert seen.do("document.querySelector('#picture img').width") > small
+        seen.page.keyboard.press("Escape")
+        assert not seen.page.is_visible("#picture")
+        assert seen.do("document.querySelectorAll('.detail img').length") == 1  # Escape closed the picture alone
 
 
 def test_what_means_harm_does_nothing(browser: Browser, tmp_path: Path) -> None:
@@ -450,6 +481,10 @@ def test_a_grid_shows_every_sample_in_every_run(browser: Browser, tmp_path: Path
         assert seen.texts(".cells tbody tr:first-child .mark") == ["100 %", "100 %", "0 %"]
         assert seen.do("document.querySelectorAll('.cells td.other').length") == 3
         seen.until("[...document.querySelectorAll('.cells img')].every((image) => image.naturalWidth > 0)")
+        assert "skip" in seen.texts(".cells td.other ins")  # a word that the first run does not say
+        seen.page.fill("#grid input", "another.")  # what was said on the way, in one of the runs
+        seen.until("!document.querySelector('[aria-busy]')")
+        assert seen.do("document.querySelectorAll('.cells tbody tr').length") == 3
         seen.page.fill("#grid input", runs[0].answers[1].sample.id)
         seen.until("document.querySelectorAll('.cells tbody tr').length === 1")
         assert seen.do("location.hash").startswith("#grid&q=")

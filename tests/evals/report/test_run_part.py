@@ -6,15 +6,16 @@ import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from askance.errors import UsageError
-from askance.evals import Run
+from askance.evals import Run, Sample
 from askance.evals.negatives import generate, read_statements
 from askance.evals.pittads import statements_in
 from askance.evals.report import build_report
-from askance.evals.report.run_part import SampleRow, Share, Spent
+from askance.evals.report.run_part import SampleRow, Share, Spent, title_of
 from tests.evals.pittads.worlds import REFUSAL, world, writer
 from tests.evals.report.runs import chain_run, plain_run
 
@@ -65,6 +66,30 @@ def test_a_breakdown_counts_non_answers_as_the_run_does(run: Run) -> None:
     ]
     assert all(share.interval is not None for share in breakdown.shares)
     assert breakdown.note == "mean of accuracy; samples without an answer count as 0"
+
+
+def test_values_of_a_tag_go_by_their_numbers_and_none_is_lost(tmp_path: Path) -> None:
+    run = plain_run(tmp_path / "run", 100, tags=lambda number: {"fold": f"fold {number % 50}", "url": f"u{number}"})
+    part = build_report([run]).runs[0]
+
+    folds = next(each for each in part.breakdowns if each.name == "fold")
+    assert [share.name for share in folds.shares] == [f"fold {number}" for number in range(50)]
+    assert part.rare == {"url": 100}
+    assert {mark.partition(":")[0] for row in part.rows for mark in row.marks} == {"half", "fold", "label"}
+
+
+@pytest.mark.parametrize(
+    ("name", "inputs", "title"),
+    [
+        ("0f3a" * 16, {"question": "What  is\nodd?", "caption": "A cat."}, "What is odd?"),
+        ("0f3a" * 4 + "-2", {"caption": "A cat."}, "A cat."),
+        ("0f3a" * 4, {"options": ["a", "b"]}, ""),
+        ("cafe", {"question": "What is odd?"}, ""),
+    ],
+    ids=["hash", "hash and number", "nothing said", "name"],
+)
+def test_a_sample_whose_id_is_a_hash_has_a_title(name: str, inputs: dict[str, Any], title: str) -> None:
+    assert title_of(Sample(id=name, inputs=inputs)) == title
 
 
 def test_options_of_a_chain_are_shown_by_their_words(tmp_path: Path) -> None:

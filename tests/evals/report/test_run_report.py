@@ -49,6 +49,19 @@ def test_the_head_says_what_was_run(run: Run) -> None:
         assert words in text
 
 
+def test_long_plots_are_folded_and_tags_that_are_not_drawn_are_told(tmp_path: Path) -> None:
+    runs = [
+        plain_run(tmp_path / name, 100, tags=lambda number: {"fold": str(number % 50), "url": f"u{number}"})
+        for name in ("a", "b")
+    ]
+    alone, both = (report_page(build_report(some)) for some in (runs[:1], runs))
+
+    assert "<figcaption>accuracy by fold</figcaption>" in alone
+    for page in (alone, both):
+        assert page.count("<summary>40 more</summary>") == 1
+        assert page.count("The tag &#39;url&#39; has 100 values, most of them of one sample") == 1
+
+
 def test_prompts_stand_with_hash_and_text(tmp_path: Path) -> None:
     run = chain_run(tmp_path / "run", world(tmp_path / "data"))
     text = page_of(run).text

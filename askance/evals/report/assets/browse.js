@@ -1,6 +1,7 @@
 // The samples: a list of which only what is seen is drawn, its filters, its keys, and its place in the address.
 
 const ROW = 68;
+const WIDE = matchMedia("(min-width: 56rem)");
 const index = readBlock("index");
 const block = keeping(readSamples, 6);
 const pictures = keeping((id) => readBlock(id), 12);
@@ -16,6 +17,13 @@ const FILTERS = [
   { name: "tool", label: "Tool that was used", all: "Any tool" },
   { name: "note", label: "Your note", all: "Noted or not" },
 ];
+/** What samples can be kept apart by from one number to another; the unit is that of the page. */
+const RANGES = [
+  { name: "score", label: "Score", of: (row) => row.worth * (rowsShare() ? 100 : 1), known: (row) => row.worth !== null },
+  { name: "seconds", label: "Seconds", of: (row) => row.seconds, known: (row) => row.seconds > 0 },
+  { name: "dollars", label: "Dollars", of: (row) => row.cost, known: (row) => row.cost !== null && row.cost > 0 },
+];
+const CHOICES = ["q", ...FILTERS.map(({ name }) => name).filter((name) => name !== "run"), ...RANGES.map(({ name }) => name)];
 const SORTS = {
   order: ["In order", null],
   worst: ["Worst first", (row) => [row.worth === null ? -1 : row.worth]],
@@ -26,13 +34,23 @@ const SORTS = {
   tries: ["Most tries", (row) => [-(row.again || 0)]],
 };
 
-const state = { run: "0", q: "", result: "", outcome: "", kind: "", mark: "", blame: "", link: "", tool: "", note: "", sort: "order", sample: null, epoch: 0 };
+const state = { run: "0", ...unchosen(), sort: "order", sample: null, epoch: 0, automatic: false };
 let seen = [];
 let list, spacer, detail, count, search;
 const inputs = {};
 
 function rowsOf(run) {
   return index.runs[Number(run)].rows;
+}
+
+/** Whether scores of the run that is shown are shares. */
+function rowsShare() {
+  return index.runs[Number(state.run)].share;
+}
+
+/** No search and no filter. */
+function unchosen() {
+  return Object.fromEntries(CHOICES.map((name) => [name, ""]));
 }
 
 function thumbnail(row, settings) {
@@ -57,21 +75,51 @@ async function dataOf(row, run) {
 // --- filters ---
 
 /** Everything that was said of each sample of one run, in small letters; made when somebody first searches. */
-let haystacks = { run: null, texts: [] };
+let haystacks = { of: null, texts: [] };
 let gathering = null;
 
+/** What a search goes through: the samples of the run that is shown, or of all runs where they stand side by side. */
+function searched() {
+  return index.kind === "pair" ? "all" : state.run;
+}
+
+/** Whether a search can be answered; if not, what was said is read, and the page is drawn again. */
+function ready(q) {
+  if (q && haystacks.of !== searched()) gather();
+  return !q || haystacks.of === searched();
+}
+
 async function gather() {
-  const run = state.run;
-  if (gathering === run) return;
-  gathering = run;
+  const [of, run] = [searched(), state.run];
+  if (gathering === of) return;
+  gathering = of;
   list.setAttribute("aria-busy", "true");
   const texts = [];
   for (const row of rowsOf(run)) texts.push(haystack(row, await dataOf(row, run)));
   gathering = null;
   list.removeAttribute("aria-busy");
-  haystacks = { run, texts };
+  haystacks = { of, texts };
+  if (root.dataset.view === "grid") return gridApply();
   apply();
   showOpen();
+}
+
+function says(row, q) {
+  return !q || haystacks.texts[row.at].includes(q.toLowerCase());
+}
+
+const RANGE = /^(-?\d*\.?\d*)\.\.(-?\d*\.?\d*)$/;
+
+/** The lowest and the highest number of a range, such as `0.5..2`; an end that is left open is infinite. */
+function ends(range) {
+  const [, low, high] = RANGE.exec(range) || ["", "", ""];
+  return [low ? Number(low) : -Infinity, high ? Number(high) : Infinity];
+}
+
+function within(row, { name, of, known }) {
+  if (!state[name]) return true;
+  const [low, high] = ends(state[name]);
+  return known(row) && of(row) >= low && of(row) <= high;
 }
 
 function strings(value, into) {
@@ -101,7 +149,8 @@ function fits(row) {
     && (!state.link || (row.links || []).includes(state.link))
     && (!state.tool || (row.tools || []).includes(state.tool))
     && (!state.note || notesOn(row).includes(state.note))
-    && (!state.q || haystacks.texts[row.at].includes(state.q.toLowerCase()));
+    && RANGES.every((range) => within(row, range))
+    && says(row, state.q);
 }
 
 function notesOn(row) {
@@ -148,15 +197,51 @@ function fill(filter) {
   }
 }
 
+/** A menu with a lowest and a highest number for each range; without those of which no sample has a number. */
+const rangeInputs = {};
+
+function rangeMenu() {
+  const lines = RANGES.map(({ name, label }) => {
+    const made = ["lowest", "highest"].map((end) => h("input", { type: "number", step: "any", "aria-label": `${label}, ${end}`, placeholder: end }));
+    for (const input of made) {
+      input.addEventListener("input", () => {
+        const [low, high] = made.map((each) => each.value);
+        state[name] = low || high ? `${low}..${high}` : "";
+        list.scrollTop = 0;
+        apply();
+        remember();
+      });
+    }
+    rangeInputs[name] = h("div", {}, h("span", {}, label), made);
+    return rangeInputs[name];
+  });
+  const menu = h("details", { class: "ranges" }, h("summary", {}, "Numbers"), h("div", {}, lines));
+  document.addEventListener("click", (event) => { if (!menu.contains(event.target)) menu.open = false; });
+  return menu;
+}
+
+function fillRanges() {
+  for (const { name, label, known } of RANGES) {
+    const line = rangeInputs[name];
+    line.hidden = index.kind === "pair" || !rowsOf(state.run).some(known);
+    line.firstChild.textContent = name === "score" && rowsShare() ? `${label}, %` : label;
+    if (line.hidden) state[name] = "";
+    ends(state[name]).forEach((end, place) => { line.querySelectorAll("input")[place].value = Number.isFinite(end) ? end : ""; });
+  }
+  inputs.ranges.hidden = Object.values(rangeInputs).every((line) => line.hidden);
+}
+
 function refill() {
   for (const filter of FILTERS) fill(filter);
+  fillRanges();
   inputs.sort.value = state.sort;
   search.value = state.q;
 }
 
 function apply() {
   for (const filter of FILTERS) inputs[filter.name].classList.toggle("set", filter.name !== "run" && state[filter.name] !== "");
-  if (state.q && haystacks.run !== state.run) return gather(); // which comes back here
+  inputs.ranges.classList.toggle("set", RANGES.some(({ name }) => state[name] !== ""));
+  if (!ready(state.q)) return;
   const rows = rowsOf(state.run);
   seen = rows.filter(fits);
   const by = SORTS[state.sort][1];
@@ -164,6 +249,10 @@ function apply() {
   const total = rows.length.toLocaleString("en");
   count.textContent = seen.length === rows.length ? `${total} ${index.many}` : `${seen.length.toLocaleString("en")} of ${total}`;
   spacer.style.height = `${seen.length * ROW}px`;
+  if (state.automatic && seen.length && !seen.some(isOpen)) {
+    openFirst();
+    showDetail(seen[0]);
+  }
   draw(true);
 }
 
@@ -191,7 +280,7 @@ function rowElement(row, place) {
     class: index.anyPicture ? "row" : "row bare", role: "option", id: `row-${place}`, "aria-selected": isOpen(row), "aria-posinset": place + 1, "aria-setsize": seen.length,
   },
     thumbnail(row, { loading: "lazy" }) || (index.anyPicture ? h("span", { class: "blank" }) : null),
-    h("div", {}, h("div", { class: "id" }, h("bdi", {}, row.id), row.epoch ? h("span", { class: "soft" }, ` · epoch ${row.epoch}`) : null, noteMark(row)), h("div", { class: "said" }, h("bdi", {}, row.said))),
+    h("div", {}, h("div", { class: "id" }, h("bdi", {}, row.title || row.id), row.epoch ? h("span", { class: "soft" }, ` · epoch ${row.epoch}`) : null, noteMark(row)), h("div", { class: "said" }, h("bdi", {}, row.said))),
     h("div", { class: "worth" }, h("span", { class: `mark m-${dashed(row.result)}` }, word(row)), h("div", { class: "soft" }, index.kind === "pair" ? row.figures : row.result === "partly" || row.result === "scored" ? worth(row.worth, share) : "")),
   );
   made.style.transform = `translateY(${place * ROW}px)`;
@@ -229,8 +318,7 @@ function reveal(place) {
 }
 
 function open(row) {
-  state.sample = row.id;
-  state.epoch = row.epoch;
+  Object.assign(state, { sample: row.id, epoch: row.epoch, automatic: false });
   document.getElementById("samples").classList.add("opened");
   reveal(placeOfOpen());
   draw(true);
@@ -239,7 +327,7 @@ function open(row) {
 }
 
 function close() {
-  state.sample = null;
+  Object.assign(state, { sample: null, automatic: false });
   document.getElementById("samples").classList.remove("opened");
   showNothing();
   draw(true);
@@ -271,7 +359,7 @@ async function drawDetail(row, run) {
   );
   const top = h("div", { class: "bar-top" },
     h("button", { type: "button", class: "back", on: { click: close } }, "← All"),
-    h("h1", {}, h("bdi", {}, row.id)), row.epoch ? h("span", { class: "soft" }, `epoch ${row.epoch}`) : null,
+    h("h1", {}, h("bdi", {}, row.title || row.id)), row.title ? h("code", { class: "soft" }, row.id) : null, row.epoch ? h("span", { class: "soft" }, `epoch ${row.epoch}`) : null,
     h("span", { class: `mark m-${dashed(row.result)}` }, word(row)), turn,
   );
   const content = index.kind === "pair" ? pairDetail(row, data) : sampleDetail(row, data);
@@ -283,7 +371,7 @@ async function drawDetail(row, run) {
 
 function remember() {
   const parts = new URLSearchParams();
-  for (const name of ["sample", "epoch", "run", "q", "result", "outcome", "kind", "mark", "blame", "link", "tool", "note", "sort"]) {
+  for (const name of [...(state.automatic ? [] : ["sample", "epoch"]), "run", ...CHOICES, "sort"]) {
     const value = String(state[name] ?? "");
     const usual = { run: "0", sort: "order", epoch: "0" }[name] || "";
     if (value !== usual && value !== "") parts.set(name, value);
@@ -296,19 +384,28 @@ function recall() {
   const hash = readNotes(location.hash.slice(1));
   if (noted.size && !location.hash.includes("notes=")) setAddress(hash); // a link of the page does not name them
   if (index.kind === "pair" && /^grid(&|$)/.test(hash)) return gridRecall(hash);
-  const known = hash === "samples" || /^(sample|epoch|run|q|result|outcome|kind|mark|blame|link|tool|note|sort)=/.test(hash);
+  const known = hash === "samples" || ["sample", "epoch", "run", ...CHOICES, "sort"].includes(hash.split("=")[0]);
   view(known ? "samples" : "overview");
   if (!known) return;
   const parts = new URLSearchParams(hash === "samples" ? "" : hash);
-  for (const name of ["q", "result", "outcome", "kind", "mark", "blame", "link", "tool", "note"]) state[name] = parts.get(name) || "";
+  for (const name of CHOICES) state[name] = parts.get(name) || "";
   state.run = index.runs[Number(parts.get("run"))] ? String(Number(parts.get("run"))) : "0";
   state.sort = Object.hasOwn(SORTS, parts.get("sort") || "") ? parts.get("sort") : "order";
   state.epoch = Number(parts.get("epoch")) || 0;
   state.sample = parts.get("sample");
   refill();
   showNotes();
+  state.automatic = false;
   apply();
+  if (state.sample === null) openFirst();
   document.getElementById("samples").classList.toggle("opened", Boolean(showOpen()));
+}
+
+/** Opens the first sample, which nobody chose, if there is room beside the list or it is the only one. */
+function openFirst() {
+  const [first] = seen;
+  state.automatic = Boolean(first) && (WIDE.matches || rowsOf(state.run).length === 1);
+  if (state.automatic) Object.assign(state, { sample: first.id, epoch: first.epoch });
 }
 
 /** Shows the sample that is open, if one is. */
@@ -349,7 +446,7 @@ function help() {
 }
 
 function pressed(event) {
-  if (event.ctrlKey || event.metaKey || event.altKey || document.getElementById("help").open) return;
+  if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
   const typing = /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName);
   if (event.key === "Escape") {
     if (typing) event.target.blur();
@@ -359,7 +456,7 @@ function pressed(event) {
   }
   if (typing) return;
   const does = {
-    j: () => { toSamples(); step(1); }, k: () => { toSamples(); step(-1); },
+    j: () => turn(1), k: () => turn(-1),
     ArrowDown: () => document.activeElement === list && step(1), ArrowUp: () => document.activeElement === list && step(-1),
     Enter: () => state.sample !== null && [list, document.body].includes(document.activeElement) && detail.focus(),
     "/": () => { toSamples(); search.focus(); search.select(); },
@@ -368,6 +465,13 @@ function pressed(event) {
   if (!does || (event.key.startsWith("Arrow") && document.activeElement !== list)) return;
   if (event.key !== "Enter") event.preventDefault();
   does();
+}
+
+/** The next or previous sample; from another view, the sample that is open. */
+function turn(by) {
+  const there = root.dataset.view === "samples";
+  toSamples();
+  if (there || state.sample === null) step(by);
 }
 
 function toOverview() {
@@ -419,6 +523,7 @@ function startSamples() {
       remember();
     });
   }
+  inputs.ranges = rangeMenu();
   inputs.sort = h("select", { "aria-label": "Order", title: "Order" }, Object.entries(SORTS).filter(([name]) => index.sorts.includes(name)).map(([value, [label]]) => h("option", { value }, label)));
   inputs.sort.addEventListener("change", () => { state.sort = inputs.sort.value; list.scrollTop = 0; apply(); remember(); });
   count = h("output", { "aria-live": "polite" });
@@ -426,7 +531,7 @@ function startSamples() {
   spacer = h("div", { role: "presentation" });
   list.append(spacer);
   detail = h("div", { class: "detail", tabindex: "-1", role: "region", "aria-label": "Sample" });
-  place.replaceChildren(h("h1", { class: "heard" }, "Samples"), h("div", { class: "filters", role: "search" }, search, FILTERS.map((each) => inputs[each.name]), inputs.sort, h("button", { type: "button", id: "save-notes", hidden: true, on: { click: saveNotes } }), count), list, detail);
+  place.replaceChildren(h("h1", { class: "heard" }, "Samples"), h("div", { class: "filters", role: "search" }, search, FILTERS.map((each) => inputs[each.name]), inputs.ranges, inputs.sort, h("button", { type: "button", id: "save-notes", hidden: true, on: { click: saveNotes } }), count), list, detail);
   list.addEventListener("scroll", () => draw(false), { passive: true });
   new ResizeObserver(() => draw(true)).observe(list);
   document.addEventListener("keydown", pressed);
@@ -438,8 +543,6 @@ function startSamples() {
   readNotes(location.hash.slice(1));
   refill();
   showNothing();
-  const [first, ...more] = index.opens && !location.hash ? rowsOf(state.run) : [];
-  if (first && (!more.length || matchMedia("(min-width: 56rem)").matches)) Object.assign(state, { sample: first.id, epoch: first.epoch });
-  if (first) remember();
+  if (index.opens && !location.hash) setAddress("samples");
   recall();
 }

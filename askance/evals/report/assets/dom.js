@@ -92,6 +92,19 @@ function setOpen(details, open) {
   details.open = open;
 }
 
+/** A picture that a click shows as large as the window allows; nothing where there is none. */
+function enlarging(picture) {
+  if (!picture) return null;
+  return h("button", { type: "button", class: "enlarge", title: "Enlarge", "aria-label": `Enlarge: ${picture.alt}`, on: { click: () => enlarge(picture) } }, picture);
+}
+
+function enlarge({ src, alt }) {
+  const dialog = document.getElementById("picture");
+  dialog.replaceChildren(h("img", { src, alt }), h("button", { type: "button", on: { click: () => dialog.close() } }, "Close"));
+  dialog.onclick = () => dialog.close();
+  dialog.showModal();
+}
+
 function json(value) {
   if (typeof value === "string") return value;
   // A list of numbers, such as boxes or ratings, takes one line.

@@ -7,13 +7,12 @@ const gridInputs = {};
 let gridSeen = [], gridDrawn = 0, gridBody, gridCount, gridEnd, gridDrawing = 0;
 
 function gridFits(row) {
-  const q = gridState.q.toLowerCase();
   const worths = row.worths.map((worth) => worth || 0);
   return (!gridState.mark || row.marks.includes(gridState.mark))
     && (gridState.show !== "differ" || row.answers.some((each) => each !== row.answers[0]))
     && (gridState.show !== "apart" || worths.some((each) => each !== worths[0]))
     && (gridState.show !== "wrong" || row.worths.some((worth) => worth === null || (index.share && (index.lower ? worth > 0 : worth < 1))))
-    && (!q || [row.id, ...row.said].some((text) => text.toLowerCase().includes(q)));
+    && says(row, gridState.q);
 }
 
 function gridMark(row, place) {
@@ -33,23 +32,30 @@ function gridAnswer(row, side, place) {
 /** Opens a sample in the first pair that the run is a part of. */
 function gridOpen(row, place) {
   const number = index.runs.findIndex(({ a, b }) => (place ? a === 0 && b === place : a === 0));
-  Object.assign(state, { run: String(Math.max(number, 0)), sample: row.id, epoch: row.epoch, q: "", result: "", outcome: "", kind: "", mark: "", link: "", note: "" });
+  Object.assign(state, { run: String(Math.max(number, 0)), sample: row.id, epoch: row.epoch, ...unchosen() });
   remember();
   recall();
+}
+
+/** A text with the words marked that the first one lacks; unmarked where the two have little in common. */
+function ownWords(first, text) {
+  const made = diffElement(first, text);
+  return made.classList.contains("whole-texts") ? text : [...made.children].filter((each) => each.localName !== "del");
 }
 
 async function gridRow(row) {
   const { samples } = await block(`d-0-${Math.floor(row.at / index.block)}`);
   const sides = samples[row.at % index.block].map((side) => side.detail);
+  const texts = sides.map((side, place) => gridAnswer(row, side, place));
   const cells = sides.map((side, place) => {
     const [look, word] = gridMark(row, place);
     const label = `${index.letters[place]}, ${row.id}: ${word}`;
     return h("td", { class: row.answers[place] === row.answers[0] ? null : "other" },
       h("button", { type: "button", class: `mark m-${look}`, "aria-label": `Open ${label}`, on: { click: () => gridOpen(row, place) } }, word),
-      h("div", { class: "answer" }, gridAnswer(row, side, place)));
+      h("div", { class: "answer" }, row.answers[place] === row.answers[0] ? texts[place] : ownWords(texts[0], texts[place])));
   });
-  const picture = thumbnail(row, { loading: "lazy" });
-  return h("tr", {}, h("th", { scope: "row" }, picture, h("bdi", {}, row.id), row.epoch ? h("span", { class: "soft" }, ` · epoch ${row.epoch}`) : null), cells);
+  const picture = enlarging(thumbnail(row, { loading: "lazy", alt: `The picture of ${row.id}` }));
+  return h("tr", {}, h("th", { scope: "row" }, picture, h("bdi", {}, row.title || row.id), row.epoch ? h("span", { class: "soft" }, ` · epoch ${row.epoch}`) : null), cells);
 }
 
 /** Draws the next rows when the end of those that are there comes into sight. */
@@ -65,6 +71,7 @@ async function gridMore() {
 }
 
 function gridApply() {
+  if (!ready(gridState.q)) return;
   gridDrawing += 1;
   gridDrawn = 0;
   gridSeen = index.rows.filter(gridFits);
@@ -107,7 +114,7 @@ function startGrid() {
   const counts = new Map();
   for (const row of index.rows) for (const mark of row.marks) counts.set(mark, (counts.get(mark) || 0) + 1);
   const marks = [...counts].sort((a, b) => (a[0] < b[0] ? -1 : 1)).map(([mark, many]) => [mark, `${mark} (${many.toLocaleString("en")})`]);
-  gridInputs.q = h("input", { type: "search", placeholder: "Search", "aria-label": "Search in names and answers", autocomplete: "off", spellcheck: "false" });
+  gridInputs.q = h("input", { type: "search", placeholder: "Search", "aria-label": "Search in everything that was said", autocomplete: "off", spellcheck: "false" });
   gridInputs.show = gridSelect("show", `Which ${index.many}`, Object.entries(gridShows()));
   gridInputs.mark = gridSelect("mark", "Label or tag", [["", "Any label"], ...marks]);
   gridInputs.mark.hidden = !marks.length;

@@ -19,7 +19,7 @@ function about(row, one) {
 function pictureOf(row, one) {
   const name = one.image ? `The picture ${one.image.name}` : "The picture";
   const made = one.regions === undefined ? thumbnail(row, { alt: name }) : thumbnail({ picture: one.regions }, { alt: `${name} with its regions` });
-  if (made || !one.image) return made;
+  if (made || !one.image) return enlarging(made);
   return index.anyPicture ? h("p", { class: "lost" }, one.image.name, h("br"), h("code", {}, one.image.sha256.slice(0, 12))) : null;
 }
 
@@ -178,6 +178,7 @@ function tally(call, tries) {
   const parts = [];
   if (usage.input !== undefined || usage.output !== undefined) parts.push(`${(usage.input || 0).toLocaleString("en")} → ${(usage.output || 0).toLocaleString("en")} tokens`);
   if (tries.length > 1) parts.push(`${tries.length} tries`);
+  if (call && call.dollars !== undefined) parts.push(`$${Number(call.dollars.toPrecision(2))}`);
   if (tries.length) parts.push(`${tries.reduce((sum, each) => sum + (each.seconds || 0), 0).toFixed(1)} s`);
   return parts.join(" · ");
 }
@@ -214,7 +215,7 @@ function titled(title, text, look) {
 /** The views that a call shows, as pictures; none where the page has no pictures. */
 function views(numbers, form) {
   const { view } = form || {};
-  return (numbers || []).map((picture) => thumbnail({ picture }, { class: "view", loading: "lazy", alt: `What was shown: ${view.show} of ${JSON.stringify(view.boxes)}` }));
+  return (numbers || []).map((picture) => enlarging(thumbnail({ picture }, { class: "view", loading: "lazy", alt: `What was shown: ${view.show} of ${JSON.stringify(view.boxes)}` })));
 }
 
 function messageElement(message) {
