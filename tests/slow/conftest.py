@@ -141,9 +141,9 @@ def vllm(vllm_switch: Switch) -> Server:
 
 @pytest.fixture(scope="session")
 def guarded(vllm_python: Path, models: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """VLLM with a model of text alone, for those who know the key."""
+    """A vLLM with a model of text alone that takes no tools, for those who know the key."""
     log = tmp_path_factory.mktemp("guarded") / "log.txt"
-    with servers.vllm_server(vllm_python, models / "smollm2-135m", log=log, key=KEY) as server:
+    with servers.vllm_server(vllm_python, models / "smollm2-135m", log=log, key=KEY, tools=False) as server:
         yield server
 
 

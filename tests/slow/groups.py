@@ -46,12 +46,12 @@ GROUPS = {
         about="weights in the process: `hf:`, `st:`, `clip:`, `bem:`, `--local`", cap=700, words=ON_EVERY_CORE
     ),
     "servers": Group(
-        about="`openai:` models at servers, with real weights and far away", cap=1100, words=ON_EVERY_CORE
+        about="`openai:` models at servers, with real weights and far away", cap=1500, words=ON_EVERY_CORE
     ),
     "retrieval": Group(
         about="indexes of texts: by the command, at their largest, in three stores", cap=540, words=ON_EVERY_CORE
     ),
-    "vllm": Group(about="`vllm:` models: a server of its own, at an address, in process", cap=600, words=ON_EVERY_CORE),
+    "vllm": Group(about="`vllm:` models: a server of its own, at an address, in process", cap=800, words=ON_EVERY_CORE),
 }
 """In the order in which they run."""
 

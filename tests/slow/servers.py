@@ -53,23 +53,40 @@ class Server:
 
 @contextmanager
 def vllm_server(
-    python: Path, model: Path, *, log: Path, port: int | None = None, context: int = 4096, key: str | None = None
+    python: Path,
+    model: Path,
+    *,
+    log: Path,
+    port: int | None = None,
+    context: int = 4096,
+    key: str | None = None,
+    tools: bool = True,
 ) -> Generator[Server]:
-    """vLLM on the CPU with the model in the folder `model`, which reads `context` tokens; it asks for a given `key`."""
+    """vLLM on the CPU with the model in the folder `model`.
+
+    Args:
+        python: of an environment with vLLM.
+        model: folder of the model.
+        log: what the server prints.
+        port: by default a free one.
+        context: tokens that the model reads.
+        key: what a client has to know; by default nothing.
+        tools: whether it takes tools, whose calls it reads out of replies.
+    """
     port = port or free_port()
     options = {
         "--host": "127.0.0.1",
         "--port": str(port),
         "--model": str(model),
         "--served-model-name": model.name,
-        "--dtype": "float32",  # without AVX-512 a CPU has no bfloat16, and takes minutes for a prompt
+        "--dtype": "float32",  # bfloat16 takes minutes for a prompt where a CPU has no AVX-512
         "--max-model-len": str(context),
-        "--tool-call-parser": "hermes",
         # Without this, a model that has nothing to say writes blanks between two JSON tokens until the limit.
         "--structured-outputs-config": '{"disable_any_whitespace":true,"backend":"xgrammar"}',
     }
     # The installed command `vllm` looks for a distribution of that name and dies; the module does not.
-    command = [str(python), "-m", "vllm.entrypoints.openai.api_server", "--enforce-eager", "--enable-auto-tool-choice"]
+    command = [str(python), "-m", "vllm.entrypoints.openai.api_server", "--enforce-eager"]
+    command += ["--enable-auto-tool-choice", "--tool-call-parser", "hermes"] if tools else []
     command += [word for pair in options.items() for word in pair]
     settings = {"VLLM_CPU_KVCACHE_SPACE": "1", **ONE_THREAD, **({"VLLM_API_KEY": key} if key else {})}
     with _running(command, settings=settings, port=port, model=model.name, log=log) as server:

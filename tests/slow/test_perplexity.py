@@ -12,7 +12,7 @@ from tests.evals.newyorker import cartoons
 from tests.slow.commands import Place
 from tests.slow.conftest import Switch
 
-pytestmark = [pytest.mark.slow(group="servers"), pytest.mark.xdist_group("blind")]
+pytestmark = [pytest.mark.slow(group="servers"), pytest.mark.xdist_group("chains")]
 
 SETTINGS = """\
 [models.blind]

@@ -16,21 +16,27 @@ from tests.slow import wording
 from tests.slow.conftest import KEY
 from tests.slow.servers import Server
 
-pytestmark = [pytest.mark.slow(group="servers"), pytest.mark.xdist_group("guarded")]
+pytestmark = pytest.mark.slow(group="servers")
+with_pictures, of_text = (pytest.mark.xdist_group(name) for name in ("blind", "guarded"))
+"""Tests go where their server runs already."""
 
 
+@with_pictures
 def test_vllm_still_says_what_is_on_record(vllm: Server) -> None:
     assert said_by(vllm, "vllm") == on_record("vllm")
 
 
+@of_text
 def test_vllm_with_text_alone_still_says_what_is_on_record(guarded: Server) -> None:
     assert said_by(guarded, "vllm, text only", key=KEY) == on_record("vllm, text only")
 
 
+@of_text
 def test_transformers_still_says_what_is_on_record(transformers: Server) -> None:
     assert said_by(transformers, "transformers") == on_record("transformers")
 
 
+@with_pictures
 def test_the_language_model_is_a_real_one(vllm: Server) -> None:
     question = {"role": "user", "content": "What is the capital of France?"}
     body = {"model": vllm.model, "messages": [question], "temperature": 0, "max_tokens": 12}
@@ -41,6 +47,7 @@ def test_the_language_model_is_a_real_one(vllm: Server) -> None:
         assert "Paris" in json.load(reply)["choices"][0]["message"]["content"]
 
 
+@of_text
 def test_a_command_ends_with_its_starter(tmp_path: Path) -> None:
     mark = tmp_path / "mark"
     endless = f"import pathlib, time\nwhile True: pathlib.Path({str(mark)!r}).write_text('alive'); time.sleep(0.1)"

@@ -15,7 +15,7 @@ from tests.evals.sherlock import corpus
 from tests.slow.commands import Place
 from tests.slow.conftest import Switch
 
-pytestmark = [pytest.mark.slow(group="servers"), pytest.mark.xdist_group("blind")]
+pytestmark = [pytest.mark.slow(group="servers"), pytest.mark.xdist_group("chains")]
 
 SETTINGS = """\
 [models.blind]

@@ -22,7 +22,7 @@ from tests.slow.conftest import Switch
 from tests.slow.environments import ROOT
 from tests.slow.servers import Server
 
-pytestmark = [pytest.mark.slow(group="servers"), pytest.mark.xdist_group("blind")]
+pytestmark = [pytest.mark.slow(group="servers"), pytest.mark.xdist_group("chains")]
 
 SETTINGS = """\
 [models.blind]                          # free to speak its mind
