@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 from base64 import b64decode
+from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -51,9 +51,7 @@ SCORING = Scorer(
 )
 
 
-def plain_run(
-    folder: Path, count: int = 12, *, shift: int = 0, label: str = "plain", tags: Tags = lambda _: {}
-) -> Run:
+def plain_run(folder: Path, count: int = 12, *, shift: int = 0, label: str = "plain", tags: Tags = lambda _: {}) -> Run:
     """Free answers: of every five samples two are right, two are wrong and one has no answer.
 
     `tags` gives further tags of the sample of each number.
