@@ -162,6 +162,21 @@ def test_tables_sort_by_their_numbers(browser: Browser, tmp_path: Path) -> None:
         assert seen.page.get_attribute("#figures th:nth-child(2) >> nth=0", "aria-sort") == "descending"
 
 
+def test_numbers_are_copied_for_a_spreadsheet(browser: Browser, plain: Path) -> None:
+    with opened(browser, plain, permissions=["clipboard-read", "clipboard-write"]) as seen:
+        seen.page.click("figure:has-text('accuracy by half') .copy")
+        plot = seen.do("navigator.clipboard.readText()")
+        seen.page.click("#figures .copy")
+        table = seen.do("navigator.clipboard.readText()")
+
+    assert [line.split("\t")[:2] for line in plot.splitlines()] == [
+        ["half", "%"],
+        ["first", "50.00"],
+        ["last", "50.00"],
+    ]
+    assert table.splitlines()[1].split("\t")[:2] == ["accuracy", "50.00"]
+
+
 def test_a_call_shows_prompt_and_reply_in_full(browser: Browser, tmp_path: Path) -> None:
     run = chain_run(tmp_path / "run", worlds.world(tmp_path / "data"))
     write_page(tmp_path / "page.html", lambda _: report_page(build_report([run])))

@@ -1,4 +1,4 @@
-"""What a page is told of a ranking: its first hits, which of them are true, and where all the true ones stand."""
+"""What a page is told of a sample: the first hits of a ranking, scores of regions, what a call cost."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from askance.chat import ChatResponse, Usage
 from askance.evals import Evaluation, Matrix, Prediction, Ranking, Run, Sample, SampleResult, Score, evaluate
 from askance.evals.analysis.compare import common_samples
+from askance.evals.report import Thumbnails
 from askance.evals.report.comparison_page import _comparable, _numbered  # pyright: ignore[reportPrivateUsage]
 from askance.evals.report.run_part import part_of, said_by
-from askance.evals.report.samples import HITS_SHOWN, detail_of
+from askance.evals.report.samples import HITS_SHOWN, SampleBrowser, call_of, detail_of
 from askance.evals.suite.retrieval_metrics import retrieval_scorer
+from askance.replay import Record
 from tests.evals.report.runs import HOSTILE
 
 TRUE = {"true": ["e7", "e0", "gone"], "texts": ["seven", HOSTILE[0], HOSTILE[1]]}
@@ -74,6 +77,18 @@ def scores(array: Any, target: Any, *, regions: int = 1) -> SampleResult:
     matrix = Matrix(np.array(array, dtype=float))
     value = (matrix.array.argmax(axis=1) + 1).tolist()
     return SampleResult(sample=sample, epoch=0, prediction=Prediction(outcome="answered", value=value, matrix=matrix))
+
+
+def test_a_call_has_its_dollars_where_its_model_has_a_price() -> None:
+    answer = ChatResponse(text="red", usage=Usage(input=1000, output=100))
+    browser = SampleBrowser(pictures=Thumbnails())
+    calls = [
+        call_of(Record.make("chat", {"model": {"provider": "openai", "model": name}}, answer.canonical()), browser)
+        for name in ("gpt-4o", "smollm2-135m")
+    ]
+
+    assert calls[0]["dollars"] == pytest.approx(0.0035)
+    assert "dollars" not in calls[1]
 
 
 def test_scores_of_a_region_are_a_table_with_what_people_say() -> None:

@@ -120,6 +120,32 @@ function dashed(word) {
   return word.replaceAll(" ", "-");
 }
 
+// --- tables that are copied ---
+
+/** The cells of a table as lines with tabs between them, which a spreadsheet takes apart; drawings have no text. */
+function tabbed(table) {
+  const text = (cell) => [...cell.childNodes].map((node) => node.textContent).join(" ").replace(/\s+/g, " ").trim();
+  const lines = [...table.rows].filter((row) => !row.hidden && row.getAttribute("aria-hidden") !== "true");
+  const drawn = (cell) => cell.classList.contains("strip") || (cell.localName === "td" && cell.closest("thead"));
+  return lines.map((row) => [...row.cells].filter((cell) => !drawn(cell)).map(text).join("\t")).join("\n");
+}
+
+/** A button that copies the tables of a part of the page. */
+function copying(place) {
+  const button = h("button", { type: "button", class: "copy" }, "Copy");
+  button.addEventListener("click", async () => {
+    const texts = [...place.querySelectorAll("table")].map(tabbed);
+    try {
+      await navigator.clipboard.writeText(texts.join("\n"));
+      button.textContent = "Copied";
+    } catch (error) {
+      button.textContent = "This browser does not let a page copy";
+    }
+    setTimeout(() => { button.textContent = "Copy"; }, 2000);
+  });
+  return button;
+}
+
 // --- themes, and tables that sort ---
 
 const root = document.documentElement;

@@ -10,6 +10,8 @@ function follow(ms) {
 
 startThemes();
 for (const table of document.querySelectorAll("table.sortable")) startSorting(table);
+for (const plot of document.querySelectorAll("#overview figure:has(table)")) plot.append(copying(plot));
+for (const wide of document.querySelectorAll("#overview .wide:not(figure .wide)")) wide.after(copying(wide));
 if (index.kind !== "card") startSamples();
 if (index.follows) follow(1000 * index.follows);
 showing.then(() => { root.dataset.ready = performance.now().toFixed(0); });
