@@ -104,7 +104,7 @@ function pairDetail(row, { detail: { sides: all }, calls }) {
   const top = h("div", { class: `pair-wide about${picture ? "" : " plain"}` }, picture, answer);
   const unlike = row.unlike ? h("p", { class: "warning" }, "The two were not asked the same: another picture, options or target.") : null;
   const score = a.score || b.score ? h("div", { class: "pair-wide" }, h("h2", {}, "Score"), sides(scoreValues, a, b)) : null;
-  return [unlike, inAll(row), top, reasonsOf(a, b), noteElement(row), pairSteps(a, b), pairExamples(a, b), upstream(pair, a, b, calls), score];
+  return [unlike, inAll(row), top, reasonsOf(a, b), inputsOf(a), noteElement(row), pairSteps(a, b), pairExamples(a, b), upstream(pair, a, b, calls), score];
 }
 
 /** What the sample is worth in every run, where there are more than the two that are shown. */

@@ -7,7 +7,7 @@ function linkTitle(name) {
 
 function sampleDetail(row, { detail: one, calls }) {
   const share = index.runs[Number(state.run)].share;
-  return [about(row, one), reasons(one), stepsOf(one), noteElement(row), verbalizations(one), examplesOf(one), scored(row, one, share), blamed(one), linksOf(one, calls), others(one), rest(row, one)];
+  return [about(row, one), reasons(one), inputsOf(one), stepsOf(one), noteElement(row), verbalizations(one), examplesOf(one), scored(row, one, share), blamed(one), linksOf(one, calls), others(one), rest(row, one)];
 }
 
 function about(row, one) {
@@ -89,6 +89,13 @@ function labelled(lines) {
 function reasons(one) {
   const texts = [one.reason, one.unscored].filter(Boolean);
   return texts.length ? h("p", { class: "warning" }, texts.join(" · ")) : null;
+}
+
+/** What is given of a sample beside its picture and its options; what the page shows elsewhere is left out. */
+function inputsOf(one) {
+  const elsewhere = ["examples", "regions", "inferences"];
+  const given = Object.entries(one.inputs || {}).filter(([name, value]) => !elsewhere.includes(name) && value !== null && value !== "");
+  return given.length ? h("section", {}, h("h2", {}, "Inputs"), labelled(given.map(([name, value]) => [name.replaceAll("_", " "), noteText(value)]))) : null;
 }
 
 function verbalizations(one) {
