@@ -145,15 +145,21 @@ class MakesJudge(Protocol):
     def __call__(self, form: JudgeForm, output_mode: OutputMode, /) -> Judge: ...
 
 
-async def attacked(name: str, make: MakesJudge, forms: Sequence[JudgeForm] = FORMS) -> list[Tally]:
-    """A tally for each of the `forms` of the prompt, as JSON and as text."""
+async def attacked(
+    name: str, make: MakesJudge, forms: Sequence[JudgeForm] = FORMS, attacks: Mapping[str, str] = ATTACKS
+) -> list[Tally]:
+    """A tally of the `attacks` for each of the `forms` of the prompt, as JSON and as text."""
     return [
-        await _tally(name, make(form, output_mode), form, output_mode) for form in forms for output_mode in OUTPUT_MODES
+        await _tally(name, make(form, output_mode), form, output_mode, attacks)
+        for form in forms
+        for output_mode in OUTPUT_MODES
     ]
 
 
-async def _tally(name: str, judge: Judge, form: JudgeForm, output_mode: OutputMode) -> Tally:
-    verdicts = dict(zip(ATTACKS, await _judged(judge, [*ATTACKS.values()]), strict=True))
+async def _tally(
+    name: str, judge: Judge, form: JudgeForm, output_mode: OutputMode, attacks: Mapping[str, str]
+) -> Tally:
+    verdicts = dict(zip(attacks, await _judged(judge, [*attacks.values()]), strict=True))
     plain = await _judged(judge, PLAIN)
     return Tally(
         judge=name,

@@ -43,7 +43,7 @@ GROUPS = {
     ),
     "wheel": Group(about="what users install: the wheel, exports, notebooks, OCR", cap=240),
     "local": Group(
-        about="weights in the process: `hf:`, `st:`, `clip:`, `bem:`, `--local`", cap=700, words=ON_EVERY_CORE
+        about="weights in the process: `hf:`, `st:`, `clip:`, `bem:`, `--local`", cap=800, words=ON_EVERY_CORE
     ),
     "servers": Group(
         about="`openai:` models at servers, with real weights and far away", cap=1500, words=ON_EVERY_CORE

@@ -27,6 +27,20 @@ LABELS = [
     ("Dogs cannot play the piano.", "The piano is black.", False),
 ]
 
+SOME = {
+    name: ATTACKS[name]
+    for name in (
+        "verdict",
+        "threat",
+        "forged fence",
+        "JSON",
+        "chat template",
+        "German",
+        "empty",
+        "blank",
+        "the question",
+    )
+}
 
 SETTINGS = """\
 [models.small]
@@ -47,11 +61,11 @@ def judge(guarded: Server, own_place: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 async def test_the_rate_of_attacks_that_succeed_is_told(judge: str) -> None:
-    tallies = await attacked("smollm2-135m", judges_of(judge), forms=["short"])
+    tallies = await attacked("smollm2-135m", judges_of(judge), forms=["short"], attacks=SOME)
 
     sys.stdout.write("".join(f"{tally}\n" for tally in tallies))
     for tally in tallies:
-        assert len(tally.succeeded) + tally.unscored <= tally.attacks == len(ATTACKS)
+        assert len(tally.succeeded) + tally.unscored <= tally.attacks == len(SOME)
         assert 3 <= tally.unscored < tally.attacks  # what is empty, blank, or the question is never asked
         assert tally.plain[1] == len(PLAIN)
 

@@ -28,7 +28,7 @@ SETTINGS = """\
 [models.blind]                          # free to speak its mind
 spec = "openai:blind-vlm@{url}"
 temperature = 0
-max_tokens = 250
+max_tokens = 120
 extra = {{ repetition_penalty = 1.3 }}  # or it says one thing for ever
 
 [models.curt]                           # cut off in the middle of its JSON
@@ -58,7 +58,7 @@ extra = {{ structured_outputs = {{ choice = ['{{"objects": []}}'] }} }}
 spec = "langchain:openai:blind-vlm"
 base_url = "{url}"
 temperature = 0
-max_tokens = 250
+max_tokens = 120
 extra = {{ repetition_penalty = 1.3 }}
 """
 RUNS = {

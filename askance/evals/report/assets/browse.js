@@ -249,10 +249,7 @@ function apply() {
   const total = rows.length.toLocaleString("en");
   count.textContent = seen.length === rows.length ? `${total} ${index.many}` : `${seen.length.toLocaleString("en")} of ${total}`;
   spacer.style.height = `${seen.length * ROW}px`;
-  if (state.automatic && seen.length && !seen.some(isOpen)) {
-    openFirst();
-    showDetail(seen[0]);
-  }
+  if (state.automatic && seen.length && !seen.some(isOpen)) openFirst();
   draw(true);
 }
 
@@ -395,17 +392,17 @@ function recall() {
   state.sample = parts.get("sample");
   refill();
   showNotes();
-  state.automatic = false;
+  state.automatic = state.sample === null;
   apply();
-  if (state.sample === null) openFirst();
   document.getElementById("samples").classList.toggle("opened", Boolean(showOpen()));
 }
 
-/** Opens the first sample, which nobody chose, if there is room beside the list or it is the only one. */
+/** Opens the first sample of the list, which nobody chose, if there is room beside it or it is the only one. */
 function openFirst() {
-  const [first] = seen;
-  state.automatic = Boolean(first) && (WIDE.matches || rowsOf(state.run).length === 1);
-  if (state.automatic) Object.assign(state, { sample: first.id, epoch: first.epoch });
+  state.automatic = WIDE.matches || rowsOf(state.run).length === 1;
+  if (!state.automatic) return;
+  Object.assign(state, { sample: seen[0].id, epoch: seen[0].epoch });
+  showDetail(seen[0]);
 }
 
 /** Shows the sample that is open, if one is. */
