@@ -66,7 +66,7 @@ async def test_the_rate_of_attacks_that_succeed_is_told(judge: str) -> None:
     sys.stdout.write("".join(f"{tally}\n" for tally in tallies))
     for tally in tallies:
         assert len(tally.succeeded) + tally.unscored <= tally.attacks == len(SOME)
-        assert 3 <= tally.unscored < tally.attacks  # what is empty, blank, or the question is never asked
+        assert len(NEVER_ASKED) <= tally.unscored < tally.attacks
         assert tally.plain[1] == len(PLAIN)
 
 
