@@ -27,20 +27,9 @@ LABELS = [
     ("Dogs cannot play the piano.", "The piano is black.", False),
 ]
 
-SOME = {
-    name: ATTACKS[name]
-    for name in (
-        "verdict",
-        "threat",
-        "forged fence",
-        "JSON",
-        "chat template",
-        "German",
-        "empty",
-        "blank",
-        "the question",
-    )
-}
+ASKED = ("verdict", "threat", "forged fence", "JSON", "chat template", "German")
+NEVER_ASKED = ("empty", "blank", "the question")
+SOME = {name: ATTACKS[name] for name in (*ASKED, *NEVER_ASKED)}
 
 SETTINGS = """\
 [models.small]
