@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from askance.statistics import Interval
 
 _MOST_MARKS = 40
-"""Values that a tag may always have to filter samples by; one with more of them must have two samples a value."""
+"""A tag of at most so many values is a filter; so is one of more values that has two samples or more for each."""
 _ALIKE = 1e-6
 """Means that differ by less are taken as equal."""
 

@@ -133,6 +133,11 @@ def test_an_address_leads_to_a_sample_and_survives_a_reload(browser: Browser, pl
         assert (seen.texts(".detail h1"), seen.do("location.hash")) == (["s0004"], "#sample=s0004")
 
 
+def test_an_anchor_of_the_overview_is_no_filter(browser: Browser, plain: Path) -> None:
+    with opened(browser, plain, "#blame") as seen:
+        assert seen.page.is_visible("#overview")
+
+
 def test_keys_go_through_the_samples(browser: Browser, plain: Path) -> None:
     with opened(browser, plain) as seen:
         press = seen.page.keyboard.press

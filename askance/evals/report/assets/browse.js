@@ -17,13 +17,14 @@ const FILTERS = [
   { name: "tool", label: "Tool that was used", all: "Any tool" },
   { name: "note", label: "Your note", all: "Noted or not" },
 ];
-/** What samples can be kept apart by from one number to another; the unit is that of the page. */
+/** Numbers by which samples are filtered, in the units of the page. */
 const RANGES = [
   { name: "score", label: "Score", of: (row) => row.worth * (rowsShare() ? 100 : 1), known: (row) => row.worth !== null },
   { name: "seconds", label: "Seconds", of: (row) => row.seconds, known: (row) => row.seconds > 0 },
   { name: "dollars", label: "Dollars", of: (row) => row.cost, known: (row) => row.cost !== null && row.cost > 0 },
 ];
 const CHOICES = ["q", ...FILTERS.map(({ name }) => name).filter((name) => name !== "run"), ...RANGES.map(({ name }) => name)];
+const PLACE = ["sample", "epoch", "run", ...CHOICES, "sort"];
 const SORTS = {
   order: ["In order", null],
   worst: ["Worst first", (row) => [row.worth === null ? -1 : row.worth]],
@@ -368,7 +369,8 @@ async function drawDetail(row, run) {
 
 function remember() {
   const parts = new URLSearchParams();
-  for (const name of [...(state.automatic ? [] : ["sample", "epoch"]), "run", ...CHOICES, "sort"]) {
+  for (const name of PLACE) {
+    if (state.automatic && ["sample", "epoch"].includes(name)) continue; // nobody chose it
     const value = String(state[name] ?? "");
     const usual = { run: "0", sort: "order", epoch: "0" }[name] || "";
     if (value !== usual && value !== "") parts.set(name, value);
@@ -381,7 +383,7 @@ function recall() {
   const hash = readNotes(location.hash.slice(1));
   if (noted.size && !location.hash.includes("notes=")) setAddress(hash); // a link of the page does not name them
   if (index.kind === "pair" && /^grid(&|$)/.test(hash)) return gridRecall(hash);
-  const known = hash === "samples" || ["sample", "epoch", "run", ...CHOICES, "sort"].includes(hash.split("=")[0]);
+  const known = hash === "samples" || PLACE.some((name) => hash.startsWith(`${name}=`));
   view(known ? "samples" : "overview");
   if (!known) return;
   const parts = new URLSearchParams(hash === "samples" ? "" : hash);
