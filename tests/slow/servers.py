@@ -40,6 +40,14 @@ class Server:
     def running(self) -> bool:
         return self.process.poll() is None
 
+    @property
+    def requests_served(self) -> int:
+        """How many requests vLLM says that it has finished."""
+        with urllib.request.urlopen(self.url.replace("/v1", "/metrics"), timeout=30) as reply:
+            lines = reply.read().decode().splitlines()
+        counts = [line.rpartition(" ")[2] for line in lines if line.startswith("vllm:request_success_total")]
+        return sum(int(float(count)) for count in counts)
+
     def stop(self) -> None:
         """Stop the server with all its processes; again is harmless."""
         if self.process.stdin and not self.process.stdin.closed:

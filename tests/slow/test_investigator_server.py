@@ -1,4 +1,4 @@
-"""A model behind vLLM investigates, by JSON and by tool calls, and again with the server gone."""
+"""A model behind vLLM investigates, by JSON and by tool calls; a replay asks it nothing."""
 
 from __future__ import annotations
 
@@ -43,14 +43,15 @@ async def test_a_tool_parser_of_vllm_takes_the_calls_of_tools(
 
 @pytest.mark.slow(group="servers")
 @pytest.mark.xdist_group("blind")
-def test_a_model_behind_vllm_investigates_and_is_replayed_with_the_server_gone(
+def test_a_model_behind_vllm_investigates_and_is_replayed_without_a_request(
     photos: Path, vllm_switch: Switch, tmp_path: Path
 ) -> None:
-    settings = f'[models.blind]\nspec = "openai:blind-vlm@{vllm_switch.on().url}"\ntemperature = 0\nmax_tokens = 160\n'
+    server = vllm_switch.on()
+    settings = f'[models.blind]\nspec = "openai:blind-vlm@{server.url}"\ntemperature = 0\nmax_tokens = 160\n'
     place = Place.make(tmp_path / "place", photos, settings)
 
     first = checked(place.run(*INVESTIGATE, "--vlm", "blind", "-o", "first"))
-    vllm_switch.off()
+    served = server.requests_served
     again = checked(place.run(*INVESTIGATE, "--vlm", "blind", "--replay"))
 
-    assert again == first
+    assert (again, server.requests_served) == (first, served)

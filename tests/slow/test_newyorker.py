@@ -28,7 +28,6 @@ from tests.evals.newyorker.raw_files import rated, write_ratings
 from tests.slow.commands import Place, Ran
 from tests.slow.conftest import Switch
 from tests.slow.environments import HERE, checked
-from tests.slow.test_vllm import requests_served
 
 REAL = Path(os.environ.get("ASKANCE_TEST_NEWYORKER", ""))
 """A folder with the real annotations and real files of ratings."""
@@ -97,7 +96,7 @@ class Lab:
         server = self.switch.on()
         plan = self.place.run(*self.words(name, "--plan"))
         assert plan.code == 0, plan.err
-        served, known, started = requests_served(server), self.place.keys(), time.monotonic()
+        served, known, started = server.requests_served, self.place.keys(), time.monotonic()
         ran = self.place.run(*self.words(name, "--out", folder_of(name)))
         seconds = time.monotonic() - started
         assert ran.code in {0, 1}, ran.err
@@ -105,13 +104,13 @@ class Lab:
         accuracy = [each for each in run.figures if each.metric == "accuracy"]
         sys.stdout.write(
             f"\n{name}: {run.totals['outcomes']}, accuracy {[(each.value, each.interval) for each in accuracy]}, "
-            f"planned {plan.lines[0]['calls']}, served {requests_served(server) - served}, {seconds:.0f} s\n"
+            f"planned {plan.lines[0]['calls']}, served {server.requests_served - served}, {seconds:.0f} s\n"
         )
         return Asked(
             ran=ran,
             plan=plan.lines[0],
             run=run,
-            served=requests_served(server) - served,
+            served=server.requests_served - served,
             recorded=len(self.place.keys() - known),
             seconds=seconds,
         )

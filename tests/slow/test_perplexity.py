@@ -1,4 +1,4 @@
-"""Perplexity of references by the command, with real weights behind real vLLM; and replayed with the server gone."""
+"""Perplexity of references by the command, with real weights behind real vLLM, whom a replay asks nothing."""
 
 from __future__ import annotations
 
@@ -39,21 +39,22 @@ def samples(place: Place, out: str) -> list[dict[str, Any]]:
     return sorted(({**json.loads(line), "meta": None} for line in lines), key=lambda line: str(line["id"]))
 
 
-def test_references_are_weighed_as_planned_and_replayed_with_the_server_gone(
+def test_references_are_weighed_as_planned_and_replayed_without_a_request(
     tmp_path: Path, photos: Path, vllm_switch: Switch
 ) -> None:
-    place = Place.make(tmp_path / "place", photos, SETTINGS.format(url=vllm_switch.on().url))
+    server = vllm_switch.on()
+    place = Place.make(tmp_path / "place", photos, SETTINGS.format(url=server.url))
     cartoons.lines(place.folder / "made")
     assert place.run("models", "check", "blind").code == 0
 
     planned = evaluated(place, "--plan")
     run = evaluated(place, "--out", "live")
     left = evaluated(place, "--plan")
-    vllm_switch.off()
+    served = server.requests_served
     again = evaluated(place, "--out", "again", "--replay")
 
     assert {link: line["known"] for link, line in planned["links"].items()} == {"reply": 3, "likelihood": 3}
-    assert left["calls"] == 0
+    assert (left["calls"], server.requests_served) == (0, served)
     weighed = [line["links"]["likelihood"] for line in samples(place, "live")]
     assert {link["outcome"] for link in weighed} == {"answered"}
     assert all(link["value"]["nll"] > 0 < link["value"]["tokens"] for link in weighed)

@@ -28,7 +28,6 @@ from tests.slow.ads_folder import HARD, PUBLISHED, RECORDS, STATEMENTS, ads_fold
 from tests.slow.commands import Place, Ran
 from tests.slow.conftest import Switch
 from tests.slow.environments import checked
-from tests.slow.test_vllm import requests_served
 
 REAL = Path(os.environ.get("ASKANCE_TEST_PITTADS", ""))
 """A folder with real records of the ads."""
@@ -134,11 +133,11 @@ class Lab:
         plan = self.run(*words, "--plan")
         assert plan.code == 0, plan.err
         planned = sum(to_do(link) for name, link in plan.lines[0]["links"].items() if name not in COMPUTED)
-        served, known, started = requests_served(server), self.place.keys(), time.monotonic()
+        served, known, started = server.requests_served, self.place.keys(), time.monotonic()
         ran = self.run(*words, "--out", folder_of(name))
         assert ran.code in {0, 1}, ran.err
         run = Run.open(self.place.folder / folder_of(name))
-        served, recorded = requests_served(server) - served, len(self.place.keys() - known)
+        served, recorded = server.requests_served - served, len(self.place.keys() - known)
         sys.stdout.write(
             f"\n{name}: {run.totals['outcomes']}, {planned} calls planned, {served} served, "
             f"{time.monotonic() - started:.0f} s\n"

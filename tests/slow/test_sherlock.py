@@ -1,4 +1,4 @@
-"""How plausible inferences are to a small model behind real vLLM: as planned, and with the server gone."""
+"""How plausible inferences are to a small model behind real vLLM: asked as planned, and nothing by a replay."""
 
 from __future__ import annotations
 
@@ -49,17 +49,19 @@ async def test_log_odds_of_a_photograph_tell_inferences_apart(photos: Path, vllm
     assert all(math.isfinite(score) for score in scores)
 
 
-def test_inferences_are_scored_as_planned_and_replayed_with_the_server_gone(
+def test_inferences_are_scored_as_planned_and_replayed_without_a_request(
     tmp_path: Path, photos: Path, vllm_switch: Switch
 ) -> None:
-    place = Place.make(tmp_path / "place", photos, SETTINGS.format(url=vllm_switch.on().url))
+    server = vllm_switch.on()
+    place = Place.make(tmp_path / "place", photos, SETTINGS.format(url=server.url))
     corpus.write(place.folder / "made")
 
     planned = {by: evaluated(place, by, "--plan") for by in WAYS}
     runs = {by: evaluated(place, by, "--out", by) for by in WAYS}
     left = {by: evaluated(place, by, "--plan") for by in WAYS}
-    vllm_switch.off()
+    served = server.requests_served
     again = {by: evaluated(place, by, "--out", f"{by}-again", "--replay") for by in WAYS}
+    assert server.requests_served == served
 
     for by in WAYS:
         assert (planned[by]["calls"], left[by]["calls"]) == (CANDIDATES, 0)

@@ -7,7 +7,6 @@ beside the point, ends as what it is.
 from __future__ import annotations
 
 import json
-import urllib.request
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -20,7 +19,6 @@ from askance.chat import OUTCOMES
 from tests.slow.commands import OPTIONS, Place, Ran
 from tests.slow.conftest import Switch
 from tests.slow.environments import ROOT
-from tests.slow.servers import Server
 
 pytestmark = [pytest.mark.slow(group="servers"), pytest.mark.xdist_group("chains")]
 
@@ -98,10 +96,10 @@ class Lab:
 
     def _live(self, name: str) -> Live:
         server = self.switch.on()
-        served, known = requests_served(server), self.place.keys()
+        served, known = server.requests_served, self.place.keys()
         ran = self.place.run("run", *RUNS[name], "--options", "options.json", "--json")
         recorded = self.place.keys() - known
-        return Live(ran=ran, served=requests_served(server) - served, known=known, recorded=recorded)
+        return Live(ran=ran, served=server.requests_served - served, known=known, recorded=recorded)
 
     def replay(self, name: str) -> Ran:
         return self.place.run("run", *RUNS[name], "--options", "options.json", "--json", "--replay")
@@ -115,13 +113,6 @@ def lab(vllm_switch: Switch, photos: Path, tmp_path_factory: pytest.TempPathFact
     for model in ("blind", "chained"):  # so that no run has to find out what the endpoint can do
         assert place.run("models", "check", model).code == 0
     return Lab(vllm_switch, place)
-
-
-def requests_served(server: Server) -> int:
-    """How many requests the server says it has finished."""
-    with urllib.request.urlopen(server.url.replace("/v1", "/metrics"), timeout=30) as reply:
-        lines = reply.read().decode().splitlines()
-    return sum(int(float(line.rpartition(" ")[2])) for line in lines if line.startswith("vllm:request_success_total"))
 
 
 def test_check_says_what_the_endpoint_can_do(lab: Lab) -> None:
