@@ -30,10 +30,15 @@ SCRIPTS = (
     "evaluations.py",
     "layers.py",
     "grid_plan.py",
+    "pages.py",
     "investigations.py",
     "regions.py",
 )
-NEEDS = {"investigations.py": ("agent", ("langchain", "langgraph")), "regions.py": ("local", ("torch", "transformers"))}
+NEEDS = {
+    "investigations.py": ("agent", ("langchain", "langgraph")),
+    "pages.py": ("dev", ("playwright",)),
+    "regions.py": ("local", ("torch", "transformers")),
+}
 """Extra and packages of those that need some; where these are not installed they are left out."""
 QUICK = {
     "startup.py": ("--runs", "5"),

@@ -35,7 +35,7 @@ class Group:
 
 ON_EVERY_CORE = ("-n", "auto", "--maxprocesses", "8", "--dist", "loadgroup")
 GROUPS = {
-    "pages": Group(about="reports in a real browser, before axe", cap=300, words=ON_EVERY_CORE),
+    "pages": Group(about="reports in a real browser, before axe", cap=360, words=ON_EVERY_CORE),
     "properties": Group(
         about="every property of hypothesis, 100 examples each; figures beside reference packages",
         cap=120,
@@ -46,7 +46,7 @@ GROUPS = {
         about="weights in the process: `hf:`, `st:`, `clip:`, `bem:`, `--local`", cap=800, words=ON_EVERY_CORE
     ),
     "servers": Group(
-        about="`openai:` models at servers, with real weights and far away", cap=1500, words=ON_EVERY_CORE
+        about="`openai:` models at servers, with real weights and far away", cap=1400, words=ON_EVERY_CORE
     ),
     "retrieval": Group(
         about="indexes of texts: by the command, at their largest, in three stores", cap=540, words=ON_EVERY_CORE

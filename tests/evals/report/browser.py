@@ -80,11 +80,6 @@ class Seen:
         found: Any = sync_playwright.Axe().run(self.page).response
         return [f"{each['id']}, {each['impact']}: {_places(each['nodes'])}" for each in found["violations"]]
 
-    @property
-    def ready(self) -> float:
-        """Milliseconds until the page could be used."""
-        return float(self.do("document.documentElement.dataset.ready"))
-
 
 def _places(nodes: list[dict[str, Any]]) -> str:
     return "; ".join(str(node["target"]) for node in nodes[:5])

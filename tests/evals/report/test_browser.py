@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,14 +26,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow(group="pages")
 
 ROWS = ".row .id"
-MANY = 1200
 FAR_TOO_MANY = 100_000
-MOST_MS = 2000
-"""A page of `MANY` samples can be used after so long."""
-MOST_DRAW_MS = 50
-"""Drawing the rows that come into sight takes no longer."""
-MOST_FILTER_MS = 100
-"""A filter shows what it leaves after so long."""
 
 
 @pytest.fixture(scope="module")
@@ -331,32 +323,6 @@ def test_a_pair_shows_where_the_two_first_differ(browser: Browser, tmp_path: Pat
         assert seen.complaints == []
 
 
-def test_many_samples_open_at_once_and_scroll_without_a_stutter(browser: Browser, tmp_path: Path) -> None:
-    run = chain_run(tmp_path / "run", worlds.world(tmp_path / "data", true=[3] * MANY))
-    out, blank = tmp_path / "page.html", tmp_path / "blank.html"
-    size = write_page(out, lambda _: report_page(build_report([run])))
-    filler = json.dumps("x" * size)
-    blank.write_text(
-        f'<!doctype html><title>blank</title><script type="application/json">{filler}</script>'
-        "<script>document.documentElement.dataset.ready = performance.now()</script>",
-        encoding="utf-8",
-    )
-    with opened(browser, blank) as seen:
-        least = seen.ready
-    with opened(browser, out) as seen:
-        ready = seen.ready
-    with opened(browser, out, "#samples") as seen:
-        slowest = seen.do(SCROLLING)
-        drawn = seen.do("document.querySelectorAll('.row').length")
-        filtered = seen.do(FILTERING)
-
-    told = f"{size / 1e6:.1f} MB: ready after {ready:.0f} ms, blank {least:.0f} ms; slowest draw {slowest:.1f} ms"
-    assert ready < MOST_MS, told
-    assert filtered < MOST_FILTER_MS, f"{filtered:.1f} ms to filter"
-    assert drawn < 60
-    assert slowest < MOST_DRAW_MS, told
-
-
 def test_a_hundred_thousand_samples_are_warned_of_and_only_those_in_sight_are_drawn(
     browser: Browser, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -364,16 +330,13 @@ def test_a_hundred_thousand_samples_are_warned_of_and_only_those_in_sight_are_dr
     with pytest.raises(SystemExit) as ended:
         main(["report", str(run.path), "-o", str(out)])
     with opened(browser, out, "#samples") as seen:
-        ready, slowest = seen.ready, seen.do(SCROLLING.replace("1700", "170000"))
+        assert seen.do(MOST_DRAWN) < 60
         seen.page.fill("input[type=search]", "s0007-4321")
         seen.until("document.querySelectorAll('.row').length === 1")
 
         assert (ended.value.code, seen.complaints) == (0, [])
         assert (seen.texts(ROWS), seen.texts("output")) == (["s0007-4321"], ["1 of 100,000"])
     assert capsys.readouterr().err == "100,000 samples make a large page, which takes a while to make and to open.\n"
-    told = f"{out.stat().st_size / 1e6:.1f} MB: ready after {ready:.0f} ms; slowest draw {slowest:.1f} ms"
-    assert ready < 5 * MOST_MS, told
-    assert slowest < 5 * MOST_DRAW_MS, told
 
 
 def test_of_three_runs_any_two_are_shown_beside_each_other(browser: Browser, tmp_path: Path) -> None:
@@ -401,28 +364,17 @@ def test_of_three_runs_any_two_are_shown_beside_each_other(browser: Browser, tmp
         assert seen.complaints == []
 
 
-FILTERING = """() => {
-  const chosen = document.querySelector('select[title="Label or tag"]');
-  const before = performance.now();
-  chosen.selectedIndex = 1;
-  chosen.dispatchEvent(new Event("change"));
-  document.body.offsetHeight;
-  return performance.now() - before;
-}"""
-"""Milliseconds until a filter shows what it leaves."""
-SCROLLING = """async () => {
+MOST_DRAWN = """async () => {
   const list = document.querySelector(".rows");
-  let slowest = 0;
-  for (let top = 0; top < list.scrollHeight; top += 1700) {
-    const before = performance.now();
+  let most = 0;
+  for (let top = 0; top < list.scrollHeight; top += list.scrollHeight / 40) {
     list.scrollTop = top;
-    list.dispatchEvent(new Event("scroll"));
-    list.getBoundingClientRect();
-    slowest = Math.max(slowest, performance.now() - before);
-    await new Promise(requestAnimationFrame);
+    await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+    most = Math.max(most, document.querySelectorAll(".row").length);
   }
-  return slowest;
+  return most;
 }"""
+"""Rows that are drawn at the same time, from the first sample to the last."""
 
 
 def test_unlike_answers_stand_below_each_other_as_a_whole(browser: Browser, tmp_path: Path) -> None:
