@@ -79,9 +79,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = (given.folder or Path(temporary)).resolve() / "task"
         prepare(folder, samples=given.samples)
-        print(
-            f"{given.samples:,} samples, {7 * given.samples:,} calls, opened {given.runs} times; milliseconds, median\n"
-        )
+        print(f"{given.samples:,} samples, {7 * given.samples:,} calls; milliseconds, median of {given.runs} runs\n")
         print(f"| | MB | {' | '.join(STEPS)} |\n|{'---|' * (2 + len(STEPS))}")
         for number, (name, words) in enumerate(PAGES.items()):
             page = folder / f"{number}.html"
