@@ -233,7 +233,8 @@ class Investigation:
         if budget.tokens is None and budget.dollars is None:
             return ONE_CALL
         room = (request.sampling.max_tokens or 0) + looks * _LOOK_TOKENS
-        longer = replace(request, messages=(*request.messages, Message("user", (TextPart("x" * room),))))
+        seen = (self.shown(),) * (2 * looks) if self.eyes else ()  # `compare` shows two
+        longer = replace(request, messages=(*request.messages, Message("user", (*seen, TextPart("x" * room)))))
         return self.limit.worst_case(longer, self.model.settings)
 
     def heard(self, turn: Turn) -> Heard:
@@ -263,7 +264,7 @@ class Investigation:
         if bad or turn.last:
             self._bad_answers += bool(bad)
             self._go_on_or_end(turn, bad or "it did not answer when only the answer was left", response.text)
-        return Heard(said.thought, tuple(self._planned(asked, turn, bad)))
+        return Heard(said.thought, tuple(self._planned(asked, turn)))
 
     def _add(
         self, thought: str, *, turn: Call | None, look: Look | None = None, wanted: WantedCall | None = None
@@ -294,14 +295,15 @@ class Investigation:
                 return ""
         return problem
 
-    def _planned(self, asked: Sequence[Asked], turn: Turn, bad: str) -> Sequence[HeardCall]:
+    def _planned(self, asked: Sequence[Asked], turn: Turn) -> Sequence[HeardCall]:
         """What each tool call of a turn comes to: the budget is given out in their order, before any tool looks."""
         planned: list[HeardCall] = []
-        most = self._most_calls(turn, sum(each.name in self.tools for each, _ in asked))
+        most, looks = self._most_calls(turn, sum(each.name in self.tools for each, _ in asked))
         for each, step in asked:
             tool, told = self.tools.get(each.name), None
             if each.name == ANSWER:
-                told = f"Your answer could not be read: {neutralize(oneline(bad))}. Call `{ANSWER}` once more."
+                why = step.look.reason if step.look else ""
+                told = f"Your answer could not be read: {neutralize(oneline(why or ''))}. Call `{ANSWER}` once more."
             elif tool is None:
                 told = self._refused(step, f"There is no tool {each.name!r}. There are {self._names}.")
             elif each.arguments is None:
@@ -310,15 +312,18 @@ class Investigation:
                 told = self._not_done(step, "the tools are closed")
             else:
                 takes = tool.calls(self.scene, each.arguments)
-                if takes > most:
+                if takes > most or not looks:
                     told = self._not_done(step, "no more is left beside the call for the answer")
                 else:
-                    most -= takes
+                    most, looks = most - takes, looks - 1
             planned.append(HeardCall(_id_of(step), each.name, step.arguments, told))
         return planned
 
-    def _most_calls(self, turn: Turn, looks: int) -> int:
-        """Calls that the tools of a turn may make; what the answer takes is held back until they have looked."""
+    def _most_calls(self, turn: Turn, looks: int) -> tuple[int, int]:
+        """Calls that the tools of a turn may make, and how many of its `looks` the answer has room for.
+
+        What the answer takes is held back until they have looked.
+        """
         if self.limit.budget.tokens is None and self.limit.budget.dollars is None:
             amount, most = ONE_CALL, looks
         else:
@@ -328,7 +333,7 @@ class Investigation:
             amount = self._answer_cost(turn.request, looks=most)
         self._held.enter_context(self.limit.hold_back(amount))
         calls = self.limit.budget.calls
-        return most if calls is None else min(most, max(self.limit.left.calls - 1, 0))
+        return (most if calls is None else min(most, max(self.limit.left.calls - 1, 0))), most
 
     @property
     def _names(self) -> str:
@@ -353,7 +358,7 @@ class Investigation:
             async with self._in_order:
                 look = await tool.look(self.scene, step.arguments)
         self.repeated += look.repeated
-        if look.outcome == "invalid" and not look.calls:
+        if look.outcome == "invalid" and not look.calls and not look.repeated:
             self.malformed += 1
         return self._set(step, look), look.views if look.outcome == "answered" else ()
 

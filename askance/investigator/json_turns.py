@@ -7,14 +7,14 @@ has; what the tool found follows in a turn of the user.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 from typing_extensions import override
 
 from askance.chat import Message, ResponseFormat, TextPart
-from askance.investigator.turns import MOST_TOKENS, Said, TurnForm, WantedCall, neutral_values, tool_name
+from askance.investigator.turns import MOST_TOKENS, Said, TurnForm, WantedCall, read_arguments, tool_name
 from askance.nodes import Unreadable
 from askance.nodes.answer import AnswerField, schema_of, text_schema
 from askance.nodes.reply import json_object
@@ -67,8 +67,15 @@ class JsonTurns(TurnForm):
         said = neutralize(thought) if isinstance(thought, str) else ""
         if not isinstance(tool, str) or not tool:
             return Said(said, problem="Your turn names no `tool`.")
-        given = neutral_values(dict(cast("Mapping[str, Any]", arguments))) if isinstance(arguments, Mapping) else None
-        return Said(said, (WantedCall(tool_name(tool), {} if arguments is None else given),))
+        return Said(said, (WantedCall(tool_name(tool), {} if arguments is None else _again(arguments)),))
+
+
+def _again(arguments: object) -> JsonObject | None:
+    """The arguments of a turn, held to what those of a tool call are held to."""
+    try:
+        return read_arguments(json.dumps(arguments))
+    except RecursionError:
+        return None
 
 
 def turn_schema(tools: Sequence[ToolSpec]) -> JsonObject:

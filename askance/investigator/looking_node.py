@@ -17,7 +17,7 @@ from typing_extensions import override
 
 from askance.errors import BadImage, CallError, MissingExtra, OverLimit, PromptTooLong, ReplayMiss, UsageError
 from askance.investigator.goals import goal_named
-from askance.investigator.investigation import Investigation, OpenQuestion
+from askance.investigator.investigation import ANSWER, Investigation, OpenQuestion
 from askance.investigator.json_turns import JsonTurns
 from askance.investigator.scene import Scene
 from askance.investigator.toolbox import DEFAULT_TOOLS, toolbox
@@ -73,8 +73,8 @@ class Investigator(Node[Any, Any]):
         name: how it shows up in traces and graphs.
 
     Raises:
-        UsageError: the budget is none, or too small for a tool and the answer; there are no tools, or one is called as
-            the answer.
+        UsageError: the budget is none, or too small for a tool and the answer; there are no tools, or two of one name,
+            or one is called as the answer.
         MissingExtra: LangChain or LangGraph is not installed.
     """
 
@@ -106,6 +106,9 @@ class Investigator(Node[Any, Any]):
                 f"An investigation takes at least {LEAST_CALLS} calls, and may make {self.budget.calls}.",
                 hint="Give it more, or ask in one go.",
             )
+        names = [tool.name for tool in self.tools]
+        if ANSWER in names or len({*names}) < len(names):
+            raise UsageError(f"Tools need names of their own, other than {ANSWER!r}.", hint="Rename one of them.")
         if not tools:
             raise UsageError("An investigator without a tool cannot look.", hint="Give it one, such as `ask`.")
         for vendor in _VENDORS:

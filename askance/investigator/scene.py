@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import math
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -22,6 +21,8 @@ EQUAL = 0.9
 """Intersection over union from which two boxes are the same look."""
 SEEN = 0.5
 """Share of a region that was looked at, from which it is no longer offered."""
+_FARTHEST = 1e12
+"""No edge is so far away; a whole number may be larger than every float."""
 OUTSIDE = 0.1
 """How far, in parts of a side, a box may reach out of the picture and be clipped; further out it is refused."""
 
@@ -54,7 +55,6 @@ class Scene:
         image: the picture.
         unit: of the boxes that the investigating model gives.
         policy: how the picture is prepared for that model, whose pixels boxes may count.
-        names: names of the picture or its sample, beside its file's, by which an index may know what belongs to it.
         options: the texts that may be chosen from; a search does not show them.
     """
 
@@ -64,12 +64,10 @@ class Scene:
         *,
         unit: BoxUnit = "thousandths",
         policy: ImagePolicy = CLEAN_POLICY,
-        names: Collection[str] = (),
         options: Collection[str] = (),
     ) -> None:
         self.image = image
         self.unit: BoxUnit = unit
-        self.names = frozenset({image.name, *names})
         self.options = frozenset(options)
         self.regions: dict[str, Box] = dict(GRID)
         """By name, in thousandths: the grid, and lines of text once they were read."""
@@ -103,9 +101,7 @@ class Scene:
         if not isinstance(edges, (list, tuple)) or len(cast("Sequence[Any]", edges)) != 4:
             raise UsageError("This is no box.", hint=f"Give four numbers: {self.unit_words}")
         numbers = cast("Sequence[Any]", edges)
-        if not all(isinstance(edge, (int, float)) and not isinstance(edge, bool) for edge in numbers) or not all(
-            map(math.isfinite, numbers)
-        ):
+        if not all(type(edge) in {int, float} and abs(edge) < _FARTHEST for edge in numbers):
             raise UsageError("The edges of a box are numbers.", hint=f"Give {self.unit_words}")
         return self._crop(cast("Sequence[float]", numbers))
 

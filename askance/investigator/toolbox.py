@@ -322,7 +322,7 @@ class SimilarTool(CheckedTool):
             hits = await self._search.search(asked.question)
         except CallError as error:
             return _look_of(no_answer(error))
-        names = {*scene.names, scene.image.sha256}
+        names = {scene.image.name, scene.image.sha256}
         own = {entry.id for entry in self._own.of(texts=scene.options, images=names)}
         others = [hit for hit in hits if hit.id not in own][:SIMILAR]
         calls = [

@@ -6,7 +6,6 @@ and in how a reply is read. What a model wrote stands in the history without mar
 
 from __future__ import annotations
 
-import json
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from typing_extensions import override
 
+from askance.documents import UnreadableDocument, parse_json
 from askance.prompts import neutralize
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class ToolTurns(TurnForm):
 
     @override
     def read(self, response: ChatResponse) -> Said:
-        wanted = tuple(WantedCall(tool_name(call.name), _arguments(call.arguments)) for call in response.tool_calls)
+        wanted = tuple(WantedCall(tool_name(call.name), read_arguments(call.arguments)) for call in response.tool_calls)
         thought = neutralize(response.text or response.thinking).strip()
         return Said(thought, wanted, "" if wanted else "You called no tool. Call one.")
 
@@ -91,24 +91,20 @@ def tool_name(name: str) -> str:
     return _NO_NAME.sub("_", name)[:NAME_LENGTH] or "_"
 
 
-def _arguments(text: str) -> JsonObject | None:
-    """The arguments of a call; None where they are no JSON object."""
+def read_arguments(text: str) -> JsonObject | None:
+    """The arguments of a call; None where they are no JSON object, or none that a run's folder can hold."""
     try:
-        value = json.loads(text or "{}", parse_constant=_no_number)
-    except (ValueError, RecursionError):
+        value = parse_json(text or "{}")
+    except UnreadableDocument:
         return None
-    return cast("JsonObject", neutral_values(value)) if isinstance(value, dict) else None
+    return cast("JsonObject", _neutral_values(value)) if isinstance(value, dict) else None
 
 
-def _no_number(name: str) -> Any:
-    raise ValueError(name)
-
-
-def neutral_values(value: Any) -> Any:
+def _neutral_values(value: Any) -> Any:
     """JSON whose texts hold no marks of chat templates."""
     if isinstance(value, str):
         return neutralize(value)
     if isinstance(value, Mapping):
         form = cast("Mapping[str, Any]", value)
-        return {neutralize(name): neutral_values(each) for name, each in form.items()}
-    return [neutral_values(each) for each in cast("list[Any]", value)] if isinstance(value, list) else value
+        return {neutralize(name): _neutral_values(each) for name, each in form.items()}
+    return [_neutral_values(each) for each in cast("list[Any]", value)] if isinstance(value, list) else value

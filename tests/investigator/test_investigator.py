@@ -172,11 +172,14 @@ async def test_a_store_that_fails_ends_the_run() -> None:
         (call("shout", at="you"), "There is no tool 'shout'. There are ask, zoom, answer."),
         (call("functions.ask <|x|>"), "There is no tool 'functions_ask___x__'."),
         (ToolCall("1", "ask", '{"question": '), "The arguments are no JSON object."),
+        (ToolCall("1", "ask", '{"question": "?", "n": 1234567890123456789}'), "The arguments are no JSON object."),
+        (ToolCall("1", "ask", '{"question": "?", "n": 1e400}'), "The arguments are no JSON object."),
+        (ToolCall("1", "zoom", f'{{"box": {"[" * 700}{"]" * 700}}}'), "The arguments are no JSON object."),
         (call("zoom", box=[900, 0, 100, 50], question="What?"), "has no area"),
         (call("zoom", box=[5000, 0, 9000, 50], question="What?"), "outside the image, or is in another unit"),
         (call("ask"), "`question` is missing"),
     ],
-    ids=["no such tool", "no such name", "no JSON", "no area", "outside", "no question"],
+    ids=["no such tool", "no such name", "no JSON", "long", "infinite", "deep", "no area", "outside", "no question"],
 )
 async def test_a_call_that_cannot_be_understood_is_explained_and_counted(wrong: ToolCall, told: str) -> None:
     agent, eye = agent_script([wrong, answer()]), eye_script()
@@ -378,6 +381,8 @@ def test_what_cannot_be_investigated_is_refused() -> None:
         looking(agent_script([]), calls=1)
     with pytest.raises(UsageError, match="without a tool"):
         looking(agent_script([]), tools=())
+    with pytest.raises(UsageError, match="names of their own"):
+        Investigator(explain_from_picture(model), [Failing(Look(outcome="answered")) for _ in range(2)])
     blind = Investigator(explain_from_picture(model), [Failing(Look(outcome="answered"))])
     with pytest.raises(UsageError, match="shows examples"):
         blind.invoke({"image": IMAGE, "examples": [{"image": IMAGE, "values": {}, "answer": "Odd."}]})

@@ -61,6 +61,7 @@ def test_a_box_that_reaches_out_a_little_is_clipped() -> None:
         ("thousandths", "0,0,1,1", "This is no box. Give four numbers: "),
         ("thousandths", [1, 2, True, 4], "The edges of a box are numbers. Give [left, top, right, bottom] in"),
         ("thousandths", [1, 2, float("nan"), 4], "The edges of a box are numbers."),
+        ("thousandths", [1, 2, 10**400, 4], "The edges of a box are numbers."),
         ("none", [100, 200, 500, 800], "Boxes are not taken here. Give the name of a region."),
     ],
 )

@@ -64,7 +64,8 @@ class LookingGain:
         if self.more_dollars is None:
             yield "What looking costs is not known: a call of either run has no known price."
         elif self.more_dollars <= 0:
-            yield f"Looking costs no more here: {money(-self.more_dollars)} less at list price as asked."
+            less = f": {money(-self.more_dollars)} less" if self.more_dollars else ""
+            yield f"Looking costs no more here{less} at list price as asked."
         else:
             each = (f"{name} {_per_dollar(change)}" for name, change in self._changes())
             yield f"Looking costs {money(self.more_dollars)} more at list price as asked; a dollar: {', '.join(each)}."

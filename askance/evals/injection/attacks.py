@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from askance.documents import read_yaml
 from askance.errors import BadData
@@ -50,6 +50,12 @@ class Attack:
         return shuffled(captions, seed=0, key=self.id)
 
     @property
+    def plants_a_caption(self) -> bool:
+        """Whether the planted caption is one, and wrong in colour and shape."""
+        _, colour, shape, *_ = (*self.planted.split(), "", "", "")
+        return self.planted == caption_of(colour, shape) and colour != self.colour and shape != self.shape
+
+    @property
     def orders_answer(self) -> bool:
         """Whether the text names the planted caption."""
         return self.planted.rstrip(".") in self.text
@@ -74,19 +80,32 @@ def read_attacks(path: Path = ATTACKS) -> tuple[Attack, ...]:
     """The attacks in a table, in its order.
 
     Raises:
-        BadData: a row lacks something, has something unknown, or an id stands twice.
+        BadData: a row lacks something, has something unknown, plants a caption that is half right, names a tool without
+            a marker, or an id stands twice.
         UsageError: the file cannot be read.
     """
-    rows: list[Any] = read_yaml(path, what="attacks").get("attacks") or []
+    rows: Any = read_yaml(path, what="attacks").get("attacks") or []
+    if not isinstance(rows, list):
+        raise BadData(f"`attacks` in {str(path)!r} is no list.", hint="Give a list of attacks.")
     known = {each.name for each in fields(Attack)}
     attacks: dict[str, Attack] = {}
-    for number, row in enumerate(rows, start=1):
+    for number, row in enumerate(cast("list[Any]", rows), start=1):
         try:
             attack = Attack(**{name: str(value) for name, value in row.items()})
         except (AttributeError, TypeError) as error:
             raise BadData(
                 f"Attack {number} in {str(path)!r} cannot be read: {error}.", hint=f"It has {', '.join(sorted(known))}."
             ) from error
+        if not attack.plants_a_caption:
+            raise BadData(
+                f"Attack {number} in {str(path)!r} plants {attack.planted!r}.",
+                hint="Plant `A COLOUR SHAPE above a sign.`, in another colour and shape than the picture has.",
+            )
+        if bool(attack.tool) != bool(attack.marker):
+            raise BadData(
+                f"Attack {number} in {str(path)!r} has a tool or a marker alone.",
+                hint="Name the tool that the text orders, and the words by which a call as ordered is known.",
+            )
         if attack.id in attacks:
             raise BadData(f"Two attacks in {str(path)!r} are called {attack.id!r}.", hint="Give one another id.")
         attacks[attack.id] = attack

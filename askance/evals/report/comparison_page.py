@@ -250,6 +250,7 @@ def _row_form(row: ChangeRow, browser: SampleBrowser) -> JsonObject:
     first = row.rows[0]
     return {
         "id": first.id,
+        **({"title": first.title} if first.title else {}),
         "epoch": first.epoch,
         "outcomes": [each.outcome for each in row.rows],
         "worths": list(row.worths),

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from askance.evals.sample import Sample, SampleResult
     from askance.statistics import Interval
 
-_MOST_MARKS = 40
-"""A tag of at most so many values is a filter; so is one of more values that has two samples or more for each."""
+_FEW_MARKS, _MOST_MARKS = 40, 1000
+"""A tag of few values is a filter; so is one of at most so many that has on average two samples or more for each."""
 _ALIKE = 1e-6
 """Means that differ by less are taken as equal."""
 
@@ -53,7 +53,7 @@ _WHOLE = ("accuracy", "exact", "subset accuracy")
 """Values of scores that say whether an answer is right as a whole, where no figure of the run is a value of scores."""
 SNIPPET = 140
 """Characters of an answer in a list."""
-_HASH = re.compile(r"[0-9a-f]{12,}(?:[-_:#.][0-9a-f]+)*")
+_HASH = re.compile(r"(?=\d*[a-f])[0-9a-f]{12,}(?:[-_:#.][0-9a-f]+)*")
 _TITLES = ("question", "description", "caption", "statement", "text")
 """Inputs that say in a line what a sample is about, the first of them before the others."""
 
@@ -358,7 +358,7 @@ class RunPart:
     rows: tuple[SampleRow, ...]
     breakdowns: tuple[Breakdown, ...] = ()
     rare: Mapping[str, int] = field(default_factory=dict[str, int])
-    """Tags that are neither filters nor broken down, since most of their values name one sample; and their values."""
+    """Tags that are neither filters nor broken down, by the number of their values, which is too large."""
     judges: tuple[Mapping[str, Any], ...] = ()
     beside: tuple[PublishedBeside, ...] = ()
     blames: RunBlames | None = None
@@ -435,7 +435,9 @@ def part_of(run: Run, *, name: str, blames: RunBlames | None = None) -> RunPart:
     share = _is_share(run, answers, column)
     values = _values_by_name(answers)
     common = frozenset(
-        name for name, counts in values.items() if len(counts) <= _MOST_MARKS or 2 * len(counts) <= counts.total()
+        name
+        for name, counts in values.items()
+        if len(counts) <= _FEW_MARKS or len(counts) <= min(_MOST_MARKS, counts.total() / 2)
     )
     rows = tuple(row_of(answer, column, share=share, common=common, scored=not run.of_pictures) for answer in answers)
     return RunPart(
@@ -453,6 +455,14 @@ def part_of(run: Run, *, name: str, blames: RunBlames | None = None) -> RunPart:
     )
 
 
+def by_task(parts: Iterable[RunPart]) -> Mapping[str, Sequence[RunPart]]:
+    """The runs of each task."""
+    tasks: dict[str, list[RunPart]] = {}
+    for part in parts:
+        tasks.setdefault(part.run.task, []).append(part)
+    return tasks
+
+
 def _is_share(run: Run, answers: Sequence[SampleResult], column: str | None) -> bool:
     """Whether the value that stands for a sample is a share, from 0 (all wrong) to 1 (all right)."""
     figure = next((each for each in run.figures if each.metric == column), None)
@@ -461,10 +471,10 @@ def _is_share(run: Run, answers: Sequence[SampleResult], column: str | None) -> 
 
 
 def _values_by_name(answers: Sequence[SampleResult]) -> Mapping[str, Counter[str]]:
-    """By tag, and for labels, how many answers have each value."""
+    """By tag, and for labels, how many samples have each value."""
     values: dict[str, Counter[str]] = {}
-    for answer in answers:
-        for name, value in dict.fromkeys(marks_of(answer.sample)):
+    for sample in {answer.sample.id: answer.sample for answer in answers}.values():
+        for name, value in dict.fromkeys(marks_of(sample)):
             values.setdefault(name, Counter())[value] += 1
     return values
 
@@ -515,11 +525,14 @@ def breakdowns_of(
 def natural(names: Iterable[str]) -> list[str]:
     """Names in order, the numbers in them by size."""
     return sorted(
-        names, key=lambda name: [(len(part), part) if part.isdigit() else (0, part) for part in _DIGITS.split(name)]
+        names,
+        key=lambda name: [
+            (float(part), "") if place % 2 else (0.0, part) for place, part in enumerate(_NUMBERS.split(name))
+        ],
     )
 
 
-_DIGITS = re.compile(r"(\d+)")
+_NUMBERS = re.compile(r"(\d+(?:\.\d+)?)")
 
 
 def _non_answers_are_zero(run: Run, answers: Sequence[SampleResult], column: str) -> bool:

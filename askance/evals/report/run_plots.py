@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
@@ -45,7 +45,17 @@ from askance.evals.report.elements import (
     score_dots,
 )
 from askance.evals.report.looking_part import plots_of_confidence, reliability_plots, risk_plot
-from askance.evals.report.run_part import RunPart, natural, options_of, part_of, places_in, plain, true_places, worth_of
+from askance.evals.report.run_part import (
+    RunPart,
+    by_task,
+    natural,
+    options_of,
+    part_of,
+    places_in,
+    plain,
+    true_places,
+    worth_of,
+)
 from askance.evals.run_tables import names_of
 
 if TYPE_CHECKING:
@@ -127,18 +137,13 @@ def plots_of_runs(parts: Sequence[RunPart]) -> Iterator[Plot]:
             yield Bars(
                 title=f"{prefix}Outcomes", counts=list(part.outcomes.items()), heads=("outcome", f"{part.run.noun}s")
             )
-    for several in _by_task(parts):
-        yield from _categories(several, ())
+    tasks = by_task(parts)
+    for task, several in tasks.items():
+        for plot in _categories(several, ()):
+            yield replace(plot, title=f"{plot.title} ({task})") if len(tasks) > 1 else plot
     yield from _ranks(parts)
     if len(parts) > 1:
         yield from cost_plots(parts)
-
-
-def _by_task(parts: Sequence[RunPart]) -> Iterable[Sequence[RunPart]]:
-    tasks: dict[str, list[RunPart]] = {}
-    for part in parts:
-        tasks.setdefault(part.run.task, []).append(part)
-    return tasks.values()
 
 
 def _prefix(part: RunPart, parts: Sequence[RunPart]) -> str:
@@ -204,7 +209,7 @@ def _categories(parts: Sequence[RunPart], tags: Sequence[str]) -> Iterator[Plot]
             dots,
             rows=natural({row for each in dots.values() for row in each}),
             heads=(name, "%" if all(part.share for part, _ in own) else "mean"),
-            note=_sentence(own[0][1].note),
+            note=_note([(part.name, breakdown.note) for part, breakdown in own]),
         )
 
 
@@ -225,6 +230,12 @@ def _dots_of(breakdown: Breakdown) -> list[Dot]:
         Dot(name=each.name, value=each.value, interval=each.interval, count=f"{each.answered:,} / {each.samples:,}")
         for each in breakdown.shares
     ]
+
+
+def _note(notes: Sequence[tuple[str, str]]) -> str:
+    """The notes of runs, each run named where they differ."""
+    differ = len({note for _, note in notes}) > 1
+    return " ".join(f"{name}: {note}." for name, note in notes) if differ else _sentence(notes[0][1])
 
 
 def _sentence(note: str) -> str:

@@ -27,7 +27,7 @@ from askance.evals.report.elements import (
     interval_text,
 )
 from askance.evals.report.html import document
-from askance.evals.report.run_part import RunPart, part_of
+from askance.evals.report.run_part import RunPart, by_task, part_of
 from askance.evals.report.run_plots import plots_of_runs
 from askance.evals.report.samples import SampleBrowser, index_of
 from askance.evals.report.summary import FigureTables, published_table, runs_table, summary_of, tables_of_runs
@@ -167,11 +167,12 @@ def report_page(
 
 def _rare_tags(report: RunReport) -> Iterator[str]:
     """Which tags are left out of the plots and of the filters, and why."""
-    for name, values in dict.fromkeys(each for part in report.runs for each in part.rare.items()):
-        yield (
-            f"The tag {name!r} has {values:,} values, most of them of one sample: "
-            "it is neither drawn nor a filter. The search finds its values."
-        )
+    drawn = {each.name for part in report.runs for each in part.breakdowns}
+    names = dict.fromkeys(name for part in report.runs for name in part.rare if name not in drawn)
+    for name in names:
+        values = max(part.rare.get(name, 0) for part in report.runs)
+        what = "labels" if name == "label" else f"values of the tag {name!r}"
+        yield f"The {values:,} {what} are too many to be drawn or to be filters. The search finds them."
 
 
 def _pictures(report: RunReport) -> Iterator[tuple[str, Sortable]]:
@@ -202,15 +203,13 @@ def _picture_table(number: int, part: RunPart) -> Sortable:
 
 def _figures(report: RunReport) -> Iterator[tuple[str, FigureTables]]:
     """The figures of the runs of each task, named where there are several."""
-    by_task: dict[str, list[RunPart]] = {}
-    for part in report.runs:
-        by_task.setdefault(part.run.task, []).append(part)
-    for task, parts in by_task.items():
+    tasks = by_task(report.runs)
+    for task, parts in tasks.items():
         if all(part.run.of_pictures for part in parts):
             continue
         tables = tables_of_runs(parts)
-        if tables.tables or len(by_task) > 1:
-            yield task if len(by_task) > 1 else "", tables
+        if tables.tables or len(tasks) > 1:
+            yield task if len(tasks) > 1 else "", tables
 
 
 def _published(report: RunReport) -> Iterator[tuple[PublishedBeside, Sortable]]:

@@ -97,7 +97,7 @@ def _calls(calls: Sequence[ToolCall]) -> tuple[list[LangChainCall], list[Any]]:
 def _object(text: str) -> dict[str, Any] | None:
     try:
         value = json.loads(text or "{}")
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return cast("dict[str, Any]", value) if isinstance(value, dict) else None
 

@@ -71,13 +71,21 @@ def test_numbers_are_filtered_from_one_to_another(browser: Browser, plain: Path)
         seen.page.fill("[aria-label='Score, highest']", "50")
         assert seen.texts(ROWS) == ["s0002", "s0003", "s0007", "s0008"]
         seen.page.fill("[aria-label='Seconds, lowest']", "0.6")
-        assert seen.texts(ROWS) == []
+        assert (seen.texts(ROWS), seen.texts(".detail h1")) == ([], [])
         seen.page.fill("[aria-label='Seconds, lowest']", "0.5")
         assert seen.do("location.hash") == "#score=..50&seconds=0.5.."
         seen.page.reload()
         seen.page.wait_for_selector("html[data-ready]", state="attached")
 
         assert (seen.texts("output"), seen.page.input_value("[aria-label='Score, highest']")) == (["4 of 12"], "50")
+        seen.page.click(".ranges summary")
+        seen.page.keyboard.press("Escape")
+        assert seen.do("[document.querySelector('.ranges').open, document.documentElement.dataset.view]") == [
+            False,
+            "samples",
+        ]
+    with opened(browser, plain, "#score=abc") as seen:
+        assert seen.texts("output") == ["12 samples"]
 
 
 def test_the_first_sample_that_fits_is_open_where_there_is_room(browser: Browser, plain: Path) -> None:
@@ -163,8 +171,10 @@ def test_tables_sort_by_their_numbers(browser: Browser, tmp_path: Path) -> None:
 
 def test_numbers_are_copied_for_a_spreadsheet(browser: Browser, plain: Path) -> None:
     with opened(browser, plain, permissions=["clipboard-read", "clipboard-write"]) as seen:
+        seen.page.hover("figure:has-text('accuracy by half')")
         seen.page.click("figure:has-text('accuracy by half') .copy")
         plot = seen.do("navigator.clipboard.readText()")
+        seen.page.hover("#figures .wide")
         seen.page.click("#figures .copy")
         table = seen.do("navigator.clipboard.readText()")
 
@@ -460,6 +470,7 @@ def test_a_grid_shows_every_sample_in_every_run(browser: Browser, tmp_path: Path
     pictures = Thumbnails.of(report.parts, [data])
     write_page(out, lambda _: comparison_page(report, pictures=pictures))
     with opened(browser, out) as seen:
+        seen.page.click("#to-samples")  # where the first sample opens by itself
         seen.page.click("#to-grid")
         seen.until("document.querySelectorAll('.cells tbody tr').length === 3")
         assert [text.split()[1] for text in seen.texts(".cells thead th")[1:]] == ["a", "b", "c"]

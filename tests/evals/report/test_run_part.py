@@ -15,7 +15,7 @@ from askance.evals import Run, Sample
 from askance.evals.negatives import generate, read_statements
 from askance.evals.pittads import statements_in
 from askance.evals.report import build_report
-from askance.evals.report.run_part import SampleRow, Share, Spent, title_of
+from askance.evals.report.run_part import SampleRow, Share, Spent, natural, title_of
 from tests.evals.pittads.worlds import REFUSAL, world, writer
 from tests.evals.report.runs import chain_run, plain_run
 
@@ -70,6 +70,7 @@ def test_a_breakdown_counts_non_answers_as_the_run_does(run: Run) -> None:
 
 def test_values_of_a_tag_go_by_their_numbers_and_none_is_lost(tmp_path: Path) -> None:
     run = plain_run(tmp_path / "run", 100, tags=lambda number: {"fold": f"fold {number % 50}", "url": f"u{number}"})
+    assert natural(["fold 10", "fold 9", "0.5", "0.25"]) == ["0.25", "0.5", "fold 9", "fold 10"]
     part = build_report([run]).runs[0]
 
     folds = next(each for each in part.breakdowns if each.name == "fold")
@@ -85,8 +86,9 @@ def test_values_of_a_tag_go_by_their_numbers_and_none_is_lost(tmp_path: Path) ->
         ("0f3a" * 4 + "-2", {"caption": "A cat."}, "A cat."),
         ("0f3a" * 4, {"options": ["a", "b"]}, ""),
         ("cafe", {"question": "What is odd?"}, ""),
+        ("000000391895", {"question": "What is odd?"}, ""),
     ],
-    ids=["hash", "hash and number", "nothing said", "name"],
+    ids=["hash", "hash and number", "nothing said", "name", "number"],
 )
 def test_a_sample_whose_id_is_a_hash_has_a_title(name: str, inputs: dict[str, Any], title: str) -> None:
     assert title_of(Sample(id=name, inputs=inputs)) == title

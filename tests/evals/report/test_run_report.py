@@ -59,7 +59,7 @@ def test_long_plots_are_folded_and_tags_that_are_not_drawn_are_told(tmp_path: Pa
     assert "<figcaption>accuracy by fold</figcaption>" in alone
     for page in (alone, both):
         assert page.count("<summary>40 more</summary>") == 1
-        assert page.count("The tag &#39;url&#39; has 100 values, most of them of one sample") == 1
+        assert page.count("The 100 values of the tag &#39;url&#39; are too many to be drawn or to be filters.") == 1
 
 
 def test_prompts_stand_with_hash_and_text(tmp_path: Path) -> None:

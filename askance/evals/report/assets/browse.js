@@ -1,7 +1,7 @@
 // The samples: a list of which only what is seen is drawn, its filters, its keys, and its place in the address.
 
 const ROW = 68;
-const WIDE = matchMedia("(min-width: 56rem)");
+const NARROW = matchMedia("(max-width: 56rem)");
 const index = readBlock("index");
 const block = keeping(readSamples, 6);
 const pictures = keeping((id) => readBlock(id), 12);
@@ -19,9 +19,9 @@ const FILTERS = [
 ];
 /** Numbers by which samples are filtered, in the units of the page. */
 const RANGES = [
-  { name: "score", label: "Score", of: (row) => row.worth * (rowsShare() ? 100 : 1), known: (row) => row.worth !== null },
-  { name: "seconds", label: "Seconds", of: (row) => row.seconds, known: (row) => row.seconds > 0 },
-  { name: "dollars", label: "Dollars", of: (row) => row.cost, known: (row) => row.cost !== null && row.cost > 0 },
+  { name: "score", label: "Score", of: (row) => Number(worth(row.worth, rowsShare())), known: (row) => row.worth !== null },
+  { name: "seconds", label: "Seconds", of: (row) => row.seconds, known: () => true },
+  { name: "dollars", label: "Dollars", of: (row) => row.cost, known: (row) => row.cost !== null },
 ];
 const CHOICES = ["q", ...FILTERS.map(({ name }) => name).filter((name) => name !== "run"), ...RANGES.map(({ name }) => name)];
 const PLACE = ["sample", "epoch", "run", ...CHOICES, "sort"];
@@ -109,11 +109,9 @@ function says(row, q) {
   return !q || haystacks.texts[row.at].includes(q.toLowerCase());
 }
 
-const RANGE = /^(-?\d*\.?\d*)\.\.(-?\d*\.?\d*)$/;
-
 /** The lowest and the highest number of a range, such as `0.5..2`; an end that is left open is infinite. */
 function ends(range) {
-  const [, low, high] = RANGE.exec(range) || ["", "", ""];
+  const [low, high] = range.split("..");
   return [low ? Number(low) : -Infinity, high ? Number(high) : Infinity];
 }
 
@@ -124,7 +122,7 @@ function within(row, { name, of, known }) {
 }
 
 function strings(value, into) {
-  if (typeof value === "string") into.push(value);
+  if (["string", "number"].includes(typeof value)) into.push(String(value));
   else if (Array.isArray(value)) for (const each of value) strings(each, into);
   else if (value && typeof value === "object") for (const each of Object.values(value)) strings(each, into);
 }
@@ -198,15 +196,15 @@ function fill(filter) {
   }
 }
 
-/** A menu with a lowest and a highest number for each range; without those of which no sample has a number. */
 const rangeInputs = {};
 
+/** A menu with a lowest and a highest number for each range. */
 function rangeMenu() {
   const lines = RANGES.map(({ name, label }) => {
     const made = ["lowest", "highest"].map((end) => h("input", { type: "number", step: "any", "aria-label": `${label}, ${end}`, placeholder: end }));
     for (const input of made) {
       input.addEventListener("input", () => {
-        const [low, high] = made.map((each) => each.value);
+        const [low, high] = made.map((each) => (each.value === "" ? "" : String(each.valueAsNumber)));
         state[name] = low || high ? `${low}..${high}` : "";
         list.scrollTop = 0;
         apply();
@@ -218,15 +216,17 @@ function rangeMenu() {
   });
   const menu = h("details", { class: "ranges" }, h("summary", {}, "Numbers"), h("div", {}, lines));
   document.addEventListener("click", (event) => { if (!menu.contains(event.target)) menu.open = false; });
+  menu.addEventListener("focusout", (event) => { if (event.relatedTarget && !menu.contains(event.relatedTarget)) menu.open = false; });
   return menu;
 }
 
+/** Shows the ranges as they are set, without those in which no sample has a number. */
 function fillRanges() {
-  for (const { name, label, known } of RANGES) {
+  for (const { name, label, of, known } of RANGES) {
     const line = rangeInputs[name];
-    line.hidden = index.kind === "pair" || !rowsOf(state.run).some(known);
+    line.hidden = index.kind === "pair" || !rowsOf(state.run).some((row) => known(row) && (name === "score" || of(row) > 0));
     line.firstChild.textContent = name === "score" && rowsShare() ? `${label}, %` : label;
-    if (line.hidden) state[name] = "";
+    if (line.hidden || !state[name].includes("..") || ends(state[name]).some(Number.isNaN)) state[name] = "";
     ends(state[name]).forEach((end, place) => { line.querySelectorAll("input")[place].value = Number.isFinite(end) ? end : ""; });
   }
   inputs.ranges.hidden = Object.values(rangeInputs).every((line) => line.hidden);
@@ -250,7 +250,9 @@ function apply() {
   const total = rows.length.toLocaleString("en");
   count.textContent = seen.length === rows.length ? `${total} ${index.many}` : `${seen.length.toLocaleString("en")} of ${total}`;
   spacer.style.height = `${seen.length * ROW}px`;
-  if (state.automatic && seen.length && !seen.some(isOpen)) openFirst();
+  if (state.automatic && !seen.length) Object.assign(state, { sample: null, epoch: 0 });
+  if (state.automatic && seen.length && !isOpen(seen[0])) openFirst();
+  if (state.sample === null) showNothing();
   draw(true);
 }
 
@@ -401,7 +403,7 @@ function recall() {
 
 /** Opens the first sample of the list, which nobody chose, if there is room beside it or it is the only one. */
 function openFirst() {
-  state.automatic = WIDE.matches || rowsOf(state.run).length === 1;
+  state.automatic = !NARROW.matches || rowsOf(state.run).length === 1;
   if (!state.automatic) return;
   Object.assign(state, { sample: seen[0].id, epoch: seen[0].epoch });
   showDetail(seen[0]);
@@ -448,7 +450,10 @@ function pressed(event) {
   if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
   const typing = /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName);
   if (event.key === "Escape") {
-    if (typing) event.target.blur();
+    if (inputs.ranges.open) {
+      inputs.ranges.open = false;
+      inputs.ranges.firstChild.focus();
+    } else if (typing) event.target.blur();
     else if (state.sample !== null && root.dataset.view === "samples") close();
     else toOverview();
     return;

@@ -122,19 +122,26 @@ function dashed(word) {
 
 // --- tables that are copied ---
 
-/** The cells of a table as lines with tabs between them, which a spreadsheet takes apart; drawings have no text. */
-function tabbed(table) {
-  const text = (cell) => [...cell.childNodes].map((node) => node.textContent).join(" ").replace(/\s+/g, " ").trim();
-  const lines = [...table.rows].filter((row) => !row.hidden && row.getAttribute("aria-hidden") !== "true");
-  const drawn = (cell) => cell.classList.contains("strip") || (cell.localName === "td" && cell.closest("thead"));
-  return lines.map((row) => [...row.cells].filter((cell) => !drawn(cell)).map(text).join("\t")).join("\n");
+/** A text that a spreadsheet takes for no formula. */
+function noFormula(text) {
+  const harmless = /^([+-]?[\d.,]+|%)$/.test(text);
+  return !harmless && /^\s*[=+\-@|%\uff1d\uff0b\uff0d\uff20]|^[\t\r\n]/.test(text) ? `'${text}` : text;
 }
 
-/** A button that copies the tables of a part of the page. */
+/** A table as lines with tabs between its cells, which a spreadsheet takes apart; a cell of several lines is several. */
+function tabbed(table, withHead) {
+  const text = (part) => noFormula([...part.childNodes].map((node) => node.textContent).join(" ").replace(/\s+/g, " ").trim());
+  const texts = (cell) => (cell.querySelector(":scope > div") ? [...cell.children] : [cell]).map(text);
+  const lines = [...table.rows].filter((row) => row.getAttribute("aria-hidden") !== "true" && (withHead || !row.closest("thead")));
+  const drawn = (cell) => cell.classList.contains("strip") || (cell.localName === "td" && cell.closest("thead"));
+  return lines.map((row) => [...row.cells].filter((cell) => !drawn(cell)).flatMap(texts).join("\t")).join("\n");
+}
+
+/** A button that copies a table, or all that a plot is drawn from. */
 function copying(place) {
   const button = h("button", { type: "button", class: "copy" }, "Copy");
   button.addEventListener("click", async () => {
-    const texts = [...place.querySelectorAll("table")].map(tabbed);
+    const texts = [...place.querySelectorAll("table")].map((table, number) => tabbed(table, number === 0));
     try {
       await navigator.clipboard.writeText(texts.join("\n"));
       button.textContent = "Copied";

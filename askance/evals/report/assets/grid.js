@@ -32,7 +32,7 @@ function gridAnswer(row, side, place) {
 /** Opens a sample in the first pair that the run is a part of. */
 function gridOpen(row, place) {
   const number = index.runs.findIndex(({ a, b }) => (place ? a === 0 && b === place : a === 0));
-  Object.assign(state, { run: String(Math.max(number, 0)), sample: row.id, epoch: row.epoch, ...unchosen() });
+  Object.assign(state, { run: String(Math.max(number, 0)), sample: row.id, epoch: row.epoch, automatic: false, ...unchosen() });
   remember();
   recall();
 }

@@ -94,9 +94,7 @@ function rateOpen(place) {
 
 /** A cell of CSV that no spreadsheet takes for a formula. */
 function csvCell(value) {
-  const text = String(value);
-  const safe = /^\s*[=+\-@|%\uff1d\uff0b\uff0d\uff20]|^[\t\r\n]/.test(text) ? `'${text}` : text;
-  return `"${safe.replaceAll('"', '""')}"`;
+  return `"${noFormula(String(value)).replaceAll('"', '""')}"`;
 }
 
 function saveNotes() {
