@@ -233,8 +233,7 @@ class Investigation:
         if budget.tokens is None and budget.dollars is None:
             return ONE_CALL
         room = (request.sampling.max_tokens or 0) + looks * _LOOK_TOKENS
-        seen = (self.shown(),) * (2 * looks) if self.eyes else ()  # `compare` shows two
-        longer = replace(request, messages=(*request.messages, Message("user", (*seen, TextPart("x" * room)))))
+        longer = replace(request, messages=(*request.messages, Message("user", (TextPart("x" * room),))))
         return self.limit.worst_case(longer, self.model.settings)
 
     def heard(self, turn: Turn) -> Heard:
@@ -298,7 +297,7 @@ class Investigation:
     def _planned(self, asked: Sequence[Asked], turn: Turn) -> Sequence[HeardCall]:
         """What each tool call of a turn comes to: the budget is given out in their order, before any tool looks."""
         planned: list[HeardCall] = []
-        most, looks = self._most_calls(turn, sum(each.name in self.tools for each, _ in asked))
+        most = self._most_calls(turn, sum(each.name in self.tools for each, _ in asked))
         for each, step in asked:
             tool, told = self.tools.get(each.name), None
             if each.name == ANSWER:
@@ -312,18 +311,15 @@ class Investigation:
                 told = self._not_done(step, "the tools are closed")
             else:
                 takes = tool.calls(self.scene, each.arguments)
-                if takes > most or not looks:
+                if takes > most:
                     told = self._not_done(step, "no more is left beside the call for the answer")
                 else:
-                    most, looks = most - takes, looks - 1
+                    most -= takes
             planned.append(HeardCall(_id_of(step), each.name, step.arguments, told))
         return planned
 
-    def _most_calls(self, turn: Turn, looks: int) -> tuple[int, int]:
-        """Calls that the tools of a turn may make, and how many of its `looks` the answer has room for.
-
-        What the answer takes is held back until they have looked.
-        """
+    def _most_calls(self, turn: Turn, looks: int) -> int:
+        """Calls that the tools of a turn may make; what the answer takes is held back until they have looked."""
         if self.limit.budget.tokens is None and self.limit.budget.dollars is None:
             amount, most = ONE_CALL, looks
         else:
@@ -333,7 +329,7 @@ class Investigation:
             amount = self._answer_cost(turn.request, looks=most)
         self._held.enter_context(self.limit.hold_back(amount))
         calls = self.limit.budget.calls
-        return (most if calls is None else min(most, max(self.limit.left.calls - 1, 0))), most
+        return most if calls is None else min(most, max(self.limit.left.calls - 1, 0))
 
     @property
     def _names(self) -> str:
