@@ -151,6 +151,10 @@ class FakeEndpoint:
         self._server = self._do(asyncio.start_server(self._connected, "127.0.0.1", self.port))
 
     async def _stop(self) -> None:
+        # asyncio loses a connection that was accepted when its server closes, so those are made first, and no more.
+        for listening in self._server.sockets:
+            self._loop.remove_reader(listening)
+        await asyncio.sleep(0)
         self._server.close()
         # A connection that is only just being accepted is served first, or nobody would close it.
         while others := asyncio.all_tasks() - {cast("asyncio.Task[Any]", asyncio.current_task())}:
