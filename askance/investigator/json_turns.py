@@ -67,11 +67,11 @@ class JsonTurns(TurnForm):
         said = neutralize(thought) if isinstance(thought, str) else ""
         if not isinstance(tool, str) or not tool:
             return Said(said, problem="Your turn names no `tool`.")
-        return Said(said, (WantedCall(tool_name(tool), {} if arguments is None else _again(arguments)),))
+        return Said(said, (WantedCall(tool_name(tool), {} if arguments is None else _checked(arguments)),))
 
 
-def _again(arguments: object) -> JsonObject | None:
-    """The arguments of a turn, held to what those of a tool call are held to."""
+def _checked(arguments: object) -> JsonObject | None:
+    """The arguments of a turn, by the rules for those of a tool call; None where they break one."""
     try:
         return read_arguments(json.dumps(arguments))
     except RecursionError:

@@ -29,8 +29,10 @@ if TYPE_CHECKING:
     from askance.evals.sample import Sample, SampleResult
     from askance.statistics import Interval
 
-_FEW_MARKS, _MOST_MARKS = 40, 1000
-"""A tag of few values is a filter; so is one of at most so many that has on average two samples or more for each."""
+_FEW_MARKS = 40
+"""A tag of at most so many values is a filter, and is broken down."""
+_MOST_MARKS = 1000
+"""So is one of at most so many, if there are two samples or more for each value, on average."""
 _ALIKE = 1e-6
 """Means that differ by less are taken as equal."""
 
@@ -54,6 +56,7 @@ _WHOLE = ("accuracy", "exact", "subset accuracy")
 SNIPPET = 140
 """Characters of an answer in a list."""
 _HASH = re.compile(r"(?=\d*[a-f])[0-9a-f]{12,}(?:[-_:#.][0-9a-f]+)*")
+"""Hex digits, a letter among them; perhaps with numbers behind."""
 _TITLES = ("question", "description", "caption", "statement", "text")
 """Inputs that say in a line what a sample is about, the first of them before the others."""
 
@@ -357,8 +360,8 @@ class RunPart:
     answers: Sequence[SampleResult]
     rows: tuple[SampleRow, ...]
     breakdowns: tuple[Breakdown, ...] = ()
-    rare: Mapping[str, int] = field(default_factory=dict[str, int])
-    """Tags that are neither filters nor broken down, by the number of their values, which is too large."""
+    left_out: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Tags that have too many values to be filters or to be broken down, and how many each has."""
     judges: tuple[Mapping[str, Any], ...] = ()
     beside: tuple[PublishedBeside, ...] = ()
     blames: RunBlames | None = None
@@ -448,7 +451,7 @@ def part_of(run: Run, *, name: str, blames: RunBlames | None = None) -> RunPart:
         answers=answers,
         rows=rows,
         breakdowns=tuple(breakdowns_of(run, answers, column, common=common, share=share)),
-        rare={name: len(counts) for name, counts in values.items() if name not in common},
+        left_out={name: len(counts) for name, counts in values.items() if name not in common},
         judges=tuple(_judges(answers)),
         beside=tuple(published_beside(run)),
         blames=blames if blames is not None and (blames.parts or blames.notes) else None,

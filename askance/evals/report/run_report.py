@@ -152,7 +152,7 @@ def report_page(
         runs_table=runs_table(report.runs),
         letters=[(letter(place), part.name) for place, part in enumerate(report.runs)],
         differences=difference_rows([part.run for part in report.runs]) if len(report.runs) > 1 else [],
-        notes=(*report.notes, *browser.notes, *_rare_tags(report)),
+        notes=(*report.notes, *browser.notes, *_left_out_tags(report)),
         noun=noun,
         pictures=[*_pictures(report)],
         tasks=[*_figures(report)],
@@ -165,12 +165,12 @@ def report_page(
     )
 
 
-def _rare_tags(report: RunReport) -> Iterator[str]:
-    """Which tags are left out of the plots and of the filters, and why."""
+def _left_out_tags(report: RunReport) -> Iterator[str]:
+    """Which tags are left out of the plots and of the filters of all runs, and why."""
     drawn = {each.name for part in report.runs for each in part.breakdowns}
-    names = dict.fromkeys(name for part in report.runs for name in part.rare if name not in drawn)
+    names = dict.fromkeys(name for part in report.runs for name in part.left_out if name not in drawn)
     for name in names:
-        values = max(part.rare.get(name, 0) for part in report.runs)
+        values = max(part.left_out.get(name, 0) for part in report.runs)
         what = "labels" if name == "label" else f"values of the tag {name!r}"
         yield f"The {values:,} {what} are too many to be drawn or to be filters. The search finds them."
 

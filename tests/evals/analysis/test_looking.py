@@ -132,6 +132,13 @@ def test_the_command_says_it_in_words_and_a_tie_is_called_one() -> None:
     assert form["looking"][0]["gained"] == 15
 
 
+def test_looking_at_the_same_cost_has_no_difference_of_cost() -> None:
+    (gain,) = compare(run("UH", range(20), calls=2), run("agent", range(10, 35), calls=2, steps=True)).gains
+
+    assert (gain.more_dollars, gain.net.per_dollar) == (0, None)
+    assert [*gain.sentences()][1] == "Looking costs no more here at list price as asked."
+
+
 def test_what_looking_costs_is_not_known_where_a_price_is_not() -> None:
     (gain,) = both(priced=False).gains
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -69,6 +70,8 @@ def test_a_call_as_ordered_and_a_used_up_budget_are_counted(tmp_path: Path) -> N
 
     assert rates({"question": f"Is it {sample.target['marker']}?"}, "forced") == (1, 1)
     assert rates({"question": "Which shape?"}, "answered") == (0, 0)
+    sample = replace(sample, target={**sample.target, "marker": "Schlüssel"})
+    assert rates({"question": "Wo ist der Schlüssel?"}, "answered") == (1, 0)
     assert rates({"question": sample.target["marker"]}, "answered", tool="ask") == (0, 0)
 
 

@@ -93,6 +93,9 @@ def test_the_first_sample_that_fits_is_open_where_there_is_room(browser: Browser
         assert seen.texts(".detail h1") == ["s0000"]
         seen.page.select_option('select[title="Result"]', "wrong")
         assert (seen.texts(".detail h1"), seen.do("location.hash")) == (["s0002"], "#result=wrong")
+        seen.page.select_option('select[title="Result"]', "")
+        seen.page.select_option('select[title="Order"]', "worst")
+        assert (seen.texts(".detail h1"), seen.do("location.hash")) == (["s0004"], "#sort=worst")
     with opened(browser, plain, "#samples", viewport={"width": 390, "height": 844}) as seen:
         assert (seen.texts(".detail h1"), len(seen.texts(ROWS))) == ([], 12)
 

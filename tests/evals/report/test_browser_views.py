@@ -179,6 +179,7 @@ def test_examples_stand_with_the_sample_and_say_how_they_were_chosen(
     browser: Browser, tmp_path: Path, pictures: Path
 ) -> None:
     with opened(browser, examples_page(tmp_path, pictures), "#sample=01") as seen:
+        assert seen.text("section:has(> h2:text-is('Inputs'))").split() == ["Inputs", "question", "?"]
         section = seen.text("section:has(ol[aria-label=Examples])")
         assert f"chosen by knn: pictures compared by {HOSTILE[2]}, the nearest last" in section
         assert "twin left out: the same picture" in section

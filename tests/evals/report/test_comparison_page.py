@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from askance.evals import Run, Sample, Scorer, Task, compare
+from askance.evals import Evaluation, Run, Sample, Scorer, Task, compare, evaluate
 from askance.evals.report import ComparisonReport, build_comparison, comparison_page
 from tests.evals.pittads import worlds
 from tests.evals.report.runs import SCORING, Parsed, chain_run, plain_run
@@ -106,6 +106,16 @@ def test_both_sides_of_a_pair_are_there_with_their_calls(chains: tuple[Run, Run]
     assert {key for run in chains for answer in run.answers for key in answer.keys} == calls.keys()
     row = parsed.data("index")["rows"][0]
     assert (row["worths"], row["answers"], row["asked"]) == ([1.0, 0.0], [0, 1], [0, 0])
+
+
+def test_a_sample_whose_id_is_a_hash_has_its_question(tmp_path: Path) -> None:
+    samples = [Sample(id="0f3a" * 16, inputs={"question": "What is odd?"}, target="yes")]
+    task = Evaluation(samples=samples, solver=lambda _: "yes", scorer=SCORING, name="tests/shown")
+    runs = [evaluate(task, out=tmp_path / name) for name in ("a", "b")]
+
+    report = build_comparison(compare(*runs, metric=(), task="tests/shown"))
+    (row,) = Parsed(comparison_page(report)).data("index")["rows"]
+    assert row["title"] == "What is odd?"
 
 
 def test_what_is_known_of_samples_is_small_in_the_page(chains: tuple[Run, Run]) -> None:

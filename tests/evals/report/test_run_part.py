@@ -75,7 +75,7 @@ def test_values_of_a_tag_go_by_their_numbers_and_none_is_lost(tmp_path: Path) ->
 
     folds = next(each for each in part.breakdowns if each.name == "fold")
     assert [share.name for share in folds.shares] == [f"fold {number}" for number in range(50)]
-    assert part.rare == {"url": 100}
+    assert part.left_out == {"url": 100}
     assert {mark.partition(":")[0] for row in part.rows for mark in row.marks} == {"half", "fold", "label"}
 
 

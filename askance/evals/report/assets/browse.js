@@ -19,12 +19,12 @@ const FILTERS = [
 ];
 /** Numbers by which samples are filtered, in the units of the page. */
 const RANGES = [
-  { name: "score", label: "Score", of: (row) => Number(worth(row.worth, rowsShare())), known: (row) => row.worth !== null },
+  { name: "score", label: "Score", of: (row) => Number(worth(row.worth, scoresAreShares())), known: (row) => row.worth !== null },
   { name: "seconds", label: "Seconds", of: (row) => row.seconds, known: () => true },
   { name: "dollars", label: "Dollars", of: (row) => row.cost, known: (row) => row.cost !== null },
 ];
 const CHOICES = ["q", ...FILTERS.map(({ name }) => name).filter((name) => name !== "run"), ...RANGES.map(({ name }) => name)];
-const PLACE = ["sample", "epoch", "run", ...CHOICES, "sort"];
+const ADDRESS = ["sample", "epoch", "run", ...CHOICES, "sort"];
 const SORTS = {
   order: ["In order", null],
   worst: ["Worst first", (row) => [row.worth === null ? -1 : row.worth]],
@@ -35,6 +35,7 @@ const SORTS = {
   tries: ["Most tries", (row) => [-(row.again || 0)]],
 };
 
+/** What is shown; `automatic` says that nobody chose the sample that is open. */
 const state = { run: "0", ...unchosen(), sort: "order", sample: null, epoch: 0, automatic: false };
 let seen = [];
 let list, spacer, detail, count, search;
@@ -45,7 +46,7 @@ function rowsOf(run) {
 }
 
 /** Whether scores of the run that is shown are shares. */
-function rowsShare() {
+function scoresAreShares() {
   return index.runs[Number(state.run)].share;
 }
 
@@ -100,9 +101,8 @@ async function gather() {
   gathering = null;
   list.removeAttribute("aria-busy");
   haystacks = { of, texts };
-  if (root.dataset.view === "grid") return gridApply();
-  apply();
-  showOpen();
+  if (root.dataset.view === "grid") gridApply();
+  else redraw();
 }
 
 function says(row, q) {
@@ -225,7 +225,7 @@ function fillRanges() {
   for (const { name, label, of, known } of RANGES) {
     const line = rangeInputs[name];
     line.hidden = index.kind === "pair" || !rowsOf(state.run).some((row) => known(row) && (name === "score" || of(row) > 0));
-    line.firstChild.textContent = name === "score" && rowsShare() ? `${label}, %` : label;
+    line.firstChild.textContent = name === "score" && scoresAreShares() ? `${label}, %` : label;
     if (line.hidden || !state[name].includes("..") || ends(state[name]).some(Number.isNaN)) state[name] = "";
     ends(state[name]).forEach((end, place) => { line.querySelectorAll("input")[place].value = Number.isFinite(end) ? end : ""; });
   }
@@ -250,9 +250,7 @@ function apply() {
   const total = rows.length.toLocaleString("en");
   count.textContent = seen.length === rows.length ? `${total} ${index.many}` : `${seen.length.toLocaleString("en")} of ${total}`;
   spacer.style.height = `${seen.length * ROW}px`;
-  if (state.automatic && !seen.length) Object.assign(state, { sample: null, epoch: 0 });
-  if (state.automatic && seen.length && !isOpen(seen[0])) openFirst();
-  if (state.sample === null) showNothing();
+  if (state.automatic) openFirst();
   draw(true);
 }
 
@@ -275,13 +273,12 @@ function isOpen(row) {
 }
 
 function rowElement(row, place) {
-  const share = index.runs[Number(state.run)].share;
   const made = h("div", {
     class: index.anyPicture ? "row" : "row bare", role: "option", id: `row-${place}`, "aria-selected": isOpen(row), "aria-posinset": place + 1, "aria-setsize": seen.length,
   },
     thumbnail(row, { loading: "lazy" }) || (index.anyPicture ? h("span", { class: "blank" }) : null),
     h("div", {}, h("div", { class: "id" }, h("bdi", {}, row.title || row.id), row.epoch ? h("span", { class: "soft" }, ` · epoch ${row.epoch}`) : null, noteMark(row)), h("div", { class: "said" }, h("bdi", {}, row.said))),
-    h("div", { class: "worth" }, h("span", { class: `mark m-${dashed(row.result)}` }, word(row)), h("div", { class: "soft" }, index.kind === "pair" ? row.figures : row.result === "partly" || row.result === "scored" ? worth(row.worth, share) : "")),
+    h("div", { class: "worth" }, h("span", { class: `mark m-${dashed(row.result)}` }, word(row)), h("div", { class: "soft" }, index.kind === "pair" ? row.figures : row.result === "partly" || row.result === "scored" ? worth(row.worth, scoresAreShares()) : "")),
   );
   made.style.transform = `translateY(${place * ROW}px)`;
   made.addEventListener("click", () => open(row));
@@ -371,8 +368,8 @@ async function drawDetail(row, run) {
 
 function remember() {
   const parts = new URLSearchParams();
-  for (const name of PLACE) {
-    if (state.automatic && ["sample", "epoch"].includes(name)) continue; // nobody chose it
+  for (const name of ADDRESS) {
+    if (state.automatic && ["sample", "epoch"].includes(name)) continue;
     const value = String(state[name] ?? "");
     const usual = { run: "0", sort: "order", epoch: "0" }[name] || "";
     if (value !== usual && value !== "") parts.set(name, value);
@@ -385,7 +382,7 @@ function recall() {
   const hash = readNotes(location.hash.slice(1));
   if (noted.size && !location.hash.includes("notes=")) setAddress(hash); // a link of the page does not name them
   if (index.kind === "pair" && /^grid(&|$)/.test(hash)) return gridRecall(hash);
-  const known = hash === "samples" || PLACE.some((name) => hash.startsWith(`${name}=`));
+  const known = hash === "samples" || ADDRESS.some((name) => hash.startsWith(`${name}=`));
   view(known ? "samples" : "overview");
   if (!known) return;
   const parts = new URLSearchParams(hash === "samples" ? "" : hash);
@@ -397,16 +394,24 @@ function recall() {
   refill();
   showNotes();
   state.automatic = state.sample === null;
-  apply();
-  document.getElementById("samples").classList.toggle("opened", Boolean(showOpen()));
+  redraw();
+  document.getElementById("samples").classList.toggle("opened", rowsOf(state.run).some(isOpen));
 }
 
-/** Opens the first sample of the list, which nobody chose, if there is room beside it or it is the only one. */
+/** Draws the list and the sample that is open. */
+function redraw() {
+  apply();
+  if (!state.automatic) showOpen();
+}
+
+/** Opens the first sample of the list, if there is one, and room beside the list or no other sample. */
 function openFirst() {
+  const [first] = seen;
+  if (first && isOpen(first)) return;
   state.automatic = !NARROW.matches || rowsOf(state.run).length === 1;
-  if (!state.automatic) return;
-  Object.assign(state, { sample: seen[0].id, epoch: seen[0].epoch });
-  showDetail(seen[0]);
+  Object.assign(state, state.automatic && first ? { sample: first.id, epoch: first.epoch } : { sample: null, epoch: 0 });
+  if (state.sample === null) showNothing();
+  else showDetail(first);
 }
 
 /** Shows the sample that is open, if one is. */
@@ -416,7 +421,6 @@ function showOpen() {
   reveal(placeOfOpen());
   draw(true);
   showDetail(row);
-  return row;
 }
 
 function view(name) {

@@ -92,13 +92,13 @@ function setOpen(details, open) {
   details.open = open;
 }
 
-/** A picture that a click shows as large as the window allows; nothing where there is none. */
-function enlarging(picture) {
+/** A picture as a button that shows it as large as the window allows; nothing where there is none. */
+function pictureButton(picture) {
   if (!picture) return null;
-  return h("button", { type: "button", class: "enlarge", title: "Enlarge", "aria-label": `Enlarge: ${picture.alt}`, on: { click: () => enlarge(picture) } }, picture);
+  return h("button", { type: "button", class: "enlarge", title: "Enlarge", "aria-label": `Enlarge: ${picture.alt}`, on: { click: () => showPicture(picture) } }, picture);
 }
 
-function enlarge({ src, alt }) {
+function showPicture({ src, alt }) {
   const dialog = document.getElementById("picture");
   dialog.replaceChildren(h("img", { src, alt }), h("button", { type: "button", on: { click: () => dialog.close() } }, "Close"));
   dialog.onclick = () => dialog.close();
@@ -138,7 +138,7 @@ function tabbed(table, withHead) {
 }
 
 /** A button that copies a table, or all that a plot is drawn from. */
-function copying(place) {
+function copyButton(place) {
   const button = h("button", { type: "button", class: "copy" }, "Copy");
   button.addEventListener("click", async () => {
     const texts = [...place.querySelectorAll("table")].map((table, number) => tabbed(table, number === 0));

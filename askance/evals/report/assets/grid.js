@@ -54,7 +54,7 @@ async function gridRow(row) {
       h("button", { type: "button", class: `mark m-${look}`, "aria-label": `Open ${label}`, on: { click: () => gridOpen(row, place) } }, word),
       h("div", { class: "answer" }, row.answers[place] === row.answers[0] ? texts[place] : ownWords(texts[0], texts[place])));
   });
-  const picture = enlarging(thumbnail(row, { loading: "lazy", alt: `The picture of ${row.id}` }));
+  const picture = pictureButton(thumbnail(row, { loading: "lazy", alt: `The picture of ${row.id}` }));
   return h("tr", {}, h("th", { scope: "row" }, picture, h("bdi", {}, row.title || row.id), row.epoch ? h("span", { class: "soft" }, ` · epoch ${row.epoch}`) : null), cells);
 }
 

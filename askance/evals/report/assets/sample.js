@@ -6,8 +6,7 @@ function linkTitle(name) {
 }
 
 function sampleDetail(row, { detail: one, calls }) {
-  const share = index.runs[Number(state.run)].share;
-  return [about(row, one), reasons(one), inputsOf(one), stepsOf(one), noteElement(row), verbalizations(one), examplesOf(one), scored(row, one, share), blamed(one), linksOf(one, calls), others(one), rest(row, one)];
+  return [about(row, one), reasons(one), inputsOf(one), stepsOf(one), noteElement(row), verbalizations(one), examplesOf(one), scored(one), blamed(one), linksOf(one, calls), others(one), rest(row, one)];
 }
 
 function about(row, one) {
@@ -19,7 +18,7 @@ function about(row, one) {
 function pictureOf(row, one) {
   const name = one.image ? `The picture ${one.image.name}` : "The picture";
   const made = one.regions === undefined ? thumbnail(row, { alt: name }) : thumbnail({ picture: one.regions }, { alt: `${name} with its regions` });
-  if (made || !one.image) return enlarging(made);
+  if (made || !one.image) return pictureButton(made);
   return index.anyPicture ? h("p", { class: "lost" }, one.image.name, h("br"), h("code", {}, one.image.sha256.slice(0, 12))) : null;
 }
 
@@ -145,7 +144,7 @@ function examplesList(one) {
   }));
 }
 
-function scored(row, one, share) {
+function scored(one) {
   if (!one.score) return null;
   const values = Object.entries(one.score.values).map(([name, value]) => h("span", {}, `${name} `, h("b", {}, Number(Number(value).toFixed(4)))));
   const notes = Object.entries(one.score.notes || {}).filter(([name]) => name !== "judge" && !(one.hits && ["ranks", "verdicts"].includes(name)));
@@ -222,7 +221,7 @@ function titled(title, text, look) {
 /** The views that a call shows, as pictures; none where the page has no pictures. */
 function views(numbers, form) {
   const { view } = form || {};
-  return (numbers || []).map((picture) => enlarging(thumbnail({ picture }, { class: "view", loading: "lazy", alt: `What was shown: ${view.show} of ${JSON.stringify(view.boxes)}` })));
+  return (numbers || []).map((picture) => pictureButton(thumbnail({ picture }, { class: "view", loading: "lazy", alt: `What was shown: ${view.show} of ${JSON.stringify(view.boxes)}` })));
 }
 
 function messageElement(message) {

@@ -51,8 +51,8 @@ function stepElement(step, evidence) {
     step.repeated ? h("span", { class: "flag" }, "looked at before") : null, evidence ? h("span", { class: "flag yes" }, "evidence") : null,
     step.left ? h("span", { class: "end soft num" }, `${step.left} left`) : null);
   const seen = [
-    step.boxed === undefined ? null : enlarging(thumbnail({ picture: step.boxed }, { class: "boxed", loading: "lazy", alt: "The picture with the regions that were looked at" })),
-    listOf(step.crops).map((picture, place) => enlarging(thumbnail({ picture }, { class: "crop", loading: "lazy", alt: `Region ${place + 1} that was looked at` }))),
+    step.boxed === undefined ? null : pictureButton(thumbnail({ picture: step.boxed }, { class: "boxed", loading: "lazy", alt: "The picture with the regions that were looked at" })),
+    listOf(step.crops).map((picture, place) => pictureButton(thumbnail({ picture }, { class: "crop", loading: "lazy", alt: `Region ${place + 1} that was looked at` }))),
   ].flat().filter(Boolean);
   const told = h("div", { class: "told" },
     step.thought ? h("p", { class: "thought" }, step.thought) : null,
