@@ -174,7 +174,7 @@ def write_sheet(
     page = self_contained_page(
         "sheet.html",
         style="sheet.css",
-        scripts=("sheet.js",),
+        scripts=("file.js", "sheet.js"),
         sheet=sheet.id,
         question=question,
         images=pictures,

@@ -31,7 +31,10 @@ from askance.terminal import printable
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-_SCRIPTS = ("dom.js", "sample.js", "steps.js", "blame.js", "pair.js", "notes.js", "grid.js", "browse.js", "start.js")
+_SCRIPTS = (
+    "dom.js", "file.js", "figure.js", "sample.js", "steps.js", "blame.js", "pair.js", "notes.js", "grid.js",
+    "browse.js", "start.js",
+)  # fmt: skip
 
 _POLICY = (
     "default-src 'none'; script-src {script}; style-src {style}; img-src {images}; base-uri 'none'; "

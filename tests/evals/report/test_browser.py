@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
+from xml.etree import ElementTree
 
 import pytest
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow(group="pages")
 
+SVG = "{http://www.w3.org/2000/svg}"
 ROWS = ".row .id"
 FAR_TOO_MANY = 100_000
 
@@ -187,6 +189,32 @@ def test_numbers_are_copied_for_a_spreadsheet(browser: Browser, plain: Path) -> 
         ["last", "50.00"],
     ]
     assert table.splitlines()[1].split("\t")[:2] == ["accuracy", "50.00"]
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_figure_is_saved_as_a_picture_of_its_own(browser: Browser, tmp_path: Path, width: int) -> None:
+    run = plain_run(tmp_path / "run", 60, tags=lambda n: {"fold": f"fold {n % 14}", "url": f"u{n}"})
+    write_page(tmp_path / "page.html", lambda _: report_page(build_report([run])))
+    figure = "figure:has-text('accuracy by fold')"
+    sizes = {"viewport": {"width": width, "height": 844}}
+    with opened(browser, tmp_path / "page.html", color_scheme="dark", **sizes) as seen:
+        seen.page.hover(figure)
+        with seen.page.expect_download() as saving:
+            seen.page.click(f"{figure} >> text=Save")
+        saving.value.save_as(tmp_path / saving.value.suggested_filename)
+        assert not seen.complaints
+    drawn = ElementTree.parse(tmp_path / "accuracy-by-fold.svg").getroot()
+    words = {"".join(each.itertext()): each for each in drawn.iter(f"{SVG}text")}
+    x, _, wide, _ = (float(number) for number in drawn.attrib["viewBox"].split())
+
+    # What stands on the page, and no more: ten lines, the name of the rest, no button.
+    assert {"accuracy by fold", "fold 0", "fold 9", "4 more"} <= words.keys()
+    assert not {"fold 10", "Save", "Copy"} & words.keys()
+    assert all(x <= float(each.get("x", "nan")) <= x + wide for each in words.values() if "font-weight" in each.attrib)
+    assert len(list(drawn.iter(f"{SVG}circle"))) == 10
+    # Dark ink on white, though the page is dark.
+    assert words["fold 0"].get("fill") == "rgb(29, 29, 27)"
+    assert [each.get("fill") for each in drawn.iter(f"{SVG}rect")][:1] == ["#fff"]
 
 
 def test_a_call_shows_prompt_and_reply_in_full(browser: Browser, tmp_path: Path) -> None:

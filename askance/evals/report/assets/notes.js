@@ -103,11 +103,7 @@ function saveNotes() {
     return [(index.runs[run] || { name: run }).name, id, epoch, rating, words];
   });
   const text = [["run", "id", "epoch", "rating", "note"], ...lines].map((line) => line.map(csvCell).join(",")).join("\n");
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob([`${text}\n`], { type: "text/csv" }));
-  link.download = `${document.title.replace(/[^\p{L}\p{N}_-]+/gu, "-").slice(0, 80) || "notes"}-notes.csv`;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+  saveFile(`${text}\n`, "text/csv", `${fileName(document.title) || "notes"}-notes.csv`);
 }
 
 /** Asks before the page is left with notes that its address could not hold. */

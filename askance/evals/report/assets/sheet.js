@@ -33,11 +33,6 @@ document.getElementById("save").addEventListener("click", () => {
   const found = answers(), names = [...new Set(inputs.map((input) => input.name))];
   const rows = names.map((name) => [sheet, name, found[name] || ""].map(cell).join(","));
   const text = ["sheet,item,answer", ...rows].join("\n") + "\n";
-  const link = document.createElement("a");
-  const who = rater.value.trim().replace(/[^\p{L}\p{N}_-]+/gu, "-") || "answers";
-  link.href = URL.createObjectURL(new Blob([text], { type: "text/csv" }));
-  link.download = who + ".csv";
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+  saveFile(text, "text/csv", `${fileName(rater.value) || "answers"}.csv`);
 });
 keep();

@@ -10,11 +10,11 @@ function follow(ms) {
 
 startThemes();
 for (const table of document.querySelectorAll("table.sortable")) startSorting(table);
-for (const plot of document.querySelectorAll("#overview figure")) if (plot.querySelector("table")) plot.append(copyButton(plot));
+for (const figure of document.querySelectorAll("#overview figure")) figure.append(figureButtons(figure));
 for (const wide of document.querySelectorAll("#overview .wide:not(figure .wide)")) {
   const frame = h("div", { class: "frame" });
   wide.replaceWith(frame);
-  frame.append(wide, copyButton(wide));
+  frame.append(wide, h("div", { class: "actions" }, copyButton(wide)));
 }
 if (index.kind !== "card") startSamples();
 if (index.follows) follow(1000 * index.follows);
