@@ -17,6 +17,8 @@ from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+HARD = "large_combined_hard_QA_Combined_Action_Reason_train.json"
+"""Name of a file of hard negatives in the folder."""
 IMAGES = 1168
 BYTES = 40_000
 
@@ -38,7 +40,7 @@ def lay_out(folder: Path, images: int) -> list[Path]:
     }
     (folder / "train").mkdir(parents=True)
     (folder / "train" / "QA_Combined_Action_Reason_train.json").write_text(json.dumps(statements), encoding="utf-8")
-    (folder / "hard.json").write_text(json.dumps(statements), encoding="utf-8")
+    (folder / HARD).write_text(json.dumps(statements), encoding="utf-8")
     with (folder / "final_csv.csv").open("w", encoding="utf-8", newline="") as file:
         rows = [(key, "1", f"bottle {key}", f"feather {key}", "[]") for key in keys[: -images // 5]]
         rows += [(key, "Regular_Object", "", "", "[]") for key in keys[-images // 5 :]]

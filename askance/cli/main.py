@@ -53,8 +53,9 @@ _COMMANDS: Mapping[str, str] = {
 }
 """Module and name of every command, or group of commands, in the order in which help lists them."""
 
-_WITHOUT_LANGCHAIN = frozenset(
-    {"demo", "init", "blame", "watch", "export", "negatives", "data", "judge", "index", "newyorker", "sherlock"}
+_WITHOUT_LANGCHAIN = (
+    *("demo", "init", "blame", "watch", "report", "export"),
+    *("negatives", "data", "judge", "index", "newyorker", "sherlock"),
 )
 """Commands that leave LangChain out, since they compose nothing of the user's; `run` and `eval` look at what is run."""
 

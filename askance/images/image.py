@@ -254,11 +254,12 @@ class Image:
         Raises:
             BadImage: a picture that cannot be decoded.
         """
-        return pixels.encode(pixels.scale_down(self._decoded(), side), "jpeg", quality=80)
+        decoded = self._decoded(least=2 * side)  # of twice the size, no difference is seen
+        return pixels.encode(pixels.scale_down(decoded, side), "jpeg", quality=80)
 
-    def _decoded(self) -> Picture:
+    def _decoded(self, *, least: int | None = None) -> Picture:
         with self.errors_named():
-            return pixels.decode(strip_metadata(self.data, self.info.format), self.info)
+            return pixels.decode(strip_metadata(self.data, self.info.format), self.info, least=least)
 
     def errors_named(self) -> AbstractContextManager[None]:
         """Within it an `UnusableImage` becomes a `BadImage` that names this picture."""

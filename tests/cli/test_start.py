@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from tests.cli.command import Command, finish, start
+from tests.evals.report.runs import plain_run
 
 CHAIN = ("run", "action-reason")
 HEAVY = {"PIL", "diskcache", "genai_prices", "httpx2", "langchain_core", "langsmith", "openai", "torch"}
@@ -38,6 +40,13 @@ def test_the_demo_loads_neither(monkeypatch: pytest.MonkeyPatch, form: tuple[str
     monkeypatch.setenv("PYTHONPROFILEIMPORTTIME", "1")
 
     assert loaded("demo", *form) & HEAVY == set()
+
+
+def test_a_report_does_without_langchain(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    run = plain_run(tmp_path / "run")
+    monkeypatch.setenv("PYTHONPROFILEIMPORTTIME", "1")
+
+    assert "langchain_core" not in loaded("report", str(run.path), "--out", str(tmp_path / "page.html"))
 
 
 def test_with_and_without_langchain_the_lines_are_the_same(
