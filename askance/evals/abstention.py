@@ -45,6 +45,18 @@ class Ranked:
     given: bool
     """Whether there is an answer that is not withheld."""
 
+    @classmethod
+    def of(cls, answer: SampleResult, worth: float) -> Ranked:
+        """A sample by its answer."""
+        has_score, prediction = answer.score is not None, answer.prediction
+        return cls(
+            id=answer.sample.id,
+            cluster=answer.sample.cluster,
+            worth=worth,
+            confidence=prediction.confidence if has_score else None,
+            given=has_score and not prediction.abstained,
+        )
+
     @property
     def rank(self) -> float:
         """By which samples are ordered: answers that are given come before those that are withheld, then the others."""
@@ -74,16 +86,7 @@ def ranked_samples(metric: Metric, answers: Sequence[SampleResult], rows: Sequen
     worths: list[float] = metric.matrix(covered)[:, 0].tolist()
     if not all(0 <= worth <= 1 for worth in worths):
         return []
-    return [
-        Ranked(
-            id=answers[place].sample.id,
-            cluster=rows[place].cluster,
-            worth=worth,
-            confidence=answers[place].prediction.confidence if rows[place].score is not None else None,
-            given=_is_given(answers[place], rows[place]),
-        )
-        for place, worth in zip(about, worths, strict=True)
-    ]
+    return [Ranked.of(answers[place], worth) for place, worth in zip(about, worths, strict=True)]
 
 
 def _as_given(answer: SampleResult, row: Scored) -> Score:

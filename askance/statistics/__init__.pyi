@@ -33,12 +33,9 @@ from .correction import ClusteredScores as ClusteredScores
 from .correction import clustered_rogan_gladen as clustered_rogan_gladen
 from .correction import prediction_powered_mean as prediction_powered_mean
 from .correction import rogan_gladen as rogan_gladen
-from .correction import rogan_gladen_estimate as rogan_gladen_estimate
 from .estimate import Estimate as Estimate
 from .estimate import Interval as Interval
-from .intervals import Confusion as Confusion
 from .intervals import clustered_standard_error as clustered_standard_error
-from .intervals import confusion as confusion
 from .intervals import mean_estimate as mean_estimate
 from .intervals import share_estimate as share_estimate
 from .intervals import wilson as wilson

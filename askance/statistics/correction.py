@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from askance.statistics.arguments import check_binary, check_part, check_shares, finite_array
+from askance.statistics.arguments import check_binary, check_shares, finite_array
 from askance.statistics.clusters import ClusterKey, sum_by_cluster
 from askance.statistics.estimate import DRAWS, LEVEL, Estimate, Interval, two_sided_z
-from askance.statistics.intervals import Confusion, clustered_standard_error
+from askance.statistics.intervals import clustered_standard_error
 from askance.statistics.paired_tests import check_equal_length
 from askance.statistics.resampling import percentile_interval, resampled_means, resampled_sums
 
@@ -37,54 +37,6 @@ def rogan_gladen(rate: float, sensitivity: float, specificity: float) -> float |
     check_shares((rate, sensitivity, specificity))
     youden = sensitivity + specificity - 1
     return min(1.0, max(0.0, (rate + specificity - 1) / youden)) if youden > 0 else None
-
-
-def rogan_gladen_estimate(yes: int, n: int, card: Confusion, *, level: float = LEVEL) -> Estimate:
-    """The corrected rate of `yes` verdicts among `n`, by a judge whose errors were counted on labelled samples.
-
-    The interval is that of Lang and Reiczigel (2014), which takes the uncertainty of all three shares into account. It
-    is for independent samples.
-
-    Raises:
-        UsageError: `yes` or `n` is no count, `yes` is the larger, or `level` is not between 0 and 1.
-    """
-    check_part(yes, n)
-    z = two_sided_z(level)
-    sensitivity, specificity = card.sensitivity.value, card.specificity.value
-    value = None
-    if n and sensitivity is not None and specificity is not None:
-        value = rogan_gladen(yes / n, sensitivity, specificity)
-    if value is None:
-        return Estimate(value=None, interval=None, n=n, n_clusters=n, state="no data")
-    interval = _lang_reiczigel(yes, n, card, z=z, level=level)
-    return Estimate(value=value, interval=interval, n=n, n_clusters=n, state="estimated")
-
-
-def _lang_reiczigel(yes: int, n: int, card: Confusion, *, z: float, level: float) -> Interval | None:
-    """Wald's interval of shares that were first shrunk towards 1/2, shifted by a second-order term."""
-    true, false = card.true_yes + card.false_no, card.true_no + card.false_yes
-    rate = _Share(share=(yes + z * z / 2) / (n + z * z), n=n + z * z)
-    sensitivity = _Share(share=(card.true_yes + 1) / (true + 2), n=true + 2)
-    specificity = _Share(share=(card.true_no + 1) / (false + 2), n=false + 2)
-    youden = sensitivity.share + specificity.share - 1
-    if youden <= 0:
-        return None
-    middle = (rate.share + specificity.share - 1) / youden
-    shift = 2 * z * z * (middle * sensitivity.variance - (1 - middle) * specificity.variance)
-    spread = rate.variance + middle**2 * sensitivity.variance + (1 - middle) ** 2 * specificity.variance
-    half = z * math.sqrt(spread) / youden
-    low, high = (min(1.0, max(0.0, middle + shift + side)) for side in (-half, half))
-    return Interval(low=low, high=high, level=level, method="lang-reiczigel")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Share:
-    share: float
-    n: float
-
-    @property
-    def variance(self) -> float:
-        return self.share * (1 - self.share) / self.n
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,9 +15,7 @@ DRAWS = 2000
 LEVEL = 0.95
 """Confidence level: the share of intervals that hold the truth."""
 
-Method = Literal[
-    "wilson", "tango", "cluster bootstrap", "unseen clusters", "student t", "lang-reiczigel", "prediction-powered"
-]
+Method = Literal["wilson", "tango", "cluster bootstrap", "unseen clusters", "prediction-powered"]
 
 State = Literal["estimated", "no data", "one cluster", "no spread"]
 """Why an interval is missing or empty.

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from askance.errors import UsageError
 from askance.statistics.arguments import check_binary, check_part
 from askance.statistics.clusters import ClusterKey, ClusterSums, sum_by_cluster
 from askance.statistics.estimate import DRAWS, LEVEL, Estimate, Interval, two_sided_z
@@ -50,58 +48,6 @@ def share_estimate(successes: int, n: int, *, level: float = LEVEL) -> Estimate:
     value = successes / n
     error = math.sqrt(value * (1 - value) / n)
     return Estimate(value=value, interval=interval, standard_error=error, n=n, n_clusters=n, state="estimated")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Confusion:
-    """The confusion matrix of a judge: how often it says yes and no, by the truth."""
-
-    true_yes: int
-    false_yes: int
-    true_no: int
-    false_no: int
-    unscored: int = 0
-    """Samples without a readable verdict; in none of the shares."""
-
-    @property
-    def n(self) -> int:
-        """Samples with a verdict."""
-        return self.true_yes + self.false_yes + self.true_no + self.false_no
-
-    @property
-    def sensitivity(self) -> Estimate:
-        """Share of the true samples with verdict yes."""
-        return share_estimate(self.true_yes, self.true_yes + self.false_no)
-
-    @property
-    def specificity(self) -> Estimate:
-        """Share of the other samples with verdict no."""
-        return share_estimate(self.true_no, self.true_no + self.false_yes)
-
-    @property
-    def accuracy(self) -> Estimate:
-        """Share of right verdicts."""
-        return share_estimate(self.true_yes + self.true_no, self.n)
-
-
-def confusion(truth: Sequence[bool], verdicts: Sequence[bool | None]) -> Confusion:
-    """Count verdicts against the truth; None is a verdict that could not be read.
-
-    Raises:
-        UsageError: there are not as many verdicts as truths, or one is neither true nor false.
-    """
-    check_binary([*truth, *(verdict for verdict in verdicts if verdict is not None)])
-    if len(truth) != len(verdicts):
-        msg = f"{len(verdicts)} verdicts are given for {len(truth)} truths."
-        raise UsageError(msg, hint="Give one for each, None where there is none.")
-    pairs = [(bool(true), verdict) for true, verdict in zip(truth, verdicts, strict=True)]
-    return Confusion(
-        true_yes=pairs.count((True, True)),
-        false_yes=pairs.count((False, True)),
-        true_no=pairs.count((False, False)),
-        false_no=pairs.count((True, False)),
-        unscored=sum(verdict is None for _, verdict in pairs),
-    )
 
 
 _ROUNDING_ERROR = 1e-9

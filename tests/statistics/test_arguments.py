@@ -15,7 +15,6 @@ from askance.errors import UsageError
 
 NAN, INF = math.nan, math.inf
 TWO = s.LabelCounts(1, 2, 4, 10)
-CARD = s.Confusion(true_yes=8, false_yes=1, true_no=9, false_no=2)
 
 
 def bare(counts: Any) -> s.LabelCounts:
@@ -46,10 +45,6 @@ COUNTS: dict[str, Callable[[Any], object]] = {
     "wilson, n": lambda odd: s.wilson(0, odd),
     "share, successes": lambda odd: s.share_estimate(odd, 3),
     "share, n": lambda odd: s.share_estimate(0, odd),
-    "corrected, yes": lambda odd: s.rogan_gladen_estimate(odd, 3, CARD),
-    "corrected, n": lambda odd: s.rogan_gladen_estimate(0, odd, CARD),
-    "corrected, card": lambda odd: s.rogan_gladen_estimate(1, 3, _card(odd)),
-    "sensitivity": lambda odd: _card(odd).sensitivity,
     "mcnemar, b": lambda odd: s.mcnemar_exact(odd, 3),
     "mcnemar, c": lambda odd: s.mcnemar_exact(3, odd),
     "score interval, b": lambda odd: s.paired_score_interval(odd, 1, 9),
@@ -62,10 +57,6 @@ COUNTS: dict[str, Callable[[Any], object]] = {
     "draws of groups": lambda odd: s.outcomes_by_group([True, False], [["a"], ["b"]], seed=1, draws=odd),
     "clusters": lambda odd: s.linkage_clusters([np.ones(2, np.float16)] * 3, odd),
 }
-
-
-def _card(odd: Any) -> s.Confusion:
-    return s.Confusion(true_yes=odd, false_yes=1, true_no=9, false_no=2)
 
 
 @pytest.mark.parametrize("odd", [NAN, INF, -1, 1.5])
@@ -151,8 +142,6 @@ def test_what_is_not_finite_is_no_value(function: Callable[[Any], object], odd: 
 
 
 RIGHT_OR_WRONG: dict[str, Callable[[Any], object]] = {
-    "truths": lambda odd: s.confusion([odd, True], [True, None]),
-    "verdicts": lambda odd: s.confusion([True, True], [odd, None]),
     "outcomes": lambda odd: s.outcomes_by_group([odd, True], [["a"], ["b"]], seed=1),
     "errors of a": lambda odd: s.error_independence([odd, True], [True, True], seed=1),
     "errors of b": lambda odd: s.error_independence([True, True], [odd, True], seed=1),

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -9,16 +8,12 @@ import pytest
 from askance.errors import UsageError
 from askance.statistics import (
     ClusteredScores,
-    Confusion,
     clustered_rogan_gladen,
-    confusion,
     prediction_powered_mean,
     rogan_gladen,
-    rogan_gladen_estimate,
 )
 
 about: Any = pytest.approx
-PERFECT = Confusion(true_yes=10**9, false_yes=0, true_no=10**9, false_no=0)
 
 RATES: dict[str, tuple[float, float, float, float | None]] = {
     "perfect judge": (0.25, 1.0, 1.0, 0.25),
@@ -34,69 +29,20 @@ def test_rogan_gladen(rate: float, sensitivity: float, specificity: float, true:
     assert rogan_gladen(rate, sensitivity, specificity) == true
 
 
-def test_with_a_perfect_judge_the_interval_is_that_of_agresti_and_coull() -> None:
-    interval = rogan_gladen_estimate(30, 100, PERFECT).interval
-    z = 1.959963984540054
-    n, share = 100 + z * z, (30 + z * z / 2) / (100 + z * z)
-    half = z * math.sqrt(share * (1 - share) / n)
-
-    assert interval is not None
-    assert (interval.low, interval.high) == pytest.approx((share - half, share + half), abs=1e-6)
-
-
-PUBLISHED: dict[str, tuple[tuple[int, int], tuple[int, int], tuple[int, int], float, tuple[float, float, float]]] = {
-    "a good test": ((30, 100), (45, 50), (76, 80), 0.95, (0.29411765, 0.17932916, 0.42055144)),
-    "few controls": ((259, 400), (17, 20), (24, 30), 0.95, (0.68846154, 0.52023067, 0.95612413)),
-    "down to none": ((7, 200), (88, 100), (97, 100), 0.95, (0.00588235, 0.0, 0.05886666)),
-    "another level": ((30, 100), (45, 50), (76, 80), 0.90, (0.29411765, 0.19559580, 0.39859283)),
-}
-"""Positives among those tested, among positive controls, negatives among negative ones, the level; and what R says: the
-function `prevSeSp` of its package asht, by Lang and Reiczigel (2014), run in R 4.2."""
-
-
-@pytest.mark.parametrize(("yes", "positive", "negative", "level", "said"), PUBLISHED.values(), ids=PUBLISHED)
-def test_the_interval_of_lang_and_reiczigel_is_that_of_asht(
-    yes: tuple[int, int],
-    positive: tuple[int, int],
-    negative: tuple[int, int],
-    level: float,
-    said: tuple[float, float, float],
-) -> None:
-    card = Confusion(
-        true_yes=positive[0],
-        false_no=positive[1] - positive[0],
-        true_no=negative[0],
-        false_yes=negative[1] - negative[0],
-    )
-    estimate = rogan_gladen_estimate(*yes, card, level=level)
-
-    assert estimate.interval is not None
-    assert (estimate.value, estimate.interval.low, estimate.interval.high) == pytest.approx(said, abs=1e-7)
-
-
-NOTHING = {
-    "no verdicts": (0, 0, PERFECT),
-    "no labels": (3, 9, Confusion(true_yes=0, false_yes=0, true_no=0, false_no=0)),
-    "blind judge": (3, 9, Confusion(true_yes=5, false_yes=5, true_no=5, false_no=5)),
-}
-
-
-@pytest.mark.parametrize(("yes", "n", "card"), NOTHING.values(), ids=NOTHING)
-def test_nothing_is_made_of_nothing(yes: int, n: int, card: Confusion) -> None:
-    estimate = rogan_gladen_estimate(yes, n, card)
-
-    assert (estimate.value, estimate.interval, estimate.state) == (None, None, "no data")
-
-
 def test_corrected_rates_hold_the_truth_as_often_as_they_say() -> None:
-    """A judge of sensitivity 0.85 and specificity 0.9, a true rate of 0.3, 1,000 runs of 400 samples and 120 labels."""
+    """A judge of sensitivity 0.85 and specificity 0.9, a true rate of 0.3, 250 runs of 400 samples and 120 labels."""
     source = np.random.default_rng(5)
     held = {"rogan-gladen": 0, "prediction-powered": 0}
-    for _ in range(1000):
+    for place in range(250):
         true, labelled = source.random(400) < 0.3, source.random(120) < 0.5
         verdicts, card_verdicts = (judge(truth, source) for truth in (true, labelled))
-        card = confusion(labelled.tolist(), card_verdicts.tolist())
-        corrected = rogan_gladen_estimate(int(verdicts.sum()), 400, card)
+        corrected = clustered_rogan_gladen(
+            ClusteredScores(scores=verdicts.astype(float).tolist()),
+            ClusteredScores(scores=card_verdicts.astype(float).tolist()),
+            labelled.tolist(),
+            seed=place,
+            draws=200,
+        )
         powered = prediction_powered_mean(
             true[:80].astype(float).tolist(),
             ClusteredScores(scores=verdicts[:80].astype(float).tolist()),
@@ -105,8 +51,8 @@ def test_corrected_rates_hold_the_truth_as_often_as_they_say() -> None:
         for name, estimate in (("rogan-gladen", corrected), ("prediction-powered", powered)):
             held[name] += estimate.interval is not None and 0.3 in estimate.interval
 
-    assert 935 <= held["rogan-gladen"] <= 980
-    assert 930 <= held["prediction-powered"] <= 970
+    assert 230 <= held["rogan-gladen"] <= 245
+    assert 230 <= held["prediction-powered"] <= 245
 
 
 def judge(
@@ -164,5 +110,3 @@ def test_one_label_gives_no_interval() -> None:
 def test_what_is_no_share_is_refused() -> None:
     with pytest.raises(UsageError, match=r"^1\.2 is not between 0 and 1\."):
         rogan_gladen(1.2, 0.9, 0.9)
-    with pytest.raises(UsageError, match=r"^5 of 3 is not a share\."):
-        rogan_gladen_estimate(5, 3, PERFECT)

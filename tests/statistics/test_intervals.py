@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from askance.errors import UsageError
-from askance.statistics import Confusion, Estimate, Interval, confusion, share_estimate, wilson
+from askance.statistics import Estimate, Interval, share_estimate, wilson
 from tests.statistics import reference
 
 NEWCOMBE = {"usual": (81, 263, 0.2553, 0.3662), "few": (15, 148, 0.0624, 0.1605), "one": (1, 29, 0.0061, 0.1718)}
@@ -42,22 +42,3 @@ def test_counts_that_are_no_share_are_refused() -> None:
 def test_a_level_is_a_share() -> None:
     with pytest.raises(UsageError, match=r"^A level of 95 is not between 0 and 1\. Give it as a share"):
         wilson(1, 2, level=95)
-
-
-def test_verdicts_are_counted_against_the_truth() -> None:
-    counted = confusion([True, True, True, False, False, False], [True, True, False, False, True, None])
-
-    assert counted == Confusion(true_yes=2, false_yes=1, true_no=1, false_no=1, unscored=1)
-    shares = (counted.sensitivity, counted.specificity, counted.accuracy)
-    assert [share.value for share in shares] == [2 / 3, 1 / 2, 3 / 5]
-
-
-def test_without_true_samples_there_is_no_sensitivity() -> None:
-    counted = confusion([False, False], [False, True])
-
-    assert (counted.sensitivity.value, counted.sensitivity.state) == (None, "no data")
-
-
-def test_a_verdict_for_each_truth() -> None:
-    with pytest.raises(UsageError, match=r"^1 verdicts are given for 2 truths\."):
-        confusion([True, False], [True])

@@ -28,7 +28,7 @@ from askance.errors import UsageError
 from askance.evals.analysis.trial import Place, PlannedTrial, Trial, Trials, place_of
 from askance.evals.job import CountItem, FirstFailure, Job
 from askance.evals.metric import Figure, Scored, figure, mean
-from askance.evals.run_folder import amending, keep_attachments, write_lines
+from askance.evals.run_folder import amending, keep_attachments, write_lines, write_whole
 from askance.evals.run_format import BLAMES, TRIALS
 from askance.evals.run_plan import counting_judges
 from askance.evals.sample import Prediction, Sample, SampleResult, Score
@@ -474,10 +474,7 @@ class StoredBlames:
             "runs": dict(self.runs),
             **({"counters": dict(self.counters)} if self.counters else {}),
         }
-        part = folder / f"{BLAMES}.part"
-        text = json.dumps(content, ensure_ascii=False, indent=2)
-        part.write_text(f"{text}\n", encoding="utf-8", errors="backslashreplace")
-        part.replace(folder / BLAMES)
+        write_whole(folder / BLAMES, json.dumps(content, ensure_ascii=False, indent=2) + "\n")
 
     def counted(self, how: str, run: Run) -> Mapping[str, Any]:
         """By model, what was computed for the blame of this run in all processes."""

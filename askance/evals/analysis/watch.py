@@ -47,7 +47,7 @@ QUIET = 60.0
 AT_ONCE = 256
 """Lines that are held at a time."""
 SHOWN = 3
-"""SlowCall calls and samples without an answer that are kept."""
+"""Slow calls, and samples without an answer, that are kept."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

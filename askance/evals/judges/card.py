@@ -24,13 +24,11 @@ from askance.evals.suite.files import read_json
 from askance.models import use_draw
 from askance.models.counters import counts_form
 from askance.nodes import Node
-from askance.statistics import confusion
 
 if TYPE_CHECKING:
     from askance.agents import Judge, Verdict, VerdictValue
     from askance.chains.planner import Planner, Role
     from askance.models import Counters
-    from askance.statistics import Confusion
 
 FORMAT = 1
 """Version of a card's JSON form."""
@@ -104,11 +102,6 @@ class JudgeCard:
     def labelled(self) -> tuple[JudgedPair, ...]:
         """The pairs with a label."""
         return tuple(pair for pair in self.pairs if pair.truth is not None)
-
-    @property
-    def confusion(self) -> Confusion:
-        """Its verdicts against the labels; `unclear` is a no."""
-        return confusion([bool(pair.truth) for pair in self.labelled], [pair.says for pair in self.labelled])
 
     @property
     def table(self) -> Mapping[str, Mapping[str, int]]:

@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import hypot
-from operator import mul
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -29,7 +27,7 @@ from askance.evals.negatives.edits import Sameness, StatementChange, change, nea
 from askance.evals.negatives.option_sets import HardNegative, OptionSet, own_sidecar, write_options
 from askance.evals.negatives.rules import RULES, Decision, Rule, Rules
 from askance.evals.run_folder import write_lines
-from askance.models import get_model
+from askance.models import cosine, get_model
 
 if TYPE_CHECKING:
     from askance.agents.verdict import Judge, Verdict
@@ -318,12 +316,7 @@ async def _similarities(rows: Sequence[AuditRow], embedder: Embedder) -> Mapping
     for start in range(0, len(texts), EMBEDDED):
         some = texts[start : start + EMBEDDED]
         vectors.update(zip(some, await embedder.embed(some), strict=True))
-    return {place: _cosine(vectors[row.negative.source], vectors[row.negative.text]) for place, row in enumerate(rows)}
-
-
-def _cosine(one: Sequence[float], other: Sequence[float]) -> float:
-    size = hypot(*one) * hypot(*other)
-    return sum(map(mul, one, other)) / size if size else 0.0
+    return {place: cosine(vectors[row.negative.source], vectors[row.negative.text]) for place, row in enumerate(rows)}
 
 
 def _decided(row: AuditRow, rules: Rules, *, artifacts: AnnotationArtifacts, blind: BlindAnswers | None) -> AuditRow:

@@ -26,7 +26,7 @@ from askance.evals.analysis.compare import (
     verdict_of,
 )
 from askance.evals.ranking import texts_of_hits
-from askance.evals.report.elements import Bars, Dot, Field, Intervals, PageLink, Plot, Sortable, scale_of
+from askance.evals.report.elements import Bars, Dot, Field, Intervals, PageLink, Plot, Sortable, scale_of, sortable_rows
 from askance.evals.report.html import document
 from askance.evals.report.looking_part import cost_section, gain_section, risk_section
 from askance.evals.report.run_part import part_of
@@ -316,11 +316,7 @@ def _no_answers(comparison: RunsComparison) -> Iterator[str]:
 
 def _links(comparison: RunsComparison) -> Sortable:
     """How often the links of two runs say the same of a picture, a row a link and a pair."""
-    rows: list[list[Field]] = []
-    for each in comparison.links:
-        cells = link_line(comparison, each)
-        counts = (each.same, each.other, each.first, each.second)
-        rows.append([*cells[:-4], *zip(counts, cells[-4:], strict=True)])
+    rows = sortable_rows(link_line(comparison, each) for each in comparison.links)
     return Sortable(heads=link_head(comparison), rows=rows)
 
 
@@ -364,29 +360,10 @@ def _comparisons(metrics: Sequence[MetricComparison]) -> Sortable:
     figures = "" if len(names) == 1 else f", by {len(names)} figures"
     return Sortable(
         heads=HEAD,
-        rows=[_cells(each) for each in ordered],
+        rows=sortable_rows(map(line_of, ordered)),
         summary=f"All {many(len(metrics), 'comparison')}{figures}",
         open=len(names) == 1,
     )
-
-
-def _cells(each: MetricComparison) -> list[Field]:
-    """The line of one comparison; numbers sort by their values."""
-    comparison = each.comparison
-    low = None if comparison.interval is None else comparison.interval.low
-    counts = each.by_sample or (None, None, None)
-    figure, runs, first, second, difference, interval, p, verdict, *shown = line_of(each)
-    return [
-        figure,
-        runs,
-        (comparison.figure_a, first),
-        (comparison.figure_b, second),
-        (comparison.difference, difference),
-        (low, interval),
-        (comparison.p, p),
-        verdict,
-        *zip(counts, shown, strict=True),
-    ]
 
 
 def _forest(metrics: Sequence[MetricComparison], *, two: bool) -> Iterator[Plot]:

@@ -65,15 +65,21 @@ class Sortable:
 
 def sortable_of(table: Table, caption: str) -> Sortable:
     """A table of a terminal, whose first column has names, on a page."""
-    rows = [[str(row[0]), *map(_field, row[1:])] for row in table.rows]
-    return Sortable(heads=table.columns, rows=rows, caption=caption)
+    return Sortable(heads=table.columns, rows=sortable_rows(table.rows), caption=caption)
+
+
+def sortable_rows(rows: Iterable[Sequence[Cell]]) -> list[list[Field]]:
+    """Lines of a terminal, whose first column has names, on a page; a number is sorted as it is shown."""
+    return [[str(row[0]), *map(_field, row[1:])] for row in rows]
 
 
 def _field(cell: Cell) -> Field:
-    """A number, or an interval that begins with one, with how it is shown; or a number that is not there."""
+    """A number, or an interval that begins with one, with how it is shown; one that is not there; or words."""
     text = f"{cell:,}" if isinstance(cell, int) else str(cell)
-    first = text.replace(",", "").partition(" ")[0]
-    return (None if first.startswith(NONE) or not text or text.startswith("<") else float(first), text)
+    try:
+        return float(text.replace(",", "").lstrip("< ").partition(" ")[0]), text
+    except ValueError:
+        return (None, text) if not text or text.startswith(NONE) else text
 
 
 def estimate_fields(value: float | None, interval: Interval | None, *, percent: bool) -> tuple[Field, Field]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import fsum
 from typing import TYPE_CHECKING
 
 from askance.amounts import money
-from askance.evals.abstention import BRIER, CALIBRATION, Ranked, losses_and_ranks
+from askance.evals.abstention import Ranked, losses_and_ranks
 from askance.evals.analysis.compare import letter
 from askance.evals.analysis.risk import HEAD, NOTES, compare_risks, line_of_risk, says_how_sure
 from askance.evals.report.elements import (
@@ -22,6 +23,7 @@ from askance.evals.report.elements import (
     drawn_across,
     drawn_upward,
     estimate_fields,
+    sortable_rows,
 )
 from askance.evals.tables import NONE
 from askance.statistics import calibration_bins, risk_coverage_curve, wilson
@@ -70,31 +72,14 @@ def _risk_view(risks: RiskComparison) -> PlotsWithTables:
     return PlotsWithTables(
         sentences=risks.sentences,
         plots=[risk_plot(risks.runs)],
-        tables=[Sortable(heads=HEAD, rows=[_risk_cells(each) for each in risks.runs])],
+        tables=[Sortable(heads=HEAD, rows=sortable_rows(map(line_of_risk, risks.runs)))],
         notes=NOTES,
     )
 
 
-def _risk_cells(each: RunRisk) -> list[Field]:
-    name, by, samples, worth, coverage, among, area, interval, error, brier = line_of_risk(each)
-    by_name = {figure.metric: figure.value for figure in each.calibration}
-    return [
-        name,
-        by,
-        (len(each.samples), samples),
-        (each.worth.value, worth),
-        (each.coverage, coverage),
-        (each.among_answered, among),
-        (each.area.value, area),
-        (None if each.area.interval is None else each.area.interval.low, interval),
-        (by_name.get(CALIBRATION), error),
-        (by_name.get(BRIER), brier),
-    ]
-
-
 def risk_plot(runs: Sequence[RunRisk]) -> Curves:
     """Risk by coverage of one or several runs."""
-    return _risk_plot([_risk_curve(each) for each in runs])
+    return _risk_plot([_risk_curve(each.name, each.by, each.samples) for each in runs])
 
 
 def reliability_plots(runs: Sequence[RunRisk]) -> Iterator[Plot]:
@@ -104,14 +89,14 @@ def reliability_plots(runs: Sequence[RunRisk]) -> Iterator[Plot]:
         yield from _reliabilities(each.samples, prefix)
 
 
-def _risk_curve(each: RunRisk) -> Curve:
+def _risk_curve(name: str, by: str, samples: Sequence[Ranked]) -> Curve:
     """The curve of a run; where it abstains, a point is where it does."""
-    stands = each.among_answered is not None and 0 < each.coverage < 1
-    dot = Dot(name=each.name, value=1 - (each.among_answered or 0.0), interval=None)
+    given = [each.worth for each in samples if each.given]
+    dot = Dot(name=name, value=1 - fsum(given) / max(len(given), 1), interval=None)
     return Curve(
-        name=f"{each.name}, by {each.by}",
-        line=_thinned(each.curve),
-        points=[(each.coverage, dot)] if stands else [],
+        name=f"{name}, by {by}",
+        line=_thinned(risk_coverage_curve(*losses_and_ranks(samples))),
+        points=[(len(given) / len(samples), dot)] if 0 < len(given) < len(samples) else [],
     )
 
 
@@ -138,14 +123,7 @@ def plots_of_confidence(part: RunPart, prefix: str) -> Iterator[Plot]:
     sure = [each for each in ranked if each.confidence is not None]
     if not sure:
         return
-    curve = risk_coverage_curve(*losses_and_ranks(ranked))
-    given = [each.worth for each in ranked if each.given]
-    stands = 0 < len(given) < len(ranked)
-    dot = Dot(name=part.name, value=1 - sum(given) / max(len(given), 1), interval=None)
-    points = [(len(given) / len(ranked), dot)] if stands else []
-    yield _risk_plot(
-        [Curve(name=f"{part.name}, by confidence", line=_thinned(curve), points=points)], f"{prefix}Risk by coverage"
-    )
+    yield _risk_plot([_risk_curve(part.name, "confidence", ranked)], f"{prefix}Risk by coverage")
     yield from _reliabilities(ranked, prefix)
 
 
@@ -162,17 +140,9 @@ def _ranked_by_column(part: RunPart) -> list[Ranked]:
         return []
     ranked: list[Ranked] = []
     for answer in part.answers:
-        score, prediction = answer.score, answer.prediction
+        score = answer.score
         values: Mapping[str, float] = {} if score is None else score.withheld or score.values
-        ranked.append(
-            Ranked(
-                id=answer.sample.id,
-                cluster=answer.sample.cluster,
-                worth=min(max(values.get(part.column, 0.0), 0.0), 1.0),
-                confidence=None if score is None else prediction.confidence,
-                given=score is not None and not prediction.abstained,
-            )
-        )
+        ranked.append(Ranked.of(answer, min(max(values.get(part.column, 0.0), 0.0), 1.0)))
     return ranked
 
 

@@ -22,11 +22,9 @@ from .retrieval_metrics import retrieval_scorer as retrieval_scorer
 from .retrieval_metrics import with_judged_hits as with_judged_hits
 from .selection import FULL_SET as FULL_SET
 from .selection import SMALL_SET as SMALL_SET
-from .selection import Fold as Fold
 from .selection import Subset as Subset
 from .selection import draw_ids as draw_ids
 from .selection import fold_of as fold_of
-from .selection import folds as folds
 from .selection import read_ids as read_ids
 from .shots import Examples as Examples
 from .shots import ShotFacts as ShotFacts

@@ -171,15 +171,6 @@ def draw_ids(keys: Iterable[str], *, size: int = SMALL_SET, seed: int = 0) -> tu
 FOLDS = 5
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fold:
-    """One split of the images; together the tests of all folds hold each image once."""
-
-    train: tuple[str, ...]
-    validation: tuple[str, ...]
-    test: tuple[str, ...]
-
-
 def fold_of(ids: Iterable[str], *, seed: int = 0, count: int = FOLDS) -> dict[str, int]:
     """For each image the fold, from 0, in whose test it is; depends on the set of ids and the seed alone.
 
@@ -193,23 +184,3 @@ def fold_of(ids: Iterable[str], *, seed: int = 0, count: int = FOLDS) -> dict[st
             hint="Three folds or more, none empty.",
         )
     return {name: place % count for place, name in enumerate(ordered)}
-
-
-def folds(ids: Iterable[str], *, seed: int = 0, count: int = FOLDS) -> tuple[Fold, ...]:
-    """The splits: of each, the next fold's test is the validation, and the rest is for training.
-
-    Raises:
-        UsageError: as `fold_of`.
-    """
-    places = fold_of(ids, seed=seed, count=count)
-    parts = [tuple(sorted(name for name, place in places.items() if place == part)) for part in range(count)]
-    return tuple(
-        Fold(
-            train=tuple(
-                name for part in range(count) if part not in {number, (number + 1) % count} for name in parts[part]
-            ),
-            validation=parts[(number + 1) % count],
-            test=parts[number],
-        )
-        for number in range(count)
-    )

@@ -196,8 +196,8 @@ def test_a_figure_is_saved_as_a_picture_of_its_own(browser: Browser, tmp_path: P
     run = plain_run(tmp_path / "run", 60, tags=lambda n: {"fold": f"fold {n % 14}", "url": f"u{n}"})
     write_page(tmp_path / "page.html", lambda _: report_page(build_report([run])))
     figure = "figure:has-text('accuracy by fold')"
-    sizes = {"viewport": {"width": width, "height": 844}}
-    with opened(browser, tmp_path / "page.html", color_scheme="dark", **sizes) as seen:
+    size = {"width": width, "height": 844}
+    with opened(browser, tmp_path / "page.html", color_scheme="dark", viewport=size) as seen:
         seen.page.hover(figure)
         with seen.page.expect_download() as saving:
             seen.page.click(f"{figure} >> text=Save")
