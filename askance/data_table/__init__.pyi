@@ -9,5 +9,5 @@ from .source import open_data_table as open_data_table
 from .source import open_json_lines as open_json_lines
 from .table_name import HUB as HUB
 from .table_name import names_data_table as names_data_table
-from .text_table import csv_fields as csv_fields
+from .text_table import csv_records as csv_records
 from .text_table import encoding_of as encoding_of

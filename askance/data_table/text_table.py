@@ -123,8 +123,7 @@ class CsvTable(_TextTable):
     @property
     def columns(self) -> tuple[str, ...]:
         if self._columns is None:
-            _, header = next(self._fields(), (0, list[str]()))
-            self._columns = tuple(name.strip() for name in header)
+            self._columns, _ = self._records()
             if not any(self._columns):
                 raise BadData(f"{self.source!r} is empty.", hint="Its first line names the columns.")
         return self._columns
@@ -133,38 +132,51 @@ class CsvTable(_TextTable):
         places = column_places(self.source, self.columns, columns)
 
         def located_rows() -> Iterator[tuple[str, Mapping[str, Any]]]:
-            fields = self._fields()
-            next(fields, None)
-            for line, cells in fields:
-                where = f"{self.source!r}, line {line}"
-                if len(cells) > len(self.columns):
-                    raise BadData(
-                        f"{where}: {len(cells)} fields, and the first line names {len(self.columns)}.",
-                        hint="A field with a comma in it stands in double quotes.",
-                    )
-                yield where, {name: cells[at] for name, at in places.items() if at < len(cells) and cells[at] != ""}
+            for line, cells in self._records()[1]:
+                values = {name: cells[at] for name, at in places.items() if at < len(cells) and cells[at] != ""}
+                yield f"{self.source!r}, line {line}", values
 
         return numbered_rows(self.source, located_rows())
 
-    def _fields(self) -> Iterator[tuple[int, list[str]]]:
+    def _records(self) -> tuple[tuple[str, ...], Iterator[tuple[int, list[str]]]]:
         delimiter = "\t" if self._path.suffix.lower() == ".tsv" else ","
-        return csv_fields((line for _, line in self._numbered_lines()), self.source, delimiter=delimiter)
+        return csv_records((line for _, line in self._numbered_lines()), self.source, delimiter=delimiter)
 
 
-def csv_fields(
+def csv_records(
     lines: Iterable[str], source: str, *, delimiter: str = ",", strict: bool = False
-) -> Iterator[tuple[int, list[str]]]:
-    """The rows of CSV as lists of fields, each with the number of the line on which it ends; empty lines are left out.
+) -> tuple[tuple[str, ...], Iterator[tuple[int, list[str]]]]:
+    """The names in the first row of CSV, and the rows below it, each with the number of the line on which it ends.
+
+    Empty lines are left out.
 
     Args:
         lines: with their line ends.
         source: what they are of, for messages.
         delimiter: between two fields.
-        strict: whether text behind a closing quotation mark is refused, rather than taken for a part of the field.
+        strict: whether a row with fewer fields than names is refused, and text behind a closing quotation mark, rather
+            than taken for a part of the field.
 
     Raises:
-        BadData: it is no CSV, or a quotation mark is never closed.
+        BadData: it is no CSV, a quotation mark is never closed, or a row has more fields than there are names.
     """
+    fields = _csv_fields(lines, source, delimiter=delimiter, strict=strict)
+    names = tuple(name.strip() for name in next(fields, (0, list[str]()))[1])
+
+    def rows() -> Iterator[tuple[int, list[str]]]:
+        for line, cells in fields:
+            if len(cells) > len(names) or (strict and len(cells) < len(names)):
+                raise BadData(
+                    f"The file {source!r}, line {line}: {len(cells)} fields, and the first line names {len(names)}.",
+                    hint="A field with a comma or a line break in it stands in double quotes.",
+                )
+            yield line, cells
+
+    return names, rows()
+
+
+def _csv_fields(lines: Iterable[str], source: str, *, delimiter: str, strict: bool) -> Iterator[tuple[int, list[str]]]:
+    """The rows as lists of fields, each with the number of the line on which it ends."""
     at_end = False
 
     def end() -> Iterator[str]:

@@ -6,7 +6,6 @@ it are given as they were.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
@@ -17,7 +16,8 @@ from askance.agents import Verbalizations
 from askance.chains import DESCRIPTION, NARRATION, OBJECTS, SCENE_TEXT, STATEMENT, UNUSUAL, Link, concatenate
 from askance.chains.output_line import link_values
 from askance.chat import Json, JsonObject, key_of
-from askance.errors import UsageError
+from askance.data_table import open_json_lines
+from askance.errors import BadData, UsageError
 from askance.evals.evaluation import EXTRACTOR
 from askance.evals.run_format import PROMPTS
 from askance.evals.sample import Prediction, Sample, SampleResult, Score
@@ -165,24 +165,14 @@ def _own_truth(sample: Sample) -> Mapping[str, Any]:
 
 
 def _read_truth(file: Path) -> Truth:
-    try:
-        lines = file.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(
-            f"The file {str(file)!r} cannot be read: {error}.", hint="Give a readable file of UTF-8 text."
-        ) from error
     truths: dict[str, Mapping[str, Any]] = {}
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        try:
-            form: Any = json.loads(line)
-            truths[str(form["id"])] = {link: value for link, value in form.items() if link != "id"}
-        except (ValueError, KeyError, TypeError) as error:
-            raise UsageError(
-                f"Line {number} of {str(file)!r} is not about a sample.",
+    for row in open_json_lines(file).rows():
+        if "id" not in row:
+            raise BadData(
+                f"{row.where} is not about a sample.",
                 hint='Write one object a line: {"id": "…", "statement": "…"}.',
-            ) from error
+            )
+        truths[str(row["id"])] = {link: value for link, value in row.items() if link != "id"}
     return lambda sample: truths.get(sample.id) or truths.get(sample.cluster) or {}
 
 

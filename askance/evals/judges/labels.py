@@ -14,7 +14,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from askance.data_table import csv_fields
+from askance.data_table import csv_records
 from askance.errors import BadData
 from askance.evals.suite.files import read_bytes, read_json
 
@@ -128,17 +128,10 @@ def _listed_objects(file: Path, hint: str) -> Iterator[_PlacedRow]:
 
 
 def _records(text: str, file: Path) -> Iterator[_PlacedRow]:
-    fields = csv_fields(io.StringIO(text, newline=""), str(file), strict=True)
-    names = [name.strip().lower() for name in next(fields, (0, list[str]()))[1]]
-    for line, cells in fields:
-        if not any(cell.strip() for cell in cells):
-            continue
-        if len(cells) != len(names):
-            raise BadData(
-                f"Line {line} of {str(file)!r} has {len(cells)} cells, and the header {len(names)}.",
-                hint='Put texts that hold commas or line breaks into quotes: "…".',
-            )
-        yield f"line {line} of {str(file)!r}", dict(zip(names, cells, strict=True))
+    names, rows = csv_records(io.StringIO(text, newline=""), str(file), strict=True)
+    for line, cells in rows:
+        if any(cell.strip() for cell in cells):
+            yield f"line {line} of {str(file)!r}", dict(zip(map(str.lower, names), cells, strict=True))
 
 
 def _label(row: Mapping[str, Any], where: str) -> Label:

@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, cast
 
 from askance.chat import Json, JsonObject
-from askance.data_table import csv_fields, encoding_of
+from askance.data_table import csv_records, encoding_of
 from askance.documents import BROKEN_ZIP, UnreadableDocument, stream_json
 from askance.errors import BadData
 from askance.images import SUFFIXES
@@ -352,18 +352,12 @@ def read_table(path: Path, columns: Mapping[str, Sequence[str]]) -> Iterator[tup
         BadData: the file is empty, lacks a column, has a row with more fields than columns, or a quotation mark that
             is never closed.
     """
-    rows = csv_fields(io.StringIO(read_text(path), newline=""), str(path))
-    _, header = next(rows, (0, list[str]()))
+    header, rows = csv_records(io.StringIO(read_text(path), newline=""), str(path))
     if not any(header):
         raise BadData(f"The file {str(path)!r} is empty.", hint=f"Its first line should name {_listed(columns)}.")
     places = {name: _place(header, spellings, path) for name, spellings in columns.items()}
     count = 0
     for line, row in rows:
-        if len(row) > len(header):
-            raise BadData(
-                f"The file {str(path)!r}, line {line}: {len(row)} fields, and the first line names {len(header)}.",
-                hint="A field with a comma in it stands in double quotes.",
-            )
         count += 1
         yield line, {name: row[place] if place < len(row) else "" for name, place in places.items()}
     if not count:
@@ -371,7 +365,7 @@ def read_table(path: Path, columns: Mapping[str, Sequence[str]]) -> Iterator[tup
 
 
 def _place(header: Sequence[str], spellings: Sequence[str], path: Path) -> int:
-    places = [place for place, name in enumerate(header) if name.strip() in spellings]
+    places = [place for place, name in enumerate(header) if name in spellings]
     if len(places) == 1:
         return places[0]
     wrong = f"has no column {spellings[0]!r}" if not places else f"has the column {spellings[0]!r} {len(places)} times"

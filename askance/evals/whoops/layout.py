@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from askance.data_table import ArrowFiles, csv_fields
+from askance.data_table import ArrowFiles, csv_records
 from askance.errors import BadData
 from askance.evals.suite.files import read_text
 from askance.evals.suite.pictures import PictureFiles, load_cell, picture_cell
@@ -138,8 +138,7 @@ def _stems(row: Mapping[str, Any], where: str) -> tuple[str, ...]:
 
 def _records(path: Path) -> Iterator[tuple[int, Mapping[str, str]]]:
     """The rows of a CSV file, each with the line on which it ends."""
-    rows = csv_fields(io.StringIO(read_text(path), newline=""), str(path), strict=True)
-    header = [name.strip() for name in next(rows, (0, list[str]()))[1]]
+    header, rows = csv_records(io.StringIO(read_text(path), newline=""), str(path), strict=True)
     known = [name for name in header if name in COLUMNS]
     if not {"image_id", "file_name"} & {*known}:
         raise BadData(
@@ -150,11 +149,6 @@ def _records(path: Path) -> Iterator[tuple[int, Mapping[str, str]]]:
     if twice is not None:
         raise BadData(f"The file {str(path)!r} has the column {twice!r} twice.", hint="Keep one of them.")
     for line, row in rows:
-        if len(row) != len(header):
-            raise BadData(
-                f"The file {str(path)!r}, line {line}: {len(row)} fields, and the first line names {len(header)}.",
-                hint="A field with a comma or a line break in it stands in double quotes.",
-            )
         yield line, {name: cell for name, cell in zip(header, row, strict=True) if name in COLUMNS}
 
 

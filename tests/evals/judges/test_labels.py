@@ -70,7 +70,7 @@ def test_one_class_is_said(verdict: str, note: str) -> None:
 
 
 COLUMNS = "Columns: reference, candidate, verdict (true or false) or votes (true;false;true); question, group and id."
-QUOTES = 'Put texts that hold commas or line breaks into quotes: "…".'
+QUOTES = "A field with a comma or a line break in it stands in double quotes."
 BROKEN = {
     "empty": ("", f"The label file 'labels.csv' holds no pairs. {COLUMNS}"),
     "header alone": (f"{HEAD}\n\n", f"The label file 'labels.csv' holds no pairs. {COLUMNS}"),
@@ -96,7 +96,7 @@ BROKEN = {
     ),
     "too many cells": (
         f"{HEAD}\na,b,c,true\n",
-        "Line 2 of 'labels.csv' has 4 cells, and the header 3. " + QUOTES,
+        "The file 'labels.csv', line 2: 4 fields, and the first line names 3. " + QUOTES,
     ),
     "quote left open": (
         f'{HEAD}\n"a,b,true\n',
