@@ -35,12 +35,13 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from askance.chat import key_of
 from askance.documents import read_yaml, validation_message
-from askance.errors import CallError, UsageError
+from askance.errors import BadData, CallError, UsageError
+from askance.evals.abstention import AMONG_ANSWERED, AREA, BRIER, CALIBRATION, COVERAGE
 from askance.evals.job import Job, plan_of
 from askance.evals.published_figures import find_published_table
 from askance.evals.run_plan import planning
 from askance.evals.run_tables import notes_of, table_of_runs
-from askance.evals.runner import RunProgress, SampleEpoch, aevaluate, configuration_of, place_of, run_job
+from askance.evals.runner import RunProgress, SampleEpoch, aevaluate, configuration_of, place_of, run_job, scorer_of
 from askance.evals.solver import as_solver
 from askance.evals.tables import Cell, Format, Table, rendered
 from askance.evals.task_options import ROLES
@@ -247,13 +248,23 @@ class Grid(BaseModel):
     def _spec(self, name: Any) -> Any:
         if not isinstance(name, str) or (name not in self.models and ":" in name):
             return name
-        spec = self.models.get(name)
+        if name not in self.models:
+            raise UsageError(
+                f"The grid has no model {name!r}.",
+                hint=f"{near(name, self.models)}Name it under `models` in the file, or give a spec.",
+            )
+        spec = self.models[name]
         if spec is None:
             raise UsageError(
                 f"Nothing stands for the model {name!r} of the grid.",
                 hint=f"Set it under `models` in the file, or with `--model {name}=openai:…`.",
             )
         return spec
+
+    def unset(self, options: Mapping[str, Any]) -> bool:
+        """Whether `options` name a model that is to be filled in by whoever runs the grid."""
+        named = (value for name, value in options.items() if name in NAMED)
+        return any(value is None or self.models.get(value, "") is None for value in named)
 
 
 def _stated(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -456,25 +467,67 @@ class GridRunner:
         return GridRun(grid=self._grid, found=cell_runs)
 
     def check(self) -> None:
-        """Checks every cell for what the grid itself says wrongly; no data are read.
+        """Checks every run: what is wrong with one is said before anything is asked.
+
+        Nothing is wrong with a run that has a model which is not set, or lacks its data: it is left out.
+
+        Raises:
+            UsageError: there is no such task, model, figure or folder of prompts, or a task does not take its options.
+        """
+        for _ in self._planned():
+            pass
+
+    def _planned(self) -> Iterator[tuple[str, Evaluation | str]]:
+        """Each run, made to be planned, by what its cells ask for; or why it is left out."""
+        for cell in self.wanted.values():
+            self._check(cell)
+        columns: dict[str, dict[str, str]] = {}
+        for cell in self._grid.cells:
+            columns.setdefault(cell.asked, {})[cell.metric] = cell.head
+        for key, cell in self.wanted.items():
+            try:
+                with planning():
+                    task = self.task(cell)
+                self._check_metrics(task, columns[key])
+            except UsageError as error:
+                if not isinstance(error, BadData) and not self._grid.unset(cell.options):
+                    raise UsageError(f"The row {cell.label!r} of the grid: {error.message}", hint=error.hint) from error
+                yield key, str(error)
+            else:
+                yield key, task
+
+    def _check(self, cell: CellSpec) -> None:
+        """Checks what needs no data.
 
         Raises:
             UsageError: there is no such task, it takes no such option, or a folder of prompts does not exist.
         """
-        for cell in self.wanted.values():
-            if not cell.task:
-                raise UsageError(
-                    f"Nothing says which task the row {cell.label!r} is of.", hint="Give its table a `task`."
-                )
-            takes = self._find(cell.task).takes()
-            unknown = next((name for name in cell.options if name != PROMPTS and name not in takes), None)
-            if unknown is not None:
-                raise UsageError(
-                    f"The row {cell.label!r} of the grid: the task {cell.task!r} takes no {unknown!r}.",
-                    hint=f"{near(unknown, takes)}It takes {', '.join(takes)}, and `{PROMPTS}`, a folder.",
-                )
-            with self._prompts_of(cell):
-                pass
+        if not cell.task:
+            raise UsageError(f"Nothing says which task the row {cell.label!r} is of.", hint="Give its table a `task`.")
+        takes = self._find(cell.task).takes()
+        unknown = next((name for name in cell.options if name != PROMPTS and name not in takes), None)
+        if unknown is not None:
+            raise UsageError(
+                f"The row {cell.label!r} of the grid: the task {cell.task!r} takes no {unknown!r}.",
+                hint=f"{near(unknown, takes)}It takes {', '.join(takes)}, and `{PROMPTS}`, a folder.",
+            )
+        with self._prompts_of(cell):
+            pass
+
+    def _check_metrics(self, task: Evaluation, columns: Mapping[str, str]) -> None:
+        """Checks that a run will have the figures of its columns, whose heads are given by their metric.
+
+        Raises:
+            UsageError: it has no such figure.
+        """
+        metrics = [metric.name for metric in scorer_of(task, self._engine).metrics]
+        known = [*metrics, f"{metrics[0]} {AMONG_ANSWERED}", COVERAGE, AREA, CALIBRATION, BRIER]
+        unknown = next((name for name in columns if name not in known), None)
+        if unknown is not None:
+            raise UsageError(
+                f"the column {columns[unknown]!r} is of {unknown!r}, and {task.name!r} has no such figure.",
+                hint=f"{near(unknown, known)}It has {', '.join(metrics)}.",
+            )
 
     async def plan(self) -> GridPlan:
         """What all runs would ask and cost, without asking anybody; a call that several make counts once.
@@ -482,17 +535,12 @@ class GridRunner:
         Raises:
             UsageError: as `check`; or the mode is `replay`, which asks nothing.
         """
-        self.check()
         reasons: dict[str, str] = {}
         jobs: list[Job[Any, Any, Any]] = []
-        for key, cell in self.wanted.items():
-            try:
-                with planning():
-                    task = self.task(cell)
-            except UsageError as error:
-                reasons[key] = str(error)
-                continue
-            if as_solver(task.solver).plannable:
+        for key, task in self._planned():
+            if isinstance(task, str):
+                reasons[key] = task
+            elif as_solver(task.solver).plannable:
                 every = [SampleEpoch(sample=sample, epoch=0) for sample in task.samples]
                 jobs.append(run_job(task, every, self._engine))
             else:

@@ -8,7 +8,7 @@ import pytest
 
 from askance.errors import UsageError
 from askance.evals.analysis.grid import Grid, GridRunner, grid_tables, read_grid
-from askance.models import Engine, ScriptedModel
+from askance.models import Engine, ScriptedModel, get_model
 from askance.prompts import PromptLibrary
 from askance.replay import MemoryStore
 from tests.evals.odd import Odd, chooser, write_pictures
@@ -28,7 +28,7 @@ tables:
       - {label: nobody, vlm: Three}
   second:
     title: The same again
-    columns: {right: accuracy, other: nothing}
+    columns: {right: accuracy}
     rows: [{label: two, task: tests/odd, vlm: Two}]
 """
 
@@ -65,7 +65,7 @@ async def test_rows_that_ask_for_the_same_are_one_run(tmp_path: Path) -> None:
     assert first.columns == ("", "samples", "answered", "accuracy", "accuracy †")
     assert [row[:3] for row in first.rows] == [("two", 3, 3), ("two of six", 6, 6), ("nobody", None, None)]
     assert [row[4] for row in first.rows] == [41.5, None, None]
-    assert second.rows[0][3:] == (one.figure("accuracy"), None)
+    assert second.rows[0][3:] == (one.figure("accuracy"),)
     assert six.figure("accuracy").value == pytest.approx(1 / 3)
     assert f"nobody: {NOBODY}" in first.notes
 
@@ -119,6 +119,29 @@ async def test_a_grid_is_checked_whole_before_its_first_call(old: str, new: str,
         await runner.run()
     with pytest.raises(UsageError, match=message):
         await runner.plan()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("vlm: Two, count", "vlm: Tow, count", r"The row 'two of six' of the grid: .* no model 'Tow'\. Nearest: 'Two'"),
+        ("right: accuracy", "right: acuracy", r"the column 'right' is of 'acuracy', .* Nearest: 'accuracy'"),
+        ("vlm: Two, count", "vlm: Two, context: XX, count", r"The row 'two of six' of the grid: .*context"),
+    ],
+)
+async def test_a_mistake_in_a_later_row_is_said_before_the_first_call(
+    old: str, new: str, message: str, tmp_path: Path
+) -> None:
+    data, engine = write_pictures(tmp_path / "pictures"), Engine(records=MemoryStore())
+    asked = ScriptedModel([])
+    grid = read_grid(written(tmp_path, GRID.replace(old, new)))
+    runner = GridRunner(grid, out=tmp_path / "out", engine=engine, find=lambda _: Odd, options={"data": data})
+    runner.models["two"] = get_model(asked, engine=engine)
+
+    with pytest.raises(UsageError, match=message):
+        await runner.run()
+
+    assert asked.requests == []
 
 
 async def test_a_grid_is_gone_on_with(tmp_path: Path) -> None:
