@@ -25,7 +25,8 @@ def model_names() -> list[str]:
     from askance.models.spec import BACKENDS
 
     with suppress(AskanceError):
-        return [*Config.find().models, *(f"{provider}:" for provider in BACKENDS.names())]
+        bare = ("demo",)  # they take nothing behind a colon
+        return [*Config.find().models, *bare, *(f"{name}:" for name in BACKENDS.names() if name not in bare)]
     return []
 
 

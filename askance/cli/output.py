@@ -77,7 +77,8 @@ def left_text(plan: Plan) -> str:
     """The work that is left, and what it would cost."""
     parts = [many(plan.images, plan.unit), many(plan.calls, "call")]
     if plan.calls and plan.dollars is not None:
-        parts.append(f"about {_dollars(plan.dollars)}")
+        amount = _dollars(plan.dollars)
+        parts.append(amount if amount.startswith("less") else f"about {amount}")
     unpriced = [f"no price is known for {model}" for model in plan.unpriced]
     return f"Left: {', '.join([*parts, *unpriced])}."
 
@@ -136,7 +137,8 @@ def _costs(plan: Plan) -> Iterator[str]:
 
 def _notes(plan: Plan) -> Iterator[str]:
     for model, calls in plan.unpriced.items():
-        yield f"No price is known for {model}, its {many(calls, 'call')} come on top: set `price` in askance.toml."
+        come = "comes" if calls == 1 else "come"
+        yield f"No price is known for {model}, its {many(calls, 'call')} {come} on top: set `price` in askance.toml."
     for date in plan.price_dates:
         yield f"List prices of {date}; a `price` in askance.toml goes before them."
     guessed = dict.fromkeys(link.link for link in plan.links if link.calls and not link.measured)

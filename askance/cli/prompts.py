@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from askance.amounts import many
 from askance.cli.columns import filled, terminal_width
 from askance.cli.completion import prompt_names
 from askance.cli.process import SOME
@@ -114,7 +115,7 @@ def check(prompts: Folder = None) -> None:
     for problem in problems:
         echo(f"{problem.level}: {problem}")
     broken = [problem for problem in problems if problem.level == "error"]
-    echo(f"{len(library.names())} prompts, {len(broken)} problems.")
+    echo(f"{many(len(library.names()), 'prompt')}, {many(len(broken), 'problem')}.")
     if broken:
         raise typer.Exit(SOME)
 
@@ -132,5 +133,7 @@ def eject(
     from askance.models import Config
     from askance.prompts import PromptLibrary
 
-    path = PromptLibrary([]).eject(name, form=form.value, family=family, to=to or Config.find().prompts)
-    echo(f"{path}: edit it, then look with `askance prompts render {name}`.")
+    own = Config.find().prompts
+    path = PromptLibrary([]).eject(name, form=form.value, family=family, to=to or own)
+    look = f"askance prompts render {name}" + ("" if to is None or to == own else f" --prompts {to}")
+    echo(f"{path}: edit it, then look with `{look}`.")

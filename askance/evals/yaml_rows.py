@@ -19,6 +19,7 @@ from askance.evals.sample import EXAMPLES, Sample
 from askance.evals.suite.answer_match import MatchName, check_true, folded
 from askance.images import SUFFIXES, Image
 from askance.nodes.example import examples_of
+from askance.registry import near
 
 if TYPE_CHECKING:
     from askance.chains import Chain, Link
@@ -112,19 +113,19 @@ class Rows:
             return self._of_folder(path)
         offline, stream = self._chain.mode == "replay", first is not None
         table = open_data_table(named, offline=offline, stream=stream) if known else open_json_lines(path)
-        self._check_columns(table)
+        self._check_columns()
         self._held = 0
         self._rows_of.clear()
         if not known or path.suffix.lower() in _LINES:
             return [self._sample(row, where, table.home) for where, row in self._lines(table)]
         return [self._sample(row, where, table.home) for where, row in islice(self._cells(table), first)]
 
-    def _check_columns(self, table: DataTable) -> None:
+    def _check_columns(self) -> None:
         unknown = [key for key in self._wanted.columns if key not in self._keys]
         if unknown:
             raise BadData(
-                f"{table.source!r}: `columns` names `{unknown[0]}`, which a row does not have.",
-                hint=f"A row has {', '.join(self._keys)}.",
+                f"`columns` names `{unknown[0]}`, which a row does not have.",
+                hint=f"{near(unknown[0], self._keys)}A row has {', '.join(self._keys)}.",
             )
 
     def _lines(self, table: DataTable) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -182,7 +183,11 @@ class Rows:
         options = self._options(row, where)
         links = {link.name: _given(link, row[link.name], where) for link in self._links if link.name in row}
         if "image" not in row and not links:
-            raise BadData(f"{where} names no `image`, and nothing that stands for it.", hint="Give `image`, or a link.")
+            raise BadData(
+                f"{where} names no `image`, and nothing that stands for it.",
+                hint="`columns: {image: NAME}` says which column has the pictures; or give a link. "
+                f"The row has {', '.join(map(repr, row)) or 'nothing'}.",
+            )
         if not row.keys() & {"id", "image"}:
             raise BadData(f"{where} has no `id`.", hint="A row without an `image` needs one.")
         image = self._image(row["image"], home, where) if "image" in row else None

@@ -77,6 +77,7 @@ def _choice(count: int) -> Scorer:
         metrics=tuple(mean(name, summary=summaries.get(name, "of the first answers, at most k")) for name in names),
         if_wrong=lambda _: worth([], []),
         if_right=lambda sample: worth(sample.target, sample.target),
+        notes=(f"Precision@k is min(k, right ones among the first {count} answers) / k",) if count > 1 else (),
     )
 
 

@@ -283,7 +283,7 @@ def _unknown_name(path: Path, name: FileName) -> Iterator[PromptProblem]:
     known = {file.split(".")[0] for file in packaged_files()}
     if name.name in known:
         return
-    near = get_close_matches(name.name, known, n=1, cutoff=0.7)
+    near = get_close_matches(name.name, known, n=1, cutoff=0.8)
     if near:
         yield PromptProblem(
             path, 1, f"the package has no prompt {name.name!r}, so this overrides nothing; nearest is {near[0]!r}."

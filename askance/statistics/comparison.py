@@ -113,7 +113,9 @@ class Comparison:
 
     def _power_sentence(self, unit: str) -> str:
         if self.detectable is None:
-            return "So few samples, or such, can show no difference at all."
+            return "These samples can show no difference at all."
+        if unit == "%" and self.detectable >= 1:
+            return "These samples would show no true difference of less than 100 points."
         least = _change(self.detectable, unit).removeprefix("+")
         often = f"about {100 * self.power:.0f} % of cases"
         return f"So many samples would show a true difference of {least} or more in {often}."

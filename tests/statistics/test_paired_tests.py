@@ -158,7 +158,7 @@ SENTENCES: dict[str, tuple[tuple[list[int], list[int]], str]] = {
         (
             "A and B are tied on accuracy at this size: 50.00 % against 0.00 %, a difference of +50.00 points "
             "(95 % interval -48.64 to +90.55; exact McNemar test, p = 1.000), over 2 samples. "
-            "So few samples, or such, can show no difference at all."
+            "These samples can show no difference at all."
         ),
     ),
 }

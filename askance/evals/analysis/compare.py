@@ -906,7 +906,7 @@ def _reach(comparison: RunsComparison) -> Iterator[str]:
         by_reach.setdefault(_least(several), []).append(metric)
     for least, metrics in by_reach.items():
         words = f"so many samples show true differences of {least} or more in about 80 % of cases"
-        none = "so few samples, or such, show no difference at all"
+        none = "these samples show no difference at all, or none below 100 points"
         yield f"Tied on {', '.join(metrics)}: {words if least else none}"
 
 
@@ -914,9 +914,9 @@ def _least(tied: Sequence[MetricComparison]) -> str:
     """The smallest difference that all of the pairs would show; empty if one of them would show none."""
     detectable = [each.comparison.detectable for each in tied]
     known = [value for value in detectable if value is not None]
-    if len(known) < len(detectable):
-        return ""
     percent = tied[0].percent
+    if len(known) < len(detectable) or (percent and max(known) >= 1):
+        return ""
     return f"{_change(max(known), percent=percent).removeprefix('+')}{' points' if percent else ''}"
 
 

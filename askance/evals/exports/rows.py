@@ -16,7 +16,7 @@ from askance.evals.tables import spreadsheet_cell
 
 if TYPE_CHECKING:
     from askance.chat import Json, JsonObject
-    from askance.evals.sample import SampleResult
+    from askance.evals.sample import Sample, SampleResult
 
 
 Cell: TypeAlias = "str | int | float | bool | None"
@@ -42,6 +42,7 @@ def _parts(value: Any) -> Mapping[str, Any]:
 def _picture_cells(answer: SampleResult) -> Iterator[tuple[str, Json]]:
     sample, prediction = answer.sample, answer.prediction
     yield "image", sample.id
+    yield from _question(sample)
     yield "outcome", prediction.outcome
     yield "reason", prediction.reason
     values = cast("dict[str, Any]", link_values({**prediction.trace, "links": prediction.links}))
@@ -73,6 +74,7 @@ def _answer_cells(answer: SampleResult) -> Iterator[tuple[str, Json]]:
     yield "epoch", answer.epoch
     yield "group", sample.cluster
     yield "image", None if sample.image is None else sample.image.name
+    yield from _question(sample)
     yield "sha256", None if sample.image is None else sample.image.sha256
     yield "outcome", prediction.outcome
     yield "reason", prediction.reason
@@ -96,6 +98,12 @@ def _answer_cells(answer: SampleResult) -> Iterator[tuple[str, Json]]:
         yield "statement", None if statement is None else statement.get("text")
     yield from ((f"link.{name}", link["value"]) for name, link in prediction.links.items() if "value" in link)
     yield from _meta(prediction.meta)
+
+
+def _question(sample: Sample) -> Iterator[tuple[str, Json]]:
+    """What is asked of a picture, where each has a question of its own."""
+    if "question" in sample.inputs:
+        yield "question", sample.inputs["question"]
 
 
 def _meta(meta: Mapping[str, Any]) -> Iterator[tuple[str, Json]]:

@@ -231,7 +231,7 @@ def _index(report: ComparisonReport, browser: SampleBrowser) -> JsonObject:
         "names": list(report.names),
         "letters": [letter(place) for place in range(len(report.parts))],
         "share": report.share,
-        "figures": [_main_figure(part) for part in report.parts],
+        "figures": [_figure_of(part, report.comparison) for part in report.parts],
         "lower": not all(row.higher for row in report.rows),
         "rows": rows,
         "runs": [],
@@ -240,8 +240,10 @@ def _index(report: ComparisonReport, browser: SampleBrowser) -> JsonObject:
     }
 
 
-def _main_figure(part: RunPart) -> str:
-    figure = next(iter(part.run.figures), None)
+def _figure_of(part: RunPart, comparison: RunsComparison) -> str:
+    """The figure of a run that samples are compared by."""
+    values = comparison.values
+    figure = next((each for each in part.run.figures if values is not None and each.metric == values.metric), None)
     return "" if figure is None else f"{figure.metric} {shown_value(figure.value, percent=figure.percent)}"
 
 

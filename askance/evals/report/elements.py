@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -136,7 +137,7 @@ class Scale:
 
     def mark(self, value: float) -> str:
         """A mark of the scale in words."""
-        return f"{100 * value:.0f}" if self.percent else f"{value:.3g}"
+        return f"{100 * value:.0f}" if self.percent else f"{Decimal(f'{value:.3g}'):f}"
 
     def limits(self, interval: Interval | None) -> str:
         """An interval in words."""

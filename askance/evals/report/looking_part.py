@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import fsum
@@ -148,14 +149,12 @@ def _ranked_by_column(part: RunPart) -> list[Ranked]:
 
 def _reliability(sure: Sequence[Ranked], title: str) -> ReliabilityPlot:
     bins = calibration_bins([each.worth for each in sure], [each.confidence or 0.0 for each in sure])
+    joined = Counter[tuple[float, float]]()  # bins of one confidence share its samples
+    for each in bins:
+        joined[each.confidence, each.value] += each.samples
     points = [
-        ReliabilityPoint(
-            said=each.confidence,
-            count=each.samples,
-            value=each.value,
-            interval=wilson(round(each.value * each.samples), each.samples),
-        )
-        for each in bins
+        ReliabilityPoint(said=said, count=count, value=value, interval=wilson(round(value * count), count))
+        for (said, value), count in joined.items()
     ]
     return ReliabilityPlot(
         title=title,

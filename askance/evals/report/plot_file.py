@@ -259,8 +259,9 @@ class _Panel:
             label = _wrapped(curve.name, self._width, 0.85)
             if curve.line:
                 xs, ys = zip(*curve.line, strict=True)
+                shown = dash if len(xs) > 1 else f"{dash}o"  # a line of one point is seen by its marker alone
                 handles += axes.plot(
-                    xs, ys, dash, color=colour, label=label, linewidth=0.8 if plain else 1.2, zorder=1 if plain else 2
+                    xs, ys, shown, color=colour, label=label, linewidth=0.8 if plain else 1.2, zorder=1 if plain else 2
                 )
             for x, dot in curve.points:
                 if dot.value is None:
@@ -315,9 +316,9 @@ class _Panel:
             axes.annotate(
                 f"{each.count:,}",
                 (each.said, each.value),
-                (0, 4),
+                (3, 0),
                 textcoords="offset points",
-                ha="center",
+                va="center",
                 rotation=90,
                 fontsize=5,
                 color=_GREY,

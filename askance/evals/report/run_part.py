@@ -520,7 +520,8 @@ def breakdowns_of(
     for name, by_value in parts.items():
         if len(by_value) > 1:
             shares = [
-                _part_mean(value, by_value[value], column, zero=zero, seed=run.seed) for value in natural(by_value)
+                _part_mean(value, by_value[value], column, zero=zero, share=share, seed=run.seed)
+                for value in natural(by_value)
             ]
             yield Breakdown(name=name, shares=tuple(shares), note=note)
 
@@ -547,7 +548,7 @@ def _non_answers_are_zero(run: Run, answers: Sequence[SampleResult], column: str
     return abs(sum(worth_of(answer, column) or 0.0 for answer in answers) / len(answers) - figure.value) < _ALIKE
 
 
-def _part_mean(name: str, answers: Sequence[SampleResult], column: str, *, zero: bool, seed: int) -> Share:
+def _part_mean(name: str, answers: Sequence[SampleResult], column: str, *, zero: bool, share: bool, seed: int) -> Share:
     worths = [worth_of(answer, column) for answer in answers]
     pairs = zip(worths, answers, strict=True)
     counted = [(worth or 0.0, answer) for worth, answer in pairs if zero or worth is not None]
@@ -556,7 +557,7 @@ def _part_mean(name: str, answers: Sequence[SampleResult], column: str, *, zero:
         values,
         [answer.sample.cluster for _, answer in counted],
         seed=seed,
-        binary=all(value in {0.0, 1.0} for value in values),
+        binary=share and all(value in {0.0, 1.0} for value in values),
     )
     return Share(
         name=name,

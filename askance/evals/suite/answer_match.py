@@ -21,6 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any, Literal, TypeAlias, get_args
 
+from askance.amounts import many
 from askance.errors import BadData, optional_library
 
 MatchName: TypeAlias = Literal["exact", "contains", "regex", "numeric", "relaxed", "anls", "vqa"]
@@ -109,7 +110,8 @@ def check_true(name: MatchName, true: Sequence[str]) -> str | None:
     if name == "numeric" and (wrong := [text for text in true if number_in(text) is None]):
         return f"{wrong[0]!r} is no number"
     if name == "vqa" and len(true) != PEOPLE:
-        return f"there are {len(true)} answers of people, and `vqa` goes by {PEOPLE}"
+        are = "is" if len(true) == 1 else "are"
+        return f"there {are} {many(len(true), 'answer')} of people, and `vqa` goes by {PEOPLE}"
     if name == "regex":
         for pattern in true:
             try:

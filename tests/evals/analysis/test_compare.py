@@ -193,7 +193,7 @@ def test_the_sentence_names_the_runs() -> None:
     assert found.sentence == (
         "a and b are tied on accuracy at this size: 100.00 % against 100.00 %, a difference of +0.00 points "
         "(not one sample differs; 95 % interval -65.76 to +65.76), over 2 samples. "
-        "So few samples, or such, can show no difference at all."
+        "These samples can show no difference at all."
     )
 
 

@@ -102,7 +102,8 @@ def test_points_below_zero_have_their_place() -> None:
         )
     )
 
-    assert [each["cy"] for tag, each in parsed.elements if tag == "circle"] == ["67.25%"]
+    dots = [each["cy"] for tag, each in parsed.elements if tag == "circle"]
+    assert dots == ["67.25%", "5"]  # the point, and its key in the legend
     (whisker,) = (each for _, each in parsed.elements if (each.get("class") or "").startswith("whisker"))
     assert (whisker["y1"], whisker["y2"]) == ("77.62%", "56.88%")
     assert "-100" in parsed.text
