@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,8 @@ MOST_TRIED = 8
 """Calls of a role that are held against the records; some are of pictures that were never asked about."""
 
 _WORD = re.compile(r"\w+")
+_TAG = re.compile(r"\{[{%#].*?[}%#]\}", re.DOTALL)
+"""A tag of a template."""
 _TEXT = re.compile(r"the text of message \d+ \((?:system|user)\)")
 
 
@@ -45,9 +48,9 @@ def prompt_change(
 ) -> PromptChange | None:
     """The change of a node's prompt since like calls were recorded; None where none can be shown.
 
-    The record nearest to a call shows it: it asks the same model about the same pictures in the same form, and its
-    text has no other new words than the prompt file itself. Where a value in the prompt is another one, such as a
-    description, nothing is said.
+    The record nearest to a call shows it: it asks the same model about the same pictures in the same form, and what is
+    new in the call's text stands in the prompt file, between the same words. Where a value in the prompt is another
+    one, such as a question or a description, nothing is said.
 
     Nor is it where the record is rather of another prompt, such as one that asks whether an inference is plausible
     where now it is to be rated: where another prompt of the package holds more of its words than this file does, or
@@ -63,7 +66,7 @@ def prompt_change(
         StoreError: the records cannot be read.
     """
     prompt = node.prompts_in_use[0]  # the one that it was made with
-    own = _words_of(prompt)
+    own = f" {' '.join(_WORD.findall(_TAG.sub(' ', _text_of(prompt))))} "
     for request in requests:
         current = request.canonical()
         nearest = nearest_key(current, request.kind, records)
@@ -71,8 +74,7 @@ def prompt_change(
         parts = () if record is None else _changed_texts(record.request, current)
         if record is not None and parts and _is_earlier(record.request, current, prompt):
             diffs = [word_diff(part.recorded, part.requested) for part in parts]
-            new = (stretch.text for each in diffs for stretch in each if stretch.sign == "new")
-            if _words(*new) <= own:
+            if all(_stands_in(own, each) for each in diffs):
                 changes = tuple(tuple(excerpt(each)) for each in diffs)
                 return PromptChange(links=(link,), file=prompt.path, overlay=prompt.overlay, changes=changes)
     return None
@@ -104,9 +106,41 @@ def _packaged_words() -> Sequence[tuple[str, frozenset[str]]]:
     return [(prompt.name, _words_of(prompt)) for prompt in PromptLibrary([])]
 
 
+def _stands_in(own: str, diff: Sequence[Stretch]) -> bool:
+    """Whether a prompt's words, with a blank around each, have those that came with the words before and behind them.
+
+    A word before or behind that the prompt does not have is of a value, and does not count.
+    """
+    edges = [each.sign == "same" for each in diff]
+    for start, end in _changes(edges):
+        came = [word for each in diff[start:end] if each.sign == "new" for word in _WORD.findall(each.text)]
+        before = _WORD.findall(diff[start - 1].text)[-1:] if start else []
+        behind = _WORD.findall(diff[end].text)[:1] if end < len(diff) else []
+        words = [
+            *(word for word in before if f" {word} " in own),
+            *came,
+            *(word for word in behind if f" {word} " in own),
+        ]
+        if f" {' '.join(words)} " not in own:
+            return False
+    return True
+
+
+def _changes(same: Sequence[bool]) -> Iterator[tuple[int, int]]:
+    """Where stretches that are not the same begin and end."""
+    for is_same, run in groupby(enumerate(same), key=lambda each: each[1]):
+        places = [place for place, _ in run]
+        if not is_same:
+            yield places[0], places[-1] + 1
+
+
 def _words_of(prompt: Prompt) -> frozenset[str]:
     """The words of a prompt file below its front matter."""
-    return _words(prompt.path.read_text(encoding="utf-8").partition(prompt.front_matter)[2])
+    return _words(_text_of(prompt))
+
+
+def _text_of(prompt: Prompt) -> str:
+    return prompt.path.read_text(encoding="utf-8").partition(prompt.front_matter)[2]
 
 
 def _texts(request: Mapping[str, Any]) -> Iterator[str]:

@@ -9,7 +9,7 @@ from PIL import Image as Pillow
 
 from askance.agents.combine import Combiner, Verbalizations
 from askance.agents.inference import AcceptanceWeigher, InferenceQuestion, RatingWeigher
-from askance.chains import Plan, action_reason, plan
+from askance.chains import Plan, action_reason, ask, plan
 from askance.chains.prompt_change import PromptChange, prompt_change
 from askance.chat import ChatResponse
 from askance.images import Image
@@ -70,6 +70,15 @@ async def test_a_word_that_was_taken_out_is_told(recorded: MemoryStore, tmp_path
     (change,) = (await planned(recorded, prompts=prompts)).changed_prompts
 
     assert words(change) == ["What is unusual[- about this image-]? …"]
+
+
+@pytest.mark.parametrize("question", ["What is it?", "What is the cup?", "Is the image of a cup?"])
+async def test_another_question_is_no_edit_of_the_prompt(question: str) -> None:
+    chain = ask(model_of(ScriptedModel(lambda _: '{"answer": "Of bricks."}'), MemoryStore()))
+    await chain.ainvoke({"image": PICTURE, "question": "What is the cup made of?"})
+    again = await plan(chain, [{"image": PICTURE, "question": question}])
+
+    assert (again.calls, again.changed_prompts) == (1, ())
 
 
 async def test_nothing_is_said_where_nothing_or_something_else_changed(recorded: MemoryStore, tmp_path: Path) -> None:
