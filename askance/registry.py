@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cache
@@ -127,7 +128,9 @@ def nearest(name: str, known: Iterable[str]) -> str:
 def near_file(path: Path) -> str:
     """A hint that names what lies beside a missing file under a like name; empty where nothing does."""
     beside = path.parent
-    names = [*islice(beside.iterdir(), _MOST_FILES)] if beside.is_dir() else []
+    names: list[Path] = []
+    with suppress(OSError):  # the folder is not there, or may not be listed
+        names += islice(beside.iterdir(), _MOST_FILES)
     stems = get_close_matches(path.stem, {each.stem for each in names}, n=3, cutoff=0.75)
     close = sorted(each for each in names if each.stem in stems)[:3]
     return f"Nearest: {', '.join(repr(str(each)) for each in close)}. " if close else ""

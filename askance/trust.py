@@ -296,22 +296,32 @@ def agree(consent: Consent) -> None:
     _save_consents({**known, consent.digest: entry})
 
 
+_LEAST_DIGITS = 8
+"""By fewer digits at its beginning no consent is taken back: an empty word would take back all."""
+
+
 def forget(what: str) -> int:
-    """Removes consents by digest, by the beginning of one, or by settings file; returns how many there were.
+    """Removes consents by digest, by eight digits or more that it begins with, or by file; returns how many there were.
 
     Raises:
         ConfigError: the list cannot be read or written.
     """
     known = agreed()
-    files = {str(Path(what).absolute()), str(Path(what).resolve())}
+    files = {str(Path(what).absolute()), str(Path(what).resolve())} if what else set[str]()
     left = {
         digest: entry
         for digest, entry in known.items()
-        if not (digest.startswith(what) or files & {str(entry.get("file")), str(Path(str(entry.get("file"))).parent)})
+        if not ((len(what) >= _LEAST_DIGITS and digest.startswith(what)) or files & _places_of(entry))
     }
     if len(left) < len(known):
         _save_consents(left)
     return len(known) - len(left)
+
+
+def _places_of(entry: Mapping[str, Any]) -> set[str]:
+    """The file of a consent, and its folder."""
+    file = str(entry.get("file"))
+    return {file, str(Path(file).parent)}
 
 
 def _save_consents(known: Mapping[str, Mapping[str, Any]]) -> None:

@@ -24,7 +24,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
@@ -421,12 +421,14 @@ class PlausibilityScorer:
         roles = [(node.prompt_name, node) for node in self.nodes]
         with planner.counting(roles), use_draw(draw):
             try:
-                await self.plausibility(image, texts, view)
+                await self._subject(image, view)
             except Pending:
-                if self.describes:
-                    self._plan_dependent(planner, texts, (image.sha256, view), draw=draw)
+                self._plan_dependent(planner, texts, (image.sha256, view), draw=draw)
+                return
             except (BadImage, CallError):
                 return
+            with suppress(BadImage, CallError):
+                await self.plausibility(image, texts, view)
 
     def _plan_dependent(
         self, planner: CountsCalls, texts: Sequence[str], shown: tuple[str, RegionView], *, draw: int

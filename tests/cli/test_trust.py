@@ -120,6 +120,8 @@ def test_what_was_agreed_to_is_the_users_alone_and_can_be_taken_back(
     assert str(file) in listed.out
     assert "AWS_SECRET_ACCESS_KEY" in listed.out
     assert SECRET not in kept.read_text(encoding="utf-8")
+    for word in ("", listed.out[:7]):  # it would take back all, or any that begins so
+        assert askance("trust", "--forget", word).code != 0
     assert askance("trust", "--forget", listed.out[:12]).out == "Forgotten: 1.\n"
     assert askance("trust", "--list").out == ""
     assert (askance(*RUN).code, endpoint.requests) == (2, [])

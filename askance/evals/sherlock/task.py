@@ -54,8 +54,8 @@ if TYPE_CHECKING:
     Scores = NDArray[np.float64]
 
 RegionShow: TypeAlias = Literal["highlight", "hide", "blackout", "position", "crop", "whole"]
-"""Beside the highlighted region the ablations of the paper (Fig. 5a): only context, no context, position only, the
-region cropped, and no region."""
+"""Beside the highlighted region the ablations of the paper (Fig. 5a): only context, no context, position only, and, as
+`whole`, no region. The region cut out, `crop`, is none of them."""
 RegionText: TypeAlias = Literal["inference", "clue"]
 
 REGION = "region"

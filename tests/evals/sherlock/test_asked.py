@@ -119,6 +119,19 @@ def test_what_was_planned_is_asked_and_replayed(
     assert figures(evaluate(replay, out=tmp_path / "again")) == figures(run)
 
 
+def test_a_plan_over_recorded_descriptions_counts_what_is_asked_of_them_once(data: Path, tmp_path: Path) -> None:
+    script = scripted(seeing)
+    model = model_of(script, MemoryStore())
+    evaluate(InferenceComparison(data=data, vlm=model, context="region"), out=tmp_path / "rated")
+    task = InferenceComparison(data=data, vlm=model, context="region", by="yes-no")
+    asked = len(script.requests)
+
+    plan = planned(task, model)
+    evaluate(task, out=tmp_path / "weighed")
+
+    assert len(script.requests) - asked == plan.calls > 0
+
+
 @pytest.mark.parametrize("kind", TASKS)
 def test_a_blind_model_is_tied_under_swapped_regions(kind: type[SherlockTask], data: Path, tmp_path: Path) -> None:
     task = kind(data=data, vlm=model_of(scripted(), MemoryStore()))
