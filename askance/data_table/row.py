@@ -98,7 +98,7 @@ def column_places(source: str, columns: Sequence[str], wanted: Mapping[str, str]
         if (count := counts[column]) != 1:
             has = f"has no column {column!r}" if not count else f"has the column {column!r} {count} times"
             semicolons = len(columns) == 1 and ";" in columns[0]
-            hint = "Save it with commas between its columns, or with tabs as `.tsv`." if semicolons else ""
+            hint = "It is separated by semicolons: save it with commas, or with tabs as `.tsv`." if semicolons else ""
             raise BadData(f"{source!r} {has}.", hint=hint or f"It has {first_few([*map(repr, columns)], 20)}.")
     places = {column: place for place, column in enumerate(columns)}
     return {name: places[column] for name, column in wanted.items()}

@@ -191,7 +191,7 @@ def _check_archive(path: Path) -> None:
     try:
         with zipfile.ZipFile(path) as archive:
             members = archive.infolist()
-    except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
         raise ConfigError(f"The file {path.name!r} is a damaged archive.", hint=_WHOLE) from error
     if any(member.filename.endswith("/constants.pkl") for member in members):
         raise ConfigError(
