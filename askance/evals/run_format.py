@@ -358,10 +358,8 @@ def read_description(folder: Path) -> JsonObject:
     """
     file = folder / DESCRIPTION
     if not file.is_file():
-        name = repr(str(folder))
-        what = f"The folder {name} holds no run." if folder.exists() else f"There is no folder {name}."
         raise UsageError(
-            what,
+            f"The folder {str(folder)!r} holds no run.",
             hint="Name a folder that `askance eval run` or `askance run --out` has made.",
         )
     check_files(folder)

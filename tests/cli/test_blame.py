@@ -215,8 +215,8 @@ REFUSED = {
     "no such metric": (("--metric", "bleu"), "No metric 'bleu' tells right from wrong.\n  → Use accuracy."),
     "no such role": (("--llm", "openai:other"), "The run 'run' has no 'llm'.\n  → It has vlm."),
     "no such run": (("--with", "nowhere"), "The folder 'nowhere' holds no run."),
-    "no such file": (("--truth-from", "nowhere"), "The file 'nowhere' cannot be read: "),
-    "no lines": (("--truth-from", "posters.yaml"), "Line 1 of 'posters.yaml' is not about a sample."),
+    "no such file": (("--truth-from", "nowhere"), "There is no file 'nowhere'."),
+    "no lines": (("--truth-from", "posters.yaml"), "'posters.yaml', line 1 is no JSON "),
 }
 
 

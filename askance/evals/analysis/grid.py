@@ -23,11 +23,12 @@ are all their combinations, `rows: {vlm: [LLaVA, GPT-4], prompts: [null, short]}
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from itertools import product
+from itertools import groupby, product
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
     from askance.evals.evaluation import Evaluation
     from askance.evals.metric import MissingAnswerPolicy
     from askance.evals.run import Run
+    from askance.evals.scorer import Scorer
     from askance.evals.task import Task
     from askance.models import Config, Engine
 
@@ -481,20 +483,20 @@ class GridRunner:
         """Each run, made to be planned, by what its cells ask for; or why it is left out."""
         for cell in self.wanted.values():
             self._check(cell)
-        columns: dict[str, dict[str, str]] = {}
-        for cell in self._grid.cells:
-            columns.setdefault(cell.asked, {})[cell.metric] = cell.head
+        metrics: dict[str, Collection[str] | None] = {}
         for key, cell in self.wanted.items():
             try:
                 with planning():
                     task = self.task(cell)
-                self._check_metrics(task, columns[key])
+                metrics[key] = _metrics_of(scorer_of(task, self._engine))
             except UsageError as error:
                 if not isinstance(error, BadData) and not self._grid.unset(cell.options):
                     raise UsageError(f"The row {cell.label!r} of the grid: {error.message}", hint=error.hint) from error
+                metrics[key] = None
                 yield key, str(error)
             else:
                 yield key, task
+        self._check_metrics(metrics)
 
     def _check(self, cell: CellSpec) -> None:
         """Checks what needs no data.
@@ -514,20 +516,24 @@ class GridRunner:
         with self._prompts_of(cell):
             pass
 
-    def _check_metrics(self, task: Evaluation, columns: Mapping[str, str]) -> None:
-        """Checks that a run will have the figures of its columns, whose heads are given by their metric.
+    def _check_metrics(self, metrics: Mapping[str, Collection[str] | None]) -> None:
+        """Checks that some run has the figure of each column; a figure may be of some rows alone, such as a perplexity.
+
+        Args:
+            metrics: of each run, by what its cells ask for; None where it is left out.
 
         Raises:
-            UsageError: it has no such figure.
+            UsageError: no run has such a figure.
         """
-        metrics = [metric.name for metric in scorer_of(task, self._engine).metrics]
-        known = [*metrics, f"{metrics[0]} {AMONG_ANSWERED}", COVERAGE, AREA, CALIBRATION, BRIER]
-        unknown = next((name for name in columns if name not in known), None)
-        if unknown is not None:
-            raise UsageError(
-                f"the column {columns[unknown]!r} is of {unknown!r}, and {task.name!r} has no such figure.",
-                hint=f"{near(unknown, known)}It has {', '.join(metrics)}.",
-            )
+        for metric, cells in groupby(sorted(self._grid.cells, key=attrgetter("metric")), attrgetter("metric")):
+            first, *others = cells
+            known = [metrics[cell.asked] for cell in (first, *others)]
+            if all(each is not None and metric not in each for each in known):
+                named = sorted({name for each in known for name in each or ()})
+                raise UsageError(
+                    f"The column {first.head!r} of the grid is of {metric!r}, and none of its runs has such a figure.",
+                    hint=f"{near(metric, named)}They have {', '.join(named)}.",
+                )
 
     async def plan(self) -> GridPlan:
         """What all runs would ask and cost, without asking anybody; a call that several make counts once.
@@ -585,6 +591,12 @@ class GridRunner:
         if spec not in self.models and as_model:
             self.models[spec] = get_model(spec, engine=self._engine, config=self._config)
         return self.models.get(spec, spec)
+
+
+def _metrics_of(scorer: Scorer) -> Collection[str]:
+    """The figures that a run may have."""
+    names = [metric.name for metric in scorer.metrics]
+    return {*names, f"{names[0]} {AMONG_ANSWERED}", COVERAGE, AREA, CALIBRATION, BRIER}
 
 
 def published_figure(table: str, row: tuple[str, ...], column: str) -> float | None:

@@ -125,7 +125,11 @@ async def test_a_grid_is_checked_whole_before_its_first_call(old: str, new: str,
     ("old", "new", "message"),
     [
         ("vlm: Two, count", "vlm: Tow, count", r"The row 'two of six' of the grid: .* no model 'Tow'\. Nearest: 'Two'"),
-        ("right: accuracy", "right: acuracy", r"the column 'right' is of 'acuracy', .* Nearest: 'accuracy'"),
+        (
+            "right: accuracy",
+            "right: acuracy",
+            r"column 'right' of the grid is of 'acuracy', .* Nearest: 'accuracy'",
+        ),
         ("vlm: Two, count", "vlm: Two, context: XX, count", r"The row 'two of six' of the grid: .*context"),
     ],
 )
