@@ -111,27 +111,14 @@ def _stands_in(own: str, diff: Sequence[Stretch]) -> bool:
 
     A word before or behind that the prompt does not have is of a value, and does not count.
     """
-    edges = [each.sign == "same" for each in diff]
-    for start, end in _changes(edges):
-        came = [word for each in diff[start:end] if each.sign == "new" for word in _WORD.findall(each.text)]
-        before = _WORD.findall(diff[start - 1].text)[-1:] if start else []
-        behind = _WORD.findall(diff[end].text)[:1] if end < len(diff) else []
-        words = [
-            *(word for word in before if f" {word} " in own),
-            *came,
-            *(word for word in behind if f" {word} " in own),
-        ]
-        if f" {' '.join(words)} " not in own:
-            return False
+    runs = [[*run] for _, run in groupby(diff, key=lambda each: each.sign == "same")]
+    words = [[word for each in run if each.sign != "old" for word in _WORD.findall(each.text)] for run in runs]
+    for run, before, came, behind in zip(runs, [[], *words], words, [*words[1:], []], strict=False):
+        if run[0].sign != "same":
+            first, last = ([word for word in end if f" {word} " in own] for end in (before[-1:], behind[:1]))
+            if f" {' '.join([*first, *came, *last])} " not in own:
+                return False
     return True
-
-
-def _changes(same: Sequence[bool]) -> Iterator[tuple[int, int]]:
-    """Where stretches that are not the same begin and end."""
-    for is_same, run in groupby(enumerate(same), key=lambda each: each[1]):
-        places = [place for place, _ in run]
-        if not is_same:
-            yield places[0], places[-1] + 1
 
 
 def _words_of(prompt: Prompt) -> frozenset[str]:

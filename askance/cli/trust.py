@@ -36,7 +36,10 @@ def trust(
     if forget is not None:
         count = known.forget(forget)
         if not count:
-            raise UsageError(f"You have agreed to nothing called {forget!r}.", hint="`askance trust --list` shows all.")
+            raise UsageError(
+                f"You have agreed to nothing called {forget!r}.",
+                hint="`askance trust --list` shows all; of a digest give eight digits or more.",
+            )
         echo(f"Forgotten: {count}.")
         raise typer.Exit(OK)
     if listed:

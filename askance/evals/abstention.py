@@ -100,6 +100,11 @@ def _is_given(answer: SampleResult, row: Scored) -> bool:
     return row.score is not None and not answer.prediction.abstained
 
 
+def names_of_abstention(metric: str) -> tuple[str, ...]:
+    """The names of the figures that `figures_of_abstention` may give of a metric."""
+    return COVERAGE, f"{metric} {AMONG_ANSWERED}", AREA, CALIBRATION, BRIER
+
+
 def figures_of_abstention(
     metric: Metric,
     answers: Sequence[SampleResult],

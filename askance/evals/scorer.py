@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from askance.amounts import many
 from askance.errors import CallError, UsageError, boundary
-from askance.evals.abstention import figures_of_abstention
+from askance.evals.abstention import figures_of_abstention, names_of_abstention
 from askance.evals.metric import Figure, Metric, MissingAnswerPolicy, Scored, StratifiedMetric, figure, mean
 from askance.evals.run_folder import write_lines
 from askance.evals.sample import Sample, SampleResult, Score
@@ -167,6 +167,12 @@ def figures_of(
     rows = scored_rows(ordered, scorer)
     figures = [figure(metric, rows, convention=convention, seed=seed) for metric in scorer.metrics]
     return *figures, *figures_of_abstention(scorer.metrics[0], ordered, rows, convention=convention, seed=seed)
+
+
+def figure_names(scorer: Scorer) -> frozenset[str]:
+    """The names of the figures that `figures_of` may give."""
+    names = [metric.name for metric in scorer.metrics]
+    return frozenset({*names, *names_of_abstention(names[0])})
 
 
 def main_figure(

@@ -26,6 +26,7 @@ from askance.evals import (
     right_or_wrong,
 )
 from askance.evals.analysis.rescore import rescored
+from askance.evals.scorer import figure_names
 from askance.evals.solver import SolverLike
 from askance.nodes import Result
 from tests.evals.numbers import always_odd, run_of, samples
@@ -78,6 +79,7 @@ def test_the_figures_of_abstention_are_those_of_their_definitions() -> None:
     run = run_of(careful)
     figures = {each.metric: each for each in run.figures}
 
+    assert figures.keys() == figure_names(right_or_wrong())
     assert figures["accuracy"].value == pytest.approx(2 / 6)
     assert figures["coverage"].value == pytest.approx(4 / 6)
     assert figures["accuracy among answered"].value == pytest.approx(2 / 4)

@@ -188,6 +188,17 @@ def test_open_and_thumbnail_are_upright() -> None:
     assert Image.from_bytes(samples.png(mode="P", transparency=1)).open().mode == "RGBA"
 
 
+@pytest.mark.parametrize("turn", [1, 6])
+def test_a_thumbnail_of_a_large_photograph_is_as_one_of_all_its_pixels(turn: int) -> None:
+    photo = samples.photo().resize((1200, 800), Pillow.Resampling.BICUBIC)
+    large = Image.from_bytes(samples.encoded(photo, "JPEG", exif=samples.exif(turn)))
+    whole = Image.from_bytes(samples.encoded(large.open(), "PNG"))  # decoded at its full size
+    made, wanted = (Pillow.open(BytesIO(each.thumbnail(96))).convert("RGB") for each in (large, whole))
+
+    assert made.size == wanted.size == ((96, 64) if turn == 1 else (64, 96))
+    assert samples.distance(made, wanted) < 2
+
+
 def test_the_digest_of_a_file_loads_neither_pillow_nor_http(file: Path) -> None:
     code = (
         "import sys; from askance.chat import ImagePart; from askance.images import Image, Shown\n"

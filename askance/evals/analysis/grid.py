@@ -23,12 +23,12 @@ are all their combinations, `rows: {vlm: [LLaVA, GPT-4], prompts: [null, short]}
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from itertools import groupby, product
-from operator import attrgetter
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
@@ -37,12 +37,12 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from askance.chat import key_of
 from askance.documents import read_yaml, validation_message
 from askance.errors import BadData, CallError, UsageError
-from askance.evals.abstention import AMONG_ANSWERED, AREA, BRIER, CALIBRATION, COVERAGE
 from askance.evals.job import Job, plan_of
 from askance.evals.published_figures import find_published_table
 from askance.evals.run_plan import planning
 from askance.evals.run_tables import notes_of, table_of_runs
 from askance.evals.runner import RunProgress, SampleEpoch, aevaluate, configuration_of, place_of, run_job, scorer_of
+from askance.evals.scorer import figure_names
 from askance.evals.solver import as_solver
 from askance.evals.tables import Cell, Format, Table, rendered
 from askance.evals.task_options import ROLES
@@ -60,7 +60,6 @@ if TYPE_CHECKING:
     from askance.evals.evaluation import Evaluation
     from askance.evals.metric import MissingAnswerPolicy
     from askance.evals.run import Run
-    from askance.evals.scorer import Scorer
     from askance.evals.task import Task
     from askance.models import Config, Engine
 
@@ -443,7 +442,7 @@ class GridRunner:
     async def run(
         self, *, convention: MissingAnswerPolicy = "wrong", seed: int = 0, on_progress: OnGridProgress | None = None
     ) -> GridRun:
-        """Makes every run; one that cannot be made says why and stops no other.
+        """Makes every run; one that is left out, or whose calls fail, says why and stops no other.
 
         Raises:
             UsageError: as `check`, before anything is asked.
@@ -488,7 +487,7 @@ class GridRunner:
             try:
                 with planning():
                     task = self.task(cell)
-                metrics[key] = _metrics_of(scorer_of(task, self._engine))
+                metrics[key] = figure_names(scorer_of(task, self._engine))
             except UsageError as error:
                 if not isinstance(error, BadData) and not self._grid.unset(cell.options):
                     raise UsageError(f"The row {cell.label!r} of the grid: {error.message}", hint=error.hint) from error
@@ -525,13 +524,15 @@ class GridRunner:
         Raises:
             UsageError: no run has such a figure.
         """
-        for metric, cells in groupby(sorted(self._grid.cells, key=attrgetter("metric")), attrgetter("metric")):
-            first, *others = cells
-            known = [metrics[cell.asked] for cell in (first, *others)]
+        cells = defaultdict[str, list[CellSpec]](list)
+        for cell in self._grid.cells:
+            cells[cell.metric].append(cell)
+        for metric, of_metric in cells.items():
+            known = [metrics[cell.asked] for cell in of_metric]
             if all(each is not None and metric not in each for each in known):
                 named = sorted({name for each in known for name in each or ()})
                 raise UsageError(
-                    f"The column {first.head!r} of the grid is of {metric!r}, and none of its runs has such a figure.",
+                    f"The column {of_metric[0].head!r} of the grid is of {metric!r}, which no run of it has.",
                     hint=f"{near(metric, named)}They have {', '.join(named)}.",
                 )
 
@@ -591,12 +592,6 @@ class GridRunner:
         if spec not in self.models and as_model:
             self.models[spec] = get_model(spec, engine=self._engine, config=self._config)
         return self.models.get(spec, spec)
-
-
-def _metrics_of(scorer: Scorer) -> Collection[str]:
-    """The figures that a run may have."""
-    names = [metric.name for metric in scorer.metrics]
-    return {*names, f"{names[0]} {AMONG_ANSWERED}", COVERAGE, AREA, CALIBRATION, BRIER}
 
 
 def published_figure(table: str, row: tuple[str, ...], column: str) -> float | None:
