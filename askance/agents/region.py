@@ -55,12 +55,25 @@ def region_words(view: RegionView) -> str:
     return words[view.show]
 
 
-_SHAPE = "(?:box(?:es)?|rectangles?|outlines?|frames?|overlays?|borders?|highlight(?:s|ing)?|tints?|filters?)"
+_TINT = "(?:magenta|pink|purple|violet|fuchsia)"
+_BORDER = r"borders?(?!\W+(?:collies?|terriers?)\b)"
+_SHAPE = (
+    rf"(?:box(?:es)?(?!\s+of\b)|rectang\w+|squares?|outlines?|frames?|overlays?|{_BORDER}|highlight(?:s|ing)?"
+    r"|tints?|filters?)"
+)
+_PLACE = "(?:regions?|areas?|sections?|zones?)"
+_BETWEEN = (
+    r"[\s,-]+(?:(?:and|or|with|green|bright|light|thin|thick|see-through|(?:semi-?)?transparent|translucent|dashed|solid"
+    r"|rectangular|bounding|tinted|shaded|colou?red|filled|outlined|highlighted|marked|bordered)[\s,-]+){0,3}"
+)
+"""What may stand between a colour and what has it, and between a mark and its kind."""
 _MARK = re.compile(
-    rf"\b(?:magenta|pink|purple|violet|fuchsia)\b[\w ,-]{{0,24}}\b{_SHAPE}\b"
-    r"|\bgreen\b[\w ,-]{0,12}\b(?:rectang\w+|outlines?|frames?|borders?)\b"
-    r"|\b(?:outlined|tinted|marked|highlighted) in \w+"
-    rf"|\b(?:bounding|highlighted|outlined|marked|tinted)\b[\w ,-]{{0,12}}\b(?:{_SHAPE}|regions?|areas?|parts?)\b",
+    rf"\b{_TINT}(?:ish)?{_BETWEEN}(?:{_SHAPE}|{_PLACE})\b"
+    rf"|\bgreen{_BETWEEN}(?:rectang\w+|outlines?|frame|{_BORDER}|bounding box(?:es)?)\b"
+    rf"|\b(?:{_TINT}|green)-(?:outlined|tinted|bordered|highlighted)\b"
+    rf"|\b(?:outlined|tinted|marked|highlighted|shaded|bordered|framed) in (?:bright |light |see-through )?"
+    rf"(?:{_TINT}|green)\b"
+    rf"|\b(?:bounding|highlighted|outlined|marked|tinted){_BETWEEN}(?:{_SHAPE}|{_PLACE}|parts?)\b",
     re.IGNORECASE,
 )
 

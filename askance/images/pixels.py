@@ -143,14 +143,14 @@ MEAN_COLOUR = (123, 117, 104)
 """CLIP's mean colour, which its normalization turns into zero: of padding, and of what is hidden."""
 
 
-def pad_to_square(picture: Picture, colour: tuple[int, int, int]) -> Picture:
-    """The picture centred in a square with bars of a colour beside it, for encoders that crop to the centre."""
+def pad_to_square(picture: Picture, colour: tuple[int, ...]) -> Picture:
+    """The picture centred in a square with bars of a colour of its mode, for encoders that crop to the centre."""
     from PIL import Image
 
     side = max(picture.size)
     if picture.size == (side, side):
         return picture
-    square = Image.new("RGB", (side, side), colour)
+    square = Image.new(picture.mode, (side, side), colour)
     square.paste(picture, ((side - picture.width) // 2, (side - picture.height) // 2))
     return square
 

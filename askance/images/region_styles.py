@@ -36,6 +36,8 @@ class RegionStyle:
     """Of the boxes where nothing but their position is shown."""
     closed: bool
     """Whether the right and the bottom edge of a box belong to it."""
+    truncated: bool = False
+    """Whether fractions of pixels are cut off, as Pillow does; else a box is rounded outwards, as thousandths are."""
     outline: int = 0
     """How many pixels beyond the border of the picture an edge may lie for its outline to be seen."""
 
@@ -134,5 +136,7 @@ def _overlay(picture: Picture, boxes: Sequence[PixelBox]) -> Picture:
 
 STYLES: Mapping[StyleName, RegionStyle] = {
     "askance": RegionStyle(highlight=_tint, hidden=MEAN_COLOUR, marked=MAGENTA, closed=False),
-    "sherlock": RegionStyle(highlight=_overlay, hidden=GREY, marked=PURPLE, closed=True, outline=OUTLINE_PIXELS),
+    "sherlock": RegionStyle(
+        highlight=_overlay, hidden=GREY, marked=PURPLE, closed=True, truncated=True, outline=OUTLINE_PIXELS
+    ),
 }

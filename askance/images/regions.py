@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from askance.errors import BadImage, UsageError
 from askance.images.pixels import as_stored, to_rgb, upright
-from askance.images.region_styles import STYLES, PixelBox, StyleName
+from askance.images.region_styles import STYLES, PixelBox, RegionStyle, StyleName
 
 if TYPE_CHECKING:
     from PIL.Image import Image as Picture
@@ -35,6 +35,9 @@ it, before the orientation in its EXIF is applied."""
 
 VERSION = 1
 """Rises when a view begins to draw other pixels."""
+
+TRUNCATED_VERSION = 2
+"""Of views whose boxes have fractions of pixels that are cut off; once they were rounded outwards."""
 
 
 def iou(a: Sequence[float], b: Sequence[float]) -> float:
@@ -94,7 +97,9 @@ class RegionView:
             return {}
         unit = {} if self.unit == "pixels" else {"unit": self.unit}
         style = {} if self.style == "askance" else {"style": self.style}
-        return {"show": self.show, "boxes": [list(box) for box in self.boxes], "version": VERSION, **unit, **style}
+        cut = self._truncates and any(edge != int(edge) for box in self.boxes for edge in box)
+        version = TRUNCATED_VERSION if cut else VERSION
+        return {"show": self.show, "boxes": [list(box) for box in self.boxes], "version": version, **unit, **style}
 
     @classmethod
     def from_form(cls, form: Mapping[str, Any]) -> RegionView:
@@ -135,7 +140,7 @@ class RegionView:
 
     def _drawn(self, picture: Picture, name: str) -> tuple[Picture, ...]:
         style = STYLES[self.style]
-        boxes = self._pixel_boxes(picture.size, name, beyond=style.outline)
+        boxes = self._pixel_boxes(picture.size, name, style)
         match self.show:
             case "hide":
                 return (style.hide(picture, boxes),)
@@ -167,15 +172,18 @@ class RegionView:
         """That of EXIF where the boxes are in pixels before it is applied; else 1, which is upright."""
         return image.info.orientation if self.unit == "native pixels" else 1
 
-    def _pixel_boxes(self, size: tuple[int, int], name: str, *, beyond: int = 0) -> list[PixelBox]:
-        """The boxes in whole pixels of a picture of this size, clipped to so many pixels beyond its border.
+    def _pixel_boxes(self, size: tuple[int, int], name: str, style: RegionStyle | None = None) -> list[PixelBox]:
+        """The boxes in whole pixels of a picture of this size, as a style draws them; by default what is cropped.
+
+        They are clipped to the picture, and for a style to so many pixels beyond its border as an outline is wide.
 
         Raises:
             BadImage: a box lies outside the picture `name`.
         """
         width, height = size
-        boxes = [self._in_pixels(box, size) for box in self.boxes]
-        for box, (left, top, right, bottom) in zip(self.boxes, boxes, strict=True):
+        beyond = 0 if style is None else style.outline
+        scaled = [self._in_pixels(box, size) for box in self.boxes]
+        for box, (left, top, right, bottom) in zip(self.boxes, scaled, strict=True):
             if left >= width or top >= height or right <= 0 or bottom <= 0:
                 raise BadImage(
                     f"The box {box!r} lies outside the picture {name!r}, which has {width}×{height} pixels.",
@@ -183,15 +191,31 @@ class RegionView:
                 )
         return [
             (max(-beyond, left), max(-beyond, top), min(width + beyond, right), min(height + beyond, bottom))
-            for left, top, right, bottom in boxes
+            for left, top, right, bottom in map(_truncated if style and self._truncates else _rounded_outwards, scaled)
         ]
 
-    def _in_pixels(self, box: Box, size: tuple[int, int]) -> PixelBox:
-        if self.unit == "thousandths":
-            left, top, right, bottom = (edge * side / 1000 for edge, side in zip(box, size * 2, strict=True))
-        else:
-            left, top, right, bottom = box
-        return math.floor(left), math.floor(top), math.ceil(right), math.ceil(bottom)
+    def _in_pixels(self, box: Box, size: tuple[int, int]) -> Box:
+        if self.unit != "thousandths":
+            return box
+        left, top, right, bottom = (edge * side / 1000 for edge, side in zip(box, size * 2, strict=True))
+        return left, top, right, bottom
+
+    @property
+    def _truncates(self) -> bool:
+        """Whether fractions of pixels are cut off where boxes are drawn; those of thousandths are never."""
+        return STYLES[self.style].truncated and self.unit != "thousandths"
+
+
+def _truncated(box: Box) -> PixelBox:
+    """A box whose fractions of pixels are cut off, towards zero."""
+    left, top, right, bottom = map(int, box)
+    return left, top, right, bottom
+
+
+def _rounded_outwards(box: Box) -> PixelBox:
+    """The smallest box of whole pixels around another one."""
+    left, top, right, bottom = box
+    return math.floor(left), math.floor(top), math.ceil(right), math.ceil(bottom)
 
 
 def _no_view(form: object) -> UsageError:
@@ -212,11 +236,11 @@ def _check_box(box: Sequence[float], unit: Unit) -> Box:
             f"The box {tuple(box)!r} has no area: {right - left:g}×{bottom - top:g} {unit}.",
             hint="Give (left, top, right, bottom), not a corner and a size.",
         )
-    return _plain(left), _plain(top), _plain(right), _plain(bottom)
+    return plain(left), plain(top), plain(right), plain(bottom)
 
 
-def _plain(edge: float) -> float:
-    """A whole number as an integer, as records write it."""
+def plain(edge: float) -> float:
+    """A number as an integer where it is one, as records write it."""
     return int(edge) if edge == int(edge) else float(edge)
 
 

@@ -11,13 +11,14 @@ if TYPE_CHECKING:
     from PIL.Image import Image as Picture
 
 Frame = Literal["whole", "padded", "resize", "crop", "widescreen"]
-"""As it is, which the encoder's own preparation cuts or squeezes; with bars of a mean colour beside it; with black
-bars; its middle square, cut out when it is scaled; or the squares at its two ends, which miss the middle of one that is
-longer than both."""
+"""As it is, which the encoder's own preparation cuts or squeezes; with bars of a mean colour beside it; scaled with
+transparent bars, which are black then; its middle square, cut out when it is scaled; or the squares at its two ends,
+which miss the middle of one that is longer than both."""
 
-BLACK = (0, 0, 0)
+CLEAR = (0, 0, 0, 0)
+"""Of the bars of `resize`, as Sherlock's authors have them: no edge of a picture is mixed with a colour in scaling."""
 
-_VERSIONS: Final[dict[str, int]] = {"crop": 2}
+_VERSIONS: Final[dict[str, int]] = {"crop": 2, "resize": 2}
 """Of frames that once gave other pixels."""
 
 
@@ -42,7 +43,7 @@ def framed(picture: Picture, frame: Frame, *, scaling: Scaling | None = None) ->
     Args:
         picture: of any size.
         frame: how it is made into squares.
-        scaling: of the encoder, which `crop` needs; without one the picture is cut as it is.
+        scaling: of the encoder, which `crop` and `resize` need; without one the picture keeps its size.
     """
     match frame:
         case "whole":
@@ -50,7 +51,8 @@ def framed(picture: Picture, frame: Frame, *, scaling: Scaling | None = None) ->
         case "padded":
             return (pad_to_square(picture, MEAN_COLOUR),)
         case "resize":
-            return (pad_to_square(picture, BLACK),)
+            square = pad_to_square(picture.convert("RGBA"), CLEAR)
+            return ((square if scaling is None else _scaled(square, scaling)).convert("RGB"),)
         case "crop":
             return (_square(picture if scaling is None else _scaled(picture, scaling), 0.5),)
         case "widescreen":

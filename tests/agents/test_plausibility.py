@@ -233,14 +233,45 @@ async def test_both_views_are_two_pictures_and_an_endpoint_that_refuses_them_is_
     assert [part.shown.view.show for part in script.requests[0].images] == ["highlight", "crop"]
 
 
-SPEAKS = ("a pink rectangle", "The highlighted area shows a dog", "a box outlined in green", "within the green outline")
+SPEAKS = (
+    "a pink rectangle",
+    "The highlighted area shows a dog",
+    "a box outlined in green",
+    "within the green outline",
+    "the magenta area",
+    "The purple region is a shop window.",
+    "A man stands in the pink-tinted part of the picture.",
+    "the area shaded in purple",
+    "the part that is marked in magenta",
+    "a dog inside the purple box",
+    "a cup, covered by a see-through pink overlay",
+    "the section highlighted with a green border",
+    "a cat in the bounding box",
+    "the outlined region holds a clock",
+    "There is a bright green border around the plate.",
+    "the magenta highlight",
+    "a fuchsia square drawn over the door",
+    "the green-outlined area",
+)
 SILENT = (
     "a pink dress",
     "a green box of tea",
     "a frame with a photograph",
     "a dog in a green field",
     "the region of Paris",
+    "a purple dress next to a border collie",
+    "a border collie with a green collar",
+    "the bottle is marked in 1990",
+    "a road that is marked in English",
+    "the price is marked in dollars",
+    "she has pink hair and wears glasses in black frames",
+    "a purple flower in the area of the garden",
+    "a marked trail through a rural area",
+    "the parking area is green",
+    "a pink blanket, a sofa and a box",
+    "the green filter of the aquarium",
 )
+"""A pink box and glasses with green frames are told from marks by nobody who reads the words alone."""
 
 
 @pytest.mark.parametrize(("text", "speaks"), [*((each, True) for each in SPEAKS), *((each, False) for each in SILENT)])

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from random import Random
 from typing import Any
 
 import pytest
@@ -161,6 +162,49 @@ def test_the_canonical_form_has_a_style_and_a_unit_only_where_they_matter() -> N
     assert (
         str(RegionView("hide", (BOX,), style="sherlock")) == "hide of (10, 5, 20, 15) in pixels, drawn as in sherlock"
     )
+
+
+OFFICIAL = {
+    "highlight": ("#00000000", {"fill": "#ff05cd3c", "outline": "#05ff37ff", "width": 3}),
+    "position": ("#7B7575ff", {"fill": "#ff05cdff"}),
+    "hide": ("#00000000", {"fill": "#7B7575ff"}),
+    "blackout": ("#7B7575ff", {"fill": "#00000000"}),
+}
+"""By view the colour of the layer that the authors draw rectangles on, and how they draw them."""
+
+
+@pytest.mark.parametrize("show", [*OFFICIAL])
+def test_in_the_style_of_sherlock_fractions_of_a_pixel_are_cut_off_as_by_pillow(show: Any) -> None:
+    random, plain = Random(7), Pillow.effect_noise((40, 20), 90).convert("RGB")
+    colour, drawn = OFFICIAL[show]
+    for _ in range(50):
+        left, top = random.uniform(-3, 30), random.uniform(-3, 15)
+        boxes = [
+            (left, top, left + 3 + random.uniform(0.2, 25), top + 3 + random.uniform(0.2, 20)),
+            (5.5, 4.25, 5.75 + random.random(), 9.99),
+        ]
+        layer = Pillow.new("RGBA", plain.size, colour)
+        for box in boxes:
+            ImageDraw.Draw(layer, "RGBA").rectangle((box[:2], box[2:]), **drawn)
+        expected = Pillow.alpha_composite(plain.convert("RGBA"), layer).convert("RGB")
+
+        (ours,) = pixels(RegionView(show, tuple(boxes), "native pixels", "sherlock"), Image.from_pil(plain))
+
+        assert ours.tobytes() == expected.tobytes(), boxes
+
+
+def test_a_view_has_another_version_where_fractions_are_cut_off() -> None:
+    fraction = (10, 5, 20.5, 15)
+
+    cut = RegionView("highlight", (fraction,), style="sherlock").canonical()
+
+    assert cut == {"show": "highlight", "boxes": [[10, 5, 20.5, 15]], "version": 2, "style": "sherlock"}
+    assert RegionView.from_form(cut).boxes == (fraction,)
+    assert RegionView("highlight", (fraction,)).canonical()["version"] == 1
+    assert RegionView("crop", (fraction,), style="sherlock").canonical()["version"] == 1
+    assert RegionView("highlight", (fraction,), "thousandths", "sherlock").canonical()["version"] == 1
+    with pytest.raises(UsageError, match="This is no view of a picture"):
+        RegionView.from_form({**cut, "version": 1})
 
 
 @pytest.mark.parametrize("orientation", range(1, 9))

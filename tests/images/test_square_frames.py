@@ -76,8 +76,23 @@ def test_a_crop_is_cut_out_of_what_is_scaled(
     assert cut.tobytes() == picture.resize(scaled, Pillow.Resampling.BICUBIC).crop(box).tobytes()
 
 
+@pytest.mark.parametrize("size", [(61, 40), (40, 65), (30, 30), (50, 10)], ids=str)
+def test_what_is_resized_with_bars_does_not_blend_with_them(size: tuple[int, int]) -> None:
+    """The authors pad what they drew regions on, which has transparency, and drop it after they have scaled."""
+    picture = Pillow.effect_noise(size, 90).convert("RGB")
+    longest = max(size)
+    square = Pillow.new("RGBA", (longest, longest))
+    square.paste(picture.convert("RGBA"), ((longest - size[0]) // 2, (longest - size[1]) // 2))
+
+    (drawn,) = framed(picture, "resize", scaling=Scaling(20, Pillow.Resampling.BICUBIC))
+
+    assert drawn.mode == "RGB"
+    assert drawn.tobytes() == square.resize((20, 20), Pillow.Resampling.BICUBIC).convert("RGB").tobytes()
+
+
 def test_a_frame_that_gives_other_pixels_now_has_another_key() -> None:
     assert frame_form("crop") == {"frame": "crop", "frame_version": 2}
+    assert frame_form("resize") == {"frame": "resize", "frame_version": 2}
     assert frame_form("widescreen") == {"frame": "widescreen"}
 
 

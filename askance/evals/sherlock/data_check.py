@@ -10,15 +10,18 @@ from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
 from askance.amounts import first_few, many
 from askance.errors import BadImage
 from askance.evals.sherlock.dataset import Sherlock
-from askance.evals.sherlock.instance import CONFIDENCES, Box, Instance
+from askance.evals.sherlock.instance import CONFIDENCES, Instance
 from askance.evals.sherlock.layout import CHUNKS, LENGTHS, VAL_CHUNKS, LeaderboardKey, Source, pairs_name, source_of
 from askance.evals.sherlock.leaderboard import read_ids
 from askance.evals.suite.files import Counted, FolderReport, Problems, noting
+
+if TYPE_CHECKING:
+    from askance.images.regions import Box
 
 PUBLISHED: Mapping[str, int] = {
     "instances": 22_737,
@@ -180,7 +183,7 @@ def _clipped(instance: Instance) -> int:
     return sum(left < 0 or top < 0 or right > width or bottom > height for left, top, right, bottom in instance.boxes)
 
 
-def _along(instance: Instance) -> tuple[int, int, list[tuple[int, int]]]:
+def _along(instance: Instance) -> tuple[int, int, list[tuple[float, float]]]:
     """Long and short side of the image, and where each box begins and ends along the long one."""
     boxes: Sequence[Box] = instance.boxes
     if instance.width >= instance.height:

@@ -12,11 +12,12 @@ from pathlib import Path
 
 from askance.amounts import many
 from askance.errors import BadData
-from askance.evals.sherlock.instance import MEND, Box, Instance, read_instance, read_proposals
+from askance.evals.sherlock.instance import MEND, Instance, read_instance, read_proposals
 from askance.evals.sherlock.layout import IMAGES, LeaderboardTask, SherlockFiles, Split, pairs_name, picture_path
 from askance.evals.sherlock.leaderboard import Leaderboard, RatedRegion, rated_regions, read_leaderboard
 from askance.evals.suite.files import Problems, noting
 from askance.images import Image
+from askance.images.regions import Box, plain
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,7 +168,13 @@ class Sherlock:
         leaderboard = self.leaderboard("comparison", split)
         of_corpus = split == self.split and split in self.files.corpora
         corpus = {instance.id: instance for instance in self.instances} if of_corpus else {}
-        return rated_regions(leaderboard, self.files.leaderboard[split, "comparison", None], corpus)
+        regions = rated_regions(leaderboard, self.files.leaderboard[split, "comparison", None], corpus)
+        if (rated := sum(len(region.candidates) for region in regions)) < len(leaderboard.ids):
+            self.notes.append(
+                f"The answers rate {rated:,} of the {len(leaderboard.ids):,} pairs of {split}_comparison; the other "
+                "pairs are left out."
+            )
+        return regions
 
     def proposals(self, url: str) -> tuple[Box, ...]:
         """The boxes that a detector proposes for an image of the corpus, in the order of the file.
@@ -181,7 +188,8 @@ class Sherlock:
                 f"The file {str(self.files.proposals)!r} has no boxes for the image {url!r}.",
                 hint="Fetch image_url2auto_bboxes.json.zip again.",
             )
-        return tuple((edges[at], edges[at + 1], edges[at + 2], edges[at + 3]) for at in range(0, len(edges), 4))
+        left, top, right, bottom = ([*map(plain, edges[start::4])] for start in range(4))
+        return tuple(zip(left, top, right, bottom, strict=True))
 
     @property
     def proposed(self) -> Collection[str]:
@@ -189,7 +197,7 @@ class Sherlock:
         return () if self.files.proposals is None else self._proposals.keys()
 
     @cached_property
-    def _proposals(self) -> Mapping[str, Sequence[int]]:
+    def _proposals(self) -> Mapping[str, Sequence[float]]:
         """By image the edges of its boxes, one after another, as there are hundreds of thousands."""
         file = self.files.proposals
         if file is None:
@@ -197,14 +205,14 @@ class Sherlock:
                 f"The folder {str(self.folder)!r} has no boxes of a detector.",
                 hint="Fetch image_url2auto_bboxes.json.zip; the regions of people are `boxes=gt`.",
             )
-        edges, left_out = dict[str, Sequence[int]](), 0
+        edges, left_out = dict[str, Sequence[float]](), 0
         for name, value in file.stream():
             url = str(name)
             for image in self.of_image(url)[:1]:
                 with noting(self.problems):
                     size = image.width, image.height
                     boxes, others = read_proposals(value, size, f"The file {str(file)!r}, {url!r}")
-                    edges[url] = array("i", chain.from_iterable(boxes))
+                    edges[url] = array("d", chain.from_iterable(boxes))
                     left_out += others
         if left_out:
             self.notes.append(

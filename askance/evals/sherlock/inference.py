@@ -31,8 +31,9 @@ from askance.evals.suite.context import LOOKING, PICTURE, InContext
 from askance.evals.suite.selection import Subset
 
 if TYPE_CHECKING:
-    from askance.evals.sherlock.instance import Box, Instance
+    from askance.evals.sherlock.instance import Instance
     from askance.evals.solver import Solver
+    from askance.images.regions import Box
 
 QUESTION = "What can be inferred from the highlighted region of the image?"
 """What inferences answer, as a judge is told; it sees no picture."""

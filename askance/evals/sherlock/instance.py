@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from hashlib import md5
 from sys import intern
-from typing import Annotated, Any, NotRequired, TypeAlias
+from typing import Annotated, Any, NotRequired
 
 from pydantic import Field, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
@@ -18,11 +17,9 @@ from typing_extensions import TypedDict
 from askance.documents import validation_message
 from askance.errors import BadData
 from askance.evals.sherlock.layout import CHUNKS, Source, source_of
+from askance.images.regions import Box, plain
 
 MEND = "Fetch the file again; `askance data check sherlock DIR` lists every such place."
-
-Box: TypeAlias = tuple[int, int, int, int]
-"""Left, top, right and bottom in pixels of the image; right and bottom are the first that are outside."""
 
 CONFIDENCES: Mapping[int, str] = {1: "possibly", 2: "likely", 3: "definitely"}
 """How sure an annotator may be."""
@@ -39,7 +36,7 @@ class Instance:
     width: int
     height: int
     boxes: tuple[Box, ...]
-    """At least one, as the file has them: parts of each lie in the image, and some run past its edge."""
+    """At least one, in pixels, as the file has them: parts of each lie in the image, and some run past its edge."""
     clue: str = ""
     """What is seen in the region; empty where the file does not say it."""
     inference: str = ""
@@ -189,8 +186,8 @@ def _boxes(forms: Sequence[_BoxForm], image: _ImageForm, where: str) -> tuple[Bo
 def _box(form: _BoxForm, image: _ImageForm, name: str) -> Box:
     if form["width"] <= 0 or form["height"] <= 0:
         raise BadData(f"{name} has no area: {form['width']:g}×{form['height']:g} pixels.", hint=MEND)
-    left, top = math.floor(form["left"]), math.floor(form["top"])
-    right, bottom = math.ceil(form["left"] + form["width"]), math.ceil(form["top"] + form["height"])
+    left, top = plain(form["left"]), plain(form["top"])
+    right, bottom = plain(form["left"] + form["width"]), plain(form["top"] + form["height"])
     if right <= 0 or bottom <= 0 or left >= image["width"] or top >= image["height"]:
         raise BadData(
             f"{name} lies outside the image of {image['width']}×{image['height']} pixels, from ({left}, {top}) to "

@@ -40,7 +40,9 @@ OVERLAP: Final = 0.5
 """Intersection over union above which a proposal is right."""
 _NOISE_SEED: Final = 1
 _JITTER: Final = 1e-9
-"""Size of the draws for an assignment, as a part of the range of its scores."""
+"""Size of the draws for an assignment, as a part of the least difference of its scores."""
+_PRECISION: Final = 2.0**-46
+"""Size of the draws at least, as a part of the largest score: lesser differences are errors of rounding, so ties."""
 
 
 # --- retrieval ---
@@ -88,15 +90,15 @@ def assignment_accuracy(matrix: Scores, ids: Sequence[str], *, seed: int = 0) ->
         )
     if len({*ids}) != count:
         raise UsageError("Two regions of a picture have the same id.", hint="Name each region once.")
-    draws = np.array([[_draw(seed, region, inference) for inference in ids] for region in ids])
-    above = scores - scores.min()
-    size = _JITTER * (above.max() or 1.0)
-    columns = best_assignment(above + size * draws)
+    draws = np.array([[draw(seed, region, inference) for inference in ids] for region in ids])
+    least = np.diff(np.unique(scores)).min(initial=1.0)
+    size = max(_JITTER * least, _PRECISION * np.abs(scores).max())
+    columns = best_assignment(scores - scores.min() + size * draws)
     return sum(row == column for row, column in enumerate(columns)) / count, float(_tied(scores).mean())
 
 
-def _draw(seed: int, *names: str) -> float:
-    """A number from 0 to 1 that is always the same for these names."""
+def draw(seed: int, *names: str) -> float:
+    """A number from 0 up to 1 that is always the same for these names."""
     digest = sha256("\n".join((str(seed), *names)).encode()).digest()
     return int.from_bytes(digest[:6], "big") / 2**48
 

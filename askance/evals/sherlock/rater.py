@@ -74,7 +74,7 @@ class RaterCard:
         if run.task != _CARD_TASK or canonical_json({name: solver.get(name) for name in own}) != canonical_json(own):
             raise BadData(
                 f"The run {str(folder)!r} is no card of {rater.id}.",
-                hint=f"Make one: askance eval run {_CARD_TASK} --vlm {rater.id} -T by=rating -T top=0",
+                hint=f"Make one: askance eval run {_CARD_TASK} --data DIR --vlm {rater.id} -T by=rating -T top=0",
             )
         pairs = [pair for answer in run.answers for pair in _pairs(answer.sample.target, answer.prediction)]
         if not pairs:
@@ -163,7 +163,7 @@ class InferenceRating(Part):
         step = Step(link=RATING, node=self.node, needs=(chain.target, HIGHLIGHTED), subject=_question)
         return Chain(chain.get_name(), target=chain.target, steps=[*chain.steps, step], mode=chain.mode)
 
-    def given(self, boxes: Sequence[Sequence[int]]) -> Mapping[str, Any]:
+    def given(self, boxes: Sequence[Sequence[float]]) -> Mapping[str, Any]:
         """What a chain is given beside the region; nothing where nobody rates."""
         return {} if self.node is None else {HIGHLIGHTED.name: view_of(boxes, show="highlight")}
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from pydantic import Field
 from typing_extensions import override
@@ -40,6 +40,11 @@ if TYPE_CHECKING:
     from askance.models import RecordedScorer
 
     _Pair: TypeAlias = tuple[Region, str]
+
+
+MOST_ASKED: Final = 10_000
+"""Calls about all pairs of pools at most, as of 100 regions in one chunk; a whole chunk has a million. Where there are
+more, an encoder has to rank first."""
 
 
 class RecordedMatrices(EncodedRegions):
@@ -275,9 +280,29 @@ class RerankingModel(RegionModel):
 
     @override
     def solver(self, question: Question) -> AskedRegions:
+        """What asks the model about each region.
+
+        Raises:
+            UsageError: as of every model; or a whole chunk would be asked about, without an encoder.
+        """
         asked = super().solver(question)
         if self._first is None or self.keep is None:
+            self._check_pools(question)
             return asked
         return RerankedRegions(
             asked.scorer, first=self._first, keep=self.keep, pooled=question.pooled, samples=question.samples
         )
+
+    def _check_pools(self, question: Question) -> None:
+        """Checks that all pairs of the pools are few enough to be asked about."""
+        if not question.pooled:
+            return
+        sizes = Counter(sample.tags[question.pooled] for sample in question.samples())
+        calls = self.draws * sum(size**2 for size in sizes.values())
+        if calls > MOST_ASKED:
+            raise UsageError(
+                f"Each of {sizes.total():,} regions with each inference of its chunk are up to {calls:,} calls, and a "
+                f"model is asked at most {MOST_ASKED:,} without an encoder.",
+                hint="Have an encoder rank first, and ask about its best: -T first=clip:FOLDER -T keep=20. "
+                "Or ask about fewer regions, by `limit` or `ids`, which are held against each other alone.",
+            )

@@ -26,8 +26,8 @@ from askance.chains.planner import check_mode
 from askance.errors import BadImage, UsageError
 from askance.evals.matrix import Matrix
 from askance.evals.sample import INFERENCES, REGIONS, Prediction, Sample
+from askance.evals.sherlock.measures import draw
 from askance.evals.solver import Solver, prompt_files
-from askance.evals.suite.shuffle import stable_hash
 from askance.images import WHOLE_IMAGE, RegionView
 from askance.models import collect_keys
 from askance.models.call_scope import current_scope
@@ -71,6 +71,7 @@ class Region:
     """A region of a picture, and how it is shown."""
 
     name: str
+    """Its image and its boxes: regions of a pool that are shown alike have one name."""
     image: Image | None
     view: RegionView
 
@@ -91,12 +92,12 @@ def regions_of(sample: Sample) -> Sequence[Region]:
     boxes: Sequence[Any] = sample.inputs[REGIONS]
     show = sample.inputs[SHOW]
     return [
-        Region(name=f"{sample.id}/{place}", image=sample.image, view=view_of(region, show=show))
-        for place, region in enumerate(boxes)
+        Region(name=f"{sample.cluster}, {region}", image=sample.image, view=view_of(region, show=show))
+        for region in boxes
     ]
 
 
-def view_of(boxes: Sequence[Sequence[int]], *, show: Any) -> RegionView:
+def view_of(boxes: Sequence[Sequence[float]], *, show: Any) -> RegionView:
     """A region as the authors draw it; boxes are in pixels of the picture as its file has it."""
     if show == "whole":
         return WHOLE_IMAGE
@@ -431,7 +432,7 @@ class AskedRegions(RegionSolver):
 
 
 class RandomScores(RegionSolver):
-    """Random scores; the same for a region and a place whenever they are drawn.
+    """Random scores; the same for an image, boxes and a text whenever they are drawn.
 
     Args:
         seed: of the draws.
@@ -447,11 +448,11 @@ class RandomScores(RegionSolver):
 
     @override
     def form(self) -> JsonObject:
-        return {"baseline": "random", "seed": self.seed}
+        return {"baseline": "random", "seed": self.seed, "version": 2}
 
     @override
     async def rows(self, regions: Sequence[Region], inferences: Sequence[str], counts: Counter[str]) -> Sequence[Row]:
         import numpy as np
 
-        seeds = (stable_hash(self.seed, current_scope().draw, region.name) for region in regions)
-        return [np.random.default_rng(seed).random(len(inferences)) for seed in seeds]
+        epoch = str(current_scope().draw)
+        return [np.array([draw(self.seed, epoch, region.name, text) for text in inferences]) for region in regions]

@@ -12,6 +12,7 @@ the chunk. So runs over the boxes of people and over proposals go into one file 
 from __future__ import annotations
 
 import io
+import math
 import zipfile
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -34,15 +35,18 @@ if TYPE_CHECKING:
 
     from askance.evals.run import Run, SampleResult
     from askance.evals.sherlock.dataset import Sherlock
-    from askance.evals.sherlock.instance import Box
     from askance.evals.sherlock.layout import LeaderboardTask, Split
     from askance.evals.sherlock.leaderboard import Leaderboard
+    from askance.images.regions import Box
 
     Scores: TypeAlias = NDArray[np.float32 | np.float64]
     Vector: TypeAlias = NDArray[np.float32]
 
 FOLDERS: Final[Mapping[str, str]] = {"test": "test_set_predictions", "val": "validation_set_predictions"}
 """By split, the folder with the files, and the name of the archive that holds it."""
+
+ALIKE: Final = 1e-5
+"""How far two scores of one pair may lie apart, as a part of the larger one and in itself."""
 
 _DATE: Final = (1980, 1, 1, 0, 0, 0)
 """Of every file in an archive, so that equal scores give equal archives."""
@@ -152,7 +156,7 @@ def submission_of(
         task = cast("LeaderboardTask", run.task.rpartition("/")[2])
         before = sum(map(len, tables.values()))
         for chunk, region, row in _rows_of_chunks(run) if task == "retrieval" else _rows(run):
-            tables[task, chunk].setdefault(region, row)
+            _check_equal(tables[task, chunk].setdefault(region, row), row, region)
         if sum(map(len, tables.values())) == before:
             raise UsageError(
                 f"The run {str(run.path)!r} scores nothing that the runs before it have not scored.",
@@ -177,6 +181,7 @@ _Region: TypeAlias = "tuple[str, tuple[Box, ...]]"
 class _Row:
     """The scores of a region."""
 
+    run: Run
     scores: Scores
     columns: Mapping[str, int]
     """By inference, the place of its score."""
@@ -190,7 +195,7 @@ def _rows(run: Run) -> Iterator[tuple[None, _Region, _Row]]:
     for answer in run.answers:
         columns = _places(answer.sample.inputs[INFERENCES])
         for boxes, scores in zip(answer.sample.inputs[REGIONS], _scores(answer), strict=True):
-            yield None, (answer.sample.cluster, _boxes(boxes)), _Row(scores, columns)
+            yield None, (answer.sample.cluster, _boxes(boxes)), _Row(run, scores, columns)
 
 
 def _rows_of_chunks(run: Run) -> Iterator[tuple[int, _Region, _Row]]:
@@ -202,7 +207,26 @@ def _rows_of_chunks(run: Run) -> Iterator[tuple[int, _Region, _Row]]:
         columns = _places([answer.sample.inputs[INFERENCES][0] for answer in answers])
         for answer in answers:
             url = answer.sample.cluster.removeprefix(group_of(chunk, ""))
-            yield chunk, (url, _boxes(answer.sample.inputs[REGIONS][0])), _Row(_scores(answer)[0].copy(), columns)
+            yield chunk, (url, _boxes(answer.sample.inputs[REGIONS][0])), _Row(run, _scores(answer)[0].copy(), columns)
+
+
+def _check_equal(one: _Row, other: _Row, region: _Region) -> None:
+    """Checks that two runs score the pairs of a region alike, but for what float32 and batches of an encoder round.
+
+    Raises:
+        UsageError: they do not.
+    """
+    if one.run is other.run:
+        return
+    for text in filter(other.columns.__contains__, one.columns):
+        first, second = (float(row.scores[row.columns[text]]) for row in (one, other))
+        if not math.isclose(first, second, rel_tol=ALIKE, abs_tol=ALIKE):
+            url, boxes = region
+            raise UsageError(
+                f"The runs {str(one.run.path)!r} and {str(other.run.path)!r} score one pair differently, {first:g} and "
+                f"{second:g}: {text!r} of the region {[*boxes]} of {url!r}.",
+                hint="Name runs by one model, in which no pair is scored twice.",
+            )
 
 
 def _places(inferences: Sequence[str]) -> Mapping[str, int]:

@@ -46,9 +46,10 @@ if TYPE_CHECKING:
 
     from askance.chat import JsonObject
     from askance.evals.metric import Metric
-    from askance.evals.sherlock.instance import Box, Instance
+    from askance.evals.sherlock.instance import Instance
     from askance.evals.solver import Solver
     from askance.images import Image
+    from askance.images.regions import Box
     from askance.models import Model
 
     Scores = NDArray[np.float64]

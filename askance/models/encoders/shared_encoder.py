@@ -184,7 +184,7 @@ class SharedEncoder:
     def _encode_pictures(self, jobs: Sequence[PictureJob]) -> dict[str, Encoded]:
         """The vector of each picture, or its error; no more pictures are held decoded than are encoded at a time."""
         outcomes: dict[str, Encoded] = {}
-        scaling = self._ready().scaling if any(job.frame == "crop" for job in jobs) else None
+        scaling = self._ready().scaling if any(job.frame in {"crop", "resize"} for job in jobs) else None
         drawn = _drawn(jobs, scaling)
         while some := list(islice(drawn, self.local.batch)):
             squares = [each for _, pictures in some if not isinstance(pictures, AskanceError) for each in pictures]

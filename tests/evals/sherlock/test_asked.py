@@ -20,7 +20,7 @@ from askance.evals.analysis.pack import open_pack, write_pack
 from askance.evals.analysis.pack_check import check_pack
 from askance.evals.controls import controlled
 from askance.evals.runner import SampleEpoch, run_job
-from askance.evals.sherlock import InferenceComparison, Localization, Retrieval
+from askance.evals.sherlock import InferenceComparison, Localization, Retrieval, region_reranker
 from askance.evals.sherlock.task import SherlockTask
 from askance.images import Image, RegionView
 from askance.models import Capabilities, Engine, Model, ScriptedModel, get_model, run_sync
@@ -182,6 +182,25 @@ def test_labels_that_are_not_likely_are_counted(data: Path, tmp_path: Path) -> N
 
     assert figures(run)["floored"] == 4
     assert figures(run)["tied pairs"] == 1
+
+
+def test_a_whole_chunk_is_asked_about_only_where_its_pairs_are_few(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = scripted()
+    model = model_of(script, MemoryStore())
+    monkeypatch.setattr(region_reranker, "MOST_ASKED", 49)
+
+    assert planned(Retrieval(data=data, vlm=model, chunk=0), model).calls == 6 * 7  # an inference stands there twice
+    with pytest.raises(UsageError) as caught:
+        Retrieval(data=data, vlm=model).evaluation()
+
+    assert str(caught.value).startswith(
+        "Each of 13 regions with each inference of its chunk are up to 85 calls, and a model is asked at most 49 "
+        "without an encoder."
+    )
+    assert "-T first=clip:FOLDER -T keep=20" in str(caught.value.hint)
+    Retrieval(data=data, vlm=model, first=Encoder(), keep=2).evaluation()
+    Localization(data=data, vlm=model).evaluation()
+    assert script.requests == []
 
 
 # --- an encoder first ---

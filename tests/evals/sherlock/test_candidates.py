@@ -172,6 +172,41 @@ def test_the_folder_is_one_of_the_leaderboard(sets: CandidateSets, tmp_path: Pat
         sets.write(tmp_path / "mine")
 
 
+def test_ratings_are_read_from_an_answer_key_that_is_made_of_the_candidates(
+    sets: CandidateSets, tmp_path: Path
+) -> None:
+    """As docs/sherlock.md says it."""
+    pairs = sets.write(tmp_path / "mine")
+    regions = json.loads((tmp_path / "mine" / "candidates.json").read_text())
+    key = {
+        "test_id_map": {
+            each["test_id"]: {"Input_iid": region["Input_iid"], "candidate": each["source_iid"]}
+            for region in regions
+            for each in region["candidates"]
+        },
+        "annotations": [
+            {
+                "Input_iid": region["Input_iid"],
+                "candidates": [
+                    {"source_iid": each["source_iid"], "annot1": 1 + place % 3, "annot2": 3}
+                    for place, each in enumerate(region["candidates"])
+                ],
+            }
+            for region in regions
+        ],
+    }
+    corpus.write_json(pairs.with_name("val_comparison_answer_key.json"), key)
+
+    data = Sherlock.open(tmp_path / "mine", images=tmp_path)
+
+    rated = data.comparison()
+    assert [region.instance.id for region in rated] == [each.instance.id for each in sets.sets]
+    assert {tuple(each.ratings for each in region.candidates) for region in rated} == {
+        tuple((1 + place % 3, 3) for place in range(10))
+    }
+    assert data.notes == []
+
+
 def test_without_pictures_or_inferences_enough_nothing_is_made(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / corpus.CORPUS).write_bytes((folder / corpus.CORPUS).read_bytes())

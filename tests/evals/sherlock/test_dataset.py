@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from askance.errors import BadData
-from askance.evals.sherlock import Instance, Sherlock
+from askance.evals.sherlock import InferenceComparison, Instance, Sherlock, check
 from tests.evals.sherlock import corpus
 from tests.evals.sherlock.corpus import CORPUS, DOG, PROPOSALS, SCENES, SEA, Row
 
@@ -362,6 +362,20 @@ def rewritten(folder: Path, part: str, change: Callable[[Any], object]) -> Sherl
     return Sherlock.open(folder)
 
 
+def test_pairs_that_the_answers_do_not_rate_are_named(tmp_path: Path) -> None:
+    def fewer(key: Any) -> None:
+        del key["annotations"][0]
+        del key["annotations"][0]["candidates"][3]
+
+    data = rewritten(tmp_path, "answer_key", fewer)
+
+    assert [len(region.candidates) for region in data.comparison()] == [3, 4]
+    note = "The answers rate 7 of the 12 pairs of val_comparison; the other pairs are left out."
+    assert data.notes == [note]
+    assert note in check(tmp_path).notes
+    assert note in InferenceComparison(data=tmp_path, solver="random").evaluation().notes
+
+
 def _turn(key: Any) -> None:
     """Gives each id the next one's region and candidate."""
     ids = key["test_id_map"]
@@ -469,14 +483,20 @@ def test_proposals_of_another_form_are_named(boxes: object, why: str, tmp_path: 
         Sherlock.open(tmp_path).proposals(SCENES[0].url)
 
 
-def test_proposals_of_no_area_are_left_out_and_parts_of_pixels_are_kept_whole(tmp_path: Path) -> None:
-    corpus.write_json(tmp_path / CORPUS, corpus.rows())
+def test_proposals_of_no_area_are_left_out_and_parts_of_pixels_stay(tmp_path: Path) -> None:
+    rows = corpus.rows()
+    rows[-1] = corpus.sealed(
+        {**rows[-1]["inputs"], "bboxes": [{"left": 2.25, "top": 4.0, "width": 9, "height": 5}]}, "so", 1
+    )
+    corpus.write_json(tmp_path / CORPUS, rows)
     flat, beside = corpus.forms([(1, 1, 0, 5), (70, 1, 5, 5)])
     parts = {"left": 1.2, "top": 2.7, "width": 3.1, "height": 4.0}
     corpus.write_json(tmp_path / PROPOSALS, {SCENES[0].url: [flat, parts, beside]})
     found = Sherlock.open(tmp_path)
 
-    assert found.proposals(SCENES[0].url) == ((1, 2, 5, 7),)
+    ((left, *others),) = found.proposals(SCENES[0].url)
+    assert (left, others) == (1.2, pytest.approx([2.7, 4.3, 6.7]))
+    assert repr(found.instances[-1].boxes) == "((2.25, 4, 11.25, 9),)"
     assert found.notes == ["2 proposed boxes have no area in the image, and so are left out."]
 
 

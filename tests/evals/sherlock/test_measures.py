@@ -92,6 +92,29 @@ def test_draws_decide_nothing_but_ties() -> None:
     assert ties == 55 / 64
 
 
+def test_an_outlier_lets_no_draw_decide_what_scores_do() -> None:
+    """A label without a log-probability may have a score that is far below all others."""
+    scores = np.zeros((8, 8))
+    scores[np.arange(8), np.arange(8)] = 0.01
+    scores[0, 1] = -1e9
+    for seed in range(20):
+        assert assignment_accuracy(scores, names(8), seed=seed)[0] == 1.0
+
+
+def test_ties_beside_an_outlier_are_still_drawn() -> None:
+    scores = np.zeros((4, 4))
+    scores[0, 0] = -1e12
+    drawn = [assignment_accuracy(scores, names(4), seed=seed)[0] for seed in range(2000)]
+    assert np.mean(drawn) == pytest.approx(3 * (2 / 9) / 4, abs=0.02)
+
+
+def test_errors_of_rounding_leave_ties_to_the_draws() -> None:
+    scores = np.full((4, 4), 0.3)
+    scores[np.arange(4), np.arange(4)] = 0.1 + 0.2
+    drawn = [assignment_accuracy(scores, names(4), seed=seed)[0] for seed in range(2000)]
+    assert np.mean(drawn) == pytest.approx(1 / 4, abs=0.02)
+
+
 def test_an_assignment_needs_one_score_for_each_pair() -> None:
     with pytest.raises(UsageError, match="2 regions do not have 3 × 2 scores"):
         assignment_accuracy(np.zeros((3, 2)), names(2))

@@ -114,8 +114,12 @@ def test_what_is_no_card_is_refused(options: Mapping[str, Any], sentence: str, d
     model = model_of(MemoryStore())
     other = card_of(data, model, tmp_path / "card", **options)
 
-    with pytest.raises(BadData, match=sentence):
+    with pytest.raises(BadData, match=sentence) as caught:
         evaluate(task(data, model, rater_card=other.path), out=tmp_path / "run")
+    assert caught.value.hint in {
+        "Make one: askance eval run sherlock/comparison --data DIR --vlm eye -T by=rating -T top=0",
+        "Those of the split `test` are hidden.",
+    }
 
 
 def test_a_card_needs_a_rater(data: Path) -> None:

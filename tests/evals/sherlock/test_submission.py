@@ -63,6 +63,7 @@ def runs(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str,
         "localization": made(Localization, folder),
         "proposals": made(Localization, folder, boxes="auto"),
         "retrieval": made(Retrieval, folder),
+        "lots": Retrieval(data=folder, solver="random"),
     }
     return {name: evaluate(task, out=out / name) for name, task in tasks.items()}
 
@@ -115,24 +116,27 @@ def test_localization_has_people_s_regions_and_proposals_in_one_file(folder: Pat
     assert figure(runs["proposals"], "accuracy") == pytest.approx(expected)
 
 
-def test_a_chunk_is_scored_by_its_answer_key_as_by_the_run(folder: Path, runs: Mapping[str, Run]) -> None:
-    vectors = submission_of([runs["retrieval"]], data=Sherlock.open(folder), split="val").vectors
+@pytest.mark.parametrize("name", ["retrieval", "lots"])
+def test_a_chunk_is_scored_by_its_answer_key_as_by_the_run(name: str, folder: Path, runs: Mapping[str, Run]) -> None:
+    vectors = submission_of([runs[name]], data=Sherlock.open(folder), split="val").vectors
     assert [*vectors] == ["retrieval_0", "retrieval_1"]
     assert {vector.dtype for vector in vectors.values()} == {np.dtype("float32")}
     for chunk, vector in enumerate(vectors.values()):
         key, ids = answers(folder, f"retrieval_{chunk}")
-        by_pair = {tuple(key[name]): score for name, score in zip(ids, vector, strict=True)}
-        names = sorted({name for name, _ in by_pair})
+        by_pair = {tuple(key[test_id]): score for test_id, score in zip(ids, vector, strict=True)}
+        names = sorted({region for region, _ in by_pair})
         matrix = np.array([[by_pair[one, other] for other in names] for one in names])
         for figure_name, axis in (("rank im→txt", 1), ("rank txt→im", 0)):
             ranks = np.diagonal(rankdata(-matrix, axis=axis))
-            assert figure(runs["retrieval"], f"{figure_name}: chunk {chunk}") == pytest.approx(ranks.mean())
+            assert figure(runs[name], f"{figure_name}: chunk {chunk}") == pytest.approx(ranks.mean())
 
 
 def test_files_are_named_and_ordered_as_the_leaderboard_has_them(
     folder: Path, runs: Mapping[str, Run], tmp_path: Path
 ) -> None:
-    found = submission_of([*runs.values()], data=Sherlock.open(folder), split="val")
+    found = submission_of(
+        [run for name, run in runs.items() if name != "lots"], data=Sherlock.open(folder), split="val"
+    )
     path = found.write(tmp_path / "new" / "validation_set_predictions.zip")
     with zipfile.ZipFile(path) as archive:
         assert archive.namelist() == [
@@ -255,6 +259,33 @@ def test_runs_that_are_no_submission_are_refused(folder: Path, runs: Mapping[str
         submission_of([run, run], data=data, split="val")
     with pytest.raises(UsageError, match="There is no run to submit"):
         submission_of([], data=data)
+
+
+def test_runs_that_score_a_pair_differently_are_not_mixed(
+    folder: Path, runs: Mapping[str, Run], tmp_path: Path
+) -> None:
+    class Higher(ByLot):
+        async def score_view(self, image: Image, texts: Sequence[str], view: RegionView) -> Sequence[float]:
+            return [score + 0.001 for score in await super().score_view(image, texts, view)]
+
+    data = Sherlock.open(folder)
+    alike = evaluate(made(InferenceComparison, folder, limit=1), out=tmp_path / "alike")
+    whole = submission_of([runs["comparison"]], data=data, split="val").vectors["comparison"]
+
+    mixed = submission_of([alike, runs["comparison"]], data=data, split="val").vectors["comparison"]
+    assert mixed.tolist() == whole.tolist()
+
+    task = InferenceComparison(data=folder, scorer=Higher(), engine=Engine(records=MemoryStore()), limit=1)
+    higher = evaluate(task, out=tmp_path / "higher")
+    (answer,) = higher.answers
+    with pytest.raises(UsageError) as caught:
+        submission_of([higher, runs["comparison"]], data=data, split="val")
+    told = str(caught.value)
+    assert str(higher.path) in told
+    assert str(runs["comparison"].path) in told
+    assert any(repr(text) in told for text in answer.sample.inputs["inferences"])
+    assert answer.sample.cluster in told
+    assert caught.value.hint == "Name runs by one model, in which no pair is scored twice."
 
 
 def test_samples_without_scores_are_refused(folder: Path, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -275,6 +276,24 @@ def test_lots_need_no_pictures_and_are_drawn_again_alike(kind: type[SherlockTask
     assert figures(one) == figures(two)
     assert one.label.startswith("random")
     assert all(answer.sample.image is None for answer in one.answers)
+
+
+def test_equal_pairs_have_equal_lots(data: Path, tmp_path: Path) -> None:
+    """An inference stands twice at one image and twice in each chunk, and one image has a region twice."""
+    images = run(Localization, data, tmp_path / "images", scorer=None, solver="random")
+    chunks = run(Retrieval, data, tmp_path / "chunks", scorer=None, solver="random")
+
+    lots = defaultdict[tuple[str, ...], set[float]](set)
+    for answer in images.answers:
+        assert answer.prediction.matrix is not None
+        for boxes, row in zip(answer.sample.inputs["regions"], answer.prediction.matrix.array, strict=True):
+            for text, score in zip(answer.sample.inputs["inferences"], row, strict=True):
+                lots[answer.sample.cluster, str(boxes), text].add(float(score))
+    assert {len(each) for each in lots.values()} == {1}
+    assert len(set.union(*lots.values())) == len(lots)
+    for answer in chunks.answers:
+        assert answer.prediction.matrix is not None
+        assert len({answer.prediction.matrix.array[0][place] for place in answer.sample.target["same text"]}) == 1
 
 
 @pytest.mark.parametrize("kind", TASKS)
