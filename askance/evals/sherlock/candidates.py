@@ -37,7 +37,7 @@ from typing import TYPE_CHECKING, Any, Final
 from askance.errors import BadData, BadImage
 from askance.evals.run_folder import check_new, write_whole
 from askance.evals.sherlock.measures import CANDIDATES
-from askance.evals.sherlock.region_solver import view_of
+from askance.evals.sherlock.pools import view_of
 from askance.models import get_embedder, get_scorer
 from askance.models.encoders.search import TextVectors
 from askance.statistics import linkage_clusters

@@ -22,8 +22,8 @@ from askance.evals.metric import mean
 from askance.evals.part import Question
 from askance.evals.sample import REGIONS, Sample, SampleQuestion, Score
 from askance.evals.scorer import Scorer
+from askance.evals.sherlock.pools import SHOW, view_of
 from askance.evals.sherlock.rater import PLAUSIBLE, InferenceRating
-from askance.evals.sherlock.region_solver import SHOW, view_of
 from askance.evals.sherlock.task import RegionTask, facts_of
 from askance.evals.suite.answer_judge import NeededJudge
 from askance.evals.suite.any_solver import AnySolver

@@ -25,7 +25,7 @@ from askance.evals.part import Part
 from askance.evals.run import Run
 from askance.evals.sample import HUMAN_RATINGS
 from askance.evals.scorer import Scorer, map_score
-from askance.evals.sherlock.region_solver import view_of
+from askance.evals.sherlock.pools import view_of
 from askance.images import RegionView
 from askance.models import Model, ModelLike
 from askance.statistics import cohen_kappa

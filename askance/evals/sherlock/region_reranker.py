@@ -10,20 +10,20 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias, cast
 
 from pydantic import Field
 from typing_extensions import override
 
 from askance.chains.planner import check_mode
-from askance.chat import canonical_json, key_of
+from askance.chat import key_of
 from askance.errors import BadImage, BadRecord, UsageError
 from askance.evals.sample import INFERENCES
-from askance.evals.sherlock.region_solver import AskedRegions, EncodedRegions, SampleScores, regions_of
+from askance.evals.sherlock.pools import regions_of
+from askance.evals.sherlock.region_solver import AskedRegions, EncodedRegions, SampleScores
 from askance.evals.sherlock.task import RegionModel
 from askance.images import WHOLE_IMAGE
 from askance.models import ScorerLike, get_scorer
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from askance.chat import JsonObject
     from askance.evals.part import Question
     from askance.evals.sample import Sample
-    from askance.evals.sherlock.region_solver import Region
+    from askance.evals.sherlock.pools import Pools, Region
     from askance.evals.solver import PlanSample
     from askance.models import RecordedScorer
 
@@ -52,16 +52,9 @@ class RecordedMatrices(EncodedRegions):
 
     on_record = True
 
-    def __init__(
-        self, scorer: RecordedScorer, *, pooled: str = "", samples: Callable[[], Sequence[Sample]] = tuple
-    ) -> None:
-        super().__init__(scorer, pooled=pooled, samples=samples)
+    def __init__(self, scorer: RecordedScorer, pools: Pools) -> None:
+        super().__init__(scorer, pools)
         self._responses = scorer.responses("score")
-        self._digests: dict[Any, str] = {}
-
-    @override
-    def among(self, samples: Sequence[Sample]) -> RecordedMatrices:
-        return RecordedMatrices(self.scorer, pooled=self._pooled, samples=lambda: samples)
 
     @override
     async def scores_of(self, sample: Sample, counts: Counter[str]) -> SampleScores:
@@ -93,31 +86,15 @@ class RecordedMatrices(EncodedRegions):
     def _form(self, sample: Sample) -> JsonObject:
         """What decides the matrix of a sample."""
         regions = regions_of(sample)
-        if self._pooled:
+        if self.pools:
             own = self.scorer.request(regions[0].picture, sample.inputs[INFERENCES][0], view=regions[0].view)
-            return {**own, "pool": self._pool_digest(sample)}
+            return {**own, "pool": self.pools.of(sample).digest}
         form = self.scorer.request(regions[0].picture, "", view=WHOLE_IMAGE)
         return {
             **{name: value for name, value in form.items() if name != "text"},
             "views": [region.view.canonical() for region in regions],
             "texts": [*sample.inputs[INFERENCES]],
         }
-
-    def _pool_digest(self, sample: Sample) -> str:
-        value = sample.tags[self._pooled]
-        if value not in self._digests:
-            pool, digest = self._pool_of(sample), sha256()
-            for region, text in zip(pool.regions, pool.inferences, strict=True):
-                digest.update(canonical_json([_picture_digest(region), region.view.canonical(), text]).encode() + b"\n")
-            self._digests[value] = digest.hexdigest()
-        return self._digests[value]
-
-
-def _picture_digest(region: Region) -> str | None:
-    try:
-        return region.picture.sha256
-    except BadImage:  # its file cannot be read, so that it has no scores
-        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,29 +115,20 @@ class RerankedRegions(AskedRegions):
     Args:
         scorer: asks the models.
         first: the encoder.
+        pools: the samples.
         keep: how many of its best the models are asked about, in each line.
-        pooled: as of `RegionSolver`.
-        samples: as of `RegionSolver`.
     """
 
-    def __init__(
-        self,
-        scorer: PlausibilityScorer,
-        *,
-        first: RecordedScorer,
-        keep: int,
-        pooled: str = "",
-        samples: Callable[[], Sequence[Sample]] = tuple,
-    ) -> None:
-        super().__init__(scorer, pooled=pooled, samples=samples)
-        self.first = RecordedMatrices(first, pooled=pooled, samples=samples)
+    def __init__(self, scorer: PlausibilityScorer, pools: Pools, *, first: RecordedScorer, keep: int) -> None:
+        super().__init__(scorer, pools)
+        self.first = RecordedMatrices(first, pools)
         self.keep = keep
 
     @override
-    def among(self, samples: Sequence[Sample]) -> RerankedRegions:
-        return RerankedRegions(
-            self.scorer, first=self.first.scorer, keep=self.keep, pooled=self._pooled, samples=lambda: samples
-        )
+    def among(self, samples: Sequence[Sample]) -> Self:
+        other = super().among(samples)
+        other.first = RecordedMatrices(self.first.scorer, other.pools)
+        return other
 
     @override
     def form(self) -> JsonObject:
@@ -216,11 +184,11 @@ class RerankedRegions(AskedRegions):
             return _Line(index, pairs, [place for place in order if place not in missing][: self.keep])
 
         regions, inferences = regions_of(sample), cast("Sequence[str]", sample.inputs[INFERENCES])
-        if not self._pooled:
+        if not self.pools:
             for column, text in enumerate(inferences):
                 yield line((slice(None), column), [(region, text) for region in regions])
             return
-        pool = self._pool_of(sample)
+        pool = self.pools.of(sample)
         start = pool.places[sample.id] + 1  # as many pairs from here on are asked about by no other sample
         yield line(0, [(regions[0], text) for text in pool.inferences], start=start)
         missing = () if first is None else first.missing
@@ -286,23 +254,18 @@ class RerankingModel(RegionModel):
             UsageError: as of every model; or a whole chunk would be asked about, without an encoder.
         """
         asked = super().solver(question)
-        if self._first is None or self.keep is None:
-            self._check_pools(question)
-            return asked
-        return RerankedRegions(
-            asked.scorer, first=self._first, keep=self.keep, pooled=question.pooled, samples=question.samples
-        )
+        if self._first is not None and self.keep is not None:
+            return RerankedRegions(asked.scorer, asked.pools, first=self._first, keep=self.keep)
+        self._check_pools(asked.pools)
+        return asked
 
-    def _check_pools(self, question: Question) -> None:
+    def _check_pools(self, pools: Pools) -> None:
         """Checks that all pairs of the pools are few enough to be asked about."""
-        if not question.pooled:
-            return
-        sizes = Counter(sample.tags[question.pooled] for sample in question.samples())
-        calls = self.draws * sum(size**2 for size in sizes.values())
+        calls = self.draws * sum(size**2 for size in pools.sizes) if pools else 0
         if calls > MOST_ASKED:
             raise UsageError(
-                f"Each of {sizes.total():,} regions with each inference of its chunk are up to {calls:,} calls, and a "
-                f"model is asked at most {MOST_ASKED:,} without an encoder.",
+                f"To ask about {sum(pools.sizes):,} regions with each inference of their chunks takes up to {calls:,} "
+                f"calls; without an encoder {MOST_ASKED:,} is the most.",
                 hint="Have an encoder rank first, and ask about its best: -T first=clip:FOLDER -T keep=20. "
                 "Or ask about fewer regions, by `limit` or `ids`, which are held against each other alone.",
             )

@@ -14,11 +14,10 @@ from __future__ import annotations
 import asyncio
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
-from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeAlias
 
 from typing_extensions import override
 
@@ -27,8 +26,8 @@ from askance.errors import BadImage, UsageError
 from askance.evals.matrix import Matrix
 from askance.evals.sample import INFERENCES, REGIONS, Prediction, Sample
 from askance.evals.sherlock.measures import draw
+from askance.evals.sherlock.pools import Pools, regions_of
 from askance.evals.solver import Solver, prompt_files
-from askance.images import WHOLE_IMAGE, RegionView
 from askance.models import collect_keys
 from askance.models.call_scope import current_scope
 from askance.models.loop import PerLoop
@@ -40,18 +39,13 @@ if TYPE_CHECKING:
     from askance.agents.plausibility import PlausibilityScorer
     from askance.chains import Planner
     from askance.chat import JsonObject
+    from askance.evals.sherlock.pools import Region
     from askance.evals.solver import PlanSample
-    from askance.images import Image
     from askance.models import Engine, Model, RecordedScorer
 
     Scores = NDArray[np.float64]
     Row: TypeAlias = Scores | BadImage
     """The scores of a region with inferences, or why it cannot be shown."""
-
-SHOW: Final = "show"
-"""The input of a sample that says how its regions are shown."""
-PLACE: Final = "place"
-"""The tag of a sample with its place in its pool."""
 
 FLOORED: Final = "floored"
 """Entry of a prediction's trace: labels that were not among a model's likeliest tokens, so that they have a bound."""
@@ -64,62 +58,6 @@ MOST_RECORDED: Final = 200
 """Most pairs of a sample whose scores are recorded one by one: a picture has 12 regions at most, and 12 inferences."""
 MOST_HELD: Final = 2
 """Pools whose scores are held at the same time."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Region:
-    """A region of a picture, and how it is shown."""
-
-    name: str
-    """Its image and its boxes: regions of a pool that are shown alike have one name."""
-    image: Image | None
-    view: RegionView
-
-    @property
-    def picture(self) -> Image:
-        """The picture.
-
-        Raises:
-            UsageError: there is none.
-        """
-        if self.image is None:
-            raise UsageError(f"The region {self.name!r} has no picture.", hint="Give `images`, the folder of pictures.")
-        return self.image
-
-
-def regions_of(sample: Sample) -> Sequence[Region]:
-    """The regions of a sample, as they are shown."""
-    boxes: Sequence[Any] = sample.inputs[REGIONS]
-    show = sample.inputs[SHOW]
-    return [
-        Region(name=f"{sample.cluster}, {region}", image=sample.image, view=view_of(region, show=show))
-        for region in boxes
-    ]
-
-
-def view_of(boxes: Sequence[Sequence[float]], *, show: Any) -> RegionView:
-    """A region as the authors draw it; boxes are in pixels of the picture as its file has it."""
-    if show == "whole":
-        return WHOLE_IMAGE
-    corners = tuple(cast("tuple[float, float, float, float]", tuple(box)) for box in boxes)
-    return RegionView(show, corners, unit="native pixels", style="sherlock")
-
-
-@dataclass(frozen=True, slots=True)
-class _Pool:
-    """The samples that are held against each other, in the order of their places."""
-
-    samples: Sequence[Sample]
-    places: Mapping[str, int]
-    """By id of a sample its place."""
-
-    @property
-    def regions(self) -> Sequence[Region]:
-        return [regions_of(sample)[0] for sample in self.samples]
-
-    @property
-    def inferences(self) -> Sequence[str]:
-        return [sample.inputs[INFERENCES][0] for sample in self.samples]
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,18 +112,15 @@ class RegionSolver(Solver):
     the regions of the pool.
 
     Args:
-        pooled: the tag by whose value samples are pooled; empty if they are not.
-        samples: gives the samples; they are asked for where samples are pooled.
+        pools: the samples.
     """
 
     plannable = True
     whole_pools = True
     """Whether all pairs of a pool are scored at once, and not only those of one sample."""
 
-    def __init__(self, *, pooled: str = "", samples: Callable[[], Sequence[Sample]] = tuple) -> None:
-        self._pooled = pooled
-        self._samples = samples
-        self._pools = cache(lambda: _pools_of(samples(), by=pooled))
+    def __init__(self, pools: Pools) -> None:
+        self.pools = pools
         self._of_pools: PerLoop[dict[Any, asyncio.Future[_Table]]] = PerLoop(dict[Any, "asyncio.Future[_Table]"])
 
     @abstractmethod
@@ -202,9 +137,9 @@ class RegionSolver(Solver):
         """
 
     @override
-    def among(self, samples: Sequence[Sample]) -> RegionSolver:
+    def among(self, samples: Sequence[Sample]) -> Self:
         other = copy(self)
-        RegionSolver.__init__(other, pooled=self._pooled, samples=lambda: samples)
+        RegionSolver.__init__(other, Pools(self.pools.by, lambda: samples))
         return other
 
     @override
@@ -236,7 +171,7 @@ class RegionSolver(Solver):
         Raises:
             AskanceError: as `answer`.
         """
-        if self._pooled:
+        if self.pools:
             return await self._in_pool(sample, counts)
         table = _Table.of(await self.rows(regions_of(sample), sample.inputs[INFERENCES], counts))
         for error in table.errors.values():
@@ -246,7 +181,7 @@ class RegionSolver(Solver):
     # --- pools ---
 
     async def _in_pool(self, sample: Sample, counts: Counter[str]) -> SampleScores:
-        pool = self._pool_of(sample)
+        pool = self.pools.of(sample)
         if self.whole_pools:
             place, table = pool.places[sample.id], await self._of_pool(sample)
             return table.beside(table.row(place), place)
@@ -256,40 +191,17 @@ class RegionSolver(Solver):
 
     async def _of_pool(self, sample: Sample) -> _Table:
         """The scores of all pairs of a pool; few pools are held, since samples come pool by pool."""
-        value, running = (sample.tags[self._pooled], current_scope().draw), self._of_pools()
+        value, running = (self.pools.value(sample), current_scope().draw), self._of_pools()
         if value not in running:
             while len(running) >= MOST_HELD:
                 del running[next(iter(running))]
-            pool = self._pool_of(sample)
+            pool = self.pools.of(sample)
 
             async def table() -> _Table:
                 return _Table.of(await self.rows(pool.regions, pool.inferences, Counter()))
 
             running[value] = asyncio.ensure_future(table())
         return await asyncio.shield(running[value])  # a sample that is cancelled leaves the scores to the others
-
-    def _pool_of(self, sample: Sample) -> _Pool:
-        """The pool of a sample.
-
-        Raises:
-            UsageError: the sample is not among those that the solver was made for.
-        """
-        pool = self._pools().get(sample.tags[self._pooled])
-        if pool is None or sample.id not in pool.places:
-            raise UsageError(
-                f"The sample {sample.id!r} is not among those that it is held against.",
-                hint="Make the task anew, with all of its samples.",
-            )
-        return pool
-
-
-def _pools_of(samples: Sequence[Sample], *, by: str) -> Mapping[Any, _Pool]:
-    by_value: dict[Any, list[Sample]] = {}
-    for sample in sorted(samples, key=lambda sample: sample.tags[PLACE]):
-        by_value.setdefault(sample.tags[by], []).append(sample)
-    return {
-        value: _Pool(pool, {sample.id: place for place, sample in enumerate(pool)}) for value, pool in by_value.items()
-    }
 
 
 def _is_large(sample: Sample) -> bool:
@@ -305,8 +217,7 @@ class EncodedRegions(RegionSolver):
 
     Args:
         scorer: the encoder, whose scores are recorded.
-        pooled: as of `RegionSolver`.
-        samples: as of `RegionSolver`.
+        pools: the samples.
 
     Raises:
         UsageError: the encoder cannot be shown a part of a picture, or the mode is `replay` and its scores are too many
@@ -316,12 +227,10 @@ class EncodedRegions(RegionSolver):
     on_record: ClassVar[bool] = False
     """Whether what is computed anew by `rows` is on record as a whole."""
 
-    def __init__(
-        self, scorer: RecordedScorer, *, pooled: str = "", samples: Callable[[], Sequence[Sample]] = tuple
-    ) -> None:
-        super().__init__(pooled=pooled, samples=samples)
+    def __init__(self, scorer: RecordedScorer, pools: Pools) -> None:
+        super().__init__(pools)
         scorer.check_views()
-        if not self.on_record and scorer.engine.mode == "replay" and (pooled or any(map(_is_large, samples()))):
+        if not self.on_record and scorer.engine.mode == "replay" and (pools or any(map(_is_large, pools.samples()))):
             raise UsageError(
                 f"The scores of {str(scorer.id)!r} are too many to be on record: they lie in the matrices of the run.",
                 hint="Figures need no more, `askance eval score RUN`; or compute them anew without `--mode replay`.",
@@ -342,7 +251,7 @@ class EncodedRegions(RegionSolver):
         import numpy as np
 
         pairs = [(region.picture, region.view) for region in regions]
-        if self.on_record or self._pooled or len(pairs) * len(inferences) > MOST_RECORDED:
+        if self.on_record or self.pools or len(pairs) * len(inferences) > MOST_RECORDED:
             rows = await self.scorer.fresh_rows(pairs, inferences)
         else:
             rows = await asyncio.gather(*(self.scorer.score(image, inferences, view=view) for image, view in pairs))
@@ -354,8 +263,8 @@ class EncodedRegions(RegionSolver):
 
         async def count(sample: Sample, _: int) -> None:
             scorer, inferences, regions = self.scorer, sample.inputs[INFERENCES], regions_of(sample)
-            pairs = len(self._pool_of(sample).samples) if self._pooled else len(regions) * len(inferences)
-            if self._pooled or pairs > MOST_RECORDED:
+            pairs = len(self.pools.of(sample).samples) if self.pools else len(regions) * len(inferences)
+            if self.pools or pairs > MOST_RECORDED:
                 planner.add_computed("scores", scorer.id, keys=(), lacking=(), dependent=pairs)
                 return
             for region in regions:
@@ -371,16 +280,13 @@ class AskedRegions(RegionSolver):
 
     Args:
         scorer: asks the models.
-        pooled: as of `RegionSolver`.
-        samples: as of `RegionSolver`.
+        pools: the samples.
     """
 
     whole_pools = False
 
-    def __init__(
-        self, scorer: PlausibilityScorer, *, pooled: str = "", samples: Callable[[], Sequence[Sample]] = tuple
-    ) -> None:
-        super().__init__(pooled=pooled, samples=samples)
+    def __init__(self, scorer: PlausibilityScorer, pools: Pools) -> None:
+        super().__init__(pools)
         self.scorer = scorer
 
     @property
@@ -421,8 +327,8 @@ class AskedRegions(RegionSolver):
         async def count(sample: Sample, draw: int) -> None:
             own, inferences = regions_of(sample), sample.inputs[INFERENCES]
             asked: list[tuple[Sequence[Region], Sequence[str]]] = [(own, inferences)]
-            if self._pooled:
-                pool = self._pool_of(sample)
+            if self.pools:
+                pool = self.pools.of(sample)
                 asked = [(own, pool.inferences), (pool.regions, inferences)]
             for regions, texts in asked:
                 for region in regions:
@@ -435,15 +341,14 @@ class RandomScores(RegionSolver):
     """Random scores; the same for an image, boxes and a text whenever they are drawn.
 
     Args:
+        pools: the samples.
         seed: of the draws.
-        pooled: as of `RegionSolver`.
-        samples: as of `RegionSolver`.
     """
 
     plannable = False
 
-    def __init__(self, *, seed: int = 0, pooled: str = "", samples: Callable[[], Sequence[Sample]] = tuple) -> None:
-        super().__init__(pooled=pooled, samples=samples)
+    def __init__(self, pools: Pools, *, seed: int) -> None:
+        super().__init__(pools)
         self.seed = seed
 
     @override

@@ -26,8 +26,9 @@ from askance.evals.part import Question
 from askance.evals.sherlock.layout import CHUNKS
 from askance.evals.sherlock.leaderboard import hidden_instances
 from askance.evals.sherlock.measures import retrieval_rank
+from askance.evals.sherlock.pools import PLACE
 from askance.evals.sherlock.region_reranker import RerankingModel
-from askance.evals.sherlock.region_solver import MISSING, PLACE
+from askance.evals.sherlock.region_solver import MISSING
 from askance.evals.sherlock.task import RegionText, SherlockTask, check_text, facts_of, text_of
 from askance.evals.suite.breakdown import over_folds
 from askance.evals.suite.selection import Subset

@@ -25,7 +25,7 @@ from askance.errors import UsageError
 from askance.evals.run_folder import write_whole
 from askance.evals.sample import INFERENCES, REGIONS
 from askance.evals.sherlock.layout import CHUNKS, LENGTHS, TASKS
-from askance.evals.sherlock.region_solver import PLACE
+from askance.evals.sherlock.pools import PLACE
 from askance.evals.sherlock.retrieval import CHUNK, group_of
 from askance.evals.suite.submittable import RETRY, check_submittable
 

@@ -23,15 +23,8 @@ from askance.evals.sample import INFERENCES, REGIONS, Prediction, Sample, Score
 from askance.evals.scorer import Scorer
 from askance.evals.sherlock.dataset import Sherlock
 from askance.evals.sherlock.instance import CONFIDENCES
-from askance.evals.sherlock.region_solver import (
-    FLOORED,
-    MARKS,
-    MISSING,
-    SHOW,
-    AskedRegions,
-    EncodedRegions,
-    RandomScores,
-)
+from askance.evals.sherlock.pools import SHOW, Pools
+from askance.evals.sherlock.region_solver import FLOORED, MARKS, MISSING, AskedRegions, EncodedRegions, RandomScores
 from askance.evals.suite.any_solver import AnySolver, AnySolverLike
 from askance.evals.suite.breakdown import by_tag
 from askance.evals.suite.context import PICTURE
@@ -170,7 +163,7 @@ class RegionModel(Answerer):
                 f"and {self._task!r} compares regions.",
                 hint="Ask by=yes-no or by=rating.",
             )
-        return AskedRegions(scorer, pooled=question.pooled, samples=question.samples)
+        return AskedRegions(scorer, Pools(question.pooled, question.samples))
 
 
 class RegionEncoder(Encoder):
@@ -189,7 +182,7 @@ class RegionEncoder(Encoder):
         Raises:
             UsageError: it takes no views, or asks models.
         """
-        return EncodedRegions(self.recorded.as_encoder(), pooled=question.pooled, samples=question.samples)
+        return EncodedRegions(self.recorded.as_encoder(), Pools(question.pooled, question.samples))
 
 
 class RegionBaseline(AnySolver):
@@ -206,7 +199,7 @@ class RegionBaseline(AnySolver):
             UsageError: it chooses among options.
         """
         if self.label() == "random":
-            return RandomScores(seed=question.seed, pooled=question.pooled, samples=question.samples)
+            return RandomScores(Pools(question.pooled, question.samples), seed=question.seed)
         own = self._chosen_solver
         if isinstance(own, str):
             raise UsageError(

@@ -194,8 +194,8 @@ def test_a_whole_chunk_is_asked_about_only_where_its_pairs_are_few(data: Path, m
         Retrieval(data=data, vlm=model).evaluation()
 
     assert str(caught.value).startswith(
-        "Each of 13 regions with each inference of its chunk are up to 85 calls, and a model is asked at most 49 "
-        "without an encoder."
+        "To ask about 13 regions with each inference of their chunks takes up to 85 calls; without an encoder 49 is "
+        "the most."
     )
     assert "-T first=clip:FOLDER -T keep=20" in str(caught.value.hint)
     Retrieval(data=data, vlm=model, first=Encoder(), keep=2).evaluation()
