@@ -167,8 +167,8 @@ class Sherlock:
         """
         leaderboard = self.leaderboard("comparison", split)
         of_corpus = split == self.split and split in self.files.corpora
-        corpus = {instance.id: instance for instance in self.instances} if of_corpus else {}
-        regions = rated_regions(leaderboard, self.files.leaderboard[split, "comparison", None], corpus)
+        confidences = {instance.id: instance.confidence for instance in self.instances} if of_corpus else {}
+        regions = rated_regions(leaderboard, self.files.leaderboard[split, "comparison", None], confidences)
         if (rated := sum(len(region.candidates) for region in regions)) < len(leaderboard.ids):
             self.notes.append(
                 f"The answers rate {rated:,} of the {len(leaderboard.ids):,} pairs of {split}_comparison; the other "

@@ -18,9 +18,8 @@ from askance.errors import BadData
 from askance.evals.metric import mean
 from askance.evals.part import Question
 from askance.evals.sherlock.measures import retrieval_rank
-from askance.evals.sherlock.retrieval import CHANCE_RANK, CHUNK, FIRST, TO_TEXT, ChunkChoice
-from askance.evals.sherlock.task import RegionText, SherlockTask, facts_of, text_of
-from askance.evals.suite.selection import Subset
+from askance.evals.sherlock.retrieval import CHANCE_RANK, CHUNK, FIRST, TO_TEXT, ChunkTask
+from askance.evals.sherlock.task import facts_of, text_of
 from askance.evals.suite.shuffle import random_order, shuffled
 
 if TYPE_CHECKING:
@@ -28,18 +27,15 @@ if TYPE_CHECKING:
     from askance.evals.sample import Sample
     from askance.evals.sherlock.instance import Instance
     from askance.evals.sherlock.task import Scores
+    from askance.evals.suite.selection import Subset
 
 
-class InferencePool(SherlockTask):
+class InferencePool(ChunkTask):
     """Which of 20 inferences belongs to a region; no task of the paper."""
 
     name = "sherlock/pool"
     headlines = (TO_TEXT, FIRST)
 
-    chunk: ChunkChoice = "all"
-    """One of the 23 chunks, from 0; or all."""
-    text: RegionText = "inference"
-    """What is held against the regions: inferences, or the clues, which say what is seen there."""
     count: int = Field(default=20, ge=2, le=100)
     """How many inferences a pool has."""
 
@@ -49,28 +45,16 @@ class InferencePool(SherlockTask):
 
     @override
     def words(self) -> tuple[str, ...]:
-        one = () if self.chunk == "all" else (f"chunk {self.chunk}",)
-        clues = () if self.text == "inference" else (f"text={self.text}",)
-        return (f"pools of {self.count}", *one, *clues, *super().words())
+        return (f"pools of {self.count}", *super().words())
 
     @override
     def notes(self) -> tuple[str, ...]:
         return (*super().notes(), f"Not comparable with retrieval: each region has a pool of {self.count} inferences")
 
     @cached_property
-    def _chunks(self) -> Mapping[int, Sequence[Instance]]:
-        chunks = self.dataset.chunks if self.chunk == "all" else (self.chunk,)
-        return {chunk: self.dataset.of_chunk(chunk) for chunk in chunks}
-
-    @cached_property
     @override
     def subset(self) -> Subset[Instance]:
-        instances = tuple(instance for chunk in self._chunks.values() for instance in chunk)
-        return self.chosen(
-            Subset(items=instances, noun="regions", notes=(f"{len(instances):,} regions",)),
-            names=lambda instance: (instance.id, instance.url),
-            url=lambda instance: instance.url,
-        )
+        return self.chosen_instances(f"{len(self.chunk_instances):,} regions")
 
     @override
     def regions(self) -> Iterator[Sample]:
@@ -93,7 +77,7 @@ class InferencePool(SherlockTask):
             BadData: the chunk has too few.
         """
         others = dict[str, None]()
-        for each in random_order(self._chunks[instance.chunk or 0], seed=self.seed, key=instance.id):
+        for each in random_order(self.dataset.of_chunk(instance.chunk or 0), seed=self.seed, key=instance.id):
             if each.url != instance.url and (text := text_of(each, self.text)) != own:
                 others.setdefault(text)
             if len(others) == self.count - 1:

@@ -20,7 +20,7 @@ from askance.errors import BadData
 from askance.evals.sherlock.instance import MEND, Instance, read_pair
 
 if TYPE_CHECKING:
-    from askance.evals.sherlock.layout import LeaderboardFiles, LeaderboardKey, LeaderboardTask, Split
+    from askance.evals.sherlock.layout import LeaderboardFiles, LeaderboardKey
     from askance.evals.suite.files import DataFile
 
 Item = TypeVar("Item")
@@ -35,8 +35,6 @@ class RatedInference:
 
     text: str
     test_id: str
-    source_id: str = ""
-    """The `instance_id` of the instance that it comes from; empty where the answers are hidden."""
     ratings: tuple[int, int] | None = None
     """How plausible the two found it, 1 to 3; None where the answers are hidden."""
 
@@ -46,7 +44,7 @@ class RatedRegion:
     """A region with the inferences, ten in the published data, that are compared for it (section 4.3)."""
 
     instance: Instance
-    """With clue and inference of its own where the corpus is at hand and the answers are not hidden."""
+    """Without an inference of its own; how sure its author was is known where the corpus is at hand."""
     candidates: tuple[RatedInference, ...]
     """In the order of the answers, which decides how ties are broken; without answers that of the file."""
 
@@ -87,8 +85,6 @@ class PairGroup:
 class Leaderboard:
     """The pairs of one task of the leaderboard; for retrieval of one chunk."""
 
-    task: LeaderboardTask
-    split: Split
     chunk: int | None
     groups: tuple[PairGroup, ...]
     ids: tuple[str, ...]
@@ -102,7 +98,7 @@ def read_leaderboard(key: LeaderboardKey, files: LeaderboardFiles) -> Leaderboar
         BadData: a file cannot be read, a row is not as it should be, an id stands there twice, or `instance_ids` are
             not the sorted ids of the instances.
     """
-    split, task, chunk = key
+    _, task, chunk = key
     groups = defaultdict[object, PairGroup](PairGroup)
     ids, owners = list[str](), list[PairGroup]()
     for place, row in files["instances"].stream():
@@ -121,7 +117,7 @@ def read_leaderboard(key: LeaderboardKey, files: LeaderboardFiles) -> Leaderboar
         places[at] = place
     for place, group in zip(places, owners, strict=True):
         group.places.append(place)
-    return Leaderboard(task=task, split=split, chunk=chunk, groups=tuple(groups.values()), ids=sorted_ids)
+    return Leaderboard(chunk=chunk, groups=tuple(groups.values()), ids=sorted_ids)
 
 
 def hidden_instances(leaderboard: Leaderboard) -> tuple[Instance, ...]:
@@ -221,14 +217,14 @@ def _answer_keys() -> TypeAdapter[_AnswerKeyForm]:
 
 
 def rated_regions(
-    leaderboard: Leaderboard, files: LeaderboardFiles, corpus: Mapping[str, Instance]
+    leaderboard: Leaderboard, files: LeaderboardFiles, confidences: Mapping[str, int | None]
 ) -> tuple[RatedRegion, ...]:
     """The regions of comparison with their ratings, where the files have them.
 
     Args:
         leaderboard: of comparison.
         files: it was read from.
-        corpus: instances by id, which say what the annotator saw and inferred.
+        confidences: how sure the author of an instance was, by its id.
 
     Raises:
         BadData: the answers cannot be read, or are not those of the instances.
@@ -248,7 +244,10 @@ def rated_regions(
                 raise BadData(f"{where} lacks the 'test_id' {candidate.test_id[:60]!r}.", hint=MEND)
             origin = key["test_id_map"][candidate.test_id]
             shown[origin["Input_iid"], origin["candidate"]] = region, candidate
-    return tuple(_rated(annotation, shown, corpus, where=where) for annotation in key["annotations"])
+    rated = (_rated(annotation, shown, where=where) for annotation in key["annotations"])
+    return tuple(
+        replace(each, instance=replace(each.instance, confidence=confidences.get(each.instance.id))) for each in rated
+    )
 
 
 _Shown: TypeAlias = "dict[tuple[str, str], tuple[Instance, RatedInference]]"
@@ -261,8 +260,8 @@ def _candidates(group: PairGroup, ids: Sequence[str]) -> Iterator[RatedInference
         yield RatedInference(text=group.inferences[column], test_id=ids[place])
 
 
-def _rated(annotation: _AnnotationForm, shown: _Shown, corpus: Mapping[str, Instance], *, where: str) -> RatedRegion:
-    """A region with its ratings, and with what its annotator says of it where that is known."""
+def _rated(annotation: _AnnotationForm, shown: _Shown, *, where: str) -> RatedRegion:
+    """A region with its ratings."""
     name, regions, candidates = annotation["Input_iid"], list[Instance](), list[RatedInference]()
     for form in annotation["candidates"]:
         source = form["source_iid"]
@@ -271,11 +270,9 @@ def _rated(annotation: _AnnotationForm, shown: _Shown, corpus: Mapping[str, Inst
         region, candidate = shown[name, source]
         regions.append(region)
         ratings = int(form["annot1"]), int(form["annot2"])
-        candidates.append(replace(candidate, source_id=source, ratings=ratings))
+        candidates.append(replace(candidate, ratings=ratings))
     if not regions:
         raise BadData(f"{where}: {name[:60]!r} has no candidates.", hint=MEND)
     if len({(region.url, region.boxes) for region in regions}) > 1:
         raise BadData(f"{where}: the candidates of {name[:60]!r} are shown with several regions.", hint=MEND)
-    own = corpus.get(name, regions[0])
-    facts = {"clue": own.clue, "inference": own.inference, "confidence": own.confidence, "chunk": own.chunk}
-    return RatedRegion(instance=replace(regions[0], id=name, **facts), candidates=tuple(candidates))
+    return RatedRegion(instance=replace(regions[0], id=name), candidates=tuple(candidates))

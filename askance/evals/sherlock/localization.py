@@ -19,7 +19,7 @@ from askance.evals.metric import mean
 from askance.evals.sherlock.layout import source_of
 from askance.evals.sherlock.measures import assignment_accuracy, proposal_accuracy, right_proposals
 from askance.evals.sherlock.region_reranker import RerankingModel
-from askance.evals.sherlock.task import RegionText, SherlockTask, check_text, text_of
+from askance.evals.sherlock.task import RegionText, SherlockTask, check_text, text_of, text_words
 from askance.evals.suite.selection import Subset
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class Localization(SherlockTask):
     def words(self) -> tuple[str, ...]:
         return (
             self.boxes if self.split == "val" else "test",
-            *(() if self.text == "inference" else (f"text={self.text}",)),
+            *text_words(self.text),
             *super().words(),
         )
 

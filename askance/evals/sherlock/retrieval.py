@@ -29,7 +29,7 @@ from askance.evals.sherlock.measures import retrieval_rank
 from askance.evals.sherlock.pools import PLACE
 from askance.evals.sherlock.region_reranker import RerankingModel
 from askance.evals.sherlock.region_solver import MISSING
-from askance.evals.sherlock.task import RegionText, SherlockTask, check_text, facts_of, text_of
+from askance.evals.sherlock.task import RegionText, SherlockTask, check_text, facts_of, text_of, text_words
 from askance.evals.suite.breakdown import over_folds
 from askance.evals.suite.selection import Subset
 
@@ -48,27 +48,53 @@ ELSEWHERE, CEILING, CHANCE, CHANCE_RANK = "P@1, other pictures", "P@1 ceiling", 
 CHUNK = "chunk"
 
 
-class Retrieval(SherlockTask):
+class ChunkTask(SherlockTask):
+    """A task over regions of chunks, which are held against inferences or clues."""
+
+    chunk: ChunkChoice = "all"
+    """One of the 23 chunks, from 0; or all."""
+    text: RegionText = "inference"
+    """What is held against the regions: inferences, or the clues, which say what is seen there (Table 3)."""
+
+    @override
+    def words(self) -> tuple[str, ...]:
+        one = () if self.chunk == "all" else (f"chunk {self.chunk}",)
+        return (*one, *text_words(self.text), *super().words())
+
+    @cached_property
+    def chunk_instances(self) -> tuple[Instance, ...]:
+        """The regions of the chunks of the validation corpus, each with its inference.
+
+        Raises:
+            BadData: a chunk is not there.
+        """
+        chunks = self.dataset.chunks if self.chunk == "all" else (self.chunk,)
+        return tuple(instance for chunk in chunks for instance in self.dataset.of_chunk(chunk))
+
+    def chosen_instances(self, note: str) -> Subset[Instance]:
+        """Those that are asked about, as of `chosen`; `note` says of which."""
+        return self.chosen(
+            Subset(items=self.chunk_instances, noun="regions", notes=(note,)),
+            names=lambda instance: (instance.id, instance.url),
+            url=lambda instance: instance.url,
+        )
+
+
+class Retrieval(ChunkTask):
     """Which inference of a chunk belongs to a region, and which region to an inference."""
 
     name = "sherlock/retrieval"
     headlines = (TO_TEXT, TO_REGION, FIRST)
 
-    chunk: ChunkChoice = "all"
-    """One of the 23 chunks, from 0; or all."""
     split: Literal["val", "test"] = "val"
     """The validation corpus; or the leaderboard's test set, which hides what belongs together."""
-    text: RegionText = "inference"
-    """What is held against the regions: inferences, or the clues, which say what is seen there (Table 3)."""
 
     model: RerankingModel = RerankingModel()  # pyright: ignore[reportIncompatibleVariableOverride]  # never set
     """The model that is asked."""
 
     @override
     def words(self) -> tuple[str, ...]:
-        one = () if self.chunk == "all" else (f"chunk {self.chunk}",)
-        test = ("test",) if self.split == "test" else ()
-        return (*test, *one, *(() if self.text == "inference" else (f"text={self.text}",)), *super().words())
+        return (*(("test",) if self.split == "test" else ()), *super().words())
 
     @override
     def question(self) -> Question:
@@ -77,28 +103,24 @@ class Retrieval(SherlockTask):
     @cached_property
     @override
     def subset(self) -> Subset[Instance]:
-        instances = self._instances
+        instances = self.chunk_instances
         chunks = [*dict.fromkeys(instance.chunk for instance in instances)]
         hidden = " of test; which inference belongs to which is hidden" if self.split == "test" else ""
-        note = f"{len(instances):,} regions of {_named(chunks)}{hidden}"
-        return self.chosen(
-            Subset(items=instances, noun="regions", notes=(note,)),
-            names=lambda instance: (instance.id, instance.url),
-            url=lambda instance: instance.url,
-        )
+        return self.chosen_instances(f"{len(instances):,} regions of {_named(chunks)}{hidden}")
 
     @cached_property
-    def _instances(self) -> tuple[Instance, ...]:
+    @override
+    def chunk_instances(self) -> tuple[Instance, ...]:
         """The regions of the chunks, each with its inference; in the test set with any of the chunk.
 
         Raises:
-            BadData: a chunk is not there, or the test set has no clues.
+            BadData: a chunk is not there.
+            UsageError: the test set has no clues.
         """
-        data = self.dataset
         if self.split == "val":
-            chunks = data.chunks if self.chunk == "all" else (self.chunk,)
-            return tuple(instance for chunk in chunks for instance in data.of_chunk(chunk))
+            return super().chunk_instances
         check_text(self.text)
+        data = self.dataset
         known = [chunk for split, task, chunk in data.files.leaderboard if (split, task) == ("test", "retrieval")]
         asked = (known or [0]) if self.chunk == "all" else [self.chunk]
         chunks = (data.leaderboard("retrieval", "test", chunk) for chunk in asked)  # one at a time: each is large
@@ -111,7 +133,7 @@ class Retrieval(SherlockTask):
     def _smaller(self) -> Iterator[str]:
         """A note on chunks that are not whole."""
         asked = Counter(instance.chunk for instance in self.subset.items)
-        whole = Counter(instance.chunk for instance in self._instances)
+        whole = Counter(instance.chunk for instance in self.chunk_instances)
         smaller = [chunk for chunk, count in asked.items() if count < whole[chunk]]
         if smaller:
             first = smaller[0]

@@ -69,6 +69,11 @@ def text_of(instance: Instance, which: RegionText) -> str:
     return instance.clue if which == "clue" else instance.inference
 
 
+def text_words(which: RegionText) -> tuple[str, ...]:
+    """How the label of a task says what is held against regions; nothing of inferences."""
+    return () if which == "inference" else (f"text={which}",)
+
+
 def check_text(which: RegionText) -> None:
     """Checks that the leaderboard's files have what is held against regions.
 

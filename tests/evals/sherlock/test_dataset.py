@@ -278,13 +278,12 @@ def test_rated_regions_have_their_candidates_in_the_order_of_the_answers(sherloc
 
     assert [region.instance.id for region in regions] == [each["Input_iid"] for each in answers["annotations"]]
     for region, annotation in zip(regions, answers["annotations"], strict=True):
-        assert [each.source_id for each in region.candidates] == [
-            each["source_iid"] for each in annotation["candidates"]
+        assert [each.text for each in region.candidates] == [
+            known[each["source_iid"]]["targets"]["inference"] for each in annotation["candidates"]
         ]
         assert [each.ratings for each in region.candidates] == list(corpus.RATINGS)
         assert [each.text for each in region.candidates] == [texts[each.test_id] for each in region.candidates]
-        assert region.instance.inference == known[region.instance.id]["targets"]["inference"]
-        assert region.instance.chunk == 0
+        assert region.instance.confidence == known[region.instance.id]["inputs"]["confidence"]
 
 
 def test_ratings_of_the_test_set_are_hidden_and_so_is_what_its_annotator_said(sherlock: Sherlock) -> None:
@@ -294,9 +293,7 @@ def test_ratings_of_the_test_set_are_hidden_and_so_is_what_its_annotator_said(sh
     assert [each.test_id for region in regions for each in region.candidates] == ids
     assert {each.ratings for region in regions for each in region.candidates} == {None}
     assert [region.instance.id for region in regions] == ids[::4]
-    assert {(region.instance.clue, region.instance.inference, region.instance.confidence) for region in regions} == {
-        ("", "", None)
-    }
+    assert {region.instance.confidence for region in regions} == {None}
 
 
 def test_the_leaderboard_is_read_without_a_corpus(tmp_path: Path) -> None:
