@@ -85,12 +85,22 @@ class Pool:
         return [sample.inputs[INFERENCES][0] for sample in self.samples]
 
     @cached_property
+    def columns(self) -> Mapping[str, int]:
+        """As of `columns_of`, of its inferences."""
+        return columns_of(self.inferences)
+
+    @cached_property
     def digest(self) -> str:
         """Of what decides its scores: the pictures, the views and the inferences."""
         digest = sha256()
         for region, text in zip(self.regions, self.inferences, strict=True):
             digest.update(canonical_json([_digest_of(region), region.view.canonical(), text]).encode() + b"\n")
         return digest.hexdigest()
+
+
+def columns_of(inferences: Sequence[str]) -> Mapping[str, int]:
+    """By text its column of a matrix; of equal texts, whose scores are equal, the first."""
+    return {text: place for place, text in reversed([*enumerate(inferences)])}
 
 
 def _digest_of(region: Region) -> str | None:

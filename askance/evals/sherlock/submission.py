@@ -25,7 +25,7 @@ from askance.errors import UsageError
 from askance.evals.run_folder import write_whole
 from askance.evals.sample import INFERENCES, REGIONS
 from askance.evals.sherlock.layout import CHUNKS, LENGTHS, TASKS
-from askance.evals.sherlock.pools import PLACE
+from askance.evals.sherlock.pools import Pools, columns_of
 from askance.evals.sherlock.retrieval import CHUNK, group_of
 from askance.evals.suite.submittable import RETRY, check_submittable
 
@@ -155,7 +155,7 @@ def submission_of(
             )
         task = cast("LeaderboardTask", run.task.rpartition("/")[2])
         before = sum(map(len, tables.values()))
-        for chunk, region, row in _rows_of_chunks(run) if task == "retrieval" else _rows(run):
+        for chunk, region, row in _rows(run):
             _check_equal(tables[task, chunk].setdefault(region, row), row, region)
         if sum(map(len, tables.values())) == before:
             raise UsageError(
@@ -190,24 +190,19 @@ class _Row:
 _Table: TypeAlias = "dict[_Region, _Row]"
 
 
-def _rows(run: Run) -> Iterator[tuple[None, _Region, _Row]]:
-    """The regions of samples that have all their inferences themselves."""
+def _rows(run: Run) -> Iterator[tuple[int | None, _Region, _Row]]:
+    """The regions of a run; of retrieval with their chunk, whose inferences they are held against."""
+    pools = Pools(CHUNK if run.task.endswith("/retrieval") else "", lambda: [answer.sample for answer in run.answers])
     for answer in run.answers:
-        columns = _places(answer.sample.inputs[INFERENCES])
-        for boxes, scores in zip(answer.sample.inputs[REGIONS], _scores(answer), strict=True):
-            yield None, (answer.sample.cluster, _boxes(boxes)), _Row(run, scores, columns)
-
-
-def _rows_of_chunks(run: Run) -> Iterator[tuple[int, _Region, _Row]]:
-    """The regions of samples that are held against each other, chunk by chunk, with the chunk of each."""
-    chunks = defaultdict[int, list["SampleResult"]](list)
-    for answer in sorted(run.answers, key=lambda answer: int(answer.sample.tags[PLACE])):
-        chunks[answer.sample.tags[CHUNK]].append(answer)
-    for chunk, answers in chunks.items():
-        columns = _places([answer.sample.inputs[INFERENCES][0] for answer in answers])
-        for answer in answers:
-            url = answer.sample.cluster.removeprefix(group_of(chunk, ""))
-            yield chunk, (url, _boxes(answer.sample.inputs[REGIONS][0])), _Row(run, _scores(answer)[0].copy(), columns)
+        sample, scores = answer.sample, _scores(answer)
+        if pools:
+            chunk, columns = pools.value(sample), pools.of(sample).columns
+            url = sample.cluster.removeprefix(group_of(chunk, ""))
+            yield chunk, (url, _boxes(sample.inputs[REGIONS][0])), _Row(run, scores[0].copy(), columns)
+            continue
+        columns = columns_of(sample.inputs[INFERENCES])
+        for boxes, row in zip(sample.inputs[REGIONS], scores, strict=True):
+            yield None, (sample.cluster, _boxes(boxes)), _Row(run, row, columns)
 
 
 def _check_equal(one: _Row, other: _Row, region: _Region) -> None:
@@ -227,11 +222,6 @@ def _check_equal(one: _Row, other: _Row, region: _Region) -> None:
                 f"{second:g}: {text!r} of the region {[*boxes]} of {url!r}.",
                 hint="Name runs by one model, in which no pair is scored twice.",
             )
-
-
-def _places(inferences: Sequence[str]) -> Mapping[str, int]:
-    """By text its place; of equal texts, whose scores are equal, the first."""
-    return {text: place for place, text in reversed([*enumerate(inferences)])}
 
 
 def _boxes(boxes: Sequence[Sequence[Any]]) -> tuple[Box, ...]:
