@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from random import Random
 from typing import Any
 
@@ -164,7 +165,7 @@ def test_the_canonical_form_has_a_style_and_a_unit_only_where_they_matter() -> N
     )
 
 
-OFFICIAL = {
+OFFICIAL: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "highlight": ("#00000000", {"fill": "#ff05cd3c", "outline": "#05ff37ff", "width": 3}),
     "position": ("#7B7575ff", {"fill": "#ff05cdff"}),
     "hide": ("#00000000", {"fill": "#7B7575ff"}),

@@ -12,7 +12,6 @@ from .error_analysis import ErrorPrediction as ErrorPrediction
 from .error_analysis import checkpoint_correlations as checkpoint_correlations
 from .error_analysis import error_prediction as error_prediction
 from .inference import InferenceWriting as InferenceWriting
-from .inference_pool import InferencePool as InferencePool
 from .instance import Box as Box
 from .instance import Instance as Instance
 from .leaderboard import Leaderboard as Leaderboard
@@ -20,6 +19,7 @@ from .leaderboard import PairGroup as PairGroup
 from .leaderboard import RatedInference as RatedInference
 from .leaderboard import RatedRegion as RatedRegion
 from .localization import Localization as Localization
+from .retrieval import InferencePool as InferencePool
 from .retrieval import Retrieval as Retrieval
 from .submission import SubmittedScores as SubmittedScores
 from .submission import submission_of as submission_of

@@ -62,7 +62,7 @@ def view_of(boxes: Sequence[Sequence[float]], *, show: Any) -> RegionView:
     return RegionView(show, corners, unit="native pixels", style="sherlock")
 
 
-class Pool:
+class SamplePool:
     """Samples that are held against each other: each is one region with its own inference.
 
     Args:
@@ -110,7 +110,7 @@ def _digest_of(region: Region) -> str | None:
         return None
 
 
-class Pools:
+class SamplePools:
     """The samples of a task, by what they are held against.
 
     Args:
@@ -130,7 +130,7 @@ class Pools:
         """What names the pool of a sample."""
         return sample.tags[self.by]
 
-    def of(self, sample: Sample) -> Pool:
+    def of(self, sample: Sample) -> SamplePool:
         """The pool of a sample.
 
         Raises:
@@ -150,8 +150,8 @@ class Pools:
         return [len(pool.samples) for pool in self._by_value.values()]
 
     @cached_property
-    def _by_value(self) -> Mapping[Any, Pool]:
+    def _by_value(self) -> Mapping[Any, SamplePool]:
         by_value: dict[Any, list[Sample]] = {}
         for sample in sorted(self.samples(), key=lambda sample: sample.tags[PLACE]):
             by_value.setdefault(self.value(sample), []).append(sample)
-        return {value: Pool(samples) for value, samples in by_value.items()}
+        return {value: SamplePool(samples) for value, samples in by_value.items()}

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from askance.chat import JsonObject
     from askance.evals.part import Question
     from askance.evals.sample import Sample
-    from askance.evals.sherlock.pools import Pools, Region
+    from askance.evals.sherlock.pools import Region, SamplePools
     from askance.evals.solver import PlanSample
     from askance.models import RecordedScorer
 
@@ -52,7 +52,7 @@ class RecordedMatrices(EncodedRegions):
 
     on_record = True
 
-    def __init__(self, scorer: RecordedScorer, pools: Pools) -> None:
+    def __init__(self, scorer: RecordedScorer, pools: SamplePools) -> None:
         super().__init__(scorer, pools)
         self._responses = scorer.responses("score")
 
@@ -119,7 +119,7 @@ class RerankedRegions(AskedRegions):
         keep: how many of its best the models are asked about, in each line.
     """
 
-    def __init__(self, scorer: PlausibilityScorer, pools: Pools, *, first: RecordedScorer, keep: int) -> None:
+    def __init__(self, scorer: PlausibilityScorer, pools: SamplePools, *, first: RecordedScorer, keep: int) -> None:
         super().__init__(scorer, pools)
         self.first = RecordedMatrices(first, pools)
         self.keep = keep
@@ -259,7 +259,7 @@ class RerankingModel(RegionModel):
         self._check_pools(asked.pools)
         return asked
 
-    def _check_pools(self, pools: Pools) -> None:
+    def _check_pools(self, pools: SamplePools) -> None:
         """Checks that all pairs of the pools are few enough to be asked about."""
         calls = self.draws * sum(size**2 for size in pools.sizes) if pools else 0
         if calls > MOST_ASKED:

@@ -26,7 +26,7 @@ from askance.errors import BadImage, UsageError
 from askance.evals.matrix import Matrix
 from askance.evals.sample import INFERENCES, REGIONS, Prediction, Sample
 from askance.evals.sherlock.measures import draw
-from askance.evals.sherlock.pools import Pools, regions_of
+from askance.evals.sherlock.pools import SamplePools, regions_of
 from askance.evals.solver import Solver, prompt_files
 from askance.models import collect_keys
 from askance.models.call_scope import current_scope
@@ -119,7 +119,7 @@ class RegionSolver(Solver):
     whole_pools = True
     """Whether all pairs of a pool are scored at once, and not only those of one sample."""
 
-    def __init__(self, pools: Pools) -> None:
+    def __init__(self, pools: SamplePools) -> None:
         self.pools = pools
         self._of_pools: PerLoop[dict[Any, asyncio.Future[_Table]]] = PerLoop(dict[Any, "asyncio.Future[_Table]"])
 
@@ -139,7 +139,7 @@ class RegionSolver(Solver):
     @override
     def among(self, samples: Sequence[Sample]) -> Self:
         other = copy(self)
-        RegionSolver.__init__(other, Pools(self.pools.by, lambda: samples))
+        RegionSolver.__init__(other, SamplePools(self.pools.by, lambda: samples))
         return other
 
     @override
@@ -227,7 +227,7 @@ class EncodedRegions(RegionSolver):
     on_record: ClassVar[bool] = False
     """Whether what is computed anew by `rows` is on record as a whole."""
 
-    def __init__(self, scorer: RecordedScorer, pools: Pools) -> None:
+    def __init__(self, scorer: RecordedScorer, pools: SamplePools) -> None:
         super().__init__(pools)
         scorer.check_views()
         if not self.on_record and scorer.engine.mode == "replay" and (pools or any(map(_is_large, pools.samples()))):
@@ -285,7 +285,7 @@ class AskedRegions(RegionSolver):
 
     whole_pools = False
 
-    def __init__(self, scorer: PlausibilityScorer, pools: Pools) -> None:
+    def __init__(self, scorer: PlausibilityScorer, pools: SamplePools) -> None:
         super().__init__(pools)
         self.scorer = scorer
 
@@ -347,7 +347,7 @@ class RandomScores(RegionSolver):
 
     plannable = False
 
-    def __init__(self, pools: Pools, *, seed: int) -> None:
+    def __init__(self, pools: SamplePools, *, seed: int) -> None:
         super().__init__(pools)
         self.seed = seed
 

@@ -25,7 +25,7 @@ from askance.errors import UsageError
 from askance.evals.run_folder import write_whole
 from askance.evals.sample import INFERENCES, REGIONS
 from askance.evals.sherlock.layout import CHUNKS, LENGTHS, TASKS
-from askance.evals.sherlock.pools import Pools, columns_of
+from askance.evals.sherlock.pools import SamplePools, columns_of
 from askance.evals.sherlock.retrieval import CHUNK, group_of
 from askance.evals.suite.submittable import RETRY, check_submittable
 
@@ -192,7 +192,9 @@ _Table: TypeAlias = "dict[_Region, _Row]"
 
 def _rows(run: Run) -> Iterator[tuple[int | None, _Region, _Row]]:
     """The regions of a run; of retrieval with their chunk, whose inferences they are held against."""
-    pools = Pools(CHUNK if run.task.endswith("/retrieval") else "", lambda: [answer.sample for answer in run.answers])
+    pools = SamplePools(
+        CHUNK if run.task.endswith("/retrieval") else "", lambda: [answer.sample for answer in run.answers]
+    )
     for answer in run.answers:
         sample, scores = answer.sample, _scores(answer)
         if pools:

@@ -23,7 +23,7 @@ from askance.evals.sample import INFERENCES, REGIONS, Prediction, Sample, Score
 from askance.evals.scorer import Scorer
 from askance.evals.sherlock.dataset import Sherlock
 from askance.evals.sherlock.instance import CONFIDENCES
-from askance.evals.sherlock.pools import SHOW, Pools
+from askance.evals.sherlock.pools import SHOW, SamplePools
 from askance.evals.sherlock.region_solver import FLOORED, MARKS, MISSING, AskedRegions, EncodedRegions, RandomScores
 from askance.evals.suite.any_solver import AnySolver, AnySolverLike
 from askance.evals.suite.breakdown import by_tag
@@ -168,7 +168,7 @@ class RegionModel(Answerer):
                 f"and {self._task!r} compares regions.",
                 hint="Ask by=yes-no or by=rating.",
             )
-        return AskedRegions(scorer, Pools(question.pooled, question.samples))
+        return AskedRegions(scorer, SamplePools(question.pooled, question.samples))
 
 
 class RegionEncoder(Encoder):
@@ -187,7 +187,7 @@ class RegionEncoder(Encoder):
         Raises:
             UsageError: it takes no views, or asks models.
         """
-        return EncodedRegions(self.recorded.as_encoder(), Pools(question.pooled, question.samples))
+        return EncodedRegions(self.recorded.as_encoder(), SamplePools(question.pooled, question.samples))
 
 
 class RegionBaseline(AnySolver):
@@ -204,7 +204,7 @@ class RegionBaseline(AnySolver):
             UsageError: it chooses among options.
         """
         if self.label() == "random":
-            return RandomScores(Pools(question.pooled, question.samples), seed=question.seed)
+            return RandomScores(SamplePools(question.pooled, question.samples), seed=question.seed)
         own = self._chosen_solver
         if isinstance(own, str):
             raise UsageError(
