@@ -17,7 +17,6 @@ from PIL import Image as Pillow
 from askance.errors import BadImage, ConfigError, ModelError, OutOfMemory, ReplayMiss, StoreError, UsageError
 from askance.images import Image, RegionView
 from askance.images.pixels import MEAN_COLOUR, pad_to_square
-from askance.images.square_frames import framed
 from askance.models import Engine, RecordedScorer, best_texts, get_embedder, get_scorer, nearest_texts
 from askance.models.encoders.dual import DualEncoder
 from askance.models.encoders.towers import Towers, parts_of
@@ -239,7 +238,10 @@ async def test_each_frame_is_what_its_pictures_give(duals: Folders) -> None:
     texts, keys = reference(folder, [image.open()], TEXTS).text_embeds, set[tuple[str, ...]]()
 
     middle = photo.open().resize((80, 32), Pillow.Resampling.BICUBIC).crop((24, 0, 56, 32))
-    for frame, shown in {"crop": middle, "resize": framed(photo.open(), "resize")[0]}.items():
+    padded = Pillow.new("RGBA", (150, 150))
+    padded.paste(photo.open(), (0, 45))
+    resized = padded.resize((32, 32), Pillow.Resampling.BICUBIC).convert("RGB")
+    for frame, shown in {"crop": middle, "resize": resized}.items():
         scorer = scorer_of(folder, f"?frame={frame}")
         came = reference(folder, [shown], TEXTS)
         expected = (came.image_embeds @ texts.T)[0].tolist()
