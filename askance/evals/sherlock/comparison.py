@@ -80,36 +80,36 @@ class InferenceComparison(SherlockTask):
         )
 
     @override
+    def given_values(self, sample: Sample) -> Mapping[str, float] | None:
+        """What people reach on the same inferences."""
+        raters = _ratings_of(sample)
+        if not raters:
+            return None
+        one, other = raters
+        middle = [sum(pair) / 2 for pair in zip(one, other, strict=True)]
+        return {
+            PEOPLE: (pairwise_accuracy(one, other) + pairwise_accuracy(other, one)) / 2,
+            ORACLE: (pairwise_accuracy(middle, one) + pairwise_accuracy(middle, other)) / 2,
+        }
+
+    @override
     def values_of(self, sample: Sample, scores: Scores) -> Mapping[str, float]:
-        if (raters := _ratings_of(sample)) is None:
-            return {}
+        raters = _ratings_of(sample)
         by_rater = [pairwise_accuracy(scores[0], ratings) for ratings in raters]
         ties = [tied_pairs(scores[0], ratings) for ratings in raters]
-        return {**_values(by_rater), **_beside(raters), TIED: sum(ties) / len(ties)}
+        return {**_values(by_rater), TIED: sum(ties) / len(ties)}
 
     @override
     def bounds_of(self, sample: Sample, *, right: bool) -> Mapping[str, float]:
-        if (raters := _ratings_of(sample)) is None:
-            return {}
-        own = (pairwise_accuracy(ratings, ratings) for ratings in raters)
-        return {**_values([each if right else -each for each in own]), **_beside(raters), TIED: 0.0}
+        own = (pairwise_accuracy(ratings, ratings) for ratings in _ratings_of(sample))
+        return {**_values([each if right else -each for each in own]), TIED: 0.0}
 
 
-def _ratings_of(sample: Sample) -> Sequence[Sequence[int]] | None:
-    """By rater, the ratings of the inferences; None where they are hidden."""
+def _ratings_of(sample: Sample) -> Sequence[Sequence[int]]:
+    """By rater, the ratings of the inferences; nothing where they are hidden."""
     target: Mapping[str, Any] = sample.target
-    return target[HUMAN_RATINGS]
+    return target[HUMAN_RATINGS] or ()
 
 
 def _values(by_rater: Sequence[float]) -> dict[str, float]:
     return {HUMAN: sum(by_rater) / len(by_rater), **dict(zip(RATERS, by_rater, strict=True))}
-
-
-def _beside(raters: Sequence[Sequence[int]]) -> Mapping[str, float]:
-    """What people reach on the same inferences."""
-    one, other = raters
-    middle = [sum(pair) / 2 for pair in zip(one, other, strict=True)]
-    return {
-        PEOPLE: (pairwise_accuracy(one, other) + pairwise_accuracy(other, one)) / 2,
-        ORACLE: (pairwise_accuracy(middle, one) + pairwise_accuracy(middle, other)) / 2,
-    }

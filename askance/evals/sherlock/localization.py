@@ -142,22 +142,20 @@ class Localization(SherlockTask):
 
     @override
     def values_of(self, sample: Sample, scores: Scores) -> Mapping[str, float]:
-        if sample.target is None:
-            return {}
         if self.boxes == "auto":
-            return {**self._beside(sample), ACCURACY: proposal_accuracy(scores, sample.target["right"])}
+            return {ACCURACY: proposal_accuracy(scores, sample.target["right"])}
         accuracy, tied = assignment_accuracy(scores, sample.target["ids"], seed=self.seed)
-        return {**self._beside(sample), ACCURACY: accuracy, TIED: tied}
+        return {ACCURACY: accuracy, TIED: tied}
 
     @override
     def bounds_of(self, sample: Sample, *, right: bool) -> Mapping[str, float]:
-        if sample.target is None:
-            return {}
-        beside = self._beside(sample)
-        return {TIED: 0.0, **beside, ACCURACY: beside.get(ORACLE, 1.0) if right else 0.0}
+        best = (self.given_values(sample) or {}).get(ORACLE, 1.0)
+        return {ACCURACY: best if right else 0.0, TIED: 0.0}
 
-    def _beside(self, sample: Sample) -> dict[str, float]:
-        """What no answer changes."""
+    @override
+    def given_values(self, sample: Sample) -> Mapping[str, float] | None:
+        if sample.target is None:
+            return None
         rows, columns = self.shape_of(sample)
         if self.boxes == "gt":
             return {CHANCE: 1 / rows}

@@ -231,8 +231,6 @@ class Retrieval(ChunkTask):
     def values_of(self, sample: Sample, scores: Scores) -> Mapping[str, float]:
         import numpy as np
 
-        if "place" not in sample.target:
-            return {}
         place: int = sample.target["place"]
         has_score = ~np.isnan(scores[1])
         to_text = retrieval_rank(scores[0], place)
@@ -241,7 +239,6 @@ class Retrieval(ChunkTask):
         elsewhere = np.delete(scores[0], others)
         own = place - sum(1 for other in others if other < place)
         return {
-            **self._beside(sample),
             TO_TEXT: to_text,
             TO_REGION: to_region,
             FIRST: float(to_text == 1),
@@ -250,23 +247,22 @@ class Retrieval(ChunkTask):
 
     @override
     def bounds_of(self, sample: Sample, *, right: bool) -> Mapping[str, float]:
-        if "place" not in sample.target:
-            return {}
-        beside, last = self._beside(sample), float(sample.target["pool"])
         if not right:
-            return {**beside, TO_TEXT: last, TO_REGION: last, FIRST: 0.0, ELSEWHERE: 0.0}
+            last = float(sample.target["pool"])
+            return {TO_TEXT: last, TO_REGION: last, FIRST: 0.0, ELSEWHERE: 0.0}
         twins: Sequence[int] = sample.target["same text"]
         alone = {*twins} <= {*sample.target["same picture"]}
         return {
-            **beside,
             TO_TEXT: (len(twins) + 1) / 2,
             TO_REGION: 1.0,
-            FIRST: beside[CEILING],
+            FIRST: float(len(twins) == 1),
             ELSEWHERE: float(alone),
         }
 
-    def _beside(self, sample: Sample) -> dict[str, float]:
-        """What no answer changes."""
+    @override
+    def given_values(self, sample: Sample) -> Mapping[str, float] | None:
+        if "place" not in sample.target:
+            return None
         pool: int = sample.target["pool"]
         return {CEILING: float(len(sample.target["same text"]) == 1), CHANCE: 1 / pool, CHANCE_RANK: (pool + 1) / 2}
 
@@ -361,11 +357,13 @@ class InferencePool(ChunkTask):
 
     @override
     def values_of(self, sample: Sample, scores: Scores) -> Mapping[str, float]:
-        return self._values(retrieval_rank(scores[0], sample.target["place"]))
+        rank = retrieval_rank(scores[0], sample.target["place"])
+        return {FIRST: float(rank == 1), TO_TEXT: rank}
 
     @override
     def bounds_of(self, sample: Sample, *, right: bool) -> Mapping[str, float]:
-        return self._values(1.0 if right else float(self.count))
+        return {FIRST: float(right), TO_TEXT: 1.0 if right else float(self.count)}
 
-    def _values(self, rank: float) -> Mapping[str, float]:
-        return {FIRST: float(rank == 1), TO_TEXT: rank, CHANCE_RANK: (self.count + 1) / 2}
+    @override
+    def given_values(self, sample: Sample) -> Mapping[str, float]:
+        return {CHANCE_RANK: (self.count + 1) / 2}

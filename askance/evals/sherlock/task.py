@@ -384,12 +384,16 @@ class SherlockTask(RegionTask):
         """The figures; the first stands for the task."""
 
     @abstractmethod
+    def given_values(self, sample: Sample) -> Mapping[str, float] | None:
+        """The values of a sample that no answer changes; None where what is right is hidden, so that it has none."""
+
+    @abstractmethod
     def values_of(self, sample: Sample, scores: Scores) -> Mapping[str, float]:
-        """The values of the scores of a sample."""
+        """The values of the scores of a sample whose right answer is known."""
 
     @abstractmethod
     def bounds_of(self, sample: Sample, *, right: bool) -> Mapping[str, float]:
-        """The values of a sample whose answer is all right, or all wrong."""
+        """The same values if the answer is all right, or all wrong."""
 
     def shape_of(self, sample: Sample) -> tuple[int, int]:
         """How many rows and columns the scores of a sample have."""
@@ -400,8 +404,8 @@ class SherlockTask(RegionTask):
         scorer = Scorer(
             score=self._score,
             metrics=(*self.metrics(), *self._counted()),
-            if_wrong=lambda sample: Score(values=self.bounds_of(sample, right=False)),
-            if_right=lambda sample: Score(values=self.bounds_of(sample, right=True)),
+            if_wrong=lambda sample: self._bound(sample, right=False),
+            if_right=lambda sample: self._bound(sample, right=True),
             takes="prediction",
         )
         return self.broken_down(scorer)
@@ -421,7 +425,13 @@ class SherlockTask(RegionTask):
         counts = {name: float(cast("int", prediction.trace.get(name, 0))) for name in (FLOORED, MARKS)}
         missing = int(np.isnan(scores).sum())
         notes = {MISSING: missing} if missing else {}
-        return Score(values={**self.values_of(sample, scores), **counts}, notes=notes)
+        given = self.given_values(sample)
+        values = {} if given is None else {**given, **self.values_of(sample, scores)}
+        return Score(values={**values, **counts}, notes=notes)
+
+    def _bound(self, sample: Sample, *, right: bool) -> Score:
+        given = self.given_values(sample)
+        return Score(values={} if given is None else {**given, **self.bounds_of(sample, right=right)})
 
     def _scores_of(self, sample: Sample, prediction: Prediction) -> Scores:
         """The scores of a sample; NaN for those of regions that cannot be shown.
