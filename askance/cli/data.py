@@ -11,6 +11,7 @@ import typer
 
 from askance.amounts import many
 from askance.cli.columns import Part, Report, Section
+from askance.cli.group import command_group
 from askance.cli.options import AsJson, JudgePrompt, PromptCalls, spelled_out
 from askance.cli.process import HELP, OK, SOME
 from askance.errors import UsageError
@@ -28,19 +29,14 @@ if TYPE_CHECKING:
     from askance.models import Model
     from askance.workspace import Workspace
 
-app = typer.Typer(
-    help="Data sets on the disk: check what is there, and make more of it.", no_args_is_help=True, rich_markup_mode=None
+app = command_group("Data sets on the disk: check what is there, and make more of it.")
+checks = command_group(
+    "Say what is there, what can be used, and why the rest cannot; exit code 1 where something should be mended."
 )
-checks = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(checks, name="check")
 
 Row = tuple[str, ...]
 """A row of a report: what, how many, and which; or a sentence."""
-
-
-@checks.callback()
-def checked() -> None:
-    """Say what is there, what can be used, and why the rest cannot; exit code 1 where something should be mended."""
 
 
 @checks.command()
@@ -246,13 +242,10 @@ def _chunk_row(corpus: CorpusReport) -> Row:
     return "chunks", f"{len(sizes):,}", f"of {min(sizes):,} to {max(sizes):,} instances"
 
 
-questions = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+questions = command_group(
+    "Make questions from captions; each goes through gates, and every one that is dropped says why."
+)
 app.add_typer(questions, name="make-questions")
-
-
-@questions.callback()
-def made() -> None:
-    """Make questions from captions; each goes through gates, and every one that is dropped says why."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -273,7 +266,7 @@ class QuestionOptions:
     blind: Annotated[str | None, typer.Option(help="Answers them without anything; by default the LLM.")] = None
     judge: Annotated[str | None, typer.Option(help="Holds two answers against each other; by default the LLM.")] = None
     judge_form: Annotated[JudgePrompt, typer.Option(help="How it is asked: by a rubric, or short: true or false.")] = (
-        JudgePrompt.rubric
+        "rubric"
     )
     count: Annotated[int, typer.Option(min=1, help="Answers of a caption at most.")] = 5
     limit: Annotated[int | None, typer.Option(min=1, help="So many images, the first ones.")] = None
@@ -349,7 +342,7 @@ def _maker(options: QuestionOptions, work: Workspace) -> QuestionMaker:
         reader=model(options.reader),
         blind=model(options.blind),
         judge=model(options.judge),
-        judge_form=options.judge_form.value,
+        judge_form=options.judge_form,
         count=options.count,
         prompts=work.library,
     )

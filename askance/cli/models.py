@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from askance.cli.columns import Report
+from askance.cli.group import command_group
 from askance.cli.options import AsJson, Records
 from askance.terminal import echo
 
 if TYPE_CHECKING:
     from askance.models import Capabilities, Model
 
-app = typer.Typer(
-    help="Models: settings, what an endpoint can do, checkpoints.", no_args_is_help=True, rich_markup_mode=None
-)
+app = command_group("Models: settings, what an endpoint can do, checkpoints.")
 
 
 @app.command("list")

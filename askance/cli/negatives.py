@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from askance.amounts import many
 from askance.cli.columns import Report
+from askance.cli.group import command_group
 from askance.cli.options import AsJson, JudgePrompt, PromptCalls, spelled_out
 from askance.cli.process import HELP, OK, SOME
 from askance.errors import UsageError
@@ -37,18 +37,7 @@ if TYPE_CHECKING:
     from askance.models.encoders.embedder import RecordedEmbedder
     from askance.workspace import Workspace
 
-app = typer.Typer(
-    help="Hard negatives: write them for true statements, audit them, put them before people.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
-
-
-class DomainName(StrEnum):
-    """What the statements are."""
-
-    ads = "ads"
-    explanations = "explanations"
+app = command_group("Hard negatives: write them for true statements, audit them, put them before people.")
 
 
 Sidecar = Annotated[
@@ -82,7 +71,7 @@ class GenerateOptions:
         str | None, typer.Option(help="The model that says what is unusual about the pictures of a folder.")
     ] = None
     domain: Annotated[
-        DomainName | None,
+        Literal["ads", "explanations"] | None,
         typer.Option(
             help="ads: action-reasons. explanations: of what is unusual. "
             "By default explanations for a folder of WHOOPS! or of pictures, else ads."
@@ -159,7 +148,7 @@ def _source(options: GenerateOptions) -> tuple[Domain, bool]:
     from askance.evals.whoops import has_rows
     from askance.images import SUFFIXES
 
-    data, domain = options.data, None if options.domain is None else options.domain.value
+    data, domain = options.data, options.domain
     rows = has_rows(data)
     pictures = not rows and data.is_dir() and not has_statements(data)
     pictures = pictures and any(each.suffix.lower() in SUFFIXES for each in data.iterdir())
@@ -299,7 +288,7 @@ class AuditFileOptions:
         str | None, typer.Option(help="A model that says whether a negative means the same as a true statement.")
     ] = None
     judge_form: Annotated[JudgePrompt, typer.Option(help="How it is asked: by a rubric, or short: true or false.")] = (
-        JudgePrompt.rubric
+        "rubric"
     )
     question: Annotated[str | None, typer.Option(help="What the statements answer, as the judge is told.")] = None
     blind: Annotated[
@@ -397,7 +386,7 @@ def _audit_options(
     names = (options.judge or work.local_model, options.blind or work.local_model)
     judge, blind = (None if name is None else work.model(name) for name in names)
     embedder = None if options.embedder is None else get_embedder(options.embedder, engine=work.engine)
-    form = options.judge_form.value
+    form = options.judge_form
     audit_options = AuditOptions(
         judge=None if judge is None else judge_equivalence(judge, form=form, prompts=work.library),
         question=options.question or QUESTION,
