@@ -221,8 +221,8 @@ class Workspace:
         """Closes what was opened."""
         made = vars(self)
         try:
-            for encoder in self._encoders:
-                run_sync(encoder.aclose())
+            for opened in (*self._models.values(), *self._encoders):
+                run_sync(opened.aclose())
         finally:
             if "engine" in made and self.engine.budget is not None:
                 self.engine.budget.close()

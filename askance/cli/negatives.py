@@ -21,7 +21,6 @@ from askance.terminal import echo
 if TYPE_CHECKING:
     from askance.agents.negative_writer import Domain
     from askance.cli.tally import Tally
-    from askance.evals.job import OnProgress
     from askance.evals.negatives import (
         Audit,
         AuditOptions,
@@ -29,12 +28,9 @@ if TYPE_CHECKING:
         OptionSet,
         PictureStatements,
         Recipe,
-        Rules,
         TrueStatements,
     )
     from askance.images import Image
-    from askance.models import Model
-    from askance.models.encoders.embedder import RecordedEmbedder
     from askance.workspace import Workspace
 
 app = command_group("Hard negatives: write them for true statements, audit them, put them before people.")
@@ -335,17 +331,15 @@ def audit(command_options: AuditFileOptions, calls: AuditCalls) -> None:
     from askance.cli.execute import GOES_ON, ON_RECORD, execute
     from askance.cli.workspace import open_workspace
     from askance.evals.job import plan_of
-    from askance.evals.negatives import Rules, audit_jobs, read_negatives, read_rules
+    from askance.evals.negatives import Rules, aaudit, audit_jobs, read_negatives, read_rules
 
     sets = read_negatives(command_options.file, sidecar=command_options.sidecar)
     rules = Rules() if command_options.rules is None else read_rules(command_options.rules)
     with open_workspace(calls, name="negatives") as work:
-        options, models = _audit_options(command_options, work)
+        options = _audit_options(command_options, work)
         code = execute(
             work,
-            lambda progress: _audit(
-                sets, options, models, rules=rules, seed=command_options.seed, on_progress=progress.count
-            ),
+            lambda progress: aaudit(sets, options, rules=rules, seed=command_options.seed, on_progress=progress.count),
             lambda audited: _audit_report(command_options, sets, audited, work.tally),
             plan=lambda: plan_of(audit_jobs(sets, options, rules=rules, seed=command_options.seed)),
             as_json=command_options.as_json,
@@ -374,47 +368,23 @@ def _audit_report(options: AuditFileOptions, sets: Sequence[OptionSet], audited:
     return Report(lambda: form, lambda: [audit_text(audited)], breaks=False, ends=end)
 
 
-def _audit_options(
-    options: AuditFileOptions, work: Workspace
-) -> tuple[AuditOptions, Sequence[Model | RecordedEmbedder]]:
+def _audit_options(options: AuditFileOptions, work: Workspace) -> AuditOptions:
     """What the audit looks at, and what it asks."""
     from askance.agents import judge_equivalence
     from askance.evals.negatives import AuditOptions
     from askance.evals.negatives.audit import QUESTION
-    from askance.models import get_embedder
 
     names = (options.judge or work.local_model, options.blind or work.local_model)
     judge, blind = (None if name is None else work.model(name) for name in names)
-    embedder = None if options.embedder is None else get_embedder(options.embedder, engine=work.engine)
-    form = options.judge_form
-    audit_options = AuditOptions(
-        judge=None if judge is None else judge_equivalence(judge, form=form, prompts=work.library),
+    return AuditOptions(
+        judge=None if judge is None else judge_equivalence(judge, form=options.judge_form, prompts=work.library),
         question=options.question or QUESTION,
-        embedder=embedder,
+        embedder=None if options.embedder is None else work.embedder(options.embedder),
         blind=blind,
         orders=options.orders,
         engine=work.engine,
         wording=options.wording,
     )
-    return audit_options, [each for each in dict.fromkeys((judge, blind, embedder)) if each is not None]
-
-
-async def _audit(
-    sets: Sequence[OptionSet],
-    options: AuditOptions,
-    models: Sequence[Model | RecordedEmbedder],
-    *,
-    rules: Rules,
-    seed: int,
-    on_progress: OnProgress,
-) -> Audit:
-    from askance.evals.negatives import aaudit
-
-    try:
-        return await aaudit(sets, options, rules=rules, seed=seed, on_progress=on_progress)
-    finally:
-        for each in models:
-            await each.aclose()
 
 
 def _apply(sets: Sequence[OptionSet], audited: Audit, out: Path) -> None:
