@@ -26,6 +26,7 @@ from askance.chains.prompt_change import MOST_TRIED, PromptChange, prompt_change
 from askance.chat import canonical_json, key_of
 from askance.errors import BadImage, UsageError
 from askance.images import Image
+from askance.images.image import image_digest
 from askance.models import Capabilities, Price, use_draw
 from askance.models.call_scope import Pending, on_miss
 from askance.models.capabilities import endpoint_key
@@ -44,7 +45,6 @@ from askance.models.token_estimate import (
     token_statistics,
 )
 from askance.nodes import Node, Result
-from askance.nodes.tracing import image_digest
 from askance.tools import ImageTool
 from askance.tools.ocr import RapidOcr
 
