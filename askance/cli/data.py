@@ -12,7 +12,7 @@ import typer
 from askance.amounts import many
 from askance.cli.columns import Part, Report, Section
 from askance.cli.group import command_group
-from askance.cli.options import AsJson, JudgePrompt, PromptCalls, spelled_out
+from askance.cli.options import AsJson, JudgeForm, PromptCalls, spelled_out
 from askance.cli.process import HELP, OK, SOME
 from askance.errors import UsageError
 from askance.terminal import echo
@@ -265,9 +265,7 @@ class QuestionOptions:
     reader: Annotated[str | None, typer.Option(help="Answers them from the caption; by default the LLM.")] = None
     blind: Annotated[str | None, typer.Option(help="Answers them without anything; by default the LLM.")] = None
     judge: Annotated[str | None, typer.Option(help="Holds two answers against each other; by default the LLM.")] = None
-    judge_form: Annotated[JudgePrompt, typer.Option(help="How it is asked: by a rubric, or short: true or false.")] = (
-        "rubric"
-    )
+    judge_form: JudgeForm = "rubric"
     count: Annotated[int, typer.Option(min=1, help="Answers of a caption at most.")] = 5
     limit: Annotated[int | None, typer.Option(min=1, help="So many images, the first ones.")] = None
     ids: Annotated[Path | None, typer.Option(help="The images of a list: lines or JSON.")] = None
@@ -395,12 +393,9 @@ def _gates(made: QuestionSet) -> Iterator[Part]:
         rows.append((gate, left, before - left, why))
         before = left
     yield Table(columns=("gate", "pass", "dropped", "why"), rows=tuple(rows))
-    yield f"{made.folder / KEPT}  {many(before, 'question')} of {many(_with_any(made), 'image')}"
+    images = sum(map(bool, made.kept.values()))
+    yield f"{made.folder / KEPT}  {many(before, 'question')} of {many(images, 'image')}"
     yield f"{made.folder / DROPPED}  {many(made.candidates - before, 'pair')} with the gate that stopped them, and why"
-
-
-def _with_any(made: QuestionSet) -> int:
-    return sum(bool(pairs) for pairs in made.kept.values())
 
 
 def _end(made: QuestionSet) -> str:

@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from askance.amounts import many
 from askance.cli.columns import Part, Report
 from askance.cli.group import command_group
-from askance.cli.options import AsJson, JudgePrompt, PromptCalls, TaskPlace, spelled_out
+from askance.cli.options import AsJson, PromptCalls, TaskPlace, spelled_out
 from askance.cli.process import HELP, OK, SOME
 from askance.errors import UsageError
 from askance.terminal import echo
@@ -53,7 +53,8 @@ class CardOptions:
         typer.Option(help="The judge: a spec such as openai:gpt-4o, or a name from askance.toml; several are a panel."),
     ] = None
     form: Annotated[
-        JudgePrompt, typer.Option(help="rubric compares first and may be unclear; short asks True or False.")
+        Literal["rubric", "short"],
+        typer.Option(help="rubric compares first and may be unclear; short asks True or False."),
     ] = "rubric"
     draws: Annotated[int, typer.Option(min=1, help="How often each pair is asked about, for self-consistency.")] = 3
     swaps: Annotated[

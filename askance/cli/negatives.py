@@ -13,7 +13,7 @@ import typer
 from askance.amounts import many
 from askance.cli.columns import Report
 from askance.cli.group import command_group
-from askance.cli.options import AsJson, JudgePrompt, PromptCalls, spelled_out
+from askance.cli.options import AsJson, JudgeForm, PromptCalls, spelled_out
 from askance.cli.process import HELP, OK, SOME
 from askance.errors import UsageError
 from askance.terminal import echo
@@ -283,9 +283,7 @@ class AuditFileOptions:
     judge: Annotated[
         str | None, typer.Option(help="A model that says whether a negative means the same as a true statement.")
     ] = None
-    judge_form: Annotated[JudgePrompt, typer.Option(help="How it is asked: by a rubric, or short: true or false.")] = (
-        "rubric"
-    )
+    judge_form: JudgeForm = "rubric"
     question: Annotated[str | None, typer.Option(help="What the statements answer, as the judge is told.")] = None
     blind: Annotated[
         str | None, typer.Option(help="A model that chooses among the options without knowing the image.")

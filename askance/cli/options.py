@@ -171,7 +171,9 @@ ConventionOption = Annotated[
 ]
 
 # Of judges.
-JudgePrompt = Literal["rubric", "short"]
+JudgeForm = Annotated[
+    Literal["rubric", "short"], typer.Option(help="How it is asked: by a rubric, or short: true or false.")
+]
 
 # What is printed.
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")]

@@ -176,12 +176,12 @@ def figure_names(scorer: Scorer) -> frozenset[str]:
 
 
 def main_figure(
-    answers: Sequence[SampleResult], scorer: Scorer, *, convention: MissingAnswerPolicy = "wrong", seed: int = 0
+    answers: Sequence[SampleResult], scorer: Scorer, *, convention: MissingAnswerPolicy = "wrong"
 ) -> Figure:
     """The figure of the first metric over `answers`, whatever their order."""
     ordered = sorted(answers, key=lambda answer: (answer.sample.id, answer.epoch))
     rows = scored_rows(ordered, scorer)
-    return figure(scorer.metrics[0], rows, convention=convention, seed=seed)
+    return figure(scorer.metrics[0], rows, convention=convention, seed=0)
 
 
 def scored_rows(answers: Iterable[SampleResult], scorer: Scorer) -> list[Scored]:
