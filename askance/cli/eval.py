@@ -21,7 +21,6 @@ from askance.cli.options import (
     AllowFolder,
     AsJson,
     Batch,
-    Calls,
     CaptionOption,
     ConventionOption,
     DigitsOption,
@@ -199,7 +198,8 @@ def run(context_: typer.Context, options: EvaluationOptions, calls: ModelCalls) 
     from askance.evals.run_plan import planning
     from askance.evals.task_catalog import find_task
 
-    _check(options, calls)
+    calls.check_batch(wanted=options.batch)
+    calls.check_recorded("no run could keep what was answered")
     with open_workspace(calls) as work:
         _ = work.config  # an error in the settings is said before one in the task
         with planning() if calls.plan else nullcontext():
@@ -221,12 +221,6 @@ def _remember(task: str) -> None:
             consent = Consent.to_python(file, read_source(file))
             if not consent.given:
                 agree(consent)
-
-
-def _check(options: EvaluationOptions, calls: Calls) -> None:
-    """Refuses options that go with no others."""
-    calls.check_batch(wanted=options.batch)
-    calls.check_recorded("no run could keep what was answered")
 
 
 _GENERAL = ("limit", "ids", "control")
