@@ -153,7 +153,7 @@ class Workspace:
         return self.records.ledger(self.name, budget) if self.ledger is None else SqliteLedger(self.ledger, budget)
 
     def model(self, name: str) -> Model:
-        """The model of a name; a name that is given twice is one model.
+        """The model of a name, which is closed with the workspace; a name that is given twice is one model.
 
         Args:
             name: a spec (`openai:gpt-4o`), a name of the settings file, or a backend of the user's own by its file
