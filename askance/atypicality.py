@@ -115,7 +115,7 @@ class Statement:
             UsageError: `text` follows none of the templates, or can be read in more than one way.
         """
         text = text.strip()
-        readings = list(dict.fromkeys(_readings(text)))
+        readings = list(dict.fromkeys(each for pattern in _patterns() for each in pattern.readings(text)))
         if len(readings) > 1:
             readings = [reading for reading in readings if reading.text == text] or readings
         if len(readings) > 1:
@@ -250,9 +250,3 @@ class _TemplatePattern:
 def _patterns() -> tuple[_TemplatePattern, ...]:
     """The patterns of all relations, compiled at the first use, since that takes long and is seldom needed."""
     return tuple(_TemplatePattern.of(relation) for relation in RELATIONS)
-
-
-def _readings(text: str) -> Iterator[Statement]:
-    """Every statement that `text` can stand for, by any template."""
-    for pattern in _patterns():
-        yield from pattern.readings(text)

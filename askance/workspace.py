@@ -153,7 +153,7 @@ class Workspace:
         return self.records.ledger(self.name, budget) if self.ledger is None else SqliteLedger(self.ledger, budget)
 
     def model(self, name: str) -> Model:
-        """The model of a name; a name that is given twice is one model.
+        """The model of a name, which is closed with the workspace; a name that is given twice is one model.
 
         Args:
             name: a spec (`openai:gpt-4o`), a name of the settings file, or a backend of the user's own by its file
@@ -221,8 +221,8 @@ class Workspace:
         """Closes what was opened."""
         made = vars(self)
         try:
-            for encoder in self._encoders:
-                run_sync(encoder.aclose())
+            for opened in (*self._models.values(), *self._encoders):
+                run_sync(opened.aclose())
         finally:
             if "engine" in made and self.engine.budget is not None:
                 self.engine.budget.close()

@@ -21,9 +21,6 @@ VLLM_TOO_LONG = old_vllm_error(
     400,
     "The decoder prompt (length 5000) is longer than the maximum model length of 512.",
 )
-LLAMACPP_TOO_LONG = error(
-    400, "the request exceeds the available context size (4096 tokens), try increasing it", code=400
-)
 OPENAI_NO_IMAGES = error(
     400, "Invalid content type. image_url is only supported by certain models.", param="messages.[0].content"
 )

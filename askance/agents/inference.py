@@ -23,15 +23,16 @@ from askance.agents.region import RegionAgent, RegionSubject, region_input, regi
 from askance.agents.reply_ladder import ChoosingNode, read_choice
 from askance.errors import BadImage, BadRequest, CallError, NoLogprobs, PromptTooLong, ReplayMiss
 from askance.images import WHOLE_IMAGE, RegionView
-from askance.nodes import AnswerField, Call, Read, Result, TypedAnswer, Unreadable, no_answer
+from askance.nodes import AnswerField, Call, Read, Result, TypedAnswer, no_answer
 from askance.nodes.answer import number_schema
+from askance.nodes.answer_likelihood import WeighingNode
 from askance.nodes.closed_set import ClosedSet
 
 if TYPE_CHECKING:
     from askance.chat import ChatRequest, ChatResponse, ImagePart
     from askance.models import ModelLike, OutputMode
     from askance.nodes.node import Chat
-    from askance.prompts import Form, Prompt, PromptLibrary
+    from askance.prompts import PromptLibrary
 
 TOP = 20
 """Likeliest tokens whose log-probabilities are asked for: as many as OpenAI and vLLM give."""
@@ -87,7 +88,7 @@ class InferenceAgent(RegionAgent[InferenceQuestion, Any]):
         return {**super().variables(subject), "inference": subject.inference}
 
 
-class LabelWeigher(InferenceAgent):
+class LabelWeigher(WeighingNode[InferenceQuestion, Any], InferenceAgent):
     """Asks for an answer of one token, and gives the log-probabilities of the labels that it can be.
 
     Args:
@@ -120,19 +121,6 @@ class LabelWeigher(InferenceAgent):
         least = _LEAST_TOKENS.get(request.model.api, 1)
         sampling = replace(request.sampling, max_tokens=least, logprobs=self.top)
         return replace(request, sampling=sampling, default_limit=False)
-
-    @override
-    def fields(self, subject: InferenceQuestion) -> Sequence[AnswerField]:
-        """None: the answer is one token."""
-        return ()
-
-    @override
-    def read_text(self, text: str, subject: InferenceQuestion) -> LabelLogprobs:
-        raise Unreadable("log-probabilities stand in no text")
-
-    @override
-    def _prompt_for(self, form: Form) -> Prompt:
-        return super()._prompt_for("text")
 
     @override
     async def _ask(self, inputs: Any, chat: Chat) -> Result[LabelLogprobs]:

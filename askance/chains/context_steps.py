@@ -88,17 +88,8 @@ def _statement_question(reading: Reading) -> StatementQuestion:
 
 def verbalizations(reading: Reading, links: Collection[Link[Any]]) -> Verbalizations:
     """What the tools of the links `links` have said."""
-    names = {link.name for link in links}
-
-    def value(link: Link[Any]) -> Any:
-        return reading.value(link) if link.name in names else None
-
-    return Verbalizations(
-        objects=value(OBJECTS),
-        scene_text=value(SCENE_TEXT),
-        narration=text_of(value(NARRATION)),
-        unusual=text_of(value(UNUSUAL)),
-    )
+    said: dict[str, Any] = {link.name: reading.value(link) for link in links}
+    return Verbalizations(**said)
 
 
 def text_of(value: object) -> str | None:
@@ -108,13 +99,7 @@ def text_of(value: object) -> str | None:
 
 def concatenate(answers: Verbalizations) -> str:
     """What the tools said, one after the other, each under its heading."""
-    parts: dict[str, Any] = {
-        "objects": answers.objects,
-        "scene_text": answers.scene_text,
-        "narration": answers.narration,
-        "unusual": answers.unusual,
-    }
-    texts = {link: str(value) for link, value in parts.items() if value is not None}
+    texts = {link: str(value) for link, value in answers if value is not None}
     if len(texts) == 1:
         return next(iter(texts.values()))
-    return "\n".join(f"{heading}: {texts[link]}" for link, heading in _HEADINGS.items() if link in texts)
+    return "\n".join(f"{_HEADINGS[link]}: {text}" for link, text in texts.items())

@@ -26,6 +26,7 @@ from askance.chains.prompt_change import MOST_TRIED, PromptChange, prompt_change
 from askance.chat import canonical_json, key_of
 from askance.errors import BadImage, UsageError
 from askance.images import Image
+from askance.images.image import image_digest
 from askance.models import Capabilities, Price, use_draw
 from askance.models.call_scope import Pending, on_miss
 from askance.models.capabilities import endpoint_key
@@ -36,15 +37,14 @@ from askance.models.token_estimate import (
     UNSEEN_ANSWER,
     CallKind,
     Range,
-    RunningMean,
     TokenStatistics,
     answer_limit,
+    mean_range,
     size_of,
     text_tokens,
     token_statistics,
 )
 from askance.nodes import Node, Result
-from askance.nodes.tracing import image_digest
 from askance.tools import ImageTool
 from askance.tools.ocr import RapidOcr
 
@@ -594,8 +594,8 @@ class CallCounter:
     """As `Link` has it."""
     hits: int = 0
     """Calls that are on record."""
-    input: RunningMean = field(default_factory=RunningMean)
-    output: RunningMean = field(default_factory=RunningMean)
+    input: list[int] = field(default_factory=list[int])
+    output: list[int] = field(default_factory=list[int])
     """Tokens of the calls on record."""
     known: int = 0
     known_input: Range = NOTHING
@@ -662,8 +662,8 @@ class CallCounter:
             if _is_new(call.key, self.counted):
                 self.hits += 1
                 if call.usage.input is not None and call.usage.output is not None:
-                    self.input.add(call.usage.input)
-                    self.output.add(call.usage.output)
+                    self.input.append(call.usage.input)
+                    self.output.append(call.usage.output)
 
     def link_plan(self, like: TokenStatistics) -> LinkPlan:
         """The role's line in a plan.
@@ -677,8 +677,8 @@ class CallCounter:
         known_input = self.known_input
         if like.factor is not None:
             known_input = Range(0.9, 1.0, 1.1) * (known_input.expected * like.factor)
-        one_dependent = self.input.range or like.input.range or self._typical_input()
-        measured = self.output.range or like.output.range
+        one_dependent = mean_range(self.input) or mean_range(like.input) or self._typical_input()
+        measured = mean_range(self.output) or mean_range(like.output)
         answer, limit = measured or UNSEEN_ANSWER, float(self.limit or _limit(node))
         answer = Range(*(min(each, limit) for each in (answer.low, answer.expected, answer.high)))
         return LinkPlan(

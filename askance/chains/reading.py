@@ -27,9 +27,9 @@ from askance.chains.notebook import cell_text, html_table
 from askance.chains.output_line import VERBALIZED, calls_meta, link_form
 from askance.errors import BadImage, Skipped, UsageError
 from askance.images import Image
+from askance.images.image import image_digest
 from askance.nodes import Call, Example, Failure, Result
 from askance.nodes.example import examples_of
-from askance.nodes.tracing import image_digest
 
 if TYPE_CHECKING:
     from askance.atypicality import Statement
@@ -167,17 +167,7 @@ class Reading:
 
     def with_links(self, links: Mapping[str, Result[Any]]) -> Reading:
         """This reading with `links` in the place of its own."""
-        return Reading(
-            name=self.name,
-            image=self.image,
-            problem=self.problem,
-            options=self.options,
-            question=self.question,
-            examples=self.examples,
-            target=self.target,
-            links={name: links[name] for name in self.known if name in links},
-            known=self.known,
-        )
+        return replace(self, links={name: links[name] for name in self.known if name in links})
 
     def to_dict(self) -> JsonObject:
         """The reading as JSON, as a line of `askance run` has it; `Chain.get_output_jsonschema` describes it.

@@ -10,6 +10,7 @@ import typer
 
 from askance.amounts import many
 from askance.cli.columns import filled, terminal_width
+from askance.cli.group import command_group
 from askance.cli.options import Records
 from askance.cli.process import OK, SOME
 from askance.errors import UsageError
@@ -43,9 +44,7 @@ def _left_out_text(count: int, name: str) -> str:
     return f"{records} left out: `askance cache verify --store {name}` names them, {take}."
 
 
-app = typer.Typer(
-    help="Answers on record: count, export, import, explain, verify.", no_args_is_help=True, rich_markup_mode=None
-)
+app = command_group("Answers on record: count, export, import, explain, verify.")
 
 
 def _open(path: str | None, *, read_only: bool = True) -> Any:

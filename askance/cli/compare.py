@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -35,14 +34,6 @@ SHORT = 24
 """Characters of what a link says that are shown with its name."""
 
 
-class ComparisonFormat(StrEnum):
-    """Forms of the table of a comparison."""
-
-    markdown = "markdown"
-    latex = "latex"
-    html = "html"
-
-
 def compare(
     first: Annotated[Path, typer.Argument(metavar="A", help="Folder of a run, that the others are held against.")],
     others: Annotated[list[Path], typer.Argument(metavar="B...", help="Folders of other runs of the same task.")],
@@ -67,7 +58,8 @@ def compare(
     images_mb: MegabytesOption = 24.0,
     beside: BesideOption = False,
     form: Annotated[
-        ComparisonFormat | None, typer.Option("--format", help="Print a table of all figures, and no sentences.")
+        Literal["markdown", "latex", "html"] | None,
+        typer.Option("--format", help="Print a table of all figures, and no sentences."),
     ] = None,
     digits: DigitsOption = None,
     caption: CaptionOption = "",
@@ -90,13 +82,13 @@ def compare(
         raise UsageError("`--images` is for a page, and none is asked for.", hint="Add `--html page.html`.")
     if form is not None and as_json:
         raise UsageError("`--json` and `--format` are different forms.", hint="Give one of them.")
-    layout = layout_of(form.value if form else "", digits=digits, caption=caption, label=label)
+    layout = layout_of(form or "", digits=digits, caption=caption, label=label)
     comparison = held_against(
         *(Run.open(folder) for folder in (first, *others)),
         metric=metric,
         pairs="all" if all_pairs else "first",
         task=task,
-        convention=convention.value if convention else None,
+        convention=convention,
         seed=seed,
     )
     if html is not None:
@@ -105,7 +97,7 @@ def compare(
     if form is None:
         Report(comparison.form, lambda: _comparison_parts(comparison)).print(as_json=as_json)
     else:
-        echo(rendered(table_of_comparison(comparison, digits=digits), form.value, layout), end="")
+        echo(rendered(table_of_comparison(comparison, digits=digits), form, layout), end="")
 
 
 def _write_page(

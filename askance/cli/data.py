@@ -11,7 +11,8 @@ import typer
 
 from askance.amounts import many
 from askance.cli.columns import Part, Report, Section
-from askance.cli.options import AsJson, JudgePrompt, PromptCalls, spelled_out
+from askance.cli.group import command_group
+from askance.cli.options import AsJson, JudgeForm, PromptCalls, spelled_out
 from askance.cli.process import HELP, OK, SOME
 from askance.errors import UsageError
 from askance.terminal import echo
@@ -28,19 +29,14 @@ if TYPE_CHECKING:
     from askance.models import Model
     from askance.workspace import Workspace
 
-app = typer.Typer(
-    help="Data sets on the disk: check what is there, and make more of it.", no_args_is_help=True, rich_markup_mode=None
+app = command_group("Data sets on the disk: check what is there, and make more of it.")
+checks = command_group(
+    "Say what is there, what can be used, and why the rest cannot; exit code 1 where something should be mended."
 )
-checks = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(checks, name="check")
 
 Row = tuple[str, ...]
 """A row of a report: what, how many, and which; or a sentence."""
-
-
-@checks.callback()
-def checked() -> None:
-    """Say what is there, what can be used, and why the rest cannot; exit code 1 where something should be mended."""
 
 
 @checks.command()
@@ -246,13 +242,10 @@ def _chunk_row(corpus: CorpusReport) -> Row:
     return "chunks", f"{len(sizes):,}", f"of {min(sizes):,} to {max(sizes):,} instances"
 
 
-questions = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+questions = command_group(
+    "Make questions from captions; each goes through gates, and every one that is dropped says why."
+)
 app.add_typer(questions, name="make-questions")
-
-
-@questions.callback()
-def made() -> None:
-    """Make questions from captions; each goes through gates, and every one that is dropped says why."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -272,9 +265,7 @@ class QuestionOptions:
     reader: Annotated[str | None, typer.Option(help="Answers them from the caption; by default the LLM.")] = None
     blind: Annotated[str | None, typer.Option(help="Answers them without anything; by default the LLM.")] = None
     judge: Annotated[str | None, typer.Option(help="Holds two answers against each other; by default the LLM.")] = None
-    judge_form: Annotated[JudgePrompt, typer.Option(help="How it is asked: by a rubric, or short: true or false.")] = (
-        JudgePrompt.rubric
-    )
+    judge_form: JudgeForm = "rubric"
     count: Annotated[int, typer.Option(min=1, help="Answers of a caption at most.")] = 5
     limit: Annotated[int | None, typer.Option(min=1, help="So many images, the first ones.")] = None
     ids: Annotated[Path | None, typer.Option(help="The images of a list: lines or JSON.")] = None
@@ -349,7 +340,7 @@ def _maker(options: QuestionOptions, work: Workspace) -> QuestionMaker:
         reader=model(options.reader),
         blind=model(options.blind),
         judge=model(options.judge),
-        judge_form=options.judge_form.value,
+        judge_form=options.judge_form,
         count=options.count,
         prompts=work.library,
     )
@@ -402,12 +393,9 @@ def _gates(made: QuestionSet) -> Iterator[Part]:
         rows.append((gate, left, before - left, why))
         before = left
     yield Table(columns=("gate", "pass", "dropped", "why"), rows=tuple(rows))
-    yield f"{made.folder / KEPT}  {many(before, 'question')} of {many(_with_any(made), 'image')}"
+    images = sum(map(bool, made.kept.values()))
+    yield f"{made.folder / KEPT}  {many(before, 'question')} of {many(images, 'image')}"
     yield f"{made.folder / DROPPED}  {many(made.candidates - before, 'pair')} with the gate that stopped them, and why"
-
-
-def _with_any(made: QuestionSet) -> int:
-    return sum(bool(pairs) for pairs in made.kept.values())
 
 
 def _end(made: QuestionSet) -> str:

@@ -6,10 +6,9 @@ import json
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import closing, nullcontext, suppress
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import typer
 
@@ -17,11 +16,11 @@ from askance.amounts import many
 from askance.cli.columns import Columns, Line, Part, Report, table_text
 from askance.cli.completion import task_names
 from askance.cli.grid import grid
+from askance.cli.group import command_group
 from askance.cli.options import (
     AllowFolder,
     AsJson,
     Batch,
-    Calls,
     CaptionOption,
     ConventionOption,
     DigitsOption,
@@ -54,26 +53,7 @@ if TYPE_CHECKING:
     from askance.evals.task import Task
     from askance.workspace import Workspace
 
-app = typer.Typer(
-    help="Evaluations: tasks over data, their runs, and tables of runs.", no_args_is_help=True, rich_markup_mode=None
-)
-
-
-class ControlName(StrEnum):
-    """Controls that go for any task with pictures, or with regions of pictures."""
-
-    swapped_image = "swapped-image"
-    swapped_region = "swapped-region"
-
-
-class TableFormat(StrEnum):
-    """Forms of a table."""
-
-    markdown = "markdown"
-    csv = "csv"
-    latex = "latex"
-    html = "html"
-    json = "json"
+app = command_group("Evaluations: tasks over data, their runs, and tables of runs.")
 
 
 def _leave_langchain_out(context: typer.Context, task: str | None) -> None:
@@ -188,7 +168,7 @@ class EvaluationOptions:
         list[str] | None, typer.Option("-T", metavar="NAME=VALUE", help="An option of the task; may be repeated.")
     ] = None
     control: Annotated[
-        ControlName | None,
+        Literal["swapped-image", "swapped-region"] | None,
         typer.Option(help="Every sample is shown another sample's picture, or is asked about another's region."),
     ] = None
     convention: ConventionOption = None
@@ -218,7 +198,8 @@ def run(context_: typer.Context, options: EvaluationOptions, calls: ModelCalls) 
     from askance.evals.run_plan import planning
     from askance.evals.task_catalog import find_task
 
-    _check(options, calls)
+    calls.check_batch(wanted=options.batch)
+    calls.check_recorded("no run could keep what was answered")
     with open_workspace(calls) as work:
         _ = work.config  # an error in the settings is said before one in the task
         with planning() if calls.plan else nullcontext():
@@ -240,12 +221,6 @@ def _remember(task: str) -> None:
             consent = Consent.to_python(file, read_source(file))
             if not consent.given:
                 agree(consent)
-
-
-def _check(options: EvaluationOptions, calls: Calls) -> None:
-    """Refuses options that go with no others."""
-    calls.check_batch(wanted=options.batch)
-    calls.check_recorded("no run could keep what was answered")
 
 
 _GENERAL = ("limit", "ids", "control")
@@ -395,7 +370,7 @@ class _EvaluationRun:
             out=self._place,
             engine=self.work.engine,
             epochs=options.epochs,
-            convention=options.convention.value if options.convention else "wrong",
+            convention=options.convention or "wrong",
             seed=options.seed or 0,
             batches=batch_options() if options.batch else None,
             on_progress=progress,
@@ -448,10 +423,9 @@ def score(
     from askance.models import run_sync
 
     run = Run.open(folder)
-    policy = convention.value if convention else None
     own = task_of(run, task)
     with Progress("samples") as progress:
-        rescored = run_sync(rescore(run, own, reread=reread, convention=policy, on_progress=progress.count))
+        rescored = run_sync(rescore(run, own, reread=reread, convention=convention, on_progress=progress.count))
     for lack in rescored.lacks:
         echo(f"· {lack}.", err=True)
     form = {**_run_form(rescored.run), "reread": rescored.reread, "changed": rescored.changed, "kept": rescored.kept}
@@ -486,7 +460,7 @@ def table(
         list[str] | None, typer.Option("--metric", help="A column; may be repeated. By default all.")
     ] = None,
     form: Annotated[
-        TableFormat | None,
+        Literal["markdown", "csv", "latex", "html", "json"] | None,
         typer.Option("--format", help="How the table is written; by default markdown, and on a terminal in columns."),
     ] = None,
     bold: Annotated[bool, typer.Option("--bold", help="Put the best value of each column in bold.")] = False,
@@ -512,7 +486,7 @@ def table(
 
     marks = [name for name, given in (("--bold", bold), ("--against", against is not None)) if given]
     laid_out = bool(marks or caption or label) or digits is not None
-    shape = (form or TableFormat.markdown).value
+    shape = form or "markdown"
     layout = layout_of(shape, digits=digits, caption=caption, label=label, marks=marks)
     made = marked_table(
         Run.open_all(folders),

@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from askance.amounts import many
 from askance.terminal import echo
 
-
-class ExportFormat(StrEnum):
-    """What a run can be written as."""
-
-    csv = "csv"
-    xlsx = "xlsx"
-    jsonl = "jsonl"
-    parquet = "parquet"
-    inspect = "inspect"
-    mlflow = "mlflow"
-    hf = "hf"
+ExportFormat = Literal["csv", "xlsx", "jsonl", "parquet", "inspect", "mlflow", "hf"]
 
 
 def export(
@@ -46,4 +35,4 @@ def export(
 
     run = Run.open(folder)
     what = many(len(run.answers), "picture" if run.of_pictures else "answer")
-    echo(f"{write(run, to.value, out)}: {what}")
+    echo(f"{write(run, to, out)}: {what}")

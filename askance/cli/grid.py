@@ -63,7 +63,7 @@ def grid(
         runner = GridRunner(
             selected, out=out / "runs", engine=work.engine, find=find_task, options=options, config=work.config
         )
-        chosen = convention.value if convention else "wrong"
+        chosen = convention or "wrong"
         with overlay_prompts(*work.library.overlays):
             code = execute(
                 work,

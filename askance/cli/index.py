@@ -13,6 +13,7 @@ import typer
 
 from askance.amounts import many
 from askance.cli.columns import Columns, Line, Part, Report, shortened
+from askance.cli.group import command_group
 from askance.cli.options import AsJson, Llm, PromptCalls, Records, Vlm, spelled_out
 from askance.cli.options import Plan as PlanOption
 from askance.cli.process import HELP, OK, SOME
@@ -35,16 +36,7 @@ if TYPE_CHECKING:
         StoreLike,
     )
 
-app = typer.Typer(
-    help="An index of texts: build it, search it, see what is in it.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
-
-
-@app.callback()
-def index() -> None:
-    """Commands about indexes of texts."""
+app = command_group("An index of texts: build it, search it, see what is in it.")
 
 
 Folder = Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder of the index.")]

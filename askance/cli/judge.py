@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from askance.amounts import many
 from askance.cli.columns import Part, Report
-from askance.cli.options import AsJson, JudgePrompt, PromptCalls, TaskPlace, spelled_out
+from askance.cli.group import command_group
+from askance.cli.options import AsJson, PromptCalls, TaskPlace, spelled_out
 from askance.cli.process import HELP, OK, SOME
 from askance.errors import UsageError
 from askance.terminal import echo
@@ -34,16 +35,7 @@ if TYPE_CHECKING:
 SHOWN = 20
 """Ids that are listed at most."""
 
-app = typer.Typer(
-    help="Judges of free text: what they prefer, and how far to trust them.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
-
-
-@app.callback()
-def judges() -> None:
-    """Commands about judges."""
+app = command_group("Judges of free text: what they prefer, and how far to trust them.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,8 +53,9 @@ class CardOptions:
         typer.Option(help="The judge: a spec such as openai:gpt-4o, or a name from askance.toml; several are a panel."),
     ] = None
     form: Annotated[
-        JudgePrompt, typer.Option(help="rubric compares first and may be unclear; short asks True or False.")
-    ] = JudgePrompt.rubric
+        Literal["rubric", "short"],
+        typer.Option(help="rubric compares first and may be unclear; short asks True or False."),
+    ] = "rubric"
     draws: Annotated[int, typer.Option(min=1, help="How often each pair is asked about, for self-consistency.")] = 3
     swaps: Annotated[
         bool, typer.Option("--swaps/--no-swaps", help="Ask once more with the texts in each other's place.")
@@ -179,7 +172,7 @@ def _judges(options: CardOptions, work: CommandWorkspace) -> list[EquivalenceJud
     from askance.agents import judge_equivalence
 
     named = _named(options.judge, work)
-    return [judge_equivalence(work.model(spec), form=options.form.value, prompts=work.library) for spec in named]
+    return [judge_equivalence(work.model(spec), form=options.form, prompts=work.library) for spec in named]
 
 
 def _named(judge: Sequence[str] | None, work: CommandWorkspace) -> Sequence[str]:

@@ -5,20 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import Annotated, Any, cast
 
 import typer
 
 from askance.cli.columns import Report
+from askance.cli.group import command_group
 from askance.cli.options import AsJson, Records
 from askance.terminal import echo
 
-if TYPE_CHECKING:
-    from askance.models import Capabilities, Model
-
-app = typer.Typer(
-    help="Models: settings, what an endpoint can do, checkpoints.", no_args_is_help=True, rich_markup_mode=None
-)
+app = command_group("Models: settings, what an endpoint can do, checkpoints.")
 
 
 @app.command("list")
@@ -53,7 +49,7 @@ def check(
     with open_workspace(Calls(store=store)) as work:
         model, records = work.model(spec), work.records
         recorded = None if refresh or records.get(endpoint_key(model.id)) is None else model.known
-        capabilities = recorded or run_sync(_probed(model))
+        capabilities = recorded or run_sync(model.check())
         record = records.get(endpoint_key(model.id))
         at = record.at if record is not None else None
 
@@ -95,18 +91,6 @@ def convert(
         f"It is used as clip:{out}."
     )
     Report(lambda: {**asdict(made), "folder": str(out)}, lambda: [printed], breaks=False).print(as_json=as_json)
-
-
-async def _probed(model: Model) -> Capabilities:
-    """What the endpoint can do.
-
-    Raises:
-        CallError: it cannot be asked.
-    """
-    try:
-        return await model.check()
-    finally:
-        await model.aclose()
 
 
 def _capability_lines(values: Mapping[str, Any], *, output_mode: str, asked_at: str) -> Iterator[str]:

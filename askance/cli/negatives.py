@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from askance.amounts import many
 from askance.cli.columns import Report
-from askance.cli.options import AsJson, JudgePrompt, PromptCalls, spelled_out
+from askance.cli.group import command_group
+from askance.cli.options import AsJson, JudgeForm, PromptCalls, spelled_out
 from askance.cli.process import HELP, OK, SOME
 from askance.errors import UsageError
 from askance.terminal import echo
@@ -21,7 +21,6 @@ from askance.terminal import echo
 if TYPE_CHECKING:
     from askance.agents.negative_writer import Domain
     from askance.cli.tally import Tally
-    from askance.evals.job import OnProgress
     from askance.evals.negatives import (
         Audit,
         AuditOptions,
@@ -29,26 +28,12 @@ if TYPE_CHECKING:
         OptionSet,
         PictureStatements,
         Recipe,
-        Rules,
         TrueStatements,
     )
     from askance.images import Image
-    from askance.models import Model
-    from askance.models.encoders.embedder import RecordedEmbedder
     from askance.workspace import Workspace
 
-app = typer.Typer(
-    help="Hard negatives: write them for true statements, audit them, put them before people.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
-
-
-class DomainName(StrEnum):
-    """What the statements are."""
-
-    ads = "ads"
-    explanations = "explanations"
+app = command_group("Hard negatives: write them for true statements, audit them, put them before people.")
 
 
 Sidecar = Annotated[
@@ -82,7 +67,7 @@ class GenerateOptions:
         str | None, typer.Option(help="The model that says what is unusual about the pictures of a folder.")
     ] = None
     domain: Annotated[
-        DomainName | None,
+        Literal["ads", "explanations"] | None,
         typer.Option(
             help="ads: action-reasons. explanations: of what is unusual. "
             "By default explanations for a folder of WHOOPS! or of pictures, else ads."
@@ -159,7 +144,7 @@ def _source(options: GenerateOptions) -> tuple[Domain, bool]:
     from askance.evals.whoops import has_rows
     from askance.images import SUFFIXES
 
-    data, domain = options.data, None if options.domain is None else options.domain.value
+    data, domain = options.data, options.domain
     rows = has_rows(data)
     pictures = not rows and data.is_dir() and not has_statements(data)
     pictures = pictures and any(each.suffix.lower() in SUFFIXES for each in data.iterdir())
@@ -298,9 +283,7 @@ class AuditFileOptions:
     judge: Annotated[
         str | None, typer.Option(help="A model that says whether a negative means the same as a true statement.")
     ] = None
-    judge_form: Annotated[JudgePrompt, typer.Option(help="How it is asked: by a rubric, or short: true or false.")] = (
-        JudgePrompt.rubric
-    )
+    judge_form: JudgeForm = "rubric"
     question: Annotated[str | None, typer.Option(help="What the statements answer, as the judge is told.")] = None
     blind: Annotated[
         str | None, typer.Option(help="A model that chooses among the options without knowing the image.")
@@ -346,17 +329,15 @@ def audit(command_options: AuditFileOptions, calls: AuditCalls) -> None:
     from askance.cli.execute import GOES_ON, ON_RECORD, execute
     from askance.cli.workspace import open_workspace
     from askance.evals.job import plan_of
-    from askance.evals.negatives import Rules, audit_jobs, read_negatives, read_rules
+    from askance.evals.negatives import Rules, aaudit, audit_jobs, read_negatives, read_rules
 
     sets = read_negatives(command_options.file, sidecar=command_options.sidecar)
     rules = Rules() if command_options.rules is None else read_rules(command_options.rules)
     with open_workspace(calls, name="negatives") as work:
-        options, models = _audit_options(command_options, work)
+        options = _audit_options(command_options, work)
         code = execute(
             work,
-            lambda progress: _audit(
-                sets, options, models, rules=rules, seed=command_options.seed, on_progress=progress.count
-            ),
+            lambda progress: aaudit(sets, options, rules=rules, seed=command_options.seed, on_progress=progress.count),
             lambda audited: _audit_report(command_options, sets, audited, work.tally),
             plan=lambda: plan_of(audit_jobs(sets, options, rules=rules, seed=command_options.seed)),
             as_json=command_options.as_json,
@@ -385,47 +366,23 @@ def _audit_report(options: AuditFileOptions, sets: Sequence[OptionSet], audited:
     return Report(lambda: form, lambda: [audit_text(audited)], breaks=False, ends=end)
 
 
-def _audit_options(
-    options: AuditFileOptions, work: Workspace
-) -> tuple[AuditOptions, Sequence[Model | RecordedEmbedder]]:
+def _audit_options(options: AuditFileOptions, work: Workspace) -> AuditOptions:
     """What the audit looks at, and what it asks."""
     from askance.agents import judge_equivalence
     from askance.evals.negatives import AuditOptions
     from askance.evals.negatives.audit import QUESTION
-    from askance.models import get_embedder
 
     names = (options.judge or work.local_model, options.blind or work.local_model)
     judge, blind = (None if name is None else work.model(name) for name in names)
-    embedder = None if options.embedder is None else get_embedder(options.embedder, engine=work.engine)
-    form = options.judge_form.value
-    audit_options = AuditOptions(
-        judge=None if judge is None else judge_equivalence(judge, form=form, prompts=work.library),
+    return AuditOptions(
+        judge=None if judge is None else judge_equivalence(judge, form=options.judge_form, prompts=work.library),
         question=options.question or QUESTION,
-        embedder=embedder,
+        embedder=None if options.embedder is None else work.embedder(options.embedder),
         blind=blind,
         orders=options.orders,
         engine=work.engine,
         wording=options.wording,
     )
-    return audit_options, [each for each in dict.fromkeys((judge, blind, embedder)) if each is not None]
-
-
-async def _audit(
-    sets: Sequence[OptionSet],
-    options: AuditOptions,
-    models: Sequence[Model | RecordedEmbedder],
-    *,
-    rules: Rules,
-    seed: int,
-    on_progress: OnProgress,
-) -> Audit:
-    from askance.evals.negatives import aaudit
-
-    try:
-        return await aaudit(sets, options, rules=rules, seed=seed, on_progress=on_progress)
-    finally:
-        for each in models:
-            await each.aclose()
 
 
 def _apply(sets: Sequence[OptionSet], audited: Audit, out: Path) -> None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from askance.amounts import many
 from askance.cli.columns import Columns, Part, Report
+from askance.cli.group import command_group
 from askance.cli.options import AsJson, Records, spelled_out
 from askance.cli.process import HELP
 from askance.terminal import echo
@@ -23,23 +23,9 @@ if TYPE_CHECKING:
     from askance.evals.newyorker.task_construction import AuditedTask
     from askance.statistics import ErrorIndependence
 
-app = typer.Typer(
-    help="The New Yorker caption contest: the leaderboard's file, tasks of your own, which contests are hard.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
+app = command_group(
+    "The New Yorker caption contest: the leaderboard's file, tasks of your own, which contests are hard."
 )
-
-
-@app.callback()
-def newyorker() -> None:
-    """Commands about the New Yorker caption contest."""
-
-
-class MissingAnswer(StrEnum):
-    """What stands for a sample without an answer."""
-
-    random = "random"
-    last = "last"
 
 
 @app.command(epilog=HELP)
@@ -49,7 +35,7 @@ def submit(
         Path | None, typer.Option("--out", "-o", help="The file to write; by default TASK_predictions.json, here.")
     ] = None,
     missing: Annotated[
-        MissingAnswer | None,
+        Literal["random", "last"] | None,
         typer.Option(
             help="What stands for a sample without an answer: a random option, as the authors drew, or the last one, "
             "as their leaderboard script has it. Without it, a run that lacks an answer is refused."
@@ -70,10 +56,10 @@ def submit(
 
     run = Run.open(folder)
     dataset = None if data is None else NewYorker.open(data)
-    made = submission_of(run, missing=None if missing is None else missing.value, data=dataset, seed=seed)
+    made = submission_of(run, missing=missing, data=dataset, seed=seed)
     file = made.write(out or Path(f"{run.task.rpartition('/')[2]}_predictions.json"))
     rule = {"last": "the last option", "random": "drawn at random"}
-    filled = f", {len(made.filled):,} of them {rule[missing.value]}" if missing and made.filled else ""
+    filled = f", {len(made.filled):,} of them {rule[missing]}" if missing and made.filled else ""
     echo(f"{file}: {many(len(made.answers), 'answer')}{filled}")
 
 

@@ -14,10 +14,9 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
-from enum import StrEnum
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, ParamSpec, TypeVar, get_type_hints
 
 import typer
 
@@ -87,36 +86,6 @@ def _options_of(group: type[Any]) -> Iterator[inspect.Parameter]:
         yield inspect.Parameter(field.name, kind, default=default, annotation=hints[field.name])
 
 
-class ModeName(StrEnum):
-    """How answers on record are used."""
-
-    live = "live"
-    auto = "auto"
-    replay = "replay"
-    refresh = "refresh"
-
-
-class Protocol(StrEnum):
-    """The form in which answers are asked for."""
-
-    auto = "auto"
-    paper = "paper"
-
-
-class JudgePrompt(StrEnum):
-    """Prompts of a judge."""
-
-    rubric = "rubric"
-    short = "short"
-
-
-class ConventionName(StrEnum):
-    """What becomes of samples without an answer."""
-
-    wrong = "wrong"
-    answered = "answered"
-
-
 # Which models.
 Vlm = Annotated[
     str | None,
@@ -154,7 +123,10 @@ Batch = Annotated[
     bool, typer.Option("--batch", help="Ask by the provider's batch interface: half the price, an answer within a day.")
 ]
 Replay = Annotated[bool, typer.Option("--replay", help="Short for --mode replay: nothing is asked.")]
-Mode = Annotated[ModeName | None, typer.Option(help="auto: answers on record, else ask. live and refresh ask always.")]
+Mode = Annotated[
+    Literal["live", "auto", "replay", "refresh"] | None,
+    typer.Option(help="auto: answers on record, else ask. live and refresh ask always."),
+]
 Retry = Annotated[
     str | None, typer.Option(help="Ask again for answers on record that are: invalid,refused,filtered,truncated.")
 ]
@@ -166,7 +138,9 @@ Rpm = Annotated[
 ]
 Tpm = Annotated[float | None, typer.Option(help="Tokens per minute, in and out, likewise.")]
 Prompts = Annotated[Path | None, typer.Option(help="Folder with prompts of your own; by default ./prompts.")]
-InProtocol = Annotated[Protocol, typer.Option("--protocol", help="paper asks in the text form of the paper.")]
+InProtocol = Annotated[
+    Literal["auto", "paper"], typer.Option("--protocol", help="paper asks in the text form of the paper.")
+]
 Records = Annotated[
     str | None,
     typer.Option("--store", metavar="<path>", help="Folder of the records; by default .askance of the project."),
@@ -192,8 +166,13 @@ DigitsOption = Annotated[
 CaptionOption = Annotated[str, typer.Option("--caption", help="Of the table; by default its task.")]
 LabelOption = Annotated[str, typer.Option("--label", help="By which LaTeX refers to the table; the id of HTML.")]
 ConventionOption = Annotated[
-    ConventionName | None,
+    Literal["wrong", "answered"] | None,
     typer.Option(help="Samples without an answer count as wrong (the default), or are left out: answered."),
+]
+
+# Of judges.
+JudgeForm = Annotated[
+    Literal["rubric", "short"], typer.Option(help="How it is asked: by a rubric, or short: true or false.")
 ]
 
 # What is printed.
@@ -222,12 +201,12 @@ class Calls:
         Raises:
             UsageError: `--replay` and `--mode` contradict each other.
         """
-        if self.replay and self.mode not in {None, ModeName.replay}:
+        if self.replay and self.mode not in {None, "replay"}:
             raise UsageError(
-                f"--replay and --mode {self.mode.value if self.mode else ''} contradict each other.",
+                f"--replay and --mode {self.mode} contradict each other.",
                 hint="Leave one out.",
             )
-        return "replay" if self.replay else (self.mode or ModeName.auto).value
+        return "replay" if self.replay else (self.mode or "auto")
 
     @property
     def outcomes_retried(self) -> frozenset[Outcome]:
@@ -275,7 +254,7 @@ class ModelCalls(Calls):
 class PromptCalls(ModelCalls):
     """`ModelCalls` of commands that can ask in the text form of the papers."""
 
-    protocol: InProtocol = Protocol.auto
+    protocol: InProtocol = "auto"
 
 
 _LAID_OUT: Mapping[str, frozenset[str]] = {

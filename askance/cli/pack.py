@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -118,29 +119,13 @@ def _form(report: PackCheck, signature: Signature) -> dict[str, Any]:
         "read_otherwise": report.read_otherwise,
         "unchecked": report.unchecked,
         "manifest": report.digest,
-        "signature": {"state": signature.state, "signer": signature.signer, "key": signature.key},
+        "signature": asdict(signature),
         "differing_tables": list(report.differing),
         "runs": [
-            {
-                "name": run.name,
-                "task": run.task,
-                "samples": run.samples,
-                "records": run.records,
-                "differences": list(run.differences),
-                "read_otherwise": list(run.read_otherwise),
-                "unchecked": run.unchecked,
-                "unrecorded": run.unrecorded,
-                "lacks": list(run.lacks),
-                "unused_records": run.unused_records,
-                "unused_prompts": list(run.unused_prompts),
-                "again": dict(run.again),
-                "changed": list(run.changed),
-            }
+            {name: value for name, value in vars(run).items() if name not in {"readers", "why_unchecked"}}
             for run in report.runs
         ],
-        "files": {
-            name: {"derived": list(origin.derived), "claimed": list(origin.claimed)} for name, origin in FILES.items()
-        },
+        "files": {name: asdict(origin) for name, origin in FILES.items()},
         "tables": dict(report.tables),
     }
 

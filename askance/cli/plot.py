@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -13,31 +12,17 @@ from askance.errors import UsageError
 from askance.terminal import echo
 
 
-class PlotKindName(StrEnum):
-    """What is drawn."""
-
-    score = "score"
-    category = "category"
-    fold = "fold"
-    cost = "cost"
-    risk = "risk"
-    reliability = "reliability"
-    confusion = "confusion"
-    ranks = "ranks"
-    heatmap = "heatmap"
-
-
 def plot(
     folders: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders of runs, or a folder of such.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="The file to write: .pdf, .svg or .png.")],
     kind: Annotated[
-        PlotKindName,
+        Literal["score", "category", "fold", "cost", "risk", "reliability", "confusion", "ranks", "heatmap"],
         typer.Option(
             help="score: figures with intervals; category: by tag; fold; cost: the main figure against dollars; risk: "
             "risk by coverage; reliability: of confidences; confusion: what was said of each label; ranks: how far up "
             "true entries stand; heatmap: samples by run."
         ),
-    ] = PlotKindName.score,
+    ] = "score",
     metric: Annotated[
         list[str] | None,
         typer.Option("--metric", help="A figure that score, fold and cost draw; may be repeated. By default the main."),
@@ -56,11 +41,11 @@ def plot(
     from askance.evals.report.run_plots import plots_of
     from askance.evals.run import Run
 
-    if by and kind != PlotKindName.category:
+    if by and kind != "category":
         raise UsageError("`--by` is for `--kind category`.", hint="Leave it out, or add `--kind category`.")
-    if metric and kind not in {PlotKindName.score, PlotKindName.fold, PlotKindName.cost}:
-        raise UsageError(f"`--metric` does not go with `--kind {kind.value}`.", hint="Leave it out.")
-    plots = plots_of(Run.open_all(folders), kind.value, only=by or metric or (), task=task)
+    if metric and kind not in {"score", "fold", "cost"}:
+        raise UsageError(f"`--metric` does not go with `--kind {kind}`.", hint="Leave it out.")
+    plots = plots_of(Run.open_all(folders), kind, only=by or metric or (), task=task)
     notes = save_plots(plots, out, width=width)
     for each in plots:
         echo(f"{each.title}{f'. {each.note}' if each.note else ''}")

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from askance.amounts import many
 from askance.cli.columns import filled, terminal_width
 from askance.cli.completion import prompt_names
+from askance.cli.group import command_group
 from askance.cli.process import SOME
 from askance.errors import UsageError
 from askance.terminal import echo
@@ -18,9 +18,7 @@ from askance.terminal import echo
 if TYPE_CHECKING:
     from askance.prompts import Prompt
 
-app = typer.Typer(
-    help="Prompts: list, show, render, check, and copy out for editing.", no_args_is_help=True, rich_markup_mode=None
-)
+app = command_group("Prompts: list, show, render, check, and copy out for editing.")
 
 Folder = Annotated[
     Path | None,
@@ -30,14 +28,9 @@ Name = Annotated[str, typer.Argument(autocompletion=prompt_names)]
 Family = Annotated[str | None, typer.Option(help="Wording for a model family, such as vicuna.")]
 
 
-class AnswerForm(StrEnum):
-    """The form of the answer that a prompt asks for."""
-
-    json = "json"
-    text = "text"
-
-
-Form = Annotated[AnswerForm, typer.Option(help="json: structured answers; text: the protocol of the paper.")]
+Form = Annotated[
+    Literal["json", "text"], typer.Option(help="json: structured answers; text: the protocol of the paper.")
+]
 
 
 def _library(folder: Path | None) -> Any:
@@ -72,9 +65,9 @@ def _from_here(path: Path) -> Path:
 
 
 @app.command()
-def show(name: Name, form: Form = AnswerForm.json, family: Family = None, prompts: Folder = None) -> None:
+def show(name: Name, form: Form = "json", family: Family = None, prompts: Folder = None) -> None:
     """Print a prompt's file as it is."""
-    prompt = _library(prompts).find(name, form=form.value, family=family)
+    prompt = _library(prompts).find(name, form=form, family=family)
     echo(prompt.path.read_text(encoding="utf-8"), end="")
 
 
@@ -83,7 +76,7 @@ def render(
     name: Name,
     values: Annotated[list[str] | None, typer.Option("--set", help="A variable: name=value; a list as JSON.")] = None,
     examples: Annotated[int, typer.Option(help="Example turns in front of the question.", min=0)] = 0,
-    form: Form = AnswerForm.json,
+    form: Form = "json",
     family: Family = None,
     prompts: Folder = None,
 ) -> None:
@@ -91,7 +84,7 @@ def render(
 
     Example turns have the same values as the question, and an answer.
     """
-    prompt = _library(prompts).find(name, form=form.value, family=family)
+    prompt = _library(prompts).find(name, form=form, family=family)
     values_set = dict(_pair(text) for text in values or ())
     chosen = {**(prompt.worked_example if examples else prompt.examples), **prompt.read_values(values_set)}
     inputs = {name: value for name, value in chosen.items() if not examples or name not in prompt.example_inputs}
@@ -123,7 +116,7 @@ def check(prompts: Folder = None) -> None:
 @app.command()
 def eject(
     name: Name,
-    form: Form = AnswerForm.json,
+    form: Form = "json",
     family: Family = None,
     to: Annotated[
         Path | None, typer.Option(help="Folder to copy into; by default the configured one or ./prompts.")
@@ -134,6 +127,6 @@ def eject(
     from askance.prompts import PromptLibrary
 
     own = Config.find().prompts
-    path = PromptLibrary([]).eject(name, form=form.value, family=family, to=to or own)
+    path = PromptLibrary([]).eject(name, form=form, family=family, to=to or own)
     look = f"askance prompts render {name}" + ("" if to is None or to == own else f" --prompts {to}")
     echo(f"{path}: edit it, then look with `{look}`.")

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -16,18 +15,10 @@ if TYPE_CHECKING:
     from askance.evals.analysis.risk import RiskComparison
 
 
-class SourceName(StrEnum):
-    """By what the samples of a run are ranked."""
-
-    confidence = "confidence"
-    agreement = "agreement"
-    logprob = "logprob"
-
-
 def risk(
     folders: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders of runs of one task.")],
     by: Annotated[
-        SourceName | None,
+        Literal["confidence", "agreement", "logprob"] | None,
         typer.Option(
             help="How sure an answer is: what the solver says, how many draws of `--epochs` agree, or how likely its "
             "reply is. By default the first of these that a run has."
@@ -45,9 +36,7 @@ def risk(
     from askance.evals.analysis.risk import compare_risks
     from askance.evals.run import Run
 
-    risks = compare_risks(
-        *(Run.open(folder) for folder in folders), by=None if by is None else by.value, task=task, seed=seed
-    )
+    risks = compare_risks(*(Run.open(folder) for folder in folders), by=by, task=task, seed=seed)
     Report(risks.form, lambda: _parts(risks)).print(as_json=as_json)
 
 

@@ -6,10 +6,9 @@ import os
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import asdict, dataclass
-from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -33,13 +32,6 @@ if TYPE_CHECKING:
     from askance.evals.runner import BatchOptions
     from askance.images.picture_folder import Fetch
     from askance.workspace import Workspace
-
-
-class PolicyName(StrEnum):
-    """How pictures are prepared."""
-
-    clean = "clean"
-    original = "original"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,7 +93,7 @@ class RunOptions:
     ] = None
     batch: Batch = False
     image_policy: Annotated[
-        PolicyName | None,
+        Literal["clean", "original"] | None,
         typer.Option(help="clean takes metadata out of what is sent; original sends files as they are."),
     ] = None
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from askance.amounts import many
 from askance.cli.columns import Columns, Part, Report
+from askance.cli.group import command_group
 from askance.cli.options import AsJson, Records, named_values, spelled_out
 from askance.cli.process import HELP
 from askance.errors import UsageError
@@ -21,23 +21,7 @@ if TYPE_CHECKING:
     from askance.evals.sherlock import CandidateSets, CheckpointCorrelations, ErrorPrediction
     from askance.statistics import Correlation
 
-app = typer.Typer(
-    help="Sherlock: the leaderboard's file, candidate sets of your own, what goes with errors.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
-
-
-@app.callback()
-def sherlock() -> None:
-    """Commands about the Sherlock corpus."""
-
-
-class SplitName(StrEnum):
-    """A split of the leaderboard."""
-
-    test = "test"
-    val = "val"
+app = command_group("Sherlock: the leaderboard's file, candidate sets of your own, what goes with errors.")
 
 
 @app.command(epilog=HELP)
@@ -51,8 +35,9 @@ def submit(
         Path | None, typer.Option("--out", "-o", help="The file to write; by default test_set_predictions.zip, here.")
     ] = None,
     split: Annotated[
-        SplitName, typer.Option(help="The leaderboard's test set; or val, whose answers the authors' scorers read.")
-    ] = SplitName.test,
+        Literal["test", "val"],
+        typer.Option(help="The leaderboard's test set; or val, whose answers the authors' scorers read."),
+    ] = "test",
 ) -> None:
     """Write the scores of runs as the leaderboard takes them: a .npy file a task, in a .zip.
 
@@ -64,7 +49,7 @@ def submit(
     from askance.evals.sherlock.submission import FOLDERS
 
     runs = [Run.open(folder) for folder in folders]
-    made = submission_of(runs, data=Sherlock.open(data, images=data), split=split.value)
+    made = submission_of(runs, data=Sherlock.open(data, images=data), split=split)
     file = made.write(out or Path(f"{FOLDERS[made.split]}.zip"))
     echo(f"{file}: {', '.join(f'{task} {count:,}' for task, count in made.tasks.items())}")
     if made.missing:

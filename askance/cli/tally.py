@@ -97,7 +97,7 @@ class Tally:
         return " · ".join(parts)
 
     def __str__(self) -> str:
-        parts = [_calls(self.made, "made"), f"{self.replayed:,} replayed"]
+        parts = [f"{many(self.made, 'call')} made", f"{self.replayed:,} replayed"]
         if self.shared:
             parts.append(f"{self.shared:,} shared")
         if self.probes:
@@ -130,10 +130,6 @@ def _fault(error: CallError) -> str:
 def _was_made(error: BaseException | None) -> bool:
     """Whether a call that failed with `error` was made at all."""
     return isinstance(error, CallError) and not isinstance(error, OverBudget)
-
-
-def _calls(count: int, done: str) -> str:
-    return f"{many(count, 'call')} {done}"
 
 
 def _thousands(count: int) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from askance.cli.options import ModelCalls, PromptCalls, Protocol
+from askance.cli.options import ModelCalls, PromptCalls
 from askance.cli.progress import Progress, calls_state
 from askance.cli.tally import Tally
 from askance.errors import ConfigError, UsageError
@@ -70,7 +70,7 @@ def open_workspace(
         concurrency=calls.concurrency,
         rpm=calls.rpm,
         tpm=calls.tpm,
-        protocol="paper" if isinstance(calls, PromptCalls) and calls.protocol is Protocol.paper else None,
+        protocol="paper" if isinstance(calls, PromptCalls) and calls.protocol == "paper" else None,
         image_policy=image_policy,
         settings=settings or {},
         store=calls.store,

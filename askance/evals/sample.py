@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast, get_args
 
 from askance.chat import canonical_json
-from askance.errors import BadImage, UsageError
+from askance.errors import UsageError
 from askance.evals.matrix import Matrix
 from askance.evals.ranking import Ranking
 from askance.images import Image
+from askance.images.image import image_digest
 from askance.nodes import Example, Rung
 
 if TYPE_CHECKING:
@@ -139,7 +140,7 @@ def samples_digest(texts: Iterable[str]) -> str:
 
 def grouped_by_picture(samples: Sequence[Sample]) -> Sequence[Sample]:
     """`samples`, with those that share a picture and name no group put into one group, named by its digest."""
-    pictures = [picture_digest(each.image) if each.image is not None and not each.group else None for each in samples]
+    pictures = [image_digest(each.image) if each.image is not None and not each.group else None for each in samples]
     shared = {picture for picture, count in Counter(pictures).items() if picture is not None and count > 1}
     if not shared:
         return samples
@@ -147,14 +148,6 @@ def grouped_by_picture(samples: Sequence[Sample]) -> Sequence[Sample]:
         replace(sample, group=picture) if picture is not None and picture in shared else sample
         for sample, picture in zip(samples, pictures, strict=True)
     ]
-
-
-def picture_digest(image: Image) -> str | None:
-    """The digest of a picture; None if its file cannot be read."""
-    try:
-        return image.sha256
-    except BadImage:
-        return None
 
 
 def _inputs(form: Mapping[str, Any]) -> dict[str, Any]:

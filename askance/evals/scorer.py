@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from askance.amounts import many
 from askance.errors import CallError, UsageError, boundary
@@ -18,6 +18,7 @@ from askance.models import collect_keys
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from askance.models.loop import Closable
     from askance.nodes import Node
 
 ScoreFunction: TypeAlias = Callable[[Sample, Any], "Score | Awaitable[Score]"]
@@ -33,14 +34,6 @@ def map_score(score: Score | Awaitable[Score], change: Callable[[Score], Score])
         return change(await score)
 
     return later()
-
-
-class Closes(Protocol):
-    """An object that has to be closed."""
-
-    async def aclose(self) -> None:
-        """Closes it."""
-        ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +53,7 @@ class Scorer:
     """What a reader has to know that only the scores tell."""
     judges: tuple[Node[Any, Any], ...] = ()
     """Nodes that the scorer asks. They are tried before the first sample is answered, and closed when the run ends."""
-    closing: tuple[Closes, ...] = ()
+    closing: tuple[Closable, ...] = ()
     """What else is closed when the run ends, such as an embedder."""
     takes: Literal["value", "prediction"] = "value"
     """What `score` gets beside the sample: the answer, or the whole prediction, for scores of more than the answer."""
@@ -176,12 +169,12 @@ def figure_names(scorer: Scorer) -> frozenset[str]:
 
 
 def main_figure(
-    answers: Sequence[SampleResult], scorer: Scorer, *, convention: MissingAnswerPolicy = "wrong", seed: int = 0
+    answers: Sequence[SampleResult], scorer: Scorer, *, convention: MissingAnswerPolicy = "wrong"
 ) -> Figure:
     """The figure of the first metric over `answers`, whatever their order."""
     ordered = sorted(answers, key=lambda answer: (answer.sample.id, answer.epoch))
     rows = scored_rows(ordered, scorer)
-    return figure(scorer.metrics[0], rows, convention=convention, seed=seed)
+    return figure(scorer.metrics[0], rows, convention=convention, seed=0)
 
 
 def scored_rows(answers: Iterable[SampleResult], scorer: Scorer) -> list[Scored]:

@@ -298,6 +298,14 @@ class Image:
         return self
 
 
+def image_digest(image: Image) -> str | None:
+    """The digest of `image`; None where its file cannot be read."""
+    try:
+        return image.sha256
+    except BadImage:
+        return None
+
+
 @contextmanager
 def _errors_named(label: str) -> Generator[None]:
     """Turns an `UnusableImage` into a `BadImage` that names the picture."""

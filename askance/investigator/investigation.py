@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from askance.chat import Message, TextPart, ToolSpec
 from askance.images import WHOLE_IMAGE, view_policy
-from askance.investigator.look import Look, LookStep
+from askance.investigator.look import NOT_REACHED, Look, LookStep
 from askance.nodes import Result, Unreadable
 from askance.nodes.answer import list_schema
 from askance.nodes.node import SCHEMA_IGNORED, unanswered
@@ -119,29 +119,7 @@ class Heard:
     problem: str = ""
 
 
-@dataclass(slots=True, eq=False)
-class _Step:
-    number: int
-    thought: str
-    tool: str
-    arguments: JsonObject
-    turn: tuple[Call, ...] = ()
-    look: Look | None = None
-    left: str = ""
-
-    def done(self) -> LookStep:
-        return LookStep(
-            step=self.number,
-            thought=self.thought,
-            tool=self.tool,
-            arguments=self.arguments,
-            look=self.look or Look(outcome="skipped", reason="the investigation ended before"),
-            left=self.left,
-            turn=self.turn,
-        )
-
-
-Asked: TypeAlias = "tuple[WantedCall, _Step]"
+Asked: TypeAlias = "tuple[WantedCall, LookStep]"
 """A tool call that a turn asks for, and its step."""
 
 
@@ -167,7 +145,7 @@ class Investigation:
     """Whether turns on record are asked anew."""
     opening: tuple[Message, ...] = ()
     """The turn of the system, and that of the user which asks the question."""
-    steps: list[_Step] = field(default_factory=list["_Step"])
+    steps: list[LookStep] = field(default_factory=list["LookStep"])
     result: Result[Any] | None = None
     """How it ended; None while it goes on."""
     ended: str = ""
@@ -266,12 +244,18 @@ class Investigation:
         return Heard(said.thought, tuple(self._planned(asked, turn)))
 
     def _add(
-        self, thought: str, *, turn: Call | None, look: Look | None = None, wanted: WantedCall | None = None
+        self, thought: str, *, turn: Call | None, look: Look = NOT_REACHED, wanted: WantedCall | None = None
     ) -> None:
         """Adds a step; `turn` is the call of the turn, with the first step of it."""
-        tool, arguments = ("", None) if wanted is None else (wanted.name, wanted.arguments)
-        calls = () if turn is None else (turn,)
-        self.steps.append(_Step(len(self.steps) + 1, thought, tool, arguments or {}, calls, look))
+        step = LookStep(
+            number=len(self.steps) + 1,
+            thought=thought,
+            tool=wanted.name if wanted else "",
+            arguments=(wanted.arguments if wanted else None) or {},
+            look=look,
+            turn=() if turn is None else (turn,),
+        )
+        self.steps.append(step)
 
     def _read_answers(self, asked: Sequence[Asked], *, last: bool) -> str:
         """Ends with the first answer of a turn that can be read; else says what is wrong with the first one."""
@@ -301,8 +285,8 @@ class Investigation:
         for each, step in asked:
             tool, told = self.tools.get(each.name), None
             if each.name == ANSWER:
-                why = step.look.reason if step.look else ""
-                told = f"Your answer could not be read: {neutralize(oneline(why or ''))}. Call `{ANSWER}` once more."
+                why = step.look.reason or ""
+                told = f"Your answer could not be read: {neutralize(oneline(why))}. Call `{ANSWER}` once more."
             elif tool is None:
                 told = self._refused(step, f"There is no tool {each.name!r}. There are {self._names}.")
             elif each.arguments is None:
@@ -335,11 +319,11 @@ class Investigation:
     def _names(self) -> str:
         return ", ".join([*self.tools, ANSWER])
 
-    def _refused(self, step: _Step, why: str) -> str:
+    def _refused(self, step: LookStep, why: str) -> str:
         self.malformed += 1
         return self._set(step, Look(outcome="invalid", reason=why))
 
-    def _not_done(self, step: _Step, why: str) -> str:
+    def _not_done(self, step: LookStep, why: str) -> str:
         return self._set(step, Look(outcome="skipped", reason=f"Not done: {why}."))
 
     # --- tools ---
@@ -358,7 +342,7 @@ class Investigation:
             self.malformed += 1
         return self._set(step, look), look.views if look.outcome == "answered" else ()
 
-    def _set(self, step: _Step, look: Look) -> str:
+    def _set(self, step: LookStep, look: Look) -> str:
         """Keeps what a step came to; gives what the model is told of it."""
         step.look = look
         parts = [f"Step {step.number}.", look.note]
@@ -403,15 +387,14 @@ class Investigation:
     def outcome(self, result: Result[Any]) -> Result[Any]:
         """`result` with the calls and the transcript of the investigation."""
         self._settle()
-        calls = tuple(call for step in self.steps for call in (*step.turn, *(step.look.calls if step.look else ())))
+        calls = tuple(call for step in self.steps for call in (*step.turn, *step.look.calls))
         return replace(result, calls=calls, trace=self._trace())
 
     def _trace(self) -> JsonObject:
-        steps = [step.done() for step in self.steps]
-        numbers = {step.step for step in steps}
+        numbers = {step.number for step in self.steps}
         confidence, evidence = self.answered.get("confidence"), self.answered.get("evidence")
         form: JsonObject = {
-            "steps": [step.form() for step in steps],
+            "steps": [step.form() for step in self.steps],
             "confidence": confidence if _is_percentage(confidence) else None,
             "enough": self.answered.get("enough", True) is not False if self.answered else None,
             "evidence": [each for each in cast("list[Any]", evidence) if type(each) is int and each in numbers]
@@ -436,6 +419,6 @@ def _is_percentage(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 100
 
 
-def _id_of(step: _Step) -> str:
+def _id_of(step: LookStep) -> str:
     """Nine letters and digits, which every endpoint takes as the id of a call."""
     return f"step{step.number:05}"

@@ -35,6 +35,9 @@ class Look:
     """Whether an equal look was taken before, so that no call was made."""
 
 
+NOT_REACHED = Look(outcome="skipped", reason="the investigation ended before")
+
+
 class LookTool(ABC):
     """One way to look at a picture."""
 
@@ -75,20 +78,20 @@ class LookTool(ABC):
         """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, eq=False, kw_only=True)
 class LookStep:
-    """One entry of the transcript."""
+    """One entry of the transcript, which is filled in while the investigation goes on."""
 
-    step: int
-    """Its number, from 1."""
+    number: int
+    """From 1."""
     thought: str
     """What the model said before it called the tool: untrusted."""
     tool: str
     """Name of the tool; `answer` for the last step, empty for a turn without a call that can be read."""
     arguments: JsonObject
     """As the model wrote them, untrusted; empty where they cannot be read."""
-    look: Look
-    left: str
+    look: Look = NOT_REACHED
+    left: str = ""
     """What was left of the budget after the step, in words such as `5 calls`."""
     turn: tuple[Call, ...] = ()
     """The call of the turn that asked for this step; with the first step of a turn alone."""
@@ -97,7 +100,7 @@ class LookStep:
         """The step as JSON, as it stands in a transcript; what is empty is left out."""
         look = self.look
         form: JsonObject = {
-            "step": self.step,
+            "step": self.number,
             "thought": self.thought,
             "tool": self.tool,
             "arguments": self.arguments,

@@ -474,17 +474,9 @@ def changed(settings: ModelSettings, table: Mapping[str, Any]) -> ModelSettings:
     if "stop" in table:
         sampling["stop"] = tuple(table["stop"])
     changes = {name: table[name] for name in _AS_THEY_ARE if name in table}
-    if "azure" in table:
-        changes["azure"] = Azure(**table["azure"])
-    if "local" in table:
-        local = table["local"]
-        changes["local"] = local if isinstance(local, Local) else Local(**local)
-    if "vllm" in table:
-        vllm = table["vllm"]
-        changes["vllm"] = vllm if isinstance(vllm, Vllm) else Vllm(**vllm)
-    if "price" in table:
-        price = table["price"]
-        changes["price"] = price if isinstance(price, Price) else Price(**price)
+    for name, kind in {"azure": Azure, "local": Local, "vllm": Vllm, "price": Price}.items():
+        if name in table:
+            changes[name] = table[name] if isinstance(table[name], kind) else kind(**table[name])
     if "image_policy" in table:
         wanted = table["image_policy"]
         changes["image_policy"] = wanted if isinstance(wanted, ImagePolicy) else image_policy(wanted)

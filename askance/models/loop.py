@@ -32,7 +32,7 @@ _GOODBYE = 2.0
 
 
 class Closable(Protocol):
-    """A client with connections on the live loop."""
+    """What has to be closed, such as a client with connections on the live loop."""
 
     async def aclose(self) -> None: ...
 

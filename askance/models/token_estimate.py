@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
@@ -291,45 +291,31 @@ _LEAST = 0.1
 """Least error of a mean, as a part of it: other calls are not quite like the recorded ones."""
 
 
-@dataclass(slots=True)
-class RunningMean:
-    """The mean of values that come one by one."""
-
-    count: int = 0
-    total: float = 0.0
-    squares: float = 0.0
-
-    def add(self, value: float) -> None:
-        self.count += 1
-        self.total += value
-        self.squares += value * value
-
-    @property
-    def range(self) -> Range | None:
-        """The mean give or take two standard errors, a tenth at least; None before the first value."""
-        if not self.count:
-            return None
-        mean = self.total / self.count
-        if self.count == 1:
-            return Range.around(mean)
-        variance = max(self.squares / self.count - mean * mean, 0.0) * self.count / (self.count - 1)
-        off = max(2 * sqrt(variance / self.count), _LEAST * mean)
-        return Range(max(mean - off, 0.0), mean, mean + off)
+def mean_range(values: Sequence[float]) -> Range | None:
+    """The mean give or take two standard errors, a tenth at least; None without a value."""
+    if not values:
+        return None
+    count, mean = len(values), sum(values) / len(values)
+    if count == 1:
+        return Range.around(mean)
+    variance = sum((value - mean) ** 2 for value in values) / (count - 1)
+    off = max(2 * sqrt(variance / count), _LEAST * mean)
+    return Range(max(mean - off, 0.0), mean, mean + off)
 
 
 @dataclass(slots=True)
 class TokenStatistics:
     """Tokens of calls of one kind: one prompt, one model."""
 
-    input: RunningMean = field(default_factory=RunningMean)
-    output: RunningMean = field(default_factory=RunningMean)
+    input: list[int] = field(default_factory=list[int])
+    output: list[int] = field(default_factory=list[int])
     estimated: float = 0.0
     """Sum of the estimates of the inputs, in tokens; 0 is not known."""
 
     @property
     def factor(self) -> float | None:
         """Factor from an estimate of the input to what was counted; None where it is not known."""
-        return self.input.total / self.estimated if self.estimated else None
+        return sum(self.input) / self.estimated if self.estimated else None
 
 
 def token_statistics(records: Records, models: Iterable[ModelId]) -> Mapping[CallKind, TokenStatistics]:
@@ -343,8 +329,8 @@ def token_statistics(records: Records, models: Iterable[ModelId]) -> Mapping[Cal
         usage = Usage(input=counts.get("input"), output=counts.get("output"))
         if model is not None and name and usage.input is not None and usage.output is not None:
             kind = statistics[model, name]
-            kind.input.add(usage.input)
-            kind.output.add(usage.output)
+            kind.input.append(usage.input)
+            kind.output.append(usage.output)
             kind.estimated += _estimate(record, model).expected
     return statistics
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from typing_extensions import override
 
@@ -19,6 +19,26 @@ if TYPE_CHECKING:
     from askance.nodes.node import Chat, Form
     from askance.prompts import Prompt
 
+In = TypeVar("In")
+Out = TypeVar("Out")
+
+
+class WeighingNode(Node[In, Out]):
+    """Asks for log-probabilities: its prompt has the text form, and nothing in a reply is read as an answer."""
+
+    @override
+    def fields(self, subject: In) -> Sequence[AnswerField]:
+        """None: nothing is written."""
+        return ()
+
+    @override
+    def read_text(self, text: str, subject: In) -> Out:
+        raise Unreadable("log-probabilities stand in no text")
+
+    @override
+    def _prompt_for(self, form: Form) -> Prompt:
+        return super()._prompt_for("text")
+
 
 class LikelihoodQuestion(TypedInput):
     """A text, and the input of the node that it would be the answer of."""
@@ -27,7 +47,7 @@ class LikelihoodQuestion(TypedInput):
     text: str
 
 
-class AnswerLikelihood(Node[LikelihoodQuestion, TextLikelihood]):
+class AnswerLikelihood(WeighingNode[LikelihoodQuestion, TextLikelihood]):
     """How likely the model of another node finds a given text as its answer.
 
     The prompt of that node is sent in its text form, whatever form the node itself asks in: in JSON the braces and
@@ -50,19 +70,6 @@ class AnswerLikelihood(Node[LikelihoodQuestion, TextLikelihood]):
     def request(self, subject: LikelihoodQuestion, mode: OutputMode) -> ChatRequest:
         """The request that asks about `subject`, whatever the mode."""
         return self.node.request(self.node.accept(subject.subject), "paper").weighing(subject.text.strip())
-
-    @override
-    def fields(self, subject: LikelihoodQuestion) -> Sequence[AnswerField]:
-        """None: nothing is written."""
-        return ()
-
-    @override
-    def read_text(self, text: str, subject: LikelihoodQuestion) -> TextLikelihood:
-        raise Unreadable("a likelihood stands in no text")
-
-    @override
-    def _prompt_for(self, form: Form) -> Prompt:
-        return super()._prompt_for("text")
 
     @override
     async def _ask(self, inputs: Any, chat: Chat) -> Result[TextLikelihood]:

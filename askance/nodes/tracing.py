@@ -11,8 +11,7 @@ from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from askance.chat import ImagePart, Message
-from askance.errors import BadImage
-from askance.images import Image
+from askance.images.image import Image, image_digest
 from askance.nodes.runnable import may_be_traced
 
 if TYPE_CHECKING:
@@ -92,14 +91,6 @@ def trace_value(value: Any) -> Any:
     if isinstance(value, BaseModel):
         return {name: trace_value(getattr(value, name)) for name in type(value).model_fields}
     return value if value is None or isinstance(value, (bool, int, float)) else str(value)
-
-
-def image_digest(image: Image) -> str | None:
-    """The digest of `image`; None where its file cannot be read."""
-    try:
-        return image.sha256
-    except BadImage:
-        return None
 
 
 async def traced_chat(

@@ -146,28 +146,22 @@ def tool_of(node: Runnable[Any, Any], images: ToolImages) -> BaseTool:
     from langchain_core.tools import StructuredTool
     from pydantic import create_model
 
-    description = (type(node).__doc__ or "").strip().split("\n")[0]
-    if not isinstance(images, (Mapping, list, tuple)):
-        only = Image.load(cast("Image | str | Path", images))
+    if isinstance(images, (Mapping, list, tuple)):
+        known = _by_name(images)
+        arguments = create_model("Picture", image=(cast("Any", Literal)[tuple(known)], ...))
+    else:
+        known = {"": Image.load(cast("Image | str | Path", images))}
+        arguments = create_model("Picture")
 
-        async def ask() -> str:
-            return _fenced(await node.ainvoke(only))
-
-        def ask_sync() -> str:
-            return _fenced(node.invoke(only))
-
-        return StructuredTool.from_function(ask_sync, coroutine=ask, name=node.get_name(), description=description)
-    known = _by_name(images)
-
-    async def ask_about(image: str) -> str:
+    async def ask(image: str = "") -> str:
         return _fenced(await node.ainvoke(known[image]))
 
-    def ask_about_sync(image: str) -> str:
+    def ask_sync(image: str = "") -> str:
         return _fenced(node.invoke(known[image]))
 
-    arguments = create_model("Picture", image=(cast("Any", Literal)[tuple(known)], ...))
+    description = (type(node).__doc__ or "").strip().split("\n")[0]
     return StructuredTool.from_function(
-        ask_about_sync, coroutine=ask_about, name=node.get_name(), description=description, args_schema=arguments
+        ask_sync, coroutine=ask, name=node.get_name(), description=description, args_schema=arguments
     )
 
 

@@ -27,8 +27,8 @@ from askance.models.token_estimate import (
     FORMULAS,
     Formula,
     Range,
-    RunningMean,
     answer_limit,
+    mean_range,
     patches,
     picture_tokens,
     size_of,
@@ -178,7 +178,7 @@ def test_answers_of_one_kind_tell_their_length_and_how_far_estimates_are_off() -
     (kind, found), *others = token_statistics(store, [MODEL]).items()
 
     assert (kind, others) == ((MODEL, "objects"), [])
-    assert (found.input.count, found.output.total) == (2, 40)
+    assert (len(found.input), sum(found.output)) == (2, 40)
     assert found.factor is not None
     assert 1 < found.factor < 2
 
@@ -189,8 +189,4 @@ def test_answers_of_one_kind_tell_their_length_and_how_far_estimates_are_off() -
     ids=["none", "one", "alike", "apart"],
 )
 def test_a_mean_and_how_far_off_it_may_be(values: list[float], spread: Range | None) -> None:
-    mean = RunningMean()
-    for value in values:
-        mean.add(value)
-
-    assert mean.range == spread
+    assert mean_range(values) == spread

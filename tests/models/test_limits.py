@@ -205,9 +205,6 @@ async def test_the_headers_of_a_reply_reach_the_pace(engine: Engines, ask: Ask) 
     assert 0.15 < time.monotonic() - start < 5, "ten a second from the second call on"
 
 
-SOON = RetryPolicy(deadline=5)
-
-
 def says(headers: dict[str, str], usage: Usage | None = None) -> Callable[[ChatRequest], ChatResponse]:
     """Answers, with `headers` in the reply."""
 

@@ -245,8 +245,9 @@ class MetricComparison:
         return {**entry, **asdict(self.comparison), **self._no_answer_form()}
 
     def _no_answer_form(self) -> JsonObject:
+        sides = dict(zip("ab", self.no_answer, strict=True))
         lacking, unread = (
-            {side: {why: n for why, n in counts.items() if (why in LACKING) is kind} for side, counts in self._sides()}
+            {side: {why: n for why, n in counts.items() if (why in LACKING) is kind} for side, counts in sides.items()}
             for kind in (True, False)
         )
         return {
@@ -255,9 +256,6 @@ class MetricComparison:
             "worst_and_best": [_case_form(case) for case in self.worst_and_best],
             "holds_for_unread": self.holds_for_unread,
         }
-
-    def _sides(self) -> Iterator[tuple[str, NoAnswerCounts]]:
-        return zip("ab", self.no_answer, strict=True)
 
 
 def _case_form(case: Comparison) -> JsonObject:

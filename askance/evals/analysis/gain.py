@@ -67,11 +67,10 @@ class LookingGain:
             less = f": {money(-self.more_dollars)} less" if self.more_dollars else ""
             yield f"Looking costs no more here{less} at list price as asked."
         else:
-            each = (f"{name} {_per_dollar(change)}" for name, change in self._changes())
-            yield f"Looking costs {money(self.more_dollars)} more at list price as asked; a dollar: {', '.join(each)}."
-
-    def _changes(self) -> tuple[tuple[str, Change], ...]:
-        return ("gain", self.gain), ("harm", self.harm), ("net", self.net)
+            yield (
+                f"Looking costs {money(self.more_dollars)} more at list price as asked; a dollar: gain "
+                f"{_per_dollar(self.gain)}, harm {_per_dollar(self.harm)}, net {_per_dollar(self.net)}."
+            )
 
     def form(self) -> JsonObject:
         """The same as JSON."""

@@ -72,7 +72,7 @@ def _summary(sample: JsonObject) -> JsonObject:
 
 def log_of(run: Run) -> JsonObject:
     """The log as JSON."""
-    started = _started(run)
+    started: str = run.facts.get("started") or run.finished or "1970-01-01T00:00:00+00:00"
     whole = run.finished is not None and not run.left
     return {
         "version": VERSION,
@@ -83,10 +83,6 @@ def log_of(run: Run) -> JsonObject:
         "stats": {"started_at": started, "completed_at": run.finished or started, "model_usage": _usage_of(run)},
         "samples": [_sample(run, answer) for answer in run.answers],
     }
-
-
-def _started(run: Run) -> str:
-    return run.facts.get("started") or run.finished or "1970-01-01T00:00:00+00:00"
 
 
 def _spec(run: Run, started: str) -> JsonObject:

@@ -142,7 +142,7 @@ def _label(row: Mapping[str, Any], where: str) -> Label:
     for name in ("reference", "candidate"):
         if not texts[name].strip():
             raise BadData(f"The {name} in {where} is empty.", hint="Leave out pairs that there is nothing to judge of.")
-    votes = _votes(row.get("votes"), where)
+    votes = tuple(_verdict(vote, where) for vote in _several(row.get("votes"), where, such_as="true;false;true"))
     verdict = _verdict(row.get("verdict"), where)
     if verdict is None and all(vote is None for vote in votes):
         raise BadData(f"There is neither a verdict nor a vote in {where}.", hint=_HINT)
@@ -180,10 +180,6 @@ def _verdict(value: object, where: str) -> bool | None:
     if word not in _WORDS or isinstance(value, float):
         raise BadData(f"{value!r} in {where} is no verdict.", hint=f"Verdicts: {', '.join(_WORDS)}.")
     return _WORDS[word]
-
-
-def _votes(value: object, where: str) -> tuple[bool | None, ...]:
-    return tuple(_verdict(vote, where) for vote in _several(value, where, such_as="true;false;true"))
 
 
 def _several(value: object, where: str, *, such_as: str) -> list[object]:

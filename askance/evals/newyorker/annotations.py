@@ -45,17 +45,16 @@ class DescribedCartoon:
     """All that are valid: each description with each place, in the order of the file."""
     finalists: tuple[str, ...]
     """Those that are known, as they stand in the file."""
+    finalist_is_nan: bool = False
+    """Whether the file has NaN in the place of a finalist, who is left out."""
 
 
-def read_annotations(
-    file: DataFile, problems: Problems | None = None, notes: list[str] | None = None
-) -> dict[int, DescribedCartoon]:
+def read_annotations(file: DataFile, problems: Problems | None = None) -> dict[int, DescribedCartoon]:
     """The cartoons of a file of descriptions, by contest.
 
     Args:
         file: `all_newyorker_contest_annotations.json`, or that of a fold; it may hold NaN, which is no JSON.
         problems: takes the errors of single cartoons, which are then left out; without it the first error is raised.
-        notes: takes what was passed over.
 
     Raises:
         BadData: the file cannot be read, or a cartoon is not as it should be.
@@ -70,12 +69,10 @@ def read_annotations(
             if str(contest) != key:
                 raise BadData(f"{here}: its 'contest_number' is {contest}.", hint=MEND)
             names = _finalists(entry.get("official_newyorker_finalists"), here)
-            without = f"A finalist of contest {contest} is NaN, and left out."
-            if None in names and notes is not None and without not in notes:  # each fold's file says so again
-                notes.append(without)
             cartoons[contest] = DescribedCartoon(
                 annotations=tuple(_valid(mapping_in(entry.get("mturk_annotations"), here), here)),
                 finalists=tuple(name for name in names if name is not None),
+                finalist_is_nan=None in names,
             )
     return cartoons
 

@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median_high, pstdev
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from askance import statistics
 from askance.agents.negative_writer import normal
@@ -28,6 +28,7 @@ from askance.models.encoders.vectors import cosine_of
 if TYPE_CHECKING:
     from askance.evals.newyorker.dataset import WinnerSource
     from askance.evals.newyorker.raw_contests import CartoonRecord
+    from askance.models.encoders.search import TextVectors
     from askance.models.encoders.vectors import Half
 
 BEST, OF_THE_BEST = 5, 3
@@ -41,14 +42,6 @@ MOST_WORDS = 40
 
 _CONTACT = re.compile(r"@|https?:|www\.|\.com\b|\d{3}[-. ]\d{4}", re.IGNORECASE)
 _ODD = re.compile(r"[\[\]{}<>|\\^_~*=#]|\s[.,!?;:](?![.\w])")
-
-
-class Embedding(Protocol):
-    """Gives vectors in 16 bits, as `TextVectors` does."""
-
-    async def of(self, texts: Sequence[str]) -> list[Half]:
-        """A vector for each text."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +99,7 @@ async def choose_captions(
     official: Sequence[GoodCaption],
     submitted: ContestCaptions | None,
     *,
-    vectors: Embedding | None,
+    vectors: TextVectors | None,
     seed: int,
     unrated: bool = False,
 ) -> CaptionChoice:

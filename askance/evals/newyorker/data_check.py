@@ -187,7 +187,7 @@ def _unbalanced(items: Sequence[Item]) -> list[str]:
 
 
 def _notes(data: NewYorker, official: Mapping[Key, Splits], shown: Sequence[int]) -> Iterator[str]:
-    yield from dict.fromkeys(data.notes)
+    yield from data.notes
     if not official:
         kinds = "the leaderboard's items" if data.files.tasks else "descriptions of cartoons"
         yield f"There are {kinds} and no tasks of the folds; `askance newyorker build` makes tasks from raw captions."

@@ -92,8 +92,6 @@ class NewYorker:
 
     files: NewYorkerFiles
     problems: Problems | None = None
-    _notes: dict[int | None, list[str]] = field(default_factory=dict[int | None, list[str]], init=False)
-    """By file of descriptions that was read, what was passed over in it, one sentence each."""
     _items: dict[tuple[TaskName, int], Mapping[Split, tuple[Item, ...]]] = field(
         default_factory=dict[tuple[TaskName, int], Mapping[Split, tuple[Item, ...]]], init=False, repr=False
     )
@@ -134,9 +132,9 @@ class NewYorker:
         return tuple(sorted({fold for _, fold in self.files.tasks} - {LEADERBOARD}))
 
     @property
-    def notes(self) -> list[str]:
+    def notes(self) -> tuple[str, ...]:
         """What was passed over in the files that were read so far, one sentence each."""
-        return list(dict.fromkeys(each for notes in self._notes.values() for each in notes))
+        return self._notes_on(self._described)
 
     def notes_on(self, task: TaskName, folds: Iterable[int], *, shown: bool) -> tuple[str, ...]:
         """What was passed over in the files of descriptions that a task rests on, one sentence each.
@@ -150,10 +148,13 @@ class NewYorker:
             BadData: as `cartoon`.
         """
         read = [self._file_for(fold) for fold in folds if not self.files.tasks[task, fold].described]
-        used: dict[int | None, None] = dict.fromkeys([*read, *([None] if shown else [])])
-        for fold in used:
-            self._annotated(fold)
-        return tuple(dict.fromkeys(each for fold in used for each in self._notes[fold]))
+        return self._notes_on([*read, *([None] if shown else [])])
+
+    def _notes_on(self, files: Iterable[int | None]) -> tuple[str, ...]:
+        contests = [
+            contest for fold in files for contest, known in self._annotated(fold).items() if known.finalist_is_nan
+        ]
+        return tuple(f"A finalist of contest {contest} is NaN, and left out." for contest in dict.fromkeys(contests))
 
     def items(self, task: TaskName, *, fold: int, split: Split = "test") -> tuple[Item, ...]:
         """The items of one split, in the order of the file.
@@ -355,9 +356,8 @@ class NewYorker:
         """The cartoons of one file of descriptions, by contest; empty where there is no such file."""
         file = self.files.annotations.get(fold)
         if fold not in self._described:
-            notes = self._notes.setdefault(fold, [])
             try:
-                self._described[fold] = {} if file is None else read_annotations(file, self.problems, notes)
+                self._described[fold] = {} if file is None else read_annotations(file, self.problems)
             except BadData as error:
                 note(error, self.problems)
                 self._described[fold] = {}

@@ -41,9 +41,10 @@ from askance.amounts import many
 from askance.errors import BadData, UsageError
 from askance.evals.evaluation import Computed, Evaluation
 from askance.evals.part import Part
-from askance.evals.sample import EXAMPLES, SHOTS, Sample, picture_digest
+from askance.evals.sample import EXAMPLES, SHOTS, Sample
 from askance.evals.suite.option_orders import question_id
 from askance.evals.suite.shuffle import random_order, stable_hash
+from askance.images.image import image_digest
 from askance.models import EmbedderLike, get_embedder, run_sync
 from askance.models.call_scope import current_scope
 from askance.retrieval.bm25 import Bm25
@@ -129,7 +130,7 @@ class ShotScreen:
 
     def _why(self, row: ShotFacts, likeness: float | None) -> str | None:
         own, shown = self.question.picture(), row.picture()
-        if own is not None and shown is not None and picture_digest(own) == picture_digest(shown) is not None:
+        if own is not None and shown is not None and image_digest(own) == image_digest(shown) is not None:
             return "the same picture"
         if likeness is not None:
             return f"a near-twin of its picture (cosine {likeness:.3f}, above {TWINS})" if likeness > TWINS else None

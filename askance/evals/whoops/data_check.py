@@ -75,7 +75,7 @@ def check(
     report = WhoopsReport(
         folder=str(folder),
         layout=data.layout,
-        files=tuple(_from(path, data.folder) for path in data.source.files),
+        files=tuple(str(path.relative_to(data.folder)) for path in data.source.files),
         counts=counts,
         categories=dict(Counter(entry.category for entry in entries if entry.category).most_common()),
         pictures_missing=missing,
@@ -87,10 +87,6 @@ def check(
         listed=len(entries) if data.listed else None,
     )
     return replace(report, notes=tuple(_notes(data, report)), problems=tuple(_problems(data, report, problems)))
-
-
-def _from(path: Path, folder: Path) -> str:
-    return str(path.relative_to(folder))
 
 
 def _pairs(data: Whoops, pairs: str | Path | None, problems: Problems) -> Mapping[str, Counted]:

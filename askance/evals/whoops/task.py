@@ -246,21 +246,18 @@ class WhoopsTask(WeirdTask):
         pool = (sample for sample in every if question_id(sample) == sample.id)
         return self.with_examples(of_entries, pool, folds=folds, pictures=pictures)
 
-    def sample_of(
-        self, entry: WeirdImage, *, name: str = "", inputs: Mapping[str, Any] | None = None, target: Any
-    ) -> Sample:
+    def sample_of(self, entry: WeirdImage, *, inputs: Mapping[str, Any] | None = None, target: Any) -> Sample:
         """A sample of an image.
 
         Args:
             entry: the image.
-            name: id of the sample; by default that of the image.
             inputs: further inputs of the sample.
             target: the right answer.
         """
         category = {"category": entry.category} if entry.category else {}
         fold = {"fold": self.folds[entry.id]} if entry.id in self.folds else {}
         return Sample(
-            id=name or entry.id,
+            id=entry.id,
             inputs={**self.links_of(gold_caption(entry)), **(inputs or {})},
             target=target,
             group=entry.id,

@@ -10,7 +10,7 @@ import zipfile
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
@@ -265,7 +265,7 @@ def test_a_run_without_samples_has_nothing_to_export(run: Run, tmp_path: Path) -
 def test_the_forms_are_those_that_the_command_names() -> None:
     from askance.cli.export import ExportFormat
 
-    assert tuple(form.value for form in ExportFormat) == FORMS
+    assert get_args(ExportFormat) == FORMS
 
 
 def test_rows_name_their_columns_once(run: Run) -> None:

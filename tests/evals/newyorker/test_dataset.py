@@ -107,7 +107,7 @@ def test_finalists_are_those_that_are_known(own_place: Path) -> None:
 
     assert known[CONTESTS[0]] == tuple(f"“The bear has heard joke {number} before.”" for number in range(3))
     assert [known[contest] for contest in cartoons.FINALISTS] == [(), ("Sitting ducks.",), ()]
-    assert data.notes == [f"A finalist of contest {CONTESTS[9]} is NaN, and left out."]
+    assert data.notes == (f"A finalist of contest {CONTESTS[9]} is NaN, and left out.",)
 
 
 def test_the_key_of_places_may_be_as_the_documentation_says(own_place: Path) -> None:
@@ -441,7 +441,7 @@ def test_the_published_descriptions_are_read_whole() -> None:
     assert (len(known), min(known), max(known)) == (705, 1, 763)
     assert {len(cartoon.annotations) for cartoon in known.values()} == {6}
     assert sum(len(cartoon.finalists) == 3 for cartoon in known.values()) == 644
-    assert data.notes == ["A finalist of contest 592 is NaN, and left out."]
+    assert data.notes == ("A finalist of contest 592 is NaN, and left out.",)
     assert not [name for name in names if not name or set("#?%_") & {*name} or "(disambiguation)" in name]
     assert {"Office worker", "Maître d'hôtel", "colleague", "Tandem bicycle", "Bacon", "Santa Claus's reindeer"} <= {
         *names
