@@ -135,10 +135,10 @@ def test_examples_of_a_row_that_are_none_are_told(message: str, examples: Any) -
 
 
 def test_examples_that_nobody_would_show_are_refused() -> None:
-    text = "name: t\ndata: posters.jsonl\nchain: ask\nquestion: What?\nscore: exact\n"
-    path = write(text, {"image": "a.png", "target": "x", "examples": [SHOWN]})
+    text = "name: t\ndata: posters.jsonl\nchain: verbalize\nscore: none\n"
+    path = write(text, {"image": "a.png", "examples": [SHOWN]})
 
-    with pytest.raises(BadData, match="the chain `ask` shows no `examples`"):
+    with pytest.raises(BadData, match="the chain `verbalize` shows no `examples`"):
         find_task(str(path))(vlm=answering()).samples()
 
 
