@@ -15,7 +15,7 @@ import typer
 
 from askance.amounts import many
 from askance.cli.columns import Columns, Line, Part, Report, table_text
-from askance.cli.completion import task_names
+from askance.cli.completion import figure_names, task_names, task_options
 from askance.cli.grid import grid
 from askance.cli.options import (
     AllowFolder,
@@ -185,7 +185,10 @@ class EvaluationOptions:
     seed: Annotated[int | None, typer.Option(help="Of all that is drawn; by default 0.")] = None
     epochs: Annotated[int, typer.Option(min=1, help="How often each sample is answered.")] = 1
     option: Annotated[
-        list[str] | None, typer.Option("-T", metavar="NAME=VALUE", help="An option of the task; may be repeated.")
+        list[str] | None,
+        typer.Option(
+            "-T", metavar="NAME=VALUE", help="An option of the task; may be repeated.", autocompletion=task_options
+        ),
     ] = None
     control: Annotated[
         ControlName | None,
@@ -483,7 +486,8 @@ def _examples(names: tuple[str, ...]) -> str:
 def table(
     folders: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders of runs, or a folder of such.")],
     metric: Annotated[
-        list[str] | None, typer.Option("--metric", help="A column; may be repeated. By default all.")
+        list[str] | None,
+        typer.Option("--metric", help="A column; may be repeated. By default all.", autocompletion=figure_names),
     ] = None,
     form: Annotated[
         TableFormat | None,

@@ -44,6 +44,7 @@ from askance.evals.run_tables import notes_of, table_of_runs
 from askance.evals.runner import RunProgress, SampleEpoch, aevaluate, configuration_of, place_of, run_job, scorer_of
 from askance.evals.scorer import figure_names
 from askance.evals.solver import as_solver
+from askance.evals.suite_registry import shipped_grids
 from askance.evals.tables import Cell, Format, Table, rendered
 from askance.evals.task_options import ROLES
 from askance.models import get_model
@@ -330,7 +331,7 @@ def grid_file(name: str | Path) -> Path:
     Raises:
         UsageError: there is neither.
     """
-    shipped = {file.parent.name: file for file in sorted(Path(__file__).parents[1].glob("*/grid.yaml"))}
+    shipped = shipped_grids()
     file = shipped.get(str(name), Path(name))
     if not file.exists():
         raise UsageError(
