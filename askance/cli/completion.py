@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import io
 import os
-import sys
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, redirect_stdout, suppress
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any, Literal, get_args, get_origin
 import typer
 
 from askance.errors import AskanceError
+from askance.terminal import echo
 
 _BREAKS = ("=", ":")
 """Signs at which bash splits words."""
@@ -139,7 +139,7 @@ def whole_words() -> Iterator[None]:
         with redirect_stdout(printed):
             yield
     finally:
-        sys.stdout.write("".join(line[known:] for line in printed.getvalue().splitlines(keepends=True)))
+        echo("".join(line[known:] for line in printed.getvalue().splitlines(keepends=True)), end="")
 
 
 def _joined(words: Collection[str]) -> list[str]:
