@@ -159,7 +159,7 @@ def test_a_folder_of_images_gives_outcomes_alone() -> None:
     path = write("name: said\nchain: verbalize\ncontext: IN\nscore: none\n")
     run = evaluate(read_task(path)(data=Path(), vlm=answering()), out="run")
 
-    assert (run.totals["outcomes"], value_of(run, "answered")) == ({"answered": 3}, 1.0)
+    assert (run.totals["outcomes"], value_of(run, "share answered")) == ({"answered": 3}, 1.0)
     assert run.notes == ("The data name nothing that is right, so that only outcomes are counted.",)
 
 
