@@ -353,7 +353,7 @@ class _EvaluationRun:
 
     def run(self) -> int:
         """Runs it, or plans that; returns the exit code."""
-        from askance.cli.execute import execute
+        from askance.cli.execute import execute, plan_report
         from askance.evals.runner import run_job
 
         return execute(
@@ -361,6 +361,7 @@ class _EvaluationRun:
             self._evaluated,
             lambda run: Report(lambda: _run_form(run), lambda: figures_of(run), ends=lambda: self._end(run)),
             plan=lambda: run_job(self.task, self._epochs, self.work.engine).plan(),
+            planned=lambda plan: plan_report(plan, self.work.engine, notes=self.task.notes),
             as_json=self.options.as_json,
             progress=self._progress,
             interrupted=self._interrupted,

@@ -33,7 +33,7 @@ from askance.evals.suite.answer_judge import AnswerJudge, NotedJudge
 from askance.evals.suite.answer_match import MATCHES
 from askance.evals.task import Task
 from askance.evals.task_options import type_in_words
-from askance.evals.yaml_rows import Rows
+from askance.evals.yaml_rows import Rows, told_equal
 from askance.evals.yaml_scorer import ScoreName, scorer_of, with_metrics
 from askance.evals.yaml_shots import RowExamples, ShownRows
 from askance.models import ModelLike
@@ -271,6 +271,11 @@ class YamlTask(Task):
         chain = self.solver().chain
         samples = Rows(self.declaration, chain, self.allow_folders).read(self._place(), first=self._first)
         return ShownRows(self.declaration, chain).before(samples, self.examples) if self.examples.shots else samples
+
+    @override
+    def evaluation(self) -> Evaluation:
+        made = super().evaluation()
+        return replace(made, notes=(*made.notes, *told_equal(made.samples)))
 
     @override
     def evaluation_of_first(self, count: int) -> Evaluation:
