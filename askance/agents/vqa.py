@@ -140,13 +140,13 @@ class PictureAsker(ChoosingNode[PictureQuestion, Reply]):
     @override
     def example_variables(self, example: Example) -> Mapping[str, Any]:
         """Values for the prompt's variables in an example; its answer is a text or a list, as the prompt takes it."""
-        own: dict[str, Any] = dict(example.variables)
+        own = dict(example.variables)
         question, answer = own.pop("question", None), own.get(ANSWER)
         if answer is not None:
             answers = answer if isinstance(answer, tuple) else (str(answer),)
             kinds = {prompt.declared[ANSWER].kind for prompt in self.prompts_in_use if ANSWER in prompt.declared}
             own[ANSWER] = answers if "list" in kinds else ", ".join(answers)
-        return {**self._asked(question), **own}
+        return {**self._asked(None if question is None else str(question)), **own}
 
     @override
     def variables(self, subject: PictureQuestion) -> Mapping[str, Any]:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout, suppress
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin
+from typing import Any, Literal, cast, get_args, get_origin
 
 import typer
 
@@ -90,9 +90,8 @@ def figure_names(context: typer.Context) -> list[str]:
 def _paths(values: Mapping[str, Any]) -> Iterator[Path]:
     """The paths among the values of a command."""
     for value in values.values():
-        for each in value if isinstance(value, (list, tuple)) else (value,):
-            if isinstance(each, Path):
-                yield each
+        several = cast("Sequence[Any]", value) if isinstance(value, (list, tuple)) else (value,)
+        yield from (each for each in several if isinstance(each, Path))
 
 
 def model_names() -> list[str]:
@@ -125,7 +124,7 @@ def _leave_langchain_out(task: str | None) -> None:
 
 
 @contextmanager
-def whole_words() -> Iterator[None]:
+def whole_words() -> Generator[None]:
     """In bash, which splits words at `=` and `:`, completes whole words, and prints what is behind the last split."""
     words = os.environ.get("COMP_WORDS", "").split(" ")
     if os.environ.get("COMP_CWORD") != str(len(words) - 1):  # a word holds blanks, or the cursor is not at the end

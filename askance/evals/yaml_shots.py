@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
@@ -161,10 +161,10 @@ class ShownRows:
         return next((step for step in self.chain.steps if step.link.name == self.chain.target.name), None)
 
     @cached_property
-    def _needed(self) -> Collection[str]:
+    def _needed(self) -> frozenset[str]:
         """Links that the answering node is told, and that models are asked for."""
         needs = () if self._answering is None else self._answering.needs
-        return {need.name for need in needs} & {step.link.name for step in self.chain.steps}
+        return frozenset(need.name for need in needs) & {step.link.name for step in self.chain.steps}
 
     @property
     def _sees(self) -> bool:
@@ -187,9 +187,9 @@ class ShownRows:
                 best = target[: self.declared.count]
                 return ", ".join(map(str, best)) if len(best) == self.declared.count else None
             case "labels":
-                return tuple(target) or None
+                return tuple(map(str, target)) or None
             case "vqa":
-                return Counter(target).most_common(1)[0][0]
+                return Counter(map(str, target)).most_common(1)[0][0]
             case _:
                 return target[0]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -10,8 +9,7 @@ import pytest
 from askance.cli.completion import grid_names, task_names
 from askance.evals.task_catalog import packaged
 from tests.cli.command import Command
-
-RUN = {"format": 1, "figures": [{"metric": "accuracy"}, {"metric": "F1"}]}
+from tests.evals.report.runs import plain_run
 
 
 def offered(askance: Command, monkeypatch: pytest.MonkeyPatch, *words: str) -> list[str]:
@@ -49,9 +47,7 @@ def test_the_options_of_ones_own_task_are_offered_and_no_python_is_run(
 
 
 def test_the_figures_of_the_named_runs_are_offered(askance: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("askance.evals.run_format.read_description", lambda folder: json.loads(read(folder)))
-    Path("runs/a").mkdir(parents=True)
-    Path("runs/a/run.json").write_text(json.dumps(RUN), encoding="utf-8")
+    names = [figure.metric for figure in plain_run(Path("runs/a")).figures]
 
     for command in (
         ("eval", "table", "runs/a"),
@@ -59,12 +55,8 @@ def test_the_figures_of_the_named_runs_are_offered(askance: Command, monkeypatch
         ("compare", "runs/a", "runs/a"),
         ("blame", "runs/a"),
     ):
-        assert offered(askance, monkeypatch, "askance", *command, "--metric", "") == ["accuracy", "F1"]
+        assert offered(askance, monkeypatch, "askance", *command, "--metric", "") == names
     assert offered(askance, monkeypatch, "askance", "plot", "nowhere", "--metric", "") == []
-
-
-def read(folder: Path) -> str:
-    return (folder / "run.json").read_text("utf-8") if (folder / "run.json").is_file() else "{}"
 
 
 def test_grids_and_tasks_are_offered(askance: Command, monkeypatch: pytest.MonkeyPatch) -> None:

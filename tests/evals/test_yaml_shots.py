@@ -41,7 +41,7 @@ def shown_before(task: Task) -> Mapping[str, list[Any]]:
 
 
 def test_rows_of_other_pictures_are_shown_with_their_answers() -> None:
-    script = scripted(ask_about_picture=lambda _: {"answer": "else"})
+    script = scripted(ask_about_picture={"answer": "else"})
     cups = task(ASKED, ROWS, script, shots=2)
 
     shown = shown_before(cups)
@@ -75,7 +75,7 @@ def test_one_question_about_all_pictures_is_no_leak() -> None:
 
 def test_the_labels_of_an_example_stand_as_they_are_to_be_given() -> None:
     text = ASKED.replace("exact", "labels") + "question: Which?\nlabels: [cup, tea, horse]\n"
-    script = scripted(ask_about_picture=lambda _: {"answer": ["cup"]})
+    script = scripted(ask_about_picture={"answer": ["cup"]})
 
     evaluate(task(text, [{"image": name, "target": ["cup", "tea"]} for name in PICTURES], script, shots=1), out="run")
 

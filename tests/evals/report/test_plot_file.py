@@ -198,7 +198,12 @@ def test_a_run_that_has_none_of_a_kind_is_named(runs: list[Run], tmp_path: Path,
         def scorer(self) -> Scorer:
             half = Score(values={"accuracy": 0.5})
             metrics = (mean("accuracy"),)
-            return Scorer(score=lambda *_: half, metrics=metrics, if_wrong=lambda _: half, if_right=lambda _: half)
+            return Scorer(
+                score=lambda sample, value: half,
+                metrics=metrics,
+                if_wrong=lambda _: half,
+                if_right=lambda _: half,
+            )
 
     bare = evaluate(Several(which="bare"), out=tmp_path / "bare")
 
