@@ -126,12 +126,14 @@ def _leave_langchain_out(task: str | None) -> None:
 @contextmanager
 def whole_words() -> Generator[None]:
     """In bash, which splits words at `=` and `:`, completes whole words, and prints what is behind the last split."""
-    words = os.environ.get("COMP_WORDS", "").split(" ")
+    given = os.environ.get("COMP_WORDS", "")
+    between = "\n" if "\n" in given else " "  # bash has a line for each word
+    words = given.split(between)
     if os.environ.get("COMP_CWORD") != str(len(words) - 1):  # a word holds blanks, or the cursor is not at the end
         yield
         return
     whole = _joined(words)
-    os.environ |= {"COMP_WORDS": " ".join(whole), "COMP_CWORD": str(len(whole) - 1)}
+    os.environ |= {"COMP_WORDS": between.join(whole), "COMP_CWORD": str(len(whole) - 1)}
     known = max(whole[-1].rfind(sign) for sign in _BREAKS) + 1
     printed = io.StringIO()
     try:

@@ -15,7 +15,7 @@ from tests.evals.report.runs import plain_run
 def offered(askance: Command, monkeypatch: pytest.MonkeyPatch, *words: str) -> list[str]:
     """What bash is offered behind these words, which it has split."""
     monkeypatch.setenv("_ASKANCE_COMPLETE", "complete_bash")
-    monkeypatch.setenv("COMP_WORDS", " ".join(words))
+    monkeypatch.setenv("COMP_WORDS", "\n".join(words))
     monkeypatch.setenv("COMP_CWORD", str(len(words) - 1))
 
     done = askance()
