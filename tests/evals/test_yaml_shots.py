@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,10 @@ import pytest
 
 from askance.errors import AskanceError
 from askance.evals import Task, evaluate, find_task
+from askance.evals.run_plan import planning
 from askance.evals.task_catalog import task_of
+from askance.models import Engine, ScriptedEmbedder, get_model
+from askance.replay import MemoryStore
 from tests.cli.command import draw
 from tests.scripted import model_of, scripted
 
@@ -63,6 +67,24 @@ def test_the_question_with_the_same_words_stands_last() -> None:
     examples = shown_before(task(ASKED, ROWS, shots=2, shots_from="bm25"))["0.png"]
 
     assert examples[-1].values["question"] == "What colour is the cup?"
+
+
+def test_vectors_find_what_is_like_the_question_and_a_plan_counts_them() -> None:
+    embedder = ScriptedEmbedder(lambda text: [float("cup" in text), 0.1], identity="cups")
+    options: dict[str, Any] = {"shots": 1, "shots_from": "knn", "embedder": embedder}
+    engine = Engine(records=MemoryStore())
+    Path("rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in ROWS), encoding="utf-8")
+    Path("cups.yaml").write_text(ASKED, encoding="utf-8")
+    made = partial(find_task("cups.yaml"), vlm=get_model(scripted(), engine=engine), engine=engine, **options)
+
+    with planning():
+        of_folds = made().evaluation().computed
+    (sample,) = [sample for sample in made().samples() if sample.id == "0.png"]
+
+    lacking = {key for each in of_folds for key in each.lacking}
+    assert ({each.name for each in of_folds}, len(lacking)) == ({"vectors"}, len(ROWS))
+    assert sample.inputs["examples"][0].values["question"] == "What colour is the cup?"
+    assert sample.trace["shots"]["embedder"] == "cups"
 
 
 def test_one_question_about_all_pictures_is_no_leak() -> None:
