@@ -23,6 +23,7 @@ from askance.images import Image
 from askance.nodes import AnswerField, Node, Read, TextAnswer, TextNode, TypedAnswer, Unreadable
 from askance.nodes.answer import Texts, TypedInput, list_schema, text_list, text_schema
 from askance.nodes.closed_set import ClosedSet
+from askance.nodes.example import ANSWER, Example, Examples
 from askance.nodes.reply import answer_lines, is_refusal, plain_text, says_none, strip_quotes
 from askance.tools.vision import ToolImages, tool_of
 
@@ -71,6 +72,8 @@ class PictureQuestion(TypedInput):
 
     image: Annotated[Image, BeforeValidator(Image.load)]
     question: str | None = None
+    examples: Examples = ()
+    """Questions about other pictures with their answers, shown to the model before it is asked."""
 
 
 class PictureAsker(ChoosingNode[PictureQuestion, Reply]):
@@ -131,8 +134,27 @@ class PictureAsker(ChoosingNode[PictureQuestion, Reply]):
         return Alternatives(tuple((label,) for label in labels), numbered=not any(map(str.isdecimal, labels)))
 
     @override
+    def examples(self, subject: PictureQuestion) -> tuple[Example, ...]:
+        return subject.examples
+
+    @override
+    def example_variables(self, example: Example) -> Mapping[str, Any]:
+        """Values for the prompt's variables in an example; its answer is a text or a list, as the prompt takes it."""
+        own = dict(example.variables)
+        question, answer = own.pop("question", None), own.get(ANSWER)
+        if answer is not None:
+            answers = answer if isinstance(answer, tuple) else (str(answer),)
+            kinds = {prompt.declared[ANSWER].kind for prompt in self.prompts_in_use if ANSWER in prompt.declared}
+            own[ANSWER] = answers if "list" in kinds else ", ".join(answers)
+        return {**self._asked(None if question is None else str(question)), **own}
+
+    @override
     def variables(self, subject: PictureQuestion) -> Mapping[str, Any]:
-        values: dict[str, Any] = {"question": subject.question or self.question}
+        return self._asked(subject.question)
+
+    def _asked(self, question: str | None) -> Mapping[str, Any]:
+        """Values for what is asked; by default the node's own question."""
+        values: dict[str, Any] = {"question": question or self.question}
         if self.labels:
             values |= {"labels": list(self.labels.values()), "several": self.several or None}
         return {name: value for name, value in values.items() if value is not None and name in self._takes}

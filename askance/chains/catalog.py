@@ -162,8 +162,8 @@ def ask(
 
 
 def picture_question(reading: Reading) -> PictureQuestion:
-    """The picture, and the question that is asked about it alone, if there is one."""
-    return PictureQuestion(image=picture(reading), question=reading.question)
+    """The picture, the question that is asked about it alone, if there is one, and the examples."""
+    return PictureQuestion(image=picture(reading), question=reading.question, examples=reading.examples)
 
 
 def _models(vlm: ModelLike, llm: ModelLike | None) -> tuple[Model, Model]:

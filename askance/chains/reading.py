@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast, overload
 
 from askance.agents import Choice, Description, Reply, check_options
+from askance.amounts import shortened
 from askance.chains.link import (
     ANSWERS,
     DESCRIPTION,
@@ -39,7 +40,11 @@ if TYPE_CHECKING:
 V = TypeVar("V")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+_PRINTED = 50
+"""Characters of a value where a reading is printed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Reading:
     """What a chain knows of one picture."""
 
@@ -206,9 +211,16 @@ class Reading:
             rows.append((link.title, "given" if result.given else result.outcome, text))
         return f"<div>{picture}{html_table(self.name, ('link', 'outcome', 'says'), rows)}</div>"
 
-    def __str__(self) -> str:
-        links = "".join(f", {link}={result.outcome}" for link, result in self.links.items())
+    def __repr__(self) -> str:
+        """What each link says, shortened, or its outcome where it says nothing: `Reading('cup.jpg', objects='cup')`."""
+        links = "".join(f", {name}={self._printed(name, result)}" for name, result in self.links.items())
         return f"Reading({self.name!r}{links})"
+
+    def _printed(self, name: str, result: Result[Any]) -> str:
+        if not result.answered:
+            return result.outcome
+        link = self.known[name]
+        return repr(shortened(" ".join(link.show(link.write(result.value)).split()), _PRINTED))
 
 
 Given: TypeAlias = "Reading | Image | str | Path | bytes | Mapping[str, Any]"

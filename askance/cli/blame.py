@@ -11,6 +11,7 @@ import typer
 
 from askance.amounts import many
 from askance.cli.columns import Columns, Part, Report
+from askance.cli.completion import figure_names
 from askance.cli.options import (
     AsJson,
     Budget,
@@ -60,7 +61,11 @@ class BlameOptions:
         typer.Option("--link", help="A link to try: V, T, IN, UH, T_V, s. May be repeated; by default all."),
     ] = None
     metric: Annotated[
-        str | None, typer.Option(help="What tells right from wrong; by default the metric that stands for the task.")
+        str | None,
+        typer.Option(
+            help="What tells right from wrong; by default the metric that stands for the task.",
+            autocompletion=figure_names,
+        ),
     ] = None
     vlm: Annotated[
         str | None, typer.Option(help="The model that sees; by default the run's, if its name says who it is.")

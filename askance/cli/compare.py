@@ -10,6 +10,7 @@ import typer
 
 from askance.amounts import many, shortened
 from askance.cli.columns import Columns, Part, Report
+from askance.cli.completion import figure_names
 from askance.cli.options import AsJson, CaptionOption, ConventionOption, DigitsOption, LabelOption, TaskPlace, layout_of
 from askance.cli.report import (
     BesideOption,
@@ -42,6 +43,7 @@ def compare(
         typer.Option(
             "--metric",
             help="What is compared; may be repeated. By default the task's own figure, and the others as exploratory.",
+            autocompletion=figure_names,
         ),
     ] = None,
     all_pairs: Annotated[

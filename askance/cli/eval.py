@@ -14,7 +14,7 @@ import typer
 
 from askance.amounts import many
 from askance.cli.columns import Columns, Line, Part, Report, table_text
-from askance.cli.completion import task_names
+from askance.cli.completion import figure_names, task_names, task_options
 from askance.cli.grid import grid
 from askance.cli.group import command_group
 from askance.cli.options import (
@@ -165,7 +165,10 @@ class EvaluationOptions:
     seed: Annotated[int | None, typer.Option(help="Of all that is drawn; by default 0.")] = None
     epochs: Annotated[int, typer.Option(min=1, help="How often each sample is answered.")] = 1
     option: Annotated[
-        list[str] | None, typer.Option("-T", metavar="NAME=VALUE", help="An option of the task; may be repeated.")
+        list[str] | None,
+        typer.Option(
+            "-T", metavar="NAME=VALUE", help="An option of the task; may be repeated.", autocompletion=task_options
+        ),
     ] = None
     control: Annotated[
         Literal["swapped-image", "swapped-region"] | None,
@@ -325,7 +328,7 @@ class _EvaluationRun:
 
     def run(self) -> int:
         """Runs it, or plans that; returns the exit code."""
-        from askance.cli.execute import execute
+        from askance.cli.execute import execute, plan_report
         from askance.evals.runner import run_job
 
         return execute(
@@ -333,6 +336,7 @@ class _EvaluationRun:
             self._evaluated,
             lambda run: Report(lambda: _run_form(run), lambda: figures_of(run), ends=lambda: self._end(run)),
             plan=lambda: run_job(self.task, self._epochs, self.work.engine).plan(),
+            planned=lambda plan: plan_report(plan, self.work.engine, notes=self.task.notes),
             as_json=self.options.as_json,
             progress=self._progress,
             interrupted=self._interrupted,
@@ -457,7 +461,8 @@ def _examples(names: tuple[str, ...]) -> str:
 def table(
     folders: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders of runs, or a folder of such.")],
     metric: Annotated[
-        list[str] | None, typer.Option("--metric", help="A column; may be repeated. By default all.")
+        list[str] | None,
+        typer.Option("--metric", help="A column; may be repeated. By default all.", autocompletion=figure_names),
     ] = None,
     form: Annotated[
         Literal["markdown", "csv", "latex", "html", "json"] | None,

@@ -13,7 +13,7 @@ from askance.models import run_sync
 from askance.terminal import echo
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable, Coroutine, Sequence
     from contextlib import AbstractContextManager
     from pathlib import Path
 
@@ -73,16 +73,17 @@ def _end(interrupted: Callable[[Shown], str], shown: Shown) -> int:
     return INTERRUPTED
 
 
-def plan_report(plan: Plan, engine: Engine) -> Report:
+def plan_report(plan: Plan, engine: Engine, *, notes: Sequence[str] = ()) -> Report:
     """A plan as it is printed; the exit code is 1 where pictures cannot be used.
 
     Args:
         plan: what would be asked.
         engine: that the calls would be made with.
+        notes: on the data.
     """
     return Report(
-        lambda: plan_form(plan, engine),
-        lambda: [plan_text(plan, engine)],
+        lambda: {**plan_form(plan, engine), **({"notes": list(notes)} if notes else {})},
+        lambda: [plan_text(plan, engine), *(f"· {note}" for note in notes)],
         breaks=False,
         ends=lambda: SOME if plan.unusable else OK,
     )

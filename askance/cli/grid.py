@@ -10,6 +10,7 @@ import typer
 
 from askance.amounts import many
 from askance.cli.columns import Report
+from askance.cli.completion import grid_names
 from askance.cli.options import Calls, ConventionOption, spelled_out
 from askance.cli.process import OK, SOME, Process
 from askance.errors import UsageError
@@ -27,7 +28,12 @@ def grid(
     context: typer.Context,
     calls: Calls,
     file: Annotated[
-        str, typer.Argument(metavar="GRID", help="A grid file; or one that ships: pittads, whoops, newyorker.")
+        str,
+        typer.Argument(
+            metavar="GRID",
+            help="A grid file; or one that ships: pittads, whoops, newyorker.",
+            autocompletion=grid_names,
+        ),
     ],
     data: Annotated[Path | None, typer.Option(help="Folder of the data, for all runs.")] = None,
     table: Annotated[

@@ -12,6 +12,7 @@ import io
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from functools import cache
 from importlib import import_module
 from types import TracebackType
@@ -22,6 +23,7 @@ import typer
 from askance import __version__
 from askance.cli.chain_command import ChainCommand
 from askance.cli.columns import complain
+from askance.cli.completion import whole_words
 from askance.cli.log import print_warnings
 from askance.cli.process import CANNOT_START, HELP, INTERRUPTED, OK, TERMINATED, USAGE, Process, code_of
 from askance.errors import AskanceError
@@ -131,7 +133,8 @@ def _run_command(arguments: list[str] | None, process: Process) -> int:
         if words and words[0] in _WITHOUT_LANGCHAIN:
             process.without_langchain()
         command = command_line(words)
-        code = command(args=arguments, prog_name="askance", standalone_mode=False, obj=process)
+        with whole_words() if os.environ.get("_ASKANCE_COMPLETE") == "complete_bash" else nullcontext():
+            code = command(args=arguments, prog_name="askance", standalone_mode=False, obj=process)
     except (typer.Abort, KeyboardInterrupt):
         return INTERRUPTED
     except BrokenPipeError:

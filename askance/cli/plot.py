@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from askance.cli.completion import figure_names
 from askance.cli.options import TaskPlace
 from askance.errors import UsageError
 from askance.terminal import echo
@@ -25,7 +26,11 @@ def plot(
     ] = "score",
     metric: Annotated[
         list[str] | None,
-        typer.Option("--metric", help="A figure that score, fold and cost draw; may be repeated. By default the main."),
+        typer.Option(
+            "--metric",
+            help="A figure that score, fold and cost draw; may be repeated. By default the main.",
+            autocompletion=figure_names,
+        ),
     ] = None,
     by: Annotated[
         list[str] | None, typer.Option("--by", help="A tag that category draws; may be repeated. By default all.")

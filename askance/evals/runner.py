@@ -21,6 +21,7 @@ from askance import chains
 from askance.chat import JsonObject, key_of
 from askance.errors import UsageError
 from askance.evals.job import CountItem, FirstFailure, Job
+from askance.evals.picture_check import warn_of_pictures
 from askance.evals.run import Run, answer_of, line_of_answer, name_of_line
 from askance.evals.run_folder import RunFolder
 from askance.evals.run_format import BATCHES, SCORES
@@ -159,6 +160,8 @@ async def aevaluate(
         job.accepts = lambda now: first.accepts(
             now.links, answered=now.answered, calls=now.meta.get("calls"), reason=now.reason
         )
+        if engine.mode != "replay":
+            warn_of_pictures([each.sample for each in sample_epochs if each.name not in folder.finished])
         job.models, job.counting, job.counted = models, [*models, *task.models.values()], folder.counted
         await running.score(job)
         figures = figures_of(running.answers, scoring, convention=convention, seed=seed)

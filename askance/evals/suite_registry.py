@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
+
 from askance.registry import Registry
 
 SUITES = Registry(group="askance.suites", what="suite")
 """By the first part of their tasks' names: the module with the tasks."""
+
+
+def shipped_grids() -> Mapping[str, Path]:
+    """By suite, the grids that ship."""
+    return {file.parent.name: file for file in sorted(Path(__file__).parent.glob("*/grid.yaml"))}
 
 
 def package_of(module: str) -> str:

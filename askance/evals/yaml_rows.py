@@ -12,6 +12,8 @@ from types import UnionType
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from askance.agents import check_options
+from askance.amounts import many
+from askance.chat import key_of
 from askance.data_table import as_list, names_data_table, open_data_table, open_json_lines, picture_file, picture_in
 from askance.documents import UnreadableDocument, parse_json
 from askance.errors import BadData, BadOptions, UsageError
@@ -286,6 +288,23 @@ class Rows:
                     f"{where}: `target` {each!r} is no label.", hint=f"Labels: {', '.join(self._wanted.labels)}."
                 )
         return sorted({known[folded(str(each))] for each in target})
+
+
+def told_equal(samples: Sequence[Sample]) -> tuple[str, ...]:
+    """A note on rows that say the same as an earlier one: of the same picture the same question and answer."""
+    seen = set[str]()
+    equal: list[str] = []
+    for sample in samples:
+        picture = None if sample.image is None else str(sample.image.path or sample.image.sha256)
+        asked = {name: value for name, value in sample.inputs.items() if name != EXAMPLES}
+        key = key_of("row", {"picture": picture, "asked": asked, "target": sample.target})
+        if key in seen:
+            equal.append(sample.id)
+        seen.add(key)
+    if not equal:
+        return ()
+    rows = f"{many(len(equal), 'row')} of {len(samples):,} {'is' if len(equal) == 1 else 'are'} equal to an earlier one"
+    return (f"{rows} (picture, question and answer), such as {equal[0]!r}; each counts as often as it stands there",)
 
 
 _LISTS = frozenset({"options", "target", "tags", EXAMPLES})

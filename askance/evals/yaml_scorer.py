@@ -97,7 +97,8 @@ def _matched(name: MatchName) -> Scorer:
 
 def _none() -> Scorer:
     """No right answers are known: the share of samples with an answer."""
-    scorer = right_or_wrong(lambda _, __: True, name="answered", summary="samples with an answer")
+    name = "share answered"  # beside the column `answered` of every table, which counts them
+    scorer = right_or_wrong(lambda _, __: True, name=name, summary="samples with an answer")
     return replace(scorer, notes=("The data name nothing that is right, so that only outcomes are counted.",))
 
 

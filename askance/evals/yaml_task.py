@@ -33,8 +33,9 @@ from askance.evals.suite.answer_judge import AnswerJudge, NotedJudge
 from askance.evals.suite.answer_match import MATCHES
 from askance.evals.task import Task
 from askance.evals.task_options import type_in_words
-from askance.evals.yaml_rows import Rows
+from askance.evals.yaml_rows import Rows, told_equal
 from askance.evals.yaml_scorer import ScoreName, scorer_of, with_metrics
+from askance.evals.yaml_shots import RowExamples, ShownRows
 from askance.models import ModelLike
 
 if TYPE_CHECKING:
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
     from askance.prompts import PromptLibrary
 else:
     PromptLibrary = Any  # pydantic would look into it
+
+SHOTS_NOTE = "The examples before each question are other rows of the data, of pictures outside the question's own fold"
 
 JUDGE_HINT = "Give one: -T judge=openai:gpt-4o"
 
@@ -239,6 +242,8 @@ class YamlTask(Task):
     """How the description is made; by default as the file says."""
     judge: AnswerJudge = AnswerJudge()
     """The judge, where the file says `score: judge`."""
+    examples: RowExamples = RowExamples(note=SHOTS_NOTE)
+    """The answered rows before each question."""
     prompts: PromptLibrary | None = Field(default=None, exclude=True, repr=False)
     """The library of prompts."""
     allow_folders: tuple[Path, ...] = Field(default=(), exclude=True, repr=False)
@@ -263,11 +268,18 @@ class YamlTask(Task):
 
     @override
     def samples(self) -> Sequence[Sample]:
-        return Rows(self.declaration, self.solver().chain, self.allow_folders).read(self._place(), first=self._first)
+        chain = self.solver().chain
+        samples = Rows(self.declaration, chain, self.allow_folders).read(self._place(), first=self._first)
+        return ShownRows(self.declaration, chain).before(samples, self.examples) if self.examples.shots else samples
+
+    @override
+    def evaluation(self) -> Evaluation:
+        made = super().evaluation()
+        return replace(made, notes=(*made.notes, *told_equal(made.samples)))
 
     @override
     def evaluation_of_first(self, count: int) -> Evaluation:
-        if not str(self._place()).startswith(HUB):
+        if self.examples.shots or not str(self._place()).startswith(HUB):
             return super().evaluation_of_first(count)
         task = self.model_copy()
         task._first = count

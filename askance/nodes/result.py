@@ -87,8 +87,8 @@ class Result(Generic[T_co]):
     """Name of the error's class, where a call failed."""
     raw: str | None = None
     """What the model wrote, where it could not be used."""
-    calls: tuple[Call, ...] = ()
-    failure: Failure | None = field(default=None, compare=False)
+    calls: tuple[Call, ...] = field(default=(), repr=False)
+    failure: Failure | None = field(default=None, compare=False, repr=False)
     """The call that ended this without an answer, where it was tried."""
     output_mode: str | None = None
     """Output form that was asked for: `json_schema`, `json_object`, `prompted` or `paper`."""
@@ -98,7 +98,7 @@ class Result(Generic[T_co]):
     """Whether the caller gave the value, so that no model was asked."""
     absent: bool = False
     """For `skipped`: there was nothing to ask, and the links that depend on this one go on without it."""
-    trace: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    trace: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False)
     """How the answer came about, as JSON; empty where one question was asked."""
 
     @property

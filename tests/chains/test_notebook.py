@@ -102,3 +102,13 @@ def test_a_chain_is_printed_as_its_links() -> None:
     assert repr(verbalize(scripted())) == (
         "Chain('verbalize', objects → scene_text → narration → unusual → description)"
     )
+
+
+def test_a_reading_is_printed_in_a_line() -> None:
+    script = scripted(narration={"description": "A cup  of\ntea. " * 30}, objects={"objects": 3})
+
+    shown = repr(verbalize(model_of(script)).invoke(PICTURE))
+
+    assert "objects=invalid" in shown
+    assert "narration='A cup of tea. A cup of tea. A cup of tea. A cup o…'" in shown
+    assert "calls" not in shown

@@ -380,7 +380,7 @@ REFUSED = {
     "no folds": (
         ["posters.yaml", "--vlm", "openai:m@http://127.0.0.1:1/v1", "--fold", "all"],
         2,
-        "askance: The task 'posters' takes no 'fold'.\n  → It takes data, vlm, llm, context, judge, judge_form, card.",
+        "askance: The task 'posters' takes no 'fold'.\n  → It takes data, vlm, llm, context, judge, judge_form, card,",
     ),
     "two folds": (
         ["posters.yaml", "--fold", "all", "-T", "fold=0"],
@@ -470,7 +470,7 @@ def test_another_scoring_in_the_file_takes_effect(askance: Command, vlm: str) ->
 
     done = askance("eval", "score", "run")
 
-    assert done.out.splitlines()[1].startswith("answered  100.00")
+    assert done.out.splitlines()[1].startswith("share answered  100.00")
     assert "· The data name nothing that is right" in done.out
 
 

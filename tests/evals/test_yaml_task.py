@@ -135,10 +135,10 @@ def test_examples_of_a_row_that_are_none_are_told(message: str, examples: Any) -
 
 
 def test_examples_that_nobody_would_show_are_refused() -> None:
-    text = "name: t\ndata: posters.jsonl\nchain: ask\nquestion: What?\nscore: exact\n"
-    path = write(text, {"image": "a.png", "target": "x", "examples": [SHOWN]})
+    text = "name: t\ndata: posters.jsonl\nchain: verbalize\nscore: none\n"
+    path = write(text, {"image": "a.png", "examples": [SHOWN]})
 
-    with pytest.raises(BadData, match="the chain `ask` shows no `examples`"):
+    with pytest.raises(BadData, match="the chain `verbalize` shows no `examples`"):
         find_task(str(path))(vlm=answering()).samples()
 
 
@@ -159,7 +159,7 @@ def test_a_folder_of_images_gives_outcomes_alone() -> None:
     path = write("name: said\nchain: verbalize\ncontext: IN\nscore: none\n")
     run = evaluate(read_task(path)(data=Path(), vlm=answering()), out="run")
 
-    assert (run.totals["outcomes"], value_of(run, "answered")) == ({"answered": 3}, 1.0)
+    assert (run.totals["outcomes"], value_of(run, "share answered")) == ({"answered": 3}, 1.0)
     assert run.notes == ("The data name nothing that is right, so that only outcomes are counted.",)
 
 
@@ -327,7 +327,9 @@ def test_of_a_data_set_whose_first_samples_are_run_no_more_rows_are_fetched(
 ) -> None:
     hub = stand_in(monkeypatch, tmp_path / "cache")
     data = Path("a.png").read_bytes()
-    hub.rows = [{"id": f"{number:03}", "image": data, "target": 1 + number % 3} for number in range(200)]
+    hub.rows = [
+        {"id": f"{number:03}", "image": data, "target": 1, "narration": f"The {number}th."} for number in range(200)
+    ]
     task = read_task(write(POSTERS.replace("posters.jsonl", "hf:a/large?split=test") + f"options: {OPTIONS}\n"))
 
     first, whole = task(vlm=answering()).evaluation_of_first(20), task(vlm=answering()).evaluation()
@@ -646,3 +648,41 @@ def test_a_prompt_of_the_users_own_is_asked() -> None:
     assert value_of(run, "accuracy") == 1.0
     assert "Is it odd?" in model.requests[0].messages[-1].text
     assert run.configuration["solver"]["prompts"].keys() == {"odd.prompt"}
+
+
+# --- what is wrong with a table ---
+
+
+def test_equal_rows_are_counted() -> None:
+    rows = [{"image": "a.png", "options": OPTIONS, "target": 1}] * 3
+    other = {"image": "b.png", "options": OPTIONS, "target": 1}
+    answered = {"image": "a.png", "options": OPTIONS, "target": 2}
+
+    notes = find_task(str(write(POSTERS, *rows, other, answered)))(vlm=answering()).evaluation().notes
+
+    (note,) = notes
+    assert note.startswith(
+        "2 rows of 5 are equal to an earlier one (picture, question and answer), such as 'a.png#2'; "
+    )
+
+
+def test_pictures_that_cannot_be_opened_are_told_before_the_first_call(caplog: pytest.LogCaptureFixture) -> None:
+    whole = Path("a.png").read_bytes()
+    Path("b.png").write_bytes(whole[:20])
+    Path("c.png").write_text("no picture", encoding="utf-8")
+    told: list[int] = []
+    rows = [{"image": name, "options": OPTIONS, "target": 1} for name in ("a.png", "b.png", "c.png")]
+
+    def answer(_: ChatRequest) -> Any:
+        told.append(len(caplog.records))
+        return {"answers": [1]}
+
+    task = find_task(str(write(POSTERS, *rows)))(vlm=answering(end_to_end=answer))
+    evaluate(task, out="run")
+    (record,) = caplog.records
+    evaluate(task, out="run")
+
+    assert record.getMessage().startswith("2 of 3 samples have a picture that cannot be used: 'b.png' (")
+    assert record.getMessage().endswith("). Mend them, or leave them out of the data.")
+    assert told == [1, 1, 1]
+    assert caplog.records == [record]  # of a finished run nothing is asked

@@ -23,10 +23,10 @@ are all their combinations, `rows: {vlm: [LLaVA, GPT-4], prompts: [null, short]}
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import product
 from pathlib import Path
@@ -44,6 +44,7 @@ from askance.evals.run_tables import notes_of, table_of_runs
 from askance.evals.runner import RunProgress, SampleEpoch, aevaluate, configuration_of, place_of, run_job, scorer_of
 from askance.evals.scorer import figure_names
 from askance.evals.solver import as_solver
+from askance.evals.suite_registry import shipped_grids
 from askance.evals.tables import Cell, Format, Table, rendered
 from askance.evals.task_options import ROLES
 from askance.models import get_model
@@ -293,10 +294,7 @@ def read_grid(name: str | Path) -> Grid:
     try:
         grid = Grid.model_validate(form)
     except ValidationError as error:
-        raise UsageError(
-            f"The grid {str(path)!r} cannot be used: {validation_message(error)}.",
-            hint=f"A grid takes {', '.join(map(repr, Grid.model_fields))}.",
-        ) from error
+        raise _unusable(path, error) from error
     # A grid may be a stranger's, and its word runs no code.
     python = next((cell.task for cell in grid.cells if cell.task.partition("@")[0].lower().endswith(".py")), None)
     if python is not None:
@@ -324,13 +322,44 @@ Published = Callable[[str, tuple[str, ...], str], float | None]
 """From a published table, a row and a column of it to the figure there; None where it has none."""
 
 
+def _unusable(path: Path, error: ValidationError) -> UsageError:
+    """The error for a grid that says what no grid says; an unknown key is named before what is missing beside it."""
+    errors = error.errors(include_url=False)
+    unknown = next((each for each in errors if each["type"] == "extra_forbidden"), None)
+    place = [str(step) for step in (unknown or errors[0])["loc"]]
+    kind, takes = _keys_at(place)
+    hint = f"{kind} takes {', '.join(map(repr, takes))}."
+    if unknown is None:
+        return UsageError(f"The grid {str(path)!r} cannot be used: {validation_message(error)}.", hint=hint)
+    where = f" at {'.'.join(place[:-1])}" if place[:-1] else ""
+    return UsageError(
+        f"The grid {str(path)!r} has the key {place[-1]!r}{where}, which is not known.",
+        hint=f"{near(place[-1], takes)}{hint}",
+    )
+
+
+def _keys_at(place: Sequence[str]) -> tuple[str, Collection[str]]:
+    """What stands at a place of a grid file, and the keys that it takes."""
+    match place:
+        case [*_, "columns", _, _]:
+            return "A column", GridColumn.model_fields
+        case ["tables", _, "rows", _, _]:
+            return "A row, beside options of its task,", GridRow.model_fields
+        case ["tables", _, _]:
+            return "A table", TableSpec.model_fields
+        case ["same_setting", _, _]:
+            return "A setting", SameSetting.model_fields
+        case _:
+            return "A grid", Grid.model_fields
+
+
 def grid_file(name: str | Path) -> Path:
     """The file of a grid that ships, by the name of its suite; any other name is that of a file.
 
     Raises:
         UsageError: there is neither.
     """
-    shipped = {file.parent.name: file for file in sorted(Path(__file__).parents[1].glob("*/grid.yaml"))}
+    shipped = shipped_grids()
     file = shipped.get(str(name), Path(name))
     if not file.exists():
         raise UsageError(
@@ -430,6 +459,8 @@ class GridRunner:
         self._options = {name: value for name, value in (options or {}).items() if value is not None}
         self.models: dict[str, Any] = {}
         """By spec: models, made when they are first needed, and whatever else is to stand for a spec."""
+        self._labels: dict[str, tuple[str, str]] = {}
+        """Of each run the task's name and the label that the task gives, by what its cells ask for."""
 
     @cached_property
     def wanted(self) -> Mapping[str, CellSpec]:
@@ -453,7 +484,7 @@ class GridRunner:
         for number, (key, cell) in enumerate(self.wanted.items(), start=1):
             position = GridPosition(cell=cell, number=number, runs=len(self.wanted))
             try:
-                task = self.task(cell)
+                task = self._named_task(key, cell)
                 run = await aevaluate(
                     task,
                     out=self._out / place_of(configuration_of(task, epochs=1)).name,
@@ -494,6 +525,7 @@ class GridRunner:
                 metrics[key] = None
                 yield key, str(error)
             else:
+                self._labels[key] = (task.name, task.label)
                 yield key, task
         self._check_metrics(metrics)
 
@@ -504,13 +536,17 @@ class GridRunner:
             UsageError: there is no such task, it takes no such option, or a folder of prompts does not exist.
         """
         if not cell.task:
-            raise UsageError(f"Nothing says which task the row {cell.label!r} is of.", hint="Give its table a `task`.")
+            raise UsageError(
+                f"Nothing says which task the row {cell.label!r} is of.",
+                hint=f"{near('task', cell.options)}Give its table a `task`.",
+            )
         takes = self._find(cell.task).takes()
         unknown = next((name for name in cell.options if name != PROMPTS and name not in takes), None)
         if unknown is not None:
             raise UsageError(
                 f"The row {cell.label!r} of the grid: the task {cell.task!r} takes no {unknown!r}.",
-                hint=f"{near(unknown, takes)}It takes {', '.join(takes)}, and `{PROMPTS}`, a folder.",
+                hint=f"{near(unknown, {*takes, *GridRow.model_fields})}It takes {', '.join(takes)}, and `{PROMPTS}`, a "
+                "folder.",
             )
         with self._prompts_of(cell):
             pass
@@ -564,6 +600,33 @@ class GridRunner:
         """
         with self._prompts_of(cell):
             return self._evaluation(cell)
+
+    def _named_task(self, key: str, cell: CellSpec) -> Evaluation:
+        """The task behind a cell, under a name that tells its run apart: the row's, where the task's own does not.
+
+        Raises:
+            UsageError: as `task`.
+        """
+        task, labels = self.task(cell), Counter(self._labels.values())
+        if task.label and labels[task.name, task.label] < 2:
+            return task
+        return replace(task, label=f"{task.label}, {self._names[key]}" if task.label else self._names[key])
+
+    @cached_property
+    def _names(self) -> Mapping[str, str]:
+        """Names of the runs by their rows; where a row has several of a task, by column, too, and else by table."""
+        names: dict[str, str] = {}
+        forms: Sequence[Callable[[CellSpec], str]] = (
+            lambda cell: cell.label,
+            lambda cell: f"{cell.label}, {cell.head}",
+            lambda cell: f"{cell.label}, {cell.head}, {cell.table}",
+        )
+        for form in forms:
+            shared = Counter((cell.task, form(cell)) for cell in self.wanted.values())
+            for key, cell in self.wanted.items():
+                if shared[cell.task, form(cell)] == 1 or form is forms[-1]:
+                    names.setdefault(key, form(cell))
+        return names
 
     @contextmanager
     def _prompts_of(self, cell: CellSpec) -> Generator[None]:

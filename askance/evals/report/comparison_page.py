@@ -253,6 +253,7 @@ def _row_form(row: ChangeRow, browser: SampleBrowser) -> JsonObject:
     return {
         "id": first.id,
         **({"title": first.title} if first.title else {}),
+        **({"about": first.about} if first.about else {}),
         "epoch": first.epoch,
         "outcomes": [each.outcome for each in row.rows],
         "worths": list(row.worths),

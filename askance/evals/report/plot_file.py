@@ -77,7 +77,7 @@ def save_plots(plots: Sequence[Plot], path: Path, *, width: float = COLUMN) -> l
 
     Args:
         plots: from `plots_of`.
-        path: its end says the form: .pdf, .svg or .png.
+        path: its end says the form: .pdf, .svg or .png. Its folder is made where there is none.
         width: in inches; the height follows from what is drawn.
 
     Returns:
@@ -109,6 +109,7 @@ def save_plots(plots: Sequence[Plot], path: Path, *, width: float = COLUMN) -> l
         for panel, plot, legend in zip(panels, plots, legends, strict=True):
             _Panel(panel, width, titled=len(plots) > 1, legend=legend).draw(plot)
         figure.savefig(content, format=form[1:], dpi=DOTS, metadata=_METADATA[form])
+    path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as part:
         part.write_bytes(content.getvalue())
     return [*_lacks(heard)]

@@ -98,6 +98,8 @@ class SampleRow:
     """The answer in a line."""
     title: str = ""
     """What is asked, or described, of a sample whose id is a hash; else empty."""
+    about: str = ""
+    """The same of a sample whose id is a name."""
     kinds: tuple[str, ...] = ()
     """Kinds of mistakes."""
     marks: tuple[str, ...] = ()
@@ -118,6 +120,7 @@ class SampleRow:
             "worth": self.worth,
             "said": self.said,
             **({"title": self.title} if self.title else {}),
+            **({"about": self.about} if self.about else {}),
             "kinds": list(self.kinds),
             "marks": list(self.marks),
             **({"tools": list(self.tools)} if self.tools else {}),
@@ -156,6 +159,7 @@ def row_of(
         worth=worth,
         said=said_by(answer, options_of(answer.sample)),
         title=title_of(answer.sample),
+        about=about_of(answer.sample),
         kinds=tuple(mistakes(answer)),
         marks=tuple(dict.fromkeys(marks)),
         tools=tools_of(answer),
@@ -281,8 +285,16 @@ def said_by(answer: SampleResult, options: Sequence[str]) -> str:
 
 def title_of(sample: Sample) -> str:
     """The question or the description of a sample whose id is a hash, in a line; empty where the id is a name."""
-    if not _HASH.fullmatch(sample.id):
-        return ""
+    return _told_of(sample) if _HASH.fullmatch(sample.id) else ""
+
+
+def about_of(sample: Sample) -> str:
+    """The question or the description of a sample whose id is a name, in a line; empty where the id is a hash."""
+    return "" if _HASH.fullmatch(sample.id) else _told_of(sample)
+
+
+def _told_of(sample: Sample) -> str:
+    """The question or the description of a sample, in a line; empty where it has none of its own."""
     texts = (sample.inputs.get(name) for name in _TITLES)
     return next((shortened(" ".join(text.split()), SNIPPET) for text in texts if isinstance(text, str)), "")
 

@@ -91,11 +91,17 @@ def plots_of(runs: Sequence[Run], kind: PlotKind, *, only: Sequence[str] = (), t
     if kind in {"risk", "reliability"}:
         risks = compare_risks(*runs, task=task).runs
         plots: list[Plot] = [risk_plot(risks)] if kind == "risk" else [*reliability_plots(risks)]
+        left_out: list[str] = []  # a run without confidences is refused
     else:
         parts = [part_of(run, name=name) for run, name in zip(runs, names_of(runs), strict=True)]
         plots = [*_MAKERS[kind](parts, only)]
+        each_has_own = kind in {"confusion", "ranks"}
+        left_out = [part.name for part in parts if each_has_own and not any(_MAKERS[kind]([part], only))]
     if not plots:
         raise UsageError(f"There is nothing to draw as {kind!r}: {_NEEDS[kind]}", hint="Draw `--kind score`.")
+    if left_out:
+        note = f"Not drawn: {', '.join(left_out)}, since {_NEEDS[kind]}"
+        plots[-1] = replace(plots[-1], note=" ".join(filter(None, (plots[-1].note, note))))
     return plots
 
 

@@ -92,10 +92,17 @@ class ShotFacts:
     group: Group
     text: str = ""
     """What is said of its picture."""
+    asked: str = ""
+    """What is asked about it, where that differs from question to question; equal ones leak nothing."""
     picture: Callable[[], Image | None] = lambda: None
     """Loads its picture; None where there is none."""
     label: str = ""
     """Its answer, or a class of answers."""
+
+    @property
+    def words(self) -> str:
+        """What is said and asked: by these words examples are compared."""
+        return "\n".join(filter(None, (self.text.strip(), self.asked.strip())))
 
 
 @dataclass(slots=True, kw_only=True)
@@ -322,7 +329,7 @@ class ShotVectors:
     def _compared(self, questions: Sequence[ShotFacts]) -> list[str | Image]:
         """What is compared: all pictures, or all texts."""
         sees = self.embedder.sees_pictures
-        compared = [(each, each.picture() if sees else each.text.strip()) for each in questions]
+        compared = [(each, each.picture() if sees else each.words) for each in questions]
         silent = next((each for each, known in compared if not known), None)
         if silent is not None:
             why = "it has no picture" if sees else "nothing is said of its picture before the run"
@@ -490,7 +497,7 @@ class Examples(Part):
         """The samples, each with examples of images outside its own fold; as they are where none are asked for.
 
         Args:
-            samples: with an image as the group of each.
+            samples: with an image as the cluster of each.
             pool: what may be shown.
             folds: the fold of each image.
             example: makes an example of a sample.
@@ -504,12 +511,12 @@ class Examples(Part):
             return list(samples)
         rows: dict[int, dict[Group, list[Sample]]] = {}
         for sample in pool:
-            rows.setdefault(folds[sample.group], {}).setdefault(sample.group, []).append(sample)
+            rows.setdefault(folds[sample.cluster], {}).setdefault(sample.cluster, []).append(sample)
         shown: dict[str, Sample] = {}
-        for fold in sorted({folds[sample.group] for sample in samples}):
+        for fold in sorted({folds[sample.cluster] for sample in samples}):
             others = {group: some for each, groups in rows.items() if each != fold for group, some in groups.items()}
             tested = [group for group, each in folds.items() if each == fold]
-            of_fold = [sample for sample in samples if folds[sample.group] == fold]
+            of_fold = [sample for sample in samples if folds[sample.cluster] == fold]
             shot_pool = ShotPool(others, fold=fold, tested=tested, noun="image")
             with_examples = self.shown_before(of_fold, shot_pool, example=example, facts=facts, known=facts, seed=seed)
             shown |= {sample.id: sample for sample in with_examples}
@@ -549,18 +556,18 @@ class Examples(Part):
         """The examples of each question, by the words of what is said of their pictures."""
         rows = _by_id(pool, facts)
         for each in (*(each for each, _ in rows), *questions.values()):
-            if not each.text.strip():
+            if not each.words:
                 raise BadData(
                     f"BM25 cannot compare {each.id!r} with other questions: nothing is said of its picture before the "
                     "run.",
                     hint="-T shots_from=random needs no descriptions.",
                 )
         places = [f"{place:09}" for place in range(len(rows))]  # in their order, which decides ties
-        index = Bm25.build(places, [each.text for each, _ in rows])
+        index = Bm25.build(places, [each.words for each, _ in rows])
         shots: dict[str, Shots[Row]] = {}
         for key, question in questions.items():
             screen, groups = ShotScreen(question=question, leaks=self.shots_leaks), set[Group]()
-            scores = dict(index.search(question.text, len(rows)))
+            scores = dict(index.search(question.words, len(rows)))
             best: list[tuple[ShotFacts, Row, float]] = []
             for place in dict.fromkeys([*scores, *places]):
                 each, row = rows[int(place)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from typing_extensions import override
 
 from askance.errors import UsageError
 from askance.evals.analysis.grid import Grid, GridRunner, grid_tables, read_grid
@@ -96,6 +97,37 @@ async def test_rows_may_be_all_combinations_of_models_and_prompts(tmp_path: Path
     assert [row[:3] for row in grid_tables(result)["variants"].rows] == [("Two, own", 6, 6), (f"Two, {folder}", 6, 6)]
     assert "Thou " in formal.prompts[ejected.name]
     assert "Thou " not in own.prompts[ejected.name]
+    assert [run.name for run in (own, formal)] == ["Two, own", f"Two, {folder}"]
+
+
+async def test_a_run_keeps_its_tasks_label_where_that_tells_it_apart(tmp_path: Path) -> None:
+    rows = "rows: [{label: A, vlm: Two}, {label: B, vlm: Two, count: 6}]"
+    text = VARIANTS.replace("rows: {vlm: [Two], prompts: [null, FOLDER]}", rows)
+    text = text.replace("accuracy: accuracy}", "accuracy: accuracy, six: {metric: accuracy, options: {count: 6}}}")
+    data, engine = write_pictures(tmp_path / "pictures"), Engine(records=MemoryStore())
+
+    class Labelled(Odd):
+        name = "tests/labelled"
+
+        @override
+        def label(self) -> str:
+            return "two"
+
+    names: dict[str, list[str]] = {}
+    for task in (Odd, Labelled):
+        runner = GridRunner(
+            read_grid(written(tmp_path, text)),
+            out=tmp_path / "out",
+            engine=engine,
+            find=lambda _, task=task: task,
+            options={"data": data},
+        )
+        runner.models["two"] = chooser(2, engine)
+        names[task.name] = [run.name for run in (await runner.run()).runs]
+    again = [run.name for run in (await runner.run()).runs]
+
+    assert names == {"tests/odd": ["A, accuracy", "A, six"], "tests/labelled": ["two, A, accuracy", "two, A, six"]}
+    assert again == names["tests/labelled"]
 
 
 @pytest.mark.parametrize(
@@ -148,6 +180,23 @@ async def test_a_mistake_in_a_later_row_is_said_before_the_first_call(
     assert asked.requests == []
 
 
+UNKNOWN = {
+    "rows: []\ntables: {}": "the key 'rows', which is not known. A grid takes 'summary', 'models',",
+    "tables: {a: {titel: x}}": "the key 'titel' at tables.a, which is not known. Nearest: 'title'. A table takes",
+    "tables: {a: {columns: {x: {metrik: y}}}}": "the key 'metrik' at tables.a.columns.x, which is not known. "
+    "Nearest: 'metric'. A column takes",
+    "tables: {a: {rows: [{columns: {x: {metrik: y}}}]}}": "'metrik' at tables.a.rows.0.columns.x, which is not known.",
+    "same_setting: {x: {tabels: [a]}}": "the key 'tabels' at same_setting.x, which is not known. Nearest: 'tables'.",
+}
+
+
+@pytest.mark.parametrize(("text", "said"), UNKNOWN.items())
+def test_an_unknown_key_is_told_with_the_nearest_one(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(UsageError) as error:
+        read_grid(written(tmp_path, text))
+    assert said in str(error.value)
+
+
 async def test_a_grid_is_gone_on_with(tmp_path: Path) -> None:
     grid = read_grid(written(tmp_path)).only(["second"])
     data, run = write_pictures(tmp_path / "pictures"), Engine(records=MemoryStore())
@@ -165,16 +214,12 @@ async def test_a_grid_is_gone_on_with(tmp_path: Path) -> None:
     [
         ("tables: {}", "tables: Dictionary should have at least 1 item after validation, not 0"),
         (
-            "rows: []\ntables: {a: {title: a, columns: {b: c}, rows: [{label: d}]}}",
-            "rows: Extra inputs are not permitted",
-        ),
-        (
             "tables: {a: {title: a, columns: {b: {task: c}}, rows: [{label: d}]}}",
             "tables.a.columns.b.metric is missing",
         ),
         ("tables: {a: {title: a, columns: {b: c}, rows: [{vlm: d}]}}", "tables.a.rows[0].label is missing"),
     ],
-    ids=["no tables", "unknown key", "no metric", "no label"],
+    ids=["no tables", "no metric", "no label"],
 )
 def test_what_no_grid_says_is_named_with_its_place(tmp_path: Path, text: str, said: str) -> None:
     with pytest.raises(UsageError) as error:

@@ -268,6 +268,8 @@ def test_print_shows_the_sample_with_every_call_and_no_tools(browser: Browser, t
         assert "NARRATED." in seen.text(".message.reply >> nth=2")
         assert not seen.page.is_visible(".filters")
         assert not seen.page.is_visible(".rows")
+        controls = "[...document.querySelectorAll('select, input, textarea, button:not(.mark, .enlarge, th button)')]"
+        assert seen.do(f"{controls}.filter((each) => each.checkVisibility()).length") == 0
 
 
 def test_a_call_that_failed_shows_its_tries(browser: Browser, tmp_path: Path) -> None:

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 from PIL import Image
+from typing_extensions import override
 
 from askance.errors import MissingExtra, UsageError
-from askance.evals import Run
+from askance.evals import Prediction, Run, Sample, Score, Scorer, evaluate, mean
 from askance.evals.report.elements import Curves, Dot, GridPlot, GroupPlot, Intervals, ReliabilityPlot
 from askance.evals.report.plot_file import COLUMN, DOTS, save_plots
 from askance.evals.report.run_plots import KINDS, PlotKind, pareto_line, plots_of, rank_line
-from tests.evals.report.plotted import LABELS, NAMES, runs_of
+from askance.evals.solver import SolverLike
+from tests.evals.report.plotted import LABELS, NAMES, Relations, runs_of
 from tests.evals.report.runs import plain_run
 from tests.golden.commands import askance
 
@@ -170,11 +173,44 @@ def test_a_character_that_the_font_lacks_is_told(tmp_path: Path) -> None:
 
 
 def test_the_command_writes_the_file_and_prints_a_caption(runs: list[Run], tmp_path: Path) -> None:
-    done = askance("plot", str(runs[0].path.parent), "--kind", "heatmap", "-o", str(tmp_path / "fig.pdf"))
+    file = tmp_path / "new" / "fig.pdf"
+    done = askance("plot", str(runs[0].path.parent), "--kind", "heatmap", "-o", str(file))
 
     assert done.code == 0
     assert done.out.startswith("Samples by run. Samples that all runs have")
-    assert (tmp_path / "fig.pdf").is_file()
+    assert file.is_file()
+
+
+@pytest.mark.parametrize("kind", ["confusion", "ranks"])
+def test_a_run_that_has_none_of_a_kind_is_named(runs: list[Run], tmp_path: Path, kind: PlotKind) -> None:
+    class Several(Relations):
+        name = "tests/plotted"
+
+        @override
+        def samples(self) -> list[Sample]:
+            return [replace(sample, target=[*LABELS]) for sample in super().samples()]
+
+        @override
+        def solver(self) -> SolverLike:
+            return lambda _: Prediction(outcome="answered", value=[*LABELS[:2]], confidence=0.7)
+
+        @override
+        def scorer(self) -> Scorer:
+            half = Score(values={"accuracy": 0.5})
+            metrics = (mean("accuracy"),)
+            return Scorer(
+                score=lambda sample, value: half,
+                metrics=metrics,
+                if_wrong=lambda _: half,
+                if_right=lambda _: half,
+            )
+
+    bare = evaluate(Several(which="bare"), out=tmp_path / "bare")
+
+    *_, last = plots([runs[0], bare], kind)
+
+    assert "Not drawn: bare, since " in last.note
+    assert "Not drawn" not in plots(runs[:2], kind)[-1].note
 
 
 def test_what_cannot_be_drawn_is_told(runs: list[Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ from askance.evals import Run, Sample
 from askance.evals.negatives import generate, read_statements
 from askance.evals.pittads import statements_in
 from askance.evals.report import build_report
-from askance.evals.report.run_part import SampleRow, Share, Spent, natural, title_of
+from askance.evals.report.run_part import SampleRow, Share, Spent, about_of, natural, title_of
 from tests.evals.pittads.worlds import REFUSAL, world, writer
 from tests.evals.report.runs import chain_run, plain_run
 
@@ -92,6 +92,11 @@ def test_values_of_a_tag_go_by_their_numbers_and_none_is_lost(tmp_path: Path) ->
 )
 def test_a_sample_whose_id_is_a_hash_has_a_title(name: str, inputs: dict[str, Any], title: str) -> None:
     assert title_of(Sample(id=name, inputs=inputs)) == title
+
+
+@pytest.mark.parametrize(("name", "about"), [("cup.jpg#2", "What is odd?"), ("0f3a" * 16, "")])
+def test_a_sample_whose_id_is_a_name_says_what_is_asked_beside_it(name: str, about: str) -> None:
+    assert about_of(Sample(id=name, inputs={"question": "What  is\nodd?"})) == about
 
 
 def test_options_of_a_chain_are_shown_by_their_words(tmp_path: Path) -> None:

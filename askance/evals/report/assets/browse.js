@@ -1,8 +1,9 @@
 // The samples: a list of which only what is seen is drawn, its filters, its keys, and its place in the address.
 
-const ROW = 68;
-const NARROW = matchMedia("(max-width: 56rem)");
 const index = readBlock("index");
+/** Pixels of a row; a third line says what is asked. */
+const ROW = (index.rows || index.runs.flatMap(({ rows }) => rows)).some((row) => row.about) ? 88 : 68;
+const NARROW = matchMedia("(max-width: 56rem)");
 const block = keeping(readSamples, 6);
 const pictures = keeping((id) => readBlock(id), 12);
 
@@ -277,9 +278,10 @@ function rowElement(row, place) {
     class: index.anyPicture ? "row" : "row bare", role: "option", id: `row-${place}`, "aria-selected": isOpen(row), "aria-posinset": place + 1, "aria-setsize": seen.length,
   },
     thumbnail(row, { loading: "lazy" }) || (index.anyPicture ? h("span", { class: "blank" }) : null),
-    h("div", {}, h("div", { class: "id" }, h("bdi", {}, row.title || row.id), row.epoch ? h("span", { class: "soft" }, ` · epoch ${row.epoch}`) : null, noteMark(row)), h("div", { class: "said" }, h("bdi", {}, row.said))),
+    h("div", {}, h("div", { class: "id" }, h("bdi", {}, row.title || row.id), row.epoch ? h("span", { class: "soft" }, ` · epoch ${row.epoch}`) : null, noteMark(row)), row.about ? h("div", { class: "asked" }, h("bdi", {}, row.about)) : null, h("div", { class: "said" }, h("bdi", {}, row.said))),
     h("div", { class: "worth" }, h("span", { class: `mark m-${dashed(row.result)}` }, word(row)), h("div", { class: "soft" }, index.kind === "pair" ? row.figures : row.result === "partly" || row.result === "scored" ? worth(row.worth, scoresAreShares()) : "")),
   );
+  made.style.height = `${ROW}px`;
   made.style.transform = `translateY(${place * ROW}px)`;
   made.addEventListener("click", () => open(row));
   return made;

@@ -55,7 +55,7 @@ async function gridRow(row) {
       h("div", { class: "answer" }, row.answers[place] === row.answers[0] ? texts[place] : ownWords(texts[0], texts[place])));
   });
   const picture = pictureButton(thumbnail(row, { loading: "lazy", alt: `The picture of ${row.id}` }));
-  return h("tr", {}, h("th", { scope: "row" }, picture, h("bdi", {}, row.title || row.id), row.epoch ? h("span", { class: "soft" }, ` · epoch ${row.epoch}`) : null), cells);
+  return h("tr", {}, h("th", { scope: "row" }, picture, h("bdi", {}, row.title || row.id), row.epoch ? h("span", { class: "soft" }, ` · epoch ${row.epoch}`) : null, row.about ? h("div", { class: "asked" }, h("bdi", {}, row.about)) : null), cells);
 }
 
 /** Draws the next rows when the end of those that are there comes into sight. */

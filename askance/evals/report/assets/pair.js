@@ -81,7 +81,7 @@ function pairRow(row, a, b) {
   const cut = (text) => text.length <= 70 ? text : `${text.slice(0, 69)}…`;
   const written = (place) => row.worths[place] === null ? "–" : index.share ? (100 * row.worths[place]).toFixed(1) : row.worths[place].toFixed(3);
   return {
-    id: row.id, title: row.title, epoch: row.epoch, marks: row.marks, picture: row.picture, outcome: either(row.outcomes),
+    id: row.id, title: row.title, about: row.about, epoch: row.epoch, marks: row.marks, picture: row.picture, outcome: either(row.outcomes),
     result: one > two ? "better" : one < two ? "worse" : row.answers[a] === row.answers[b] ? "same" : "other",
     worth: one - two, figures: row.worths[a] === row.worths[b] ? "" : `${written(a)} → ${written(b)}`,
     said: row.said[a] === row.said[b] ? row.said[a] : `${cut(row.said[a])} ⇄ ${cut(row.said[b])}`,
