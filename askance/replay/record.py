@@ -10,6 +10,7 @@ import json
 import math
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import islice
@@ -202,6 +203,11 @@ class Records(Protocol):
         return False
 
     @property
+    def remote(self) -> bool:
+        """Whether reading and writing wait for a network; event loops then leave both to a thread."""
+        return False
+
+    @property
     def folder(self) -> Path | None:
         """The local folder for files that belong to the records, such as pictures; None where there is none."""
         return None
@@ -256,6 +262,24 @@ class Records(Protocol):
             StoreError: the records are open for reading only, or a key is not that of the request.
         """
         raise _read_only(self)
+
+    def add_all(self, records: Iterable[Record], /) -> dict[str, Record]:
+        """Keeps the records whose keys are new, all of them or none.
+
+        Returns:
+            By key: what was there already, and stays. A damaged record is replaced.
+
+        Raises:
+            StoreError: the records are open for reading only, or a key is not that of the request.
+        """
+        adding = {record.key: record for record in records}
+        there = dict[str, Record]()
+        for key in adding:
+            with suppress(DamagedRecord):
+                if (record := self.get(key)) is not None:
+                    there[key] = record
+        self.put_all(record for key, record in adding.items() if key not in there)
+        return there
 
     def remove(self, keys: Iterable[str], /) -> None:  # noqa: ARG002  # nothing is removed
         """Deletes the records with these keys, where there are any.

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import sqlite3
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Callable, Sequence
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -15,7 +15,7 @@ import pytest
 from askance.chat import ChatRequest, ChatResponse, Outcome, Usage
 from askance.errors import AuthError, BadRecord, ReplayMiss, StoreError, UsageError
 from askance.models import CallEvent, Capabilities, Engine, ScriptedModel, get_model, recorder
-from askance.models.recorder import TOGETHER, WriteQueue
+from askance.replay.block_queue import TOGETHER, BlockQueue
 from askance.replay import Leases, MemoryStore, Mode, Record, open_records, verify
 from askance.replay.leases import StoreLeases
 
@@ -157,7 +157,7 @@ async def test_a_replay_never_asks_again(engine: Engines, ask: Ask) -> None:
 class Broken(MemoryStore):
     """Records on a disk that is full."""
 
-    def put(self, record: Record, /) -> None:
+    def put_all(self, records: Iterable[Record], /) -> None:
         raise StoreError("The disk is full.")
 
 
@@ -393,12 +393,12 @@ class Book:
 
 async def test_what_waits_at_the_same_time_is_written_together() -> None:
     book = Book()
-    queue = WriteQueue(book.put)
-    first = asyncio.create_task(queue.write(0))
+    queue = BlockQueue(book.put, name="book")
+    first = asyncio.create_task(queue.do(0))
     await asyncio.to_thread(book.begun.wait, 10)
-    others = [asyncio.create_task(queue.write(number)) for number in range(1, 5)]
+    others = [asyncio.create_task(queue.do(number)) for number in range(1, 5)]
     await asyncio.sleep(0)
-    queue.write_soon(5)
+    queue.do_soon(5)
     book.open.set()
 
     assert [await task for task in (first, *others)] == [True, False, True, False, True]
@@ -408,11 +408,11 @@ async def test_what_waits_at_the_same_time_is_written_together() -> None:
 
 async def test_only_so_much_is_written_at_once() -> None:
     book = Book()
-    queue = WriteQueue(book.put)
-    queue.write_soon(-1)
+    queue = BlockQueue(book.put, name="book")
+    queue.do_soon(-1)
     await asyncio.to_thread(book.begun.wait, 10)
     for number in range(TOGETHER + 1):
-        queue.write_soon(number)
+        queue.do_soon(number)
     book.open.set()
     queue.flush()
     assert [len(page) for page in book.pages] == [1, TOGETHER, 1]
@@ -421,10 +421,10 @@ async def test_only_so_much_is_written_at_once() -> None:
 
 async def test_what_nobody_waits_for_any_more_is_written_all_the_same() -> None:
     book = Book()
-    queue = WriteQueue(book.put)
-    queue.write_soon(0)
+    queue = BlockQueue(book.put, name="book")
+    queue.do_soon(0)
     await asyncio.to_thread(book.begun.wait, 10)
-    given_up = asyncio.create_task(queue.write(1))
+    given_up = asyncio.create_task(queue.do(1))
     await asyncio.sleep(0)
     given_up.cancel()
     book.open.set()
@@ -435,16 +435,16 @@ async def test_what_nobody_waits_for_any_more_is_written_all_the_same() -> None:
 
 def test_a_loop_that_has_ended_stops_nobody() -> None:
     book = Book()
-    queue = WriteQueue(book.put)
+    queue = BlockQueue(book.put, name="book")
 
     async def begin() -> None:
-        task = asyncio.create_task(queue.write(1))
+        task = asyncio.create_task(queue.do(1))
         await asyncio.sleep(0)
         task.cancel()
 
     asyncio.run(begin())
     book.open.set()
     queue.flush()
-    queue.write_soon(2)
+    queue.do_soon(2)
     queue.flush()
     assert book.pages == [[1], [2]]
