@@ -100,6 +100,7 @@ VENDORS: dict[str, tuple[str, ...]] = {
     "pandas": ("askance.evals.exports.frames",),
     "polars": ("askance.evals.exports.frames",),
     "pyarrow": ("askance.data_table.*", "askance.evals.exports.frames", "askance.retrieval.lance"),
+    "psycopg": ("askance.replay.postgres*",),
     "pycocoevalcap": ("askance.evals.whoops.captioning",),
     "pydantic": ("askance.evals*", "askance.investigator*", "askance.models.*langchain*", *RUNNABLE_PACKAGES),
     "rapidfuzz": ("askance.evals.suite.answer_match",),

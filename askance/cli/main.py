@@ -44,6 +44,7 @@ _COMMANDS: Mapping[str, str] = {
     "trust": "trust:trust",
     "prompts": "prompts:app",
     "cache": "cache:app",
+    "store": "store:app",
     "negatives": "negatives:app",
     "data": "data:app",
     "judge": "judge:app",
@@ -55,7 +56,7 @@ _COMMANDS: Mapping[str, str] = {
 
 _WITHOUT_LANGCHAIN = (
     *("demo", "init", "blame", "watch", "report", "export"),
-    *("negatives", "data", "judge", "index", "newyorker", "sherlock"),
+    *("store", "negatives", "data", "judge", "index", "newyorker", "sherlock"),
 )
 """Commands that leave LangChain out, since they compose nothing of the user's; `run` and `eval` look at what is run."""
 

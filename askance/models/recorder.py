@@ -338,7 +338,7 @@ class Recorder:
             self._first |= {key: there[key] for key in others if new[key].kind == "chat"}
 
     def _replaces(self, record: Record) -> bool:
-        """Whether this run is to replace what is on record: an answer that it asks again, or facts that it has found."""
+        """Whether this run is to replace what is on record: an answer that it asks again, or facts of its own."""
         return self.mode == "refresh" or record.key in self._asking_again or record.kind not in {"chat", "score"}
 
     def _record(self, request: ChatRequest, response: ChatResponse) -> Record:

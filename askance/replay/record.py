@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, cast, get_args, runtime_checkable
 
 from askance.chat import ChatResponse, JsonObject, Outcome, key_of
-from askance.documents import decoder, schema_violation
+from askance.documents import UnreadableDocument, decoder, parse_json, schema_violation
 from askance.errors import DamagedRecord, StoreError
 from askance.terminal import printable
 
@@ -152,6 +152,31 @@ class Record:
         text = _encode(form)
         # A lone half of a surrogate pair, which a model may write, has no UTF-8 form; escaped it is plain JSON.
         return text if _encodable(text) else _encode_ascii(form)
+
+
+def record_in_row(key: str, text: Callable[[], str]) -> Record:
+    """The record in a row of a store, which anybody may have written.
+
+    Args:
+        key: of the row.
+        text: gives what is in it, as `Record.to_json` wrote it; a `StoreError` says that it is nothing of the kind.
+
+    Raises:
+        DamagedRecord: it is no record, or one with another key.
+    """
+    try:
+        record = Record.from_canonical(parse_json(text(), max_digits=MAX_DIGITS))
+    except (UnreadableDocument, StoreError) as error:
+        reason = error.message if isinstance(error, StoreError) else f"it {error}"
+        raise DamagedRecord(
+            f"The row {key[:12]!r} of the store is damaged: {reason.rstrip('.')}.",
+            hint=" ".join(filter(None, (getattr(error, "hint", None), DAMAGED_HINT))),
+        ) from error
+    if record.key != key:
+        raise DamagedRecord(
+            f"The row {key[:12]!r} of the store holds the record {str(record.key)[:12]!r}.", hint=DAMAGED_HINT
+        )
+    return record
 
 
 def recorded_response(text: str, *, key: str, canonical_text: str) -> JsonObject | None:
@@ -308,19 +333,21 @@ class Records(Protocol):
     def pace(
         self,
         endpoint: ModelId,  # noqa: ARG002  # none is shared
+        own: Pace,
         /,
         *,
         rpm: float | None,  # noqa: ARG002
         tpm: float | None,  # noqa: ARG002
-    ) -> Pace | None:
-        """The pace of a model's endpoint that all share who use the records; None where each process learns its own.
+    ) -> Pace:
+        """The pace of a model's endpoint that all share who use the records; `own` where each process has its own.
 
         Args:
             endpoint: a model of it.
+            own: what this process learns of the endpoint.
             rpm: calls per minute that are never exceeded; None learns the rate.
             tpm: tokens per minute, likewise.
         """
-        return None
+        return own
 
     def close(self) -> None:
         """Closes what was opened; a later use opens it again."""

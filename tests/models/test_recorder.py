@@ -4,7 +4,7 @@ import asyncio
 import logging
 import sqlite3
 import threading
-from collections.abc import Iterable, Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -15,8 +15,8 @@ import pytest
 from askance.chat import ChatRequest, ChatResponse, Outcome, Usage
 from askance.errors import AuthError, BadRecord, ReplayMiss, StoreError, UsageError
 from askance.models import CallEvent, Capabilities, Engine, ScriptedModel, get_model, recorder
-from askance.replay.block_queue import TOGETHER, BlockQueue
 from askance.replay import Leases, MemoryStore, Mode, Record, open_records, verify
+from askance.replay.block_queue import TOGETHER, BlockQueue
 from askance.replay.leases import StoreLeases
 
 Ask = Callable[..., ChatRequest]
