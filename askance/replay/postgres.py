@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 
 from askance.errors import DamagedRecord, StoreError
@@ -104,13 +105,18 @@ class PostgresStore(Records):
 
     def __init__(self, rest: str, *, read_only: bool = False) -> None:
         self._database = Database(PostgresAddress.parse(rest), read_only=read_only)
-        self._database.open()
-        self._folder = _front_of(self._database) if self._database.exists else None
-        self._front = None if self._folder is None else Store.open(self._folder)
-        if self._front is not None:
-            self._forget_changed(self._front)
-            if self.writable:
+        self._folder: Path | None = None
+        self._front: Store | None = None
+        try:
+            self._database.open()
+            if self._database.exists:
+                self._folder = _front_of(self._database)
+                self._front = Store.open(self._folder)
+                self._forget_changed(self._front)
                 self._send_unsent(self._front)
+        except BaseException:
+            self.close()
+            raise
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Without the password: each machine has its own way to it.
@@ -175,10 +181,7 @@ class PostgresStore(Records):
         records: dict[str, Record] = {}
         for block in in_blocks(dict.fromkeys(keys)):
             near = self._near(block)
-            missing = [bytes.fromhex(key) for key in block if key not in near]
-            far = [_record(*row) for row in self._database.rows(_GET, {"keys": missing})] if missing else []
-            self._keep_near(far)
-            known = near | {record.key: record for record in far}
+            known = near | self._far([key for key in block if key not in near])
             records |= {key: known[key] for key in block if key in known}
         return records
 
@@ -216,7 +219,7 @@ class PostgresStore(Records):
         for record in new:
             if record.key not in added:
                 try:
-                    there |= self.get_all([record.key])
+                    there |= self._far([record.key])
                 except DamagedRecord:
                     self.put(record)
         return there
@@ -312,6 +315,15 @@ class PostgresStore(Records):
                 return self._front.get_all(keys)
         return {}
 
+    def _far(self, keys: Sequence[str]) -> dict[str, Record]:
+        """Those of the records that the database has; the store in front has them from now on."""
+        if not keys:
+            return {}
+        rows = self._database.rows(_GET, {"keys": [bytes.fromhex(key) for key in keys]})
+        far = {record.key: record for record in (_record(*row) for row in rows)}
+        self._keep_near([*far.values()])
+        return far
+
     def _keep_near(self, records: Sequence[Record]) -> None:
         # A full disk on this machine costs the copy, not the record.
         with suppress(StoreError):
@@ -328,7 +340,9 @@ class PostgresStore(Records):
             if near := [*front.get_all(changed)]:
                 front.remove(near)
         front.folder.mkdir(parents=True, exist_ok=True)
-        file.write_text(now, encoding="utf-8")
+        writing = file.with_name(f"{SYNCED}-{token_hex(4)}")  # others read the file meanwhile
+        writing.write_text(now, encoding="utf-8")
+        writing.replace(file)
 
     def _keep_unsent(self, records: Sequence[Record], error: DatabaseGone) -> None:
         if self._front is None:
@@ -346,11 +360,11 @@ class PostgresStore(Records):
 
     def _send_unsent(self, front: Store) -> None:
         """Sends what an earlier run could not; what others have recorded meanwhile stays."""
-        if not (front.folder / UNSENT).exists():
+        if not self.writable or not (front.folder / UNSENT).exists():
             return
         with Store.open(front.folder / UNSENT) as unsent:
             for keys in in_blocks([*unsent.keys()]):
-                self._keep_near([*self.add_all(unsent.get_all(keys).values()).values()])
+                self.add_all(unsent.get_all(keys).values())
                 unsent.remove(keys)
 
 

@@ -173,6 +173,8 @@ class Database:
         self._parents: list[list[Connection]] = []
         """Connections that a fork has copied: closing one here could damage the parent's."""
         self._gone = False
+        self.closed = 0
+        """How often the connections were closed: what runs beside them ends then."""
 
     @property
     def exists(self) -> bool:
@@ -215,6 +217,7 @@ class Database:
 
     def close(self) -> None:
         """Closes the connections; a later use opens new ones."""
+        self.closed += 1
         idle, self._idle = self._idle, []
         if self._process == os.getpid():
             for connection in idle:
@@ -332,13 +335,16 @@ _DEFAULTS = {
 
 
 def _hint(error: Exception) -> str:
+    from psycopg import InterfaceError, OperationalError
     from psycopg.errors import InsufficientPrivilege, ReadOnlySqlTransaction
 
     if isinstance(error, InsufficientPrivilege):
         return "The first use makes a schema: GRANT CREATE ON DATABASE … TO …; later ones need rights on its tables."
     if isinstance(error, ReadOnlySqlTransaction):
         return "The server takes no writes, as a standby; name the primary, or replay with --replay."
-    return "Look whether the server runs, and at host, port and user; the same command goes on where this one ended."
+    if isinstance(error, (InterfaceError, OperationalError)):
+        return "Look whether the server runs, and at host, port and user; the same command goes on where this one ended."
+    return "Look at the settings of the address, and whether others change its tables."
 
 
 def _password_of_environment(address: PostgresAddress) -> str | None:

@@ -147,11 +147,14 @@ class PostgresPace:
             begun.start()
 
     def _follow(self) -> None:
+        closed = self._database.closed
         with suppress(StoreError):
             self._database.change(lambda connection: connection.execute(_BEGIN, (self._endpoint,)))
         while time.monotonic() - self._used < _IDLE:
             self._wanted.wait(SLICE)
             self._wanted.clear()
+            if self._database.closed > closed:
+                break
             try:
                 self._database.change(self._draw)
             except StoreError as error:
