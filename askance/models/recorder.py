@@ -70,7 +70,7 @@ class Recorder:
         self._warned = False
         self._opening = Lock()
         self._writes = BlockQueue(self._write_block, name="askance-records")
-        self._reads_ahead = BlockQueue(self._look_up_block, name="askance-look-up", most=BLOCK)
+        self._fetches = BlockQueue(self._fetch_block, name="askance-look-up", most=BLOCK)
         self._writable = False
         self._leases: Leases | None = None
         self._leases_known = False
@@ -94,10 +94,14 @@ class Recorder:
             return self.find(key, canonical_text)
         if not self._reads or key in self._asking_again:
             return None
-        record = await self._reads_ahead.do(key)
-        if isinstance(record, BadRecord):
-            raise record
-        return None if record is None else self._usable(record)
+        near = self.records.near(key, canonical_text)
+        if near is None and await self._fetches.do(key):
+            near = self.records.near(key, canonical_text)
+        elif near is None:
+            return None
+        if near is None or self._retry:  # damaged, or to be looked at as a whole
+            return await self.apart(lambda: self.find(key))
+        return self._response(key, near)
 
     async def apart(self, read: Callable[[], T]) -> T:
         """The result of `read()`, which reads records: in a thread where that waits for a network."""
@@ -167,18 +171,10 @@ class Recorder:
         except DamagedRecord as error:
             raise BadRecord(error.message, hint=error.hint) from error
 
-    def _look_up_block(self, keys: Sequence[str]) -> list[Record | BadRecord | None]:
-        """For each key its record, or what is wrong with it."""
-        with suppress(BadRecord):
-            records = self.look_up_all(keys)
-            return [records.get(key) for key in keys]
-        return [self._look_up_or_error(key) for key in keys]
-
-    def _look_up_or_error(self, key: str) -> Record | BadRecord | None:
-        try:
-            return self.look_up(key)
-        except BadRecord as error:
-            return error
+    def _fetch_block(self, keys: Sequence[str]) -> list[bool]:
+        """For each key whether it is on record; what is, can be read without waiting from now on."""
+        there = self.records.fetch(keys)
+        return [key in there for key in keys]
 
     def leased(self, key: str, *, old: Record | None = None) -> AbstractAsyncContextManager[None]:
         """The lease of `key`: no other process makes this call meanwhile; where one does, waits for its end.
@@ -284,7 +280,7 @@ class Recorder:
     def flush(self) -> None:
         """Waits until everything is written."""
         self._writes.flush()
-        self._reads_ahead.flush()
+        self._fetches.flush()
         if self._leases is not None:
             self._leases.close()
 

@@ -34,9 +34,10 @@ from askance.replay.record import (
 from askance.replay.store import Store
 
 if TYPE_CHECKING:
-    from askance.chat import ModelId
+    from askance.chat import JsonObject, ModelId
     from askance.replay.ledger import Budget
     from askance.replay.pace import Pace
+    from askance.replay.postgres_database import Rows
 
 _log = logging.getLogger("askance")
 
@@ -82,7 +83,7 @@ _REMOVE = """
     WITH removed AS (DELETE FROM record WHERE key = ANY(%(keys)s) RETURNING key)
     INSERT INTO change (key) SELECT key FROM removed
 """
-_GET = "SELECT key, body FROM record WHERE key = ANY(%(keys)s)"
+_GET = "SELECT key, body, kind FROM record WHERE key = ANY(%(keys)s)"
 _ALL = "SELECT key, body FROM record WHERE key > %(after)s ORDER BY key LIMIT %(most)s"
 _KIND = "SELECT key, body, n FROM record WHERE kind = %(kind)s AND n > %(after)s ORDER BY n LIMIT %(most)s"
 _KEYS = "SELECT key FROM record WHERE key > %(after)s ORDER BY key LIMIT 4096"
@@ -185,6 +186,20 @@ class PostgresStore(Records):
             records |= {key: known[key] for key in block if key in known}
         return records
 
+    def near(self, key: str, canonical_text: str, /) -> JsonObject | None:
+        """The response to a chat request, if the store in front has it."""
+        with suppress(StoreError):
+            return None if self._front is None else self._front.answer(key, canonical_text)
+        return None
+
+    def fetch(self, keys: Iterable[str], /) -> set[str]:
+        """Brings records into the store in front; gives the keys of those that are on record.
+
+        Raises:
+            DatabaseGone: the database does not answer.
+        """
+        return {key.hex() for block in in_blocks(keys) for key, _, _ in self._fetched(block)}
+
     def put_all(self, records: Iterable[Record], /) -> None:
         """Keep all of the records or none; they are committed when this returns.
 
@@ -199,9 +214,7 @@ class PostgresStore(Records):
         except DatabaseGone as error:
             self._keep_unsent(new, error)
             return
-        if replaced:
-            changed = {key.hex() for (key,) in replaced}
-            self._keep_near([record for record in new if record.key in changed])
+        self._fetched([key.hex() for (key,) in replaced])
 
     def add_all(self, records: Iterable[Record], /) -> dict[str, Record]:
         """Keeps the records whose keys are new; gives, by key, what was there already and stays.
@@ -317,18 +330,16 @@ class PostgresStore(Records):
 
     def _far(self, keys: Sequence[str]) -> dict[str, Record]:
         """Those of the records that the database has; the store in front has them from now on."""
-        if not keys:
-            return {}
-        rows = self._database.rows(_GET, {"keys": [bytes.fromhex(key) for key in keys]})
-        far = {record.key: record for record in (_record(*row) for row in rows)}
-        self._keep_near([*far.values()])
-        return far
+        return {key.hex(): _record(key, body) for key, body, _ in self._fetched(keys)}
 
-    def _keep_near(self, records: Sequence[Record]) -> None:
+    def _fetched(self, keys: Sequence[str]) -> Rows:
+        """The rows of the records that the database has; the store in front has them from now on."""
+        rows = self._database.rows(_GET, {"keys": [bytes.fromhex(key) for key in keys]}) if keys else []
         # A full disk on this machine costs the copy, not the record.
         with suppress(StoreError):
-            if self._front is not None and records:
-                self._front.put_all(records)
+            if self._front is not None and rows:
+                self._front.put_texts((key.hex(), body, kind) for key, body, kind in rows)
+        return rows
 
     def _forget_changed(self, front: Store) -> None:
         """Takes out of the store in front what was replaced or removed since it was last opened."""

@@ -272,6 +272,21 @@ class Records(Protocol):
         record = self.get(key)
         return None if record is None else record.response
 
+    def near(self, key: str, canonical_text: str, /) -> JsonObject | None:
+        """Like `answer`, without waiting for a network: None also where that would have to be asked.
+
+        `fetch` brings near what is on record.
+        """
+        return self.answer(key, canonical_text)
+
+    def fetch(self, keys: Iterable[str], /) -> set[str]:
+        """Brings records near, for `near`; gives the keys of those that are on record.
+
+        Raises:
+            StoreError: the records cannot be read.
+        """
+        return {key for key in keys if self.get(key) is not None}
+
     def put(self, record: Record, /) -> None:
         """Keep the record; one with the same key is replaced.
 

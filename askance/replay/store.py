@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from threading import Lock
@@ -182,13 +182,23 @@ class Store(Records):
         Raises:
             StoreError: the store cannot be written, or a key is not that of the request.
         """
+        self._write([(record.key, _checked_json(record), record.kind) for record in records])
+
+    def _write(self, rows: Sequence[tuple[str, str, str]]) -> None:
         self._refuse_read_only()
-        rows = [(record.key, _checked_json(record), record.kind) for record in records]
         try:
             with self._patience.waiting(database.BUSY_TIMEOUT):
                 (self._writer or self._open_writer()).set_all(rows)
         except (OSError, sqlite3.Error) as error:
             raise self._write_error(error) from error
+
+    def put_texts(self, rows: Iterable[tuple[str, str, str]], /) -> None:
+        """Keep records of another store as they stand there: key, text and kind. They are checked when they are read.
+
+        Raises:
+            StoreError: the store cannot be written.
+        """
+        self._write([*rows])
 
     def remove(self, keys: Iterable[str], /) -> None:
         """Deletes the records with these keys, where there are any, and shrinks the file.

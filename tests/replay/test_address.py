@@ -29,8 +29,8 @@ def test_an_address_of_an_unknown_kind_is_refused(
             way()
         assert str(caught.value) == (
             f"Records cannot be kept at an address of the kind {kind!r}: no installed package brings such a store."
-            " Known: 'postgres', 'postgresql'. Name a folder, such as '.askance'; one that has a colon in its name begins"
-            " with './'."
+            " Known: 'postgres', 'postgresql'. Name a folder, such as '.askance'; one that has a colon in its name"
+            " begins with './'."
         )
     assert list(own_place.iterdir()) == []
 
