@@ -343,9 +343,7 @@ def _hint(error: Exception) -> str:
     if isinstance(error, ReadOnlySqlTransaction):
         return "The server takes no writes, as a standby; name the primary, or replay with --replay."
     if isinstance(error, (InterfaceError, OperationalError)):
-        return (
-            "Look whether the server runs, and at host, port and user; the same command goes on."
-        )
+        return "Look whether the server runs, and at host, port and user; the same command goes on."
     return "Look at the settings of the address, and whether others change its tables."
 
 
