@@ -41,6 +41,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("agents",),
     ("chains", "investigator", "retrieval"),
     ("demo", "evals"),
+    ("scale",),
     ("cli",),
     ("__main__",),
 )
@@ -111,7 +112,7 @@ VENDORS: dict[str, tuple[str, ...]] = {
     "rouge_score": ("askance.evals.suite.text_overlap",),
     "sacrebleu": ("askance.evals.suite.text_overlap",),
     "safetensors": (),
-    "scipy": ("askance.statistics*",),
+    "scipy": ("askance.statistics*", "askance.scale.corpus_plan"),
     "sentence_transformers": ("askance.models.encoders.sentence",),
     "sklearn": ("askance.evals.negatives*", "askance.evals.sherlock.error_analysis"),
     "statsmodels": (),

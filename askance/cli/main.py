@@ -51,12 +51,13 @@ _COMMANDS: Mapping[str, str] = {
     "index": "index:app",
     "newyorker": "newyorker:app",
     "sherlock": "sherlock:app",
+    "scale": "scale:app",
 }
 """Module and name of every command, or group of commands, in the order in which help lists them."""
 
 _WITHOUT_LANGCHAIN = (
     *("demo", "init", "blame", "watch", "report", "export"),
-    *("store", "negatives", "data", "judge", "index", "newyorker", "sherlock"),
+    *("store", "negatives", "data", "judge", "index", "newyorker", "sherlock", "scale"),
 )
 """Commands that leave LangChain out, since they compose nothing of the user's; `run` and `eval` look at what is run."""
 
