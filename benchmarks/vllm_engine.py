@@ -156,7 +156,7 @@ async def main() -> None:
     ready = requests_about(model, given.pictures[:1], times=1, tokens=given.tokens)
     await measured(by_askance(model), ready)
     backend: Any = model.backend
-    speaker: Any = backend._open._taken
+    speaker: Any = backend._open._engine
     bare = by_engine(speaker._engine) if inside else by_posts(speaker._server.url, speaker._server.key, str(model.id))
     ways = {"vllm: through askance": by_askance(model), "vLLM by its own interface": bare}
     found: dict[str, list[tuple[float, int]]] = {name: [] for name in ways}

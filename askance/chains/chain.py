@@ -392,7 +392,7 @@ class Chain(Runnable["Given", Reading]):
         times as many readings are held until it has ended. What is left is cancelled when the caller stops reading.
         """
         config = traced_config(None, self.mode)
-        if self.mode == "replay" and config is None and len(self.nodes) == len(self.steps):
+        if not self._waits and config is None and len(self.nodes) == len(self.steps):
             # A replay waits for nothing, so pictures go one by one; Ctrl-C and other tasks get their turn in between.
             turn = monotonic()
             for source in sources:
@@ -412,8 +412,13 @@ class Chain(Runnable["Given", Reading]):
         return lambda: concurrency or max([engine.places for engine in engines], default=CONCURRENCY)
 
     async def _run(self, reading: Reading, config: RunnableConfig | None, on_link: OnLink | None = None) -> Reading:
-        """Fills in every link that is not given; in a replay one by one, since none waits for an endpoint."""
-        return await (self._one_by_one if self.mode == "replay" else self._side_by_side)(reading, config, on_link)
+        """Fills in every link that is not given: side by side, or one by one where none waits for anything."""
+        return await (self._side_by_side if self._waits else self._one_by_one)(reading, config, on_link)
+
+    @property
+    def _waits(self) -> bool:
+        """Whether links wait: for an endpoint, or, in a replay, for records behind a network."""
+        return self.mode != "replay" or any(model.engine.recorder.records.remote for model in self.models)
 
     async def _one_by_one(self, reading: Reading, config: RunnableConfig | None, on_link: OnLink | None) -> Reading:
         known = dict(reading.links)

@@ -46,18 +46,20 @@ _COMMANDS: Mapping[str, str] = {
     "trust": "trust:trust",
     "prompts": "prompts:app",
     "cache": "cache:app",
+    "store": "store:app",
     "negatives": "negatives:app",
     "data": "data:app",
     "judge": "judge:app",
     "index": "index:app",
     "newyorker": "newyorker:app",
     "sherlock": "sherlock:app",
+    "scale": "scale:app",
 }
 """Module and name of every command, or group of commands, in the order in which help lists them."""
 
 _WITHOUT_LANGCHAIN = (
     *("demo", "init", "blame", "watch", "report", "export"),
-    *("negatives", "data", "judge", "index", "newyorker", "sherlock"),
+    *("store", "negatives", "data", "judge", "index", "newyorker", "sherlock", "scale"),
 )
 """Commands that leave LangChain out, since they compose nothing of the user's; `run` and `eval` look at what is run."""
 

@@ -114,7 +114,7 @@ class CallPath:
     async def _answer(self, request: ChatRequest, scope: CallScope, *, again: bool) -> ChatResponse:
         policy = scope.on_miss
         if self._settings.stored:
-            recorded = self._recorded(request, again=again)
+            recorded = await self._recorded(request, again=again)
             if recorded is not None:
                 if recorded.meta.key is not None:
                     for observer in scope.observers:
@@ -128,15 +128,15 @@ class CallPath:
             raise await policy.missing(request, self._settings)
         return await self.on_live_loop(lambda: self._shared(request))
 
-    def _recorded(self, request: ChatRequest, *, again: bool) -> ChatResponse | None:
+    async def _recorded(self, request: ChatRequest, *, again: bool) -> ChatResponse | None:
         if again:
-            self._records.ask_again(request.key)
-        response = self._records.find(request.key, request.canonical_text)
+            await self._records.apart(lambda: self._records.ask_again(request.key))
+        response = await self._records.found(request.key, request.canonical_text)
         if response is not None or again:
             return response
         # Answers recorded before nodes had a token limit of their own.
         before = request.without_default_limit()
-        response = None if before is None else self._records.find(before.key, before.canonical_text)
+        response = None if before is None else await self._records.found(before.key, before.canonical_text)
         if before is None or response is None:
             return None
         return replace(response, meta=replace(response.meta, key=before.key))
@@ -184,22 +184,22 @@ class CallPath:
 
     async def _kept(self, request: ChatRequest) -> ChatResponse:
         """The answer, on record when this returns; a failed call leaves no record."""
-        records, old = self._records, self._records.superseded(request.key)
+        records = self._records
+        old = await records.apart(lambda: records.superseded(request.key))
         async with records.leased(request.key, old=old):
             # An equal call may have ended since this one looked at the records, here or in another process.
-            meanwhile = records.answered_meanwhile(request.key, old)
+            meanwhile = await records.apart(lambda: records.answered_meanwhile(request.key, old))
             if meanwhile is not None:
                 return meanwhile
             call = LiveCall(request, self._retry.deadline)
             try:
-                response = await self._retried(call)
-                stored = await records.keep(request, response)
+                response = await records.keep(request, await self._retried(call))
             finally:
                 # Freed only now: a process that is killed loses no more answers than it may have calls at once.
                 call.free_place()
-            if not stored and not records.has_left(request.key):
+            if not response.meta.stored and not records.has_left(request.key):
                 self.notify("unrecorded", request.key)
-            return replace(response, meta=replace(response.meta, stored=stored))
+            return response
 
     async def _retried(self, call: LiveCall) -> ChatResponse:
         async def once() -> ChatResponse:

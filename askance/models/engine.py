@@ -143,7 +143,8 @@ class Engine:
             )
 
     def _endpoint(self, model: ModelId) -> EndpointLimits:
-        pace = self.recorder.records.pace(model, rpm=self.rpm, tpm=self.tpm) or LearntPace(rpm=self.rpm, tpm=self.tpm)
+        own = LearntPace(rpm=self.rpm, tpm=self.tpm)
+        pace = self.recorder.records.pace(model, own, rpm=self.rpm, tpm=self.tpm)
         endpoint = EndpointLimits(pace, self.concurrency)
         self._concurrency.append(endpoint.concurrency)
         return endpoint

@@ -11,31 +11,32 @@ When two processes need the same answer at once, the call is made once in `auto`
 process wait, and a run uses an answer that another recorded since it began. `live` makes every call, whatever others
 do.
 
-A thread of its own writes records; those that wait at the same time are written together.
+A thread of its own writes records; those that wait at the same time are written together. Where the records lie behind
+a network, another one reads them so, and no event loop waits for it.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import os
-from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import replace
 from threading import Lock
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from askance import replay
 from askance.chat import CallMeta, ChatResponse, Outcome
 from askance.errors import BadImage, BadRecord, DamagedRecord
 from askance.replay import DAMAGED_HINT, Mode, Record
-from askance.replay.record import plain_object, record_time
+from askance.replay.block_queue import BlockQueue
+from askance.replay.record import BLOCK, plain_object, record_time
 
 if TYPE_CHECKING:
     from askance.chat import ChatRequest, JsonObject
     from askance.replay import Leases, Records
+
+T = TypeVar("T")
 
 _log = logging.getLogger("askance")
 
@@ -62,11 +63,14 @@ class Recorder:
         """By key: the recorded answer that is not used, until there is a new one."""
         self._asked_again: set[str] = set()
         """Keys of answers that this run has replaced."""
+        self._first: dict[str, Record] = {}
+        """By key: another answer that was on record when this run's was to be written."""
         self._left: set[str] = set()
         """Keys of records that `live` found and did not replace."""
         self._warned = False
         self._opening = Lock()
-        self._queue = WriteQueue(self._put_all)
+        self._writes = BlockQueue(self._write_block, name="askance-records")
+        self._fetches = BlockQueue(self._fetch_block, name="askance-look-up", most=BLOCK)
         self._writable = False
         self._leases: Leases | None = None
         self._leases_known = False
@@ -83,6 +87,25 @@ class Recorder:
                 if self._records is None:
                     self._records = self._opened()
         return self._records
+
+    async def found(self, key: str, canonical_text: str) -> ChatResponse | None:
+        """Like `find`; where reading waits for a network, look-ups that wait at the same time are one."""
+        if not self.records.remote:
+            return self.find(key, canonical_text)
+        if not self._reads or key in self._asking_again:
+            return None
+        near = self.records.near(key, canonical_text)
+        if near is None and await self._fetches.do(key):
+            near = self.records.near(key, canonical_text)
+        elif near is None:
+            return None
+        if near is None or self._retry:  # damaged, or to be looked at as a whole
+            return await self.apart(lambda: self.find(key))
+        return self._response(key, near)
+
+    async def apart(self, read: Callable[[], T]) -> T:
+        """The result of `read()`, which reads records: in a thread where that waits for a network."""
+        return await asyncio.to_thread(read) if self.records.remote else read()
 
     def find(self, key: str, canonical_text: str | None = None) -> ChatResponse | None:
         """The recorded answer that this run may use.
@@ -101,10 +124,12 @@ class Recorder:
             form = self._answer(key, canonical_text)
             return None if form is None else self._response(key, form)
         record = self.look_up(key)
-        if record is None:
-            return None
-        response = self._response(key, record.response)
-        if self._retry and response.outcome in self._retry and self._set_aside(key, record):
+        return None if record is None else self._usable(record)
+
+    def _usable(self, record: Record) -> ChatResponse | None:
+        """The answer in a record; None where it is asked again."""
+        response = self._response(record.key, record.response)
+        if self._retry and response.outcome in self._retry and self._set_aside(record.key, record):
             return None
         return response
 
@@ -145,6 +170,11 @@ class Recorder:
             return self.records.get_all(keys)
         except DamagedRecord as error:
             raise BadRecord(error.message, hint=error.hint) from error
+
+    def _fetch_block(self, keys: Sequence[str]) -> list[bool]:
+        """For each key whether it is on record; what is, can be read without waiting from now on."""
+        there = self.records.fetch(keys)
+        return [key in there for key in keys]
 
     def leased(self, key: str, *, old: Record | None = None) -> AbstractAsyncContextManager[None]:
         """The lease of `key`: no other process makes this call meanwhile; where one does, waits for its end.
@@ -212,12 +242,20 @@ class Recorder:
         """The error of a miss, which explains what is on record instead."""
         return replay.explain_miss(request.canonical(), request.kind, self.records)
 
-    async def keep(self, request: ChatRequest, response: ChatResponse) -> bool:
-        """Records an answer; returns whether it stands in the records."""
+    async def keep(self, request: ChatRequest, response: ChatResponse) -> ChatResponse:
+        """Records an answer and gives it, with `stored` saying whether it stands in the records.
+
+        Where another process has recorded one first, as it may if this one was stopped for longer than a lease lasts,
+        that answer is given: all runs use one.
+        """
         written = await self.write(lambda: self._record(request, response))
         if self.mode == "refresh" or request.key in self._asking_again:
             self.renewed(request.key)
-        return written
+        first = self._first.pop(request.key, None)
+        if first is not None:
+            with suppress(BadRecord):
+                response = replace(self._response(request.key, first.response), meta=response.meta)
+        return replace(response, meta=replace(response.meta, stored=written))
 
     def has_left(self, key: str) -> bool:
         """Whether a record with this key was there already and was not replaced."""
@@ -233,56 +271,71 @@ class Recorder:
 
         A failure is logged once and raises nothing, since the answer can be used all the same.
         """
-        return await self._queue.write(make)
+        return await self._writes.do(make)
 
     def write_soon(self, make: Callable[[], Record]) -> None:
         """Like `write`, without waiting for it."""
-        self._queue.write_soon(make)
+        self._writes.do_soon(make)
 
     def flush(self) -> None:
         """Waits until everything is written."""
-        self._queue.flush()
+        self._writes.flush()
+        self._fetches.flush()
         if self._leases is not None:
             self._leases.close()
 
-    def _put_all(self, makers: Sequence[Callable[[], Record]]) -> list[bool]:
+    def _write_block(self, makers: Sequence[Callable[[], Record]]) -> list[bool]:
         """Writes several records together; for each, whether it is on record now."""
         made = [self._made(make) for make in makers]
         going = [record for record in made if record is not None]
         if len(going) > 1:
             try:
-                self.records.put_all(going)
+                self._keep_all(going)
             except Exception:  # noqa: BLE001  # written one by one, the bad one shows
-                return [record is not None and self._put(record) for record in made]
-            return [record is not None for record in made]
-        return [record is not None and self._put(record) for record in made]
+                return [self._kept(record) for record in made]
+            return [record is not None and record.key not in self._left for record in made]
+        return [self._kept(record) for record in made]
 
     def _made(self, make: Callable[[], Record]) -> Record | None:
-        """The record to write; None where it cannot be made or is not to be written."""
+        """The record to write; None where it cannot be made."""
         try:
             # Looked up once, since it takes several system calls; a later change shows when a record is written.
             self._writable = self._writable or self.records.writable
             if not self._writable:
                 self._warn(f"the store {self.records.name} is read-only")
                 return None
-            record = make()
-            known = (
-                self.mode == "live" and record.kind in {"chat", "score"} and self.records.get(record.key) is not None
-            )
-            if known:
-                self._left.add(record.key)
+            return make()
         except Exception as error:  # noqa: BLE001
             self._warn(error)
             return None
-        return None if known else record
 
-    def _put(self, record: Record) -> bool:
+    def _kept(self, record: Record | None) -> bool:
+        if record is None:
+            return False
         try:
-            self.records.put(record)
+            self._keep_all([record])
         except Exception as error:  # noqa: BLE001
             self._warn(error)
             return False
-        return True
+        return record.key not in self._left
+
+    def _keep_all(self, records: Sequence[Record]) -> None:
+        """Writes records: an answer that is on record by now stays, unless this run is to replace it."""
+        new = {record.key: record for record in records}
+        replacing = [record for record in records if self._replaces(record)]
+        adding = [record for record in records if not self._replaces(record)]
+        if replacing:
+            self.records.put_all(replacing)
+        there = self.records.add_all(adding) if adding else {}
+        if self.mode == "live":
+            self._left.update(there)
+        else:
+            others = {key for key, record in there.items() if record.response != new[key].response}
+            self._first |= {key: there[key] for key in others if new[key].kind == "chat"}
+
+    def _replaces(self, record: Record) -> bool:
+        """Whether this run is to replace what is on record: an answer that it asks again, or facts of its own."""
+        return self.mode == "refresh" or record.key in self._asking_again or record.kind not in {"chat", "score"}
 
     def _record(self, request: ChatRequest, response: ChatResponse) -> Record:
         # Not `Record.make`: the key is known, and is checked when the record is written.
@@ -318,93 +371,3 @@ def sent_images(request: ChatRequest) -> dict[str, JsonObject]:
             **({} if key == source else {"source": source}),
         }
     return facts
-
-
-T = TypeVar("T")
-
-TOGETHER = 64
-"""Most records that are written at once: other processes wait meanwhile."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Waiting:
-    """A caller that waits until something is written."""
-
-    loop: asyncio.AbstractEventLoop
-    done: asyncio.Future[bool]
-
-
-class WriteQueue(Generic[T]):
-    """Writes in a thread, in the order of the calls; items that wait at the same time are written together.
-
-    Args:
-        put: writes several; for each, whether it is on the disk. It raises nothing.
-    """
-
-    def __init__(self, put: Callable[[Sequence[T]], Sequence[bool]]) -> None:
-        self._put = put
-        self._queue: deque[tuple[T, _Waiting | None]] = deque()
-        self._lock = Lock()
-        self._at_work = False
-        self._thread: tuple[int, ThreadPoolExecutor] | None = None
-
-    async def write(self, what: T) -> bool:
-        """Whether `what` is on the disk now; it is written even if this is cancelled."""
-        loop = asyncio.get_running_loop()
-        waiting = _Waiting(loop, loop.create_future())
-        self._add(what, waiting)
-        return await waiting.done
-
-    def write_soon(self, what: T) -> None:
-        """Like `write`, without waiting for it."""
-        self._add(what, None)
-
-    def flush(self) -> None:
-        """Waits until everything is written."""
-        thread, self._thread = self._thread, None
-        if thread is not None and thread[0] == os.getpid():
-            thread[1].shutdown()
-
-    def _add(self, what: T, waiting: _Waiting | None) -> None:
-        with self._lock:
-            executor = self._executor()
-            self._queue.append((what, waiting))
-            if not self._at_work:
-                self._at_work = True
-                executor.submit(self._work)
-
-    def _executor(self) -> ThreadPoolExecutor:
-        if self._thread is None or self._thread[0] != os.getpid():
-            if self._thread is not None:  # after a fork: the parent writes these
-                self._queue.clear()
-                self._at_work = False
-            self._thread = (os.getpid(), ThreadPoolExecutor(1, thread_name_prefix="askance-records"))
-        return self._thread[1]
-
-    def _work(self) -> None:
-        while some := self._some():
-            written = self._put([what for what, _ in some])
-            _acknowledge([(waiting, done) for (_, waiting), done in zip(some, written, strict=True)])
-
-    def _some(self) -> list[tuple[T, _Waiting | None]]:
-        with self._lock:
-            some = [self._queue.popleft() for _ in range(min(len(self._queue), TOGETHER))]
-            self._at_work = bool(some)
-            return some
-
-
-def _acknowledge(written: Sequence[tuple[_Waiting | None, bool]]) -> None:
-    """Answers those who wait; wakes each loop once."""
-    by_loop: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[bool], bool]]] = defaultdict(list)
-    for waiting, done in written:
-        if waiting is not None:
-            by_loop[waiting.loop].append((waiting.done, done))
-    for loop, futures in by_loop.items():
-        with suppress(RuntimeError):  # the loop has ended, and nobody waits
-            loop.call_soon_threadsafe(_settle, futures)
-
-
-def _settle(futures: Sequence[tuple[asyncio.Future[bool], bool]]) -> None:
-    for future, done in futures:
-        if not future.done():
-            future.set_result(done)

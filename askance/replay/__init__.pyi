@@ -14,6 +14,7 @@ from .ledger import Balance as Balance
 from .ledger import Budget as Budget
 from .ledger import Cost as Cost
 from .ledger import Ledger as Ledger
+from .maintenance import CopyCounts as CopyCounts
 from .maintenance import ImportCounts as ImportCounts
 from .maintenance import PruneCounts as PruneCounts
 from .maintenance import RecordDifference as RecordDifference
@@ -21,6 +22,7 @@ from .maintenance import RecordProblem as RecordProblem
 from .maintenance import Savings as Savings
 from .maintenance import Stats as Stats
 from .maintenance import ValidRecords as ValidRecords
+from .maintenance import copy as copy
 from .maintenance import diff as diff
 from .maintenance import merge as merge
 from .maintenance import prune as prune

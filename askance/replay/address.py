@@ -1,6 +1,6 @@
 """The address of records: where they are, and how they are opened.
 
-An address is a folder, or `KIND:REST` for a store that an installed package brings.
+An address is a folder, `postgres://USER@HOST/DATABASE`, or `KIND:REST` for a store that an installed package brings.
 
 Outside of `askance.replay` no module imports the store on disk: this one alone knows which store an address means.
 """
@@ -29,7 +29,12 @@ SETTINGS = "askance.toml"
 PROJECT_MARKS = (".git", "pyproject.toml")
 """The root folder of a project holds one of these."""
 
-STORES = Registry(group="askance.stores", what="store", error=StoreError)
+STORES = Registry(
+    group="askance.stores",
+    what="store",
+    built_in=dict.fromkeys(("postgres", "postgresql"), "askance.replay.postgres:PostgresStore"),
+    error=StoreError,
+)
 """By the kind of an address: a function of what stands behind the colon, and `read_only=`, that gives the records."""
 
 _KIND = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")
@@ -55,7 +60,7 @@ def open_records(address: Address | None = None, *, read_only: bool = False) -> 
     kind, _, rest = resolved.partition(":")
     opens = STORES.load(kind)
     # What the package says is left to the error's cause: it may hold the address, and a password in it.
-    with boundary(lambda words: _unopened(kind, words.partition(":")[0]), passes=StoreError):
+    with boundary(lambda words: _unopened(kind, words.partition(":")[0])):
         records: object = opens(rest, read_only=read_only)
     if not isinstance(records, Records):
         raise _unopened(kind, f"a {type(records).__name__} is no `Records`")

@@ -5,15 +5,26 @@ from __future__ import annotations
 import heapq
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from fnmatch import fnmatchcase
-from itertools import groupby
+from hashlib import sha256
+from itertools import groupby, islice
 from typing import Literal
 
 from askance.chat import Usage
 from askance.errors import DamagedRecord, StoreError, UsageError
-from askance.replay.record import Record, RecordKind, Records, check_record, in_blocks, record_time, refuse_damaged
+from askance.replay.record import (
+    BLOCK,
+    Record,
+    RecordKind,
+    Records,
+    check_record,
+    in_blocks,
+    record_time,
+    refuse_damaged,
+)
 
 
 def select(
@@ -255,27 +266,37 @@ class ImportCounts:
 
 
 def add_records(records: Iterable[Record], store: Records, *, overwrite: bool) -> ImportCounts:
-    """Adds checked `records` to `store`; where answers differ, the store's answer stays unless `overwrite`.
+    """Adds checked `records` to `store`, in blocks; where answers differ, the store's answer stays unless `overwrite`.
 
     A damaged record of `store` is replaced by one with the same key.
     """
     new, same, mended, conflicting = 0, 0, 0, list[str]()
-    for record in records:
-        try:
-            old = store.get(record.key)
-        except DamagedRecord:
-            mended += 1
-            store.put(record)
-            continue
-        if old is None:
-            new += 1
-        elif old.response == record.response:
-            same += 1
-        else:
-            conflicting.append(record.key)
-        if old is None or (overwrite and old.response != record.response):
-            store.put(record)
+    rest = iter(records)
+    while block := {record.key: record for record in islice(rest, BLOCK)}:
+        there, damaged = _readable(store, block)
+        others = {key for key, old in there.items() if old.response != block[key].response}
+        writing = [record for key, record in block.items() if key not in there or (overwrite and key in others)]
+        if writing:
+            store.put_all(writing)
+        new += len(block) - len(there) - len(damaged)
+        same += len(there) - len(others)
+        mended += len(damaged)
+        conflicting += [key for key in block if key in others]
     return ImportCounts(new=new, same=same, mended=mended, conflicting=tuple(conflicting), replaced=overwrite)
+
+
+def _readable(store: Records, keys: Iterable[str]) -> tuple[dict[str, Record], set[str]]:
+    """Those of the records that can be read, and the keys of those that are damaged."""
+    wanted = [*keys]
+    with suppress(DamagedRecord):
+        return store.get_all(wanted), set()
+    there, damaged = dict[str, Record](), set[str]()
+    for key in wanted:
+        try:
+            there |= store.get_all([key])
+        except DamagedRecord:
+            damaged.add(key)
+    return there, damaged
 
 
 _SKIP_HINT = (
@@ -303,6 +324,43 @@ def merge(other: Records, into: Records, *, overwrite: bool = False, skip_damage
     except DamagedRecord as error:
         raise DamagedRecord(error.message, hint=_SKIP_HINT) from error
     return add_records(other, into, overwrite=overwrite)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CopyCounts:
+    """What a copy of all records came to, once it was read back."""
+
+    counts: ImportCounts
+    digest: str
+    """sha256 of the records of the source as they stand in the target, as lines of a cassette, sorted by key."""
+    source_digest: str
+    """The same of the source; another one where the target had other answers, which stay."""
+
+    @property
+    def whole(self) -> bool:
+        """Whether the target gives what the source has."""
+        return self.digest == self.source_digest
+
+
+def copy(source: Records, target: Records) -> CopyCounts:
+    """Adds all records of one store to another, and reads them back; answers that the target has stay.
+
+    Every record is checked before the first is written.
+
+    Raises:
+        DamagedRecord: a record of the source is not what it claims to be; nothing was copied.
+        StoreError: one of the two cannot be read or written.
+    """
+    counts = merge(source, target)
+    theirs, ours = sha256(), sha256()
+    rest = iter(source)
+    while block := {record.key: record for record in islice(rest, BLOCK)}:
+        written = target.get_all(block)
+        for key, record in block.items():
+            theirs.update(f"{record.to_json()}\n".encode())
+            if key in written:
+                ours.update(f"{written[key].to_json()}\n".encode())
+    return CopyCounts(counts=counts, digest=ours.hexdigest(), source_digest=theirs.hexdigest())
 
 
 @dataclass(frozen=True, slots=True)

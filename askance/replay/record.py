@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import math
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import islice
@@ -17,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, cast, get_args, runtime_checkable
 
 from askance.chat import ChatResponse, JsonObject, Outcome, key_of
-from askance.documents import decoder, schema_violation
+from askance.documents import UnreadableDocument, decoder, parse_json, schema_violation
 from askance.errors import DamagedRecord, StoreError
 from askance.terminal import printable
 
@@ -153,6 +154,31 @@ class Record:
         return text if _encodable(text) else _encode_ascii(form)
 
 
+def record_in_row(key: str, text: Callable[[], str]) -> Record:
+    """The record in a row of a store, which anybody may have written.
+
+    Args:
+        key: of the row.
+        text: gives what is in it, as `Record.to_json` wrote it; a `StoreError` says that it is nothing of the kind.
+
+    Raises:
+        DamagedRecord: it is no record, or one with another key.
+    """
+    try:
+        record = Record.from_canonical(parse_json(text(), max_digits=MAX_DIGITS))
+    except (UnreadableDocument, StoreError) as error:
+        reason = error.message if isinstance(error, StoreError) else f"it {error}"
+        raise DamagedRecord(
+            f"The row {key[:12]!r} of the store is damaged: {reason.rstrip('.')}.",
+            hint=" ".join(filter(None, (getattr(error, "hint", None), DAMAGED_HINT))),
+        ) from error
+    if record.key != key:
+        raise DamagedRecord(
+            f"The row {key[:12]!r} of the store holds the record {str(record.key)[:12]!r}.", hint=DAMAGED_HINT
+        )
+    return record
+
+
 def recorded_response(text: str, *, key: str, canonical_text: str) -> JsonObject | None:
     """The response in the text of a chat record; the request is compared as text and not decoded.
 
@@ -202,6 +228,11 @@ class Records(Protocol):
         return False
 
     @property
+    def remote(self) -> bool:
+        """Whether reading and writing wait for a network; event loops then leave both to a thread."""
+        return False
+
+    @property
     def folder(self) -> Path | None:
         """The local folder for files that belong to the records, such as pictures; None where there is none."""
         return None
@@ -241,6 +272,21 @@ class Records(Protocol):
         record = self.get(key)
         return None if record is None else record.response
 
+    def near(self, key: str, canonical_text: str, /) -> JsonObject | None:
+        """Like `answer`, without waiting for a network: None also where that would have to be asked.
+
+        `fetch` brings near what is on record.
+        """
+        return self.answer(key, canonical_text)
+
+    def fetch(self, keys: Iterable[str], /) -> set[str]:
+        """Brings records near, for `near`; gives the keys of those that are on record.
+
+        Raises:
+            StoreError: the records cannot be read.
+        """
+        return {key for key in keys if self.get(key) is not None}
+
     def put(self, record: Record, /) -> None:
         """Keep the record; one with the same key is replaced.
 
@@ -256,6 +302,24 @@ class Records(Protocol):
             StoreError: the records are open for reading only, or a key is not that of the request.
         """
         raise _read_only(self)
+
+    def add_all(self, records: Iterable[Record], /) -> dict[str, Record]:
+        """Keeps the records whose keys are new, all of them or none.
+
+        Returns:
+            By key: what was there already, and stays. A damaged record is replaced.
+
+        Raises:
+            StoreError: the records are open for reading only, or a key is not that of the request.
+        """
+        adding = {record.key: record for record in records}
+        there = dict[str, Record]()
+        for key in adding:
+            with suppress(DamagedRecord):
+                if (record := self.get(key)) is not None:
+                    there[key] = record
+        self.put_all(record for key, record in adding.items() if key not in there)
+        return there
 
     def remove(self, keys: Iterable[str], /) -> None:  # noqa: ARG002  # nothing is removed
         """Deletes the records with these keys, where there are any.
@@ -284,19 +348,21 @@ class Records(Protocol):
     def pace(
         self,
         endpoint: ModelId,  # noqa: ARG002  # none is shared
+        own: Pace,
         /,
         *,
         rpm: float | None,  # noqa: ARG002
         tpm: float | None,  # noqa: ARG002
-    ) -> Pace | None:
-        """The pace of a model's endpoint that all share who use the records; None where each process learns its own.
+    ) -> Pace:
+        """The pace of a model's endpoint that all share who use the records; `own` where each process has its own.
 
         Args:
             endpoint: a model of it.
+            own: what this process learns of the endpoint.
             rpm: calls per minute that are never exceeded; None learns the rate.
             tpm: tokens per minute, likewise.
         """
-        return None
+        return own
 
     def close(self) -> None:
         """Closes what was opened; a later use opens it again."""

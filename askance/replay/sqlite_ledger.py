@@ -10,18 +10,21 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
-from collections.abc import Generator
+from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 from threading import RLock
-from typing import Any
+from typing import Any, TypeVar
 from uuid import uuid4
 
 from askance.errors import ConfigError, OverBudget, StoreError
 from askance.process_lock import ProcessLock, has_ended, has_locks
 from askance.replay import database
 from askance.replay.held_file import WAY_OUT, HeldFile, Patience
-from askance.replay.ledger import NOTHING, Balance, Budget, Cost
+from askance.replay.ledger import Budget, Cost
+from askance.replay.table_ledger import OF_BATCH, LedgerTable, TableLedger
+
+T = TypeVar("T")
 
 VERSION = 1
 _TABLES = """
@@ -31,22 +34,10 @@ CREATE TABLE IF NOT EXISTS reserved (id INTEGER PRIMARY KEY AUTOINCREMENT, owner
     tokens INTEGER, calls INTEGER) STRICT;
 INSERT OR IGNORE INTO spent VALUES (1, 0, 0, 0, 0, 0, 0);
 """
-_SPENT = "SELECT nanodollars, tokens, calls FROM spent"
-_RESERVE = "INSERT INTO reserved (owner, nanodollars, tokens, calls) VALUES (?, ?, ?, ?)"
-_LOST = "SELECT lost_nanodollars, lost_tokens, lost_calls FROM spent"
-_SUM = "SELECT coalesce(sum(nanodollars), 0), coalesce(sum(tokens), 0), coalesce(sum(calls), 0) FROM reserved"
-_SPEND = "UPDATE spent SET nanodollars = nanodollars + ?, tokens = tokens + ?, calls = calls + ?"
-_LOSE = (
-    "UPDATE spent SET lost_nanodollars = lost_nanodollars + ?, lost_tokens = lost_tokens + ?, "
-    "lost_calls = lost_calls + ?"
-)
+_SUMS = "coalesce(sum(nanodollars), 0), coalesce(sum(tokens), 0), coalesce(sum(calls), 0)"
 
 
-_OF_BATCH = "batch:"
-"""What the owner of a batch's reservation begins with."""
-
-
-class SqliteLedger:
+class SqliteLedger(TableLedger):
     """The ledger in a small file, which all processes of a machine share.
 
     Args:
@@ -63,91 +54,42 @@ class SqliteLedger:
                 f"The budget of {budget} cannot be held: its ledger needs POSIX locks, which this system has not.",
                 hint="Run without a budget; on Windows, run askance in WSL.",
             )
+        super().__init__(budget)
         self.path = path
-        self.budget = budget
         self._lock = RLock()
         self._process = os.getpid()
         self._connection: sqlite3.Connection | None = None
-        self._owner = ""
         self._alive: ProcessLock | None = None
         self._patience = Patience(path)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return SqliteLedger, (self.path.absolute(), self.budget)
 
-    def reserve(self, worst: Cost, /, *, what: str = "the next call") -> int | None:
-        with self._changing() as ledger:
-            if not self._fits(ledger, worst, what, waits_for="no batch"):
-                return None
-            return ledger.execute(_RESERVE, (self._owner, *_amounts(worst))).lastrowid
-
-    def settle(self, reservation: int, actual: Cost, /) -> None:
-        with self._changing() as ledger:
-            if ledger.execute("DELETE FROM reserved WHERE id = ?", (reservation,)).rowcount:
-                ledger.execute(_SPEND, _amounts(actual))
-
     def place_of(self, folder: Path, /) -> str:
         """See `Ledger`; it stays the same when the file and the folder are moved together."""
         place = os.path.relpath(folder, self.path.parent)
         return sha256(os.fsencode(place)).hexdigest()[:16]
 
-    def hold(self, batch: str, worst: Cost, /, *, what: str = "the next call") -> bool:
-        owner = _OF_BATCH + batch
-        with self._changing() as ledger:
-            if not self._fits(ledger, worst, what, waits_for=f"{_OF_BATCH}{batch.partition(':')[0]}:"):
-                return False
-            held = _cost(ledger, f"{_SUM} WHERE owner = ?", owner)
-            ledger.execute("DELETE FROM reserved WHERE owner = ?", (owner,))
-            ledger.execute(_RESERVE, (owner, *_amounts(held + worst)))
-            return True
-
-    def trim(self, batch: str, worst: Cost, /) -> None:
-        with self._changing() as ledger:
-            ledger.execute(
-                "UPDATE reserved SET nanodollars = ?, tokens = ?, calls = ? WHERE owner = ?",
-                (*_amounts(worst), _OF_BATCH + batch),
-            )
-
-    def held(self, place: str, /) -> list[str]:
-        start = f"{_OF_BATCH}{place}:"
-        with self._changing() as ledger:
-            owners = ledger.execute("SELECT DISTINCT owner FROM reserved").fetchall()
-        return [owner.removeprefix(_OF_BATCH) for (owner,) in owners if owner.startswith(start)]
-
-    def settle_batch(self, batch: str, actual: Cost | None, /) -> None:
-        owner = _OF_BATCH + batch
-        with self._changing() as ledger:
-            if actual is None:
-                self._write_off(ledger, owner)
-            elif ledger.execute("DELETE FROM reserved WHERE owner = ?", (owner,)).rowcount:
-                ledger.execute(_SPEND, _amounts(actual))
-
-    def balance(self) -> Balance:
-        with self._changing() as ledger:
-            self._write_off_ended(ledger)
-            return Balance(spent=_cost(ledger, _SPENT), lost=_cost(ledger, _LOST), reserved=_cost(ledger, _SUM))
-
     def close(self) -> None:
         with self._lock:
             if self._process == os.getpid() and self._connection is not None:
-                with contextlib.suppress(StoreError), self._changing() as ledger:
-                    self._write_off(ledger, self._owner)
+                with contextlib.suppress(StoreError):
+                    self._write_off_own()
                 self._connection.close()
                 _alive_file(self.path, self._owner).unlink(missing_ok=True)
             if self._alive is not None:
                 self._alive.close()
             self._connection = self._alive = None
 
-    @contextlib.contextmanager
-    def _changing(self) -> Generator[sqlite3.Connection]:
-        """The file in a transaction: no other process writes meanwhile, and all changes are kept or none."""
+    def _change(self, work: Callable[[LedgerTable], T], /) -> T:
+        """The result of `work` on the file, in a transaction: no other process writes meanwhile."""
         with self._lock:
             try:
                 with self._patience.waiting(database.BUSY_TIMEOUT):
                     ledger = self._open()
                     ledger.execute("BEGIN IMMEDIATE")
                 try:
-                    yield ledger
+                    result = work(_SqliteTable(ledger, self.path))
                 except OverBudget:
                     ledger.execute("COMMIT")  # what was settled on the way to a refusal stays so
                     raise
@@ -156,6 +98,7 @@ class SqliteLedger:
                         ledger.execute("ROLLBACK")
                     raise
                 ledger.execute("COMMIT")
+                return result
             except (sqlite3.Error, OSError) as error:
                 way_out = WAY_OUT if isinstance(error, HeldFile) else "Check the disk and its free space, or"
                 raise StoreError(
@@ -175,49 +118,53 @@ class SqliteLedger:
             self._connection = connection
         return self._connection
 
-    def _write_off_ended(self, ledger: sqlite3.Connection) -> None:
-        """Settles the reservations of processes that have ended."""
-        owners = ledger.execute("SELECT DISTINCT owner FROM reserved WHERE owner != ?", (self._owner,)).fetchall()
-        for (owner,) in owners:
-            if not owner.startswith(_OF_BATCH) and has_ended(_alive_file(self.path, owner)):
-                self._write_off(ledger, owner)
 
-    def _write_off(self, ledger: sqlite3.Connection, owner: str) -> None:
-        left = _cost(ledger, f"{_SUM} WHERE owner = ?", owner)
-        if left != NOTHING:
-            ledger.execute(_SPEND, _amounts(left))
-            ledger.execute(_LOSE, _amounts(left))
-            ledger.execute("DELETE FROM reserved WHERE owner = ?", (owner,))
+class _SqliteTable:
+    """The tables of the file, in a transaction; see `LedgerTable`."""
 
-    def _fits(self, ledger: sqlite3.Connection, worst: Cost, what: str, *, waits_for: str) -> bool:
-        """Whether `worst` fits by now; not where it has to wait for calls of processes, or of batches named so.
+    def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
+        self._connection = connection
+        self._path = path
 
-        Raises:
-            OverBudget: there is nothing to wait for.
-        """
-        if self.budget.allows(_cost(ledger, _SPENT) + _cost(ledger, _SUM) + worst):
-            return True
-        self._write_off_ended(ledger)
-        spent = _cost(ledger, _SPENT)
-        batches = _cost(
-            ledger,
-            f"{_SUM} WHERE substr(owner, 1, ?) = ? AND substr(owner, 1, ?) != ?",
-            len(_OF_BATCH),
-            _OF_BATCH,
-            len(waits_for),
-            waits_for,
-        )
-        if not self.budget.allows(spent + batches + worst):
-            raise self._over(spent, worst, what, batches=batches)
-        return self.budget.allows(spent + _cost(ledger, _SUM) + worst)
+    def spent(self) -> Cost:
+        return self._cost("SELECT nanodollars, tokens, calls FROM spent")
 
-    def _over(self, spent: Cost, worst: Cost, what: str, *, batches: Cost) -> OverBudget:
-        words = self.budget.words
-        held = "" if batches == NOTHING else f", {words(batches)} set aside for batches under way"
-        return OverBudget(
-            f"The budget of {self.budget} is used up: {words(spent)} spent{held}, and {what} may take {words(worst)}.",
-            hint="The same command with a larger budget goes on; a smaller `max_tokens` lowers what a call may take.",
-        )
+    def lost(self) -> Cost:
+        return self._cost("SELECT lost_nanodollars, lost_tokens, lost_calls FROM spent")
+
+    def spend(self, amount: Cost, /, *, lost: bool = False) -> None:
+        for before in ("", "lost_") if lost else ("",):
+            columns = (f"{before}{unit} = {before}{unit} + ?" for unit in ("nanodollars", "tokens", "calls"))
+            self._connection.execute(f"UPDATE spent SET {', '.join(columns)}", _amounts(amount))
+
+    def reserved(self, start: str = "", /) -> Cost:
+        return self._cost(f"SELECT {_SUMS} FROM reserved WHERE substr(owner, 1, ?) = ?", len(start), start)
+
+    def reserved_by(self, owner: str, /) -> Cost:
+        return self._cost(f"SELECT {_SUMS} FROM reserved WHERE owner = ?", owner)
+
+    def reserve(self, reservation: int, owner: str, amount: Cost, /) -> None:
+        self._connection.execute("INSERT INTO reserved VALUES (?, ?, ?, ?, ?)", (reservation, owner, *_amounts(amount)))
+
+    def has(self, reservation: int, /) -> bool:
+        return self._connection.execute("SELECT 1 FROM reserved WHERE id = ?", (reservation,)).fetchone() is not None
+
+    def free(self, reservation: int, /) -> bool:
+        return self._connection.execute("DELETE FROM reserved WHERE id = ?", (reservation,)).rowcount > 0
+
+    def free_all(self, owner: str, /) -> bool:
+        return self._connection.execute("DELETE FROM reserved WHERE owner = ?", (owner,)).rowcount > 0
+
+    def owners(self) -> list[str]:
+        return [owner for (owner,) in self._connection.execute("SELECT DISTINCT owner FROM reserved").fetchall()]
+
+    def ended(self, own: str, /) -> list[str]:
+        others = (owner for owner in self.owners() if owner != own and not owner.startswith(OF_BATCH))
+        return [owner for owner in others if has_ended(_alive_file(self._path, owner))]
+
+    def _cost(self, query: str, *values: str | int) -> Cost:
+        nanodollars, tokens, calls = self._connection.execute(query, values).fetchone()
+        return Cost(nanodollars=nanodollars, tokens=tokens, calls=calls)
 
 
 def _connected(path: Path) -> sqlite3.Connection:
@@ -255,11 +202,6 @@ def _open_file(path: Path) -> sqlite3.Connection:
         ledger.close()
         raise
     return ledger
-
-
-def _cost(ledger: sqlite3.Connection, query: str, *values: str | int) -> Cost:
-    nanodollars, tokens, calls = ledger.execute(query, values).fetchone()
-    return Cost(nanodollars=nanodollars, tokens=tokens, calls=calls)
 
 
 def _amounts(amount: Cost) -> tuple[int, int, int]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from threading import Lock
@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 from askance import replay
 from askance.amounts import many
-from askance.documents import UnreadableDocument, parse_json
 from askance.errors import DamagedRecord, StoreError
 from askance.replay import database
 from askance.replay.database import (
@@ -35,13 +34,12 @@ from askance.replay.held_file import WAY_OUT, HeldFile, Patience
 from askance.replay.leases import StoreLeases
 from askance.replay.reader import StoreReader, StoreRow
 from askance.replay.record import (
-    DAMAGED_HINT,
-    MAX_DIGITS,
     Record,
     RecordKind,
     Records,
     check_key,
     in_blocks,
+    record_in_row,
     recorded_response,
 )
 from askance.trust import warn_world_writable
@@ -184,13 +182,23 @@ class Store(Records):
         Raises:
             StoreError: the store cannot be written, or a key is not that of the request.
         """
+        self._write([(record.key, _checked_json(record), record.kind) for record in records])
+
+    def _write(self, rows: Sequence[tuple[str, str, str]]) -> None:
         self._refuse_read_only()
-        rows = [(record.key, _checked_json(record), record.kind) for record in records]
         try:
             with self._patience.waiting(database.BUSY_TIMEOUT):
                 (self._writer or self._open_writer()).set_all(rows)
         except (OSError, sqlite3.Error) as error:
             raise self._write_error(error) from error
+
+    def put_texts(self, rows: Iterable[tuple[str, str, str]], /) -> None:
+        """Keep records of another store as they stand there: key, text and kind. They are checked when they are read.
+
+        Raises:
+            StoreError: the store cannot be written.
+        """
+        self._write([*rows])
 
     def remove(self, keys: Iterable[str], /) -> None:
         """Deletes the records with these keys, where there are any, and shrinks the file.
@@ -336,16 +344,4 @@ def _record(row: StoreRow) -> Record:
         DamagedRecord: the row holds none, or one with another key.
     """
     key, mode, filename, value, _ = row
-    try:
-        record = Record.from_canonical(parse_json(row_text(mode, filename, value), max_digits=MAX_DIGITS))
-    except (UnreadableDocument, StoreError) as error:
-        reason = error.message if isinstance(error, StoreError) else f"it {error}"
-        raise DamagedRecord(
-            f"The row {str(key)[:12]!r} of the store is damaged: {reason.rstrip('.')}.",
-            hint=" ".join(filter(None, (getattr(error, "hint", None), DAMAGED_HINT))),
-        ) from error
-    if record.key != key:
-        raise DamagedRecord(
-            f"The row {str(key)[:12]!r} of the store holds the record {str(record.key)[:12]!r}.", hint=DAMAGED_HINT
-        )
-    return record
+    return record_in_row(str(key), lambda: row_text(mode, filename, value))

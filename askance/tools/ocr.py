@@ -118,7 +118,8 @@ class RapidOcr(Runnable[Image, RecognizedText]):
     async def _looked_up(self, picture: Any) -> Result[RecognizedText]:
         image, form, key = _request_of(picture)
         recorder = self.engine.recorder
-        recorded = recorder.look_up(key) if self.engine.mode in {"auto", "replay"} else None
+        reads = self.engine.mode in {"auto", "replay"}
+        recorded = await recorder.apart(lambda: recorder.look_up(key)) if reads else None
         if recorded is None and self.engine.mode == "replay":
             raise explain_miss(form, "ocr", recorder.records)
         response = recorded.response if recorded is not None else await self._read(image)

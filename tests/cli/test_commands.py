@@ -71,11 +71,11 @@ def test_the_demo_can_be_copied_and_run(askance: Command) -> None:
 
 
 def test_an_address_of_an_unknown_kind_is_refused_and_its_password_not_shown(askance: Command) -> None:
-    done = askance("cache", "stats", "--store", "postgres://me:secret@db/askance")
+    done = askance("cache", "stats", "--store", "redis://me:secret@db/0")
 
     assert (done.code, done.out) == (3, "")
     assert done.err.startswith(
-        "askance: Records cannot be kept at an address of the kind 'postgres': no installed package"
+        "askance: Records cannot be kept at an address of the kind 'redis': no installed package"
     )
     assert "secret" not in done.err
 

@@ -20,7 +20,7 @@ from askance.chains import action_reason
 from askance.chat import OUTCOMES
 from askance.images import Image
 from askance.models import Engine, RetryPolicy, get_model
-from askance.replay import Mode, open_records
+from askance.replay import Address, Mode, open_records
 from tests.processes import begin
 from tests.scripted import ANSWERS, OPTIONS
 from tests.servers import FakeEndpoint, JsonObject, default_text
@@ -36,16 +36,17 @@ class Run:
 
     Args:
         url: of the endpoint.
-        store: folder of the records.
+        store: address of the records.
         pictures: how many.
     """
 
     url: str
-    store: Path
+    store: Address
     pictures: int = 4
     mode: Mode = "auto"
     timeout: float = 20.0
     concurrency: int | None = None
+    rpm: float | None = None
     policy: RetryPolicy = QUICK
 
     async def lines(self) -> list[JsonObject]:
@@ -56,6 +57,7 @@ class Run:
                 mode=self.mode,
                 timeout=self.timeout,
                 concurrency=self.concurrency,
+                rpm=self.rpm,
                 policy=self.policy,
             )
             model = get_model(f"openai:fake-model@{self.url}", identity="fake", engine=engine)
@@ -99,7 +101,7 @@ def outcomes(lines: Sequence[JsonObject]) -> list[str]:
     return [line["outcome"] for line in lines]
 
 
-def invented(store: Path, endpoint: FakeEndpoint) -> set[str]:
+def invented(store: Address, endpoint: FakeEndpoint) -> set[str]:
     """Texts on record that the endpoint never said."""
     said = {answer(body) for body in endpoint.bodies}
     with open_records(store, read_only=True) as records:

@@ -116,7 +116,7 @@ class SharedRecords(MemoryStore):
         super().__init__()
         self.paces = paces
 
-    def pace(self, endpoint: ModelId, /, *, rpm: float | None, tpm: float | None) -> NotingPace:
+    def pace(self, endpoint: ModelId, own: LearntPace, /, *, rpm: float | None, tpm: float | None) -> NotingPace:
         return self.paces.setdefault(endpoint.provider, NotingPace(rpm=rpm, tpm=tpm))
 
 

@@ -4,7 +4,8 @@ import asyncio
 import logging
 import sqlite3
 import threading
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterable
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -12,10 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from askance.chat import ChatRequest, ChatResponse, Outcome, Usage
+from askance.chat import ChatRequest, ChatResponse, JsonObject, Outcome, Usage
 from askance.errors import AuthError, BadRecord, ReplayMiss, StoreError, UsageError
 from askance.models import CallEvent, Capabilities, Engine, ScriptedModel, get_model, recorder
-from askance.models.recorder import TOGETHER, WriteQueue
 from askance.replay import Leases, MemoryStore, Mode, Record, open_records, verify
 from askance.replay.leases import StoreLeases
 
@@ -157,7 +157,7 @@ async def test_a_replay_never_asks_again(engine: Engines, ask: Ask) -> None:
 class Broken(MemoryStore):
     """Records on a disk that is full."""
 
-    def put(self, record: Record, /) -> None:
+    def put_all(self, records: Iterable[Record], /) -> None:
         raise StoreError("The disk is full.")
 
 
@@ -376,75 +376,58 @@ async def test_one_that_cannot_be_written_keeps_no_other_from_it(ask: Ask, caplo
     assert caplog.text.count("Answers are not recorded") == 1
 
 
-class Book:
-    """Writes when it is let."""
+class Far(MemoryStore):
+    """Records behind a network; `blocks` are the keys that were fetched at once, and `threads` who fetched them."""
 
     def __init__(self) -> None:
-        self.pages: list[list[int]] = []
-        self.open = threading.Event()
-        self.begun = threading.Event()
+        super().__init__()
+        self.blocks: list[list[str]] = []
+        self.threads = set[str]()
+        self.here: dict[str, Record] = {}
 
-    def put(self, some: Sequence[int]) -> list[bool]:
-        self.begun.set()
-        self.open.wait(10)
-        self.pages.append([*some])
-        return [one % 2 == 0 for one in some]
+    @property
+    def remote(self) -> bool:
+        return True
 
+    def near(self, key: str, canonical_text: str, /) -> JsonObject | None:
+        return self.here[key].response if key in self.here else None
 
-async def test_what_waits_at_the_same_time_is_written_together() -> None:
-    book = Book()
-    queue = WriteQueue(book.put)
-    first = asyncio.create_task(queue.write(0))
-    await asyncio.to_thread(book.begun.wait, 10)
-    others = [asyncio.create_task(queue.write(number)) for number in range(1, 5)]
-    await asyncio.sleep(0)
-    queue.write_soon(5)
-    book.open.set()
-
-    assert [await task for task in (first, *others)] == [True, False, True, False, True]
-    queue.flush()
-    assert book.pages == [[0], [1, 2, 3, 4, 5]]
+    def fetch(self, keys: Iterable[str], /) -> set[str]:
+        self.blocks.append([*keys])
+        self.threads.add(threading.current_thread().name)
+        time.sleep(0.05)  # a round trip
+        there = {key: record for key in self.blocks[-1] if (record := self.get(key)) is not None}
+        self.here |= there
+        return {*there}
 
 
-async def test_only_so_much_is_written_at_once() -> None:
-    book = Book()
-    queue = WriteQueue(book.put)
-    queue.write_soon(-1)
-    await asyncio.to_thread(book.begun.wait, 10)
-    for number in range(TOGETHER + 1):
-        queue.write_soon(number)
-    book.open.set()
-    queue.flush()
-    assert [len(page) for page in book.pages] == [1, TOGETHER, 1]
-    assert [number for page in book.pages for number in page] == [*range(-1, TOGETHER + 1)]
+async def test_records_behind_a_network_are_fetched_in_blocks_and_no_loop_waits(ask: Ask) -> None:
+    far = Far()
+    model = get_model(ScriptedModel(lambda _: "a cup", identity="scripted"), engine=Engine(records=far))
+    asked = [ask(f"number {number}") for number in range(20)]
+    await asyncio.gather(*(model.generate(each) for each in asked))
+    far.blocks.clear()
+
+    again = get_model(ScriptedModel([], identity="scripted"), engine=Engine(records=far, mode="replay"))
+    answers = await asyncio.gather(*(again.generate(each) for each in asked))
+    assert [answer.text for answer in answers] == ["a cup"] * 20
+    assert far.threads == {"askance-look-up_0"}
+    assert sum(map(len, far.blocks)) == 20
+    assert len(far.blocks) <= 3
+    far.blocks.clear()
+    assert (await again.generate(asked[0])).meta.replayed
+    assert far.blocks == [], "what was fetched is near"
 
 
-async def test_what_nobody_waits_for_any_more_is_written_all_the_same() -> None:
-    book = Book()
-    queue = WriteQueue(book.put)
-    queue.write_soon(0)
-    await asyncio.to_thread(book.begun.wait, 10)
-    given_up = asyncio.create_task(queue.write(1))
-    await asyncio.sleep(0)
-    given_up.cancel()
-    book.open.set()
-    queue.flush()
-    await asyncio.gather(given_up, return_exceptions=True)
-    assert book.pages == [[0], [1]]
+async def test_the_answer_that_is_on_record_first_is_everybodys(ask: Ask, records: MemoryStore) -> None:
+    """A process that was stopped for longer than its lease lasts has an answer to what another has asked meanwhile."""
+    other = Record.make("chat", ask().canonical(), ChatResponse(text="theirs").canonical())
 
+    def late(_: ChatRequest) -> str:
+        records.put(other)
+        return "ours"
 
-def test_a_loop_that_has_ended_stops_nobody() -> None:
-    book = Book()
-    queue = WriteQueue(book.put)
-
-    async def begin() -> None:
-        task = asyncio.create_task(queue.write(1))
-        await asyncio.sleep(0)
-        task.cancel()
-
-    asyncio.run(begin())
-    book.open.set()
-    queue.flush()
-    queue.write_soon(2)
-    queue.flush()
-    assert book.pages == [[1], [2]]
+    model = get_model(ScriptedModel(late, identity="scripted"), engine=Engine(records=records))
+    answer = await model.generate(ask())
+    assert (answer.text, answer.meta.stored, answer.meta.replayed) == ("theirs", True, False)
+    assert [*records.of_kind("chat")] == [other]

@@ -12,7 +12,7 @@ from askance.replay import Budget, find_address, open_records
 from askance.workspace import Workspace
 
 KINDS = {
-    "postgres": "postgres://me:secret@db/askance",
+    "redis": "redis://me:secret@db/0",
     "s3": "s3://bucket/records",
     "mine": "mine:records",
 }
@@ -29,15 +29,16 @@ def test_an_address_of_an_unknown_kind_is_refused(
             way()
         assert str(caught.value) == (
             f"Records cannot be kept at an address of the kind {kind!r}: no installed package brings such a store."
-            " Name a folder, such as '.askance'; one that has a colon in its name begins with './'."
+            " Known: 'postgres', 'postgresql'. Name a folder, such as '.askance'; one that has a colon in its name"
+            " begins with './'."
         )
     assert list(own_place.iterdir()) == []
 
 
 def test_an_address_that_is_no_folder_is_refused_in_the_settings(own_place: Path) -> None:
-    (own_place / "askance.toml").write_text(f'store = "{KINDS["postgres"]}"')
+    (own_place / "askance.toml").write_text(f'store = "{KINDS["redis"]}"')
 
-    with pytest.raises(ConfigError, match=r"^'store' in 'askance\.toml' names an address of the kind 'postgres', and"):
+    with pytest.raises(ConfigError, match=r"^'store' in 'askance\.toml' names an address of the kind 'redis', and"):
         Config.find()
 
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from askance.replay import (
     Savings,
     Stats,
     ValidRecords,
+    copy,
     diff,
     export_cassette,
     find_address,
@@ -185,6 +187,22 @@ def test_a_merge_takes_in_what_is_not_there(store: Store, overwrite: bool, answe
     kept = store.get(record("one").key)
     assert kept is not None
     assert (kept.response["text"], len(store)) == (answer, len(RECORDS) + 1)
+
+
+def test_a_copy_is_read_back(store: Store) -> None:
+    other = MemoryStore([record(f"number {number}") for number in range(600)])
+    first = copy(other, store)
+    again = copy(other, store)
+
+    assert (first.counts.new, first.counts.same, again.counts.new, again.counts.same) == (600, 0, 0, 600)
+    assert first.whole
+    assert first.digest == again.digest
+    one = next(iter(other))
+    store.put(replace(one, response={**one.response, "text": "another"}))
+    differs = copy(other, store)
+    assert differs.counts.conflicting == (one.key,)
+    assert not differs.whole
+    assert store.get(one.key) != one, "what the target has stays"
 
 
 def test_a_merge_with_a_broken_store_changes_nothing(store: Store) -> None:

@@ -51,6 +51,7 @@ GROUPS = {
     "retrieval": Group(
         about="indexes of texts: by the command, at their largest, in three stores", cap=540, words=ON_EVERY_CORE
     ),
+    "postgres": Group(about="records in a database that workers share", cap=300),
     "vllm": Group(about="`vllm:` models: a server of its own, at an address, in process", cap=800, words=ON_EVERY_CORE),
 }
 """In the order in which they run."""

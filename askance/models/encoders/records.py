@@ -83,7 +83,7 @@ class RecordedResponses:
             return [dict(zip(places, made, strict=True))[key] for key in keys]
         for observer in current_scope().observers:
             observer.looked_up(places)
-        responses = self._recorded(places)
+        responses = await self._recorded_apart(places)
         while missing := {key: place for key, place in places.items() if key not in responses}:
             responses |= await self._next(forms, missing, make)
         return [responses[key] for key in keys]
@@ -94,7 +94,7 @@ class RecordedResponses:
         mine = {key: place for key, place in missing.items() if key not in under_way}
         if not mine:
             await under_way[next(iter(missing))].wait()
-            return self._recorded(missing)
+            return await self._recorded_apart(missing)
         done = asyncio.Event()
         under_way.update(dict.fromkeys(mine, done))
         try:
@@ -122,6 +122,10 @@ class RecordedResponses:
         allowed = self._stored and self._engine.mode == "auto"
         return records.folder if allowed else None
 
+    async def _recorded_apart(self, keys: Iterable[str]) -> dict[str, JsonObject]:
+        """Like `_recorded`; no event loop waits for a network."""
+        return await self._engine.recorder.apart(lambda: self._recorded(keys))
+
     def _recorded(self, keys: Iterable[str]) -> dict[str, JsonObject]:
         """Of `keys`, what is on record and may be used."""
         mode = self._engine.mode
@@ -129,13 +133,15 @@ class RecordedResponses:
         return {key: record.response for key, record in self._engine.recorder.look_up_all(usable).items()}
 
     async def _made(self, forms: Sequence[JsonObject], places: Mapping[str, int], make: Make) -> dict[str, JsonObject]:
-        recorded = self._recorded(places)
+        recorded = await self._recorded_apart(places)
         missing = {key: place for key, place in places.items() if key not in recorded}
         recorder = self._engine.recorder
         if missing and recorder.mode == "replay":
             raise explain_miss(forms[min(missing.values())], self.kind, recorder.records)
         made = dict(zip(missing, await make(list(missing.values())), strict=True)) if missing else {}
-        existing = recorder.look_up_all(made).keys() if recorder.mode == "live" else frozenset[str]()
+        existing = frozenset[str]()
+        if recorder.mode == "live":
+            existing = frozenset(await recorder.apart(lambda: recorder.look_up_all(made)))
         fresh = [key for key in made if key not in existing]
         makers = [partial(Record.make, self.kind, forms[places[key]], made[key]) for key in fresh]
         written = await asyncio.gather(*map(recorder.write, makers))

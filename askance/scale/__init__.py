@@ -1,0 +1,7 @@
+"""A corpus too large for one machine: what reading it would take."""
+
+from __future__ import annotations
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
