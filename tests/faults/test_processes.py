@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from askance.replay import open_records
+from askance.replay import Address, open_records
 from askance.replay.leases import EXPIRY
 from tests.conftest import SERIAL
 from tests.faults.run import CALLS, Run, alone, answer, asked_twice, ended_well, stable
@@ -49,7 +49,7 @@ def lines_of(process: multiprocessing.Process, out: Path) -> list[JsonObject]:
     return [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
 
 
-def on_record(store: Path) -> set[str]:
+def on_record(store: Address) -> set[str]:
     with open_records(store, read_only=True) as records:
         return {record.key for record in records}
 

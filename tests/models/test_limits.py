@@ -12,7 +12,7 @@ from askance.errors import RateLimited, ServerFault, Unreachable, UsageError
 from askance.models import Engine, RetryPolicy, ScriptedModel, call, get_model, limits
 from askance.models.learnt_pace import LearntPace
 from askance.models.limits import DEFAULT_CONCURRENCY, MOST, ConcurrencyLimit
-from askance.replay import MemoryStore
+from askance.replay import MemoryStore, Pace
 
 Ask = Callable[..., ChatRequest]
 Engines = Callable[..., Engine]
@@ -116,7 +116,7 @@ class SharedRecords(MemoryStore):
         super().__init__()
         self.paces = paces
 
-    def pace(self, endpoint: ModelId, own: LearntPace, /, *, rpm: float | None, tpm: float | None) -> NotingPace:
+    def pace(self, endpoint: ModelId, own: Pace, /, *, rpm: float | None, tpm: float | None) -> NotingPace:
         return self.paces.setdefault(endpoint.provider, NotingPace(rpm=rpm, tpm=tpm))
 
 

@@ -7,7 +7,7 @@ import pwd
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,7 +63,7 @@ class PostgresServer:
 
 
 @contextmanager
-def serving() -> Iterator[PostgresServer]:
+def serving() -> Generator[PostgresServer]:
     """A server whose files are gone with the context."""
     programs = binaries()
     with tempfile.TemporaryDirectory(prefix="askance-postgres-") as name:
