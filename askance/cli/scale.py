@@ -21,7 +21,7 @@ app = command_group("A corpus too large for one machine: what it takes.")
 @app.command("plan")
 def plan(
     folder: Annotated[
-        Path, typer.Argument(metavar="RUN", help="Folder of the pilot: a run over some hundreds of them.")
+        Path, typer.Argument(metavar="RUN", help="Folder of the pilot: a run over a few hundred pictures.")
     ],
     pictures: Annotated[int, typer.Option(help="Pictures of the corpus.")] = 100_000_000,
     repeats: Annotated[float, typer.Option(help="Share of them that are copies of others: 0.2.")] = 0.0,

@@ -17,8 +17,8 @@ app = command_group("Stores of records: copy one into another.")
 
 @app.command("copy")
 def copy(
-    source: Annotated[str, typer.Argument(help="Address of a store: a folder, a cassette, postgres://USER@HOST/DB.")],
-    target: Annotated[str, typer.Argument(help="Address of the store that takes the records; it may hold some.")],
+    source: Annotated[str, typer.Argument(metavar="FROM", help="A folder, a cassette, or postgres://USER@HOST/DB.")],
+    target: Annotated[str, typer.Argument(metavar="TO", help="The store that takes the records; it may hold some.")],
 ) -> None:
     """Copy all records of a store into another, each checked, and read them back.
 

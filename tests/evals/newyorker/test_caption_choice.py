@@ -17,6 +17,7 @@ from askance.evals.newyorker.caption_choice import (
     fault_of,
     official_finalists,
 )
+from askance.models.encoders.search import TextVectors
 from tests.evals.newyorker.raw_files import Votes, captions, rated, write_annotations, write_ratings
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def test_captions_that_give_themselves_away_by_their_form(text: str, fault: str 
     assert fault_of(text) == fault
 
 
-class Directions:
+class Directions(TextVectors):
     """Vectors of two numbers: the direction of each text is given by the first of its words that is a number."""
 
     def __init__(self) -> None:
