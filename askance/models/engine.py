@@ -21,7 +21,7 @@ from askance.models.loop import PerLoop, SingleFlight
 from askance.models.recorder import Recorder
 from askance.models.retry import RetryPolicy
 from askance.models.settings import DEFAULT_TIMEOUT, ModelSettings, OutputMode
-from askance.replay import STORE_VARIABLE, Address, Mode, Records, find_address, open_records
+from askance.replay import STORE_VARIABLE, Address, Mode, Records, find_address, open_records, without_password
 
 if TYPE_CHECKING:
     from askance.chat import ModelId, Outcome, Usage
@@ -170,7 +170,7 @@ class Engine:
                 f"The engine cannot be pickled: its records ({records.name}) are in the memory of this process.",
                 hint="Give it the records of a folder: `Engine(records=open_records(FOLDER))`.",
             )
-        address = None if records is not None else self._own_address()
+        address = None if records is not None else without_password(self._own_address())
         settings = {each.name: getattr(self, each.name) for each in fields(self) if each.init}
         del settings["observers"]
         _pickled[self._token] = self

@@ -2,6 +2,7 @@ from .address import STORE_VARIABLE as STORE_VARIABLE
 from .address import Address as Address
 from .address import find_address as find_address
 from .address import open_records as open_records
+from .address import without_password as without_password
 from .cassette import Cassette as Cassette
 from .cassette import RecordedPicture as RecordedPicture
 from .cassette import export_cassette as export_cassette

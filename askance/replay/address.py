@@ -39,6 +39,8 @@ STORES = Registry(
 
 _KIND = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")
 """The kind of a store in its address; a single letter is a drive."""
+_PASSWORD = re.compile(r"(//[^/?#@:]*):[^/?#]*@")
+_PASSWORD_SETTING = re.compile(r"([?&])password=[^&#]*&?")
 
 
 def open_records(address: Address | None = None, *, read_only: bool = False) -> Records:
@@ -93,6 +95,13 @@ def find_address(address: Address | None = None) -> Address:
     for place in (folder, folder / DATABASE):
         check_owner(place, "The record store", kind=StoreError)
     return folder
+
+
+def without_password(address: Address) -> Address:
+    """The address as it may be kept and sent: who opens it has the password from their own environment."""
+    if not isinstance(address, str) or kind_of(address) is None:
+        return address
+    return _PASSWORD.sub(r"\1@", _PASSWORD_SETTING.sub(r"\1", address, count=1), count=1)
 
 
 def kind_of(address: Address) -> str | None:

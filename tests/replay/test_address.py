@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import pickle  # what is looked through is written here
 from pathlib import Path
 
 import pytest
 
 from askance.errors import ConfigError, StoreError
 from askance.models import Config, Engine
-from askance.replay import Budget, find_address, open_records
+from askance.replay import Budget, find_address, open_records, without_password
 from askance.workspace import Workspace
 
 KINDS = {
@@ -40,6 +41,17 @@ def test_an_address_that_is_no_folder_is_refused_in_the_settings(own_place: Path
 
     with pytest.raises(ConfigError, match=r"^'store' in 'askance\.toml' names an address of the kind 'redis', and"):
         Config.find()
+
+
+def test_an_address_travels_without_its_password(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = {
+        "postgres://me:a@secret@db:5433/ads?schema=x": "postgres://me@db:5433/ads?schema=x",
+        "postgres://me@db/ads?password=secret&schema=x": "postgres://me@db/ads?schema=x",
+        "./folder:of@mine": "./folder:of@mine",
+    }
+    assert {address: without_password(address) for address in shown} == shown
+    monkeypatch.setenv("ASKANCE_STORE", next(iter(shown)))
+    assert b"secret" not in pickle.dumps(Engine())
 
 
 def test_a_folder_may_have_a_colon_in_its_name(own_place: Path) -> None:

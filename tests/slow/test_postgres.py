@@ -7,10 +7,12 @@ import json
 import logging
 import os
 import pickle  # what is read here is written here
+import random
 import shutil
 import signal
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,7 +21,7 @@ import pytest
 from askance.chat import ChatResponse, ModelId
 from askance.errors import DamagedRecord, OverBudget, StoreError
 from askance.models.learnt_pace import LearntPace
-from askance.replay import Budget, Cost, Record, Records, copy, export_cassette, import_cassette, open_records
+from askance.replay import Balance, Budget, Cost, Record, Records, copy, export_cassette, import_cassette, open_records
 from askance.replay import postgres_database as database
 from askance.replay.leases import EXPIRY
 from askance.testing import Check, RecordsFactory, ask, record_checks
@@ -173,6 +175,54 @@ def test_a_budget_outlives_a_worker(server: PostgresServer) -> None:
             other.reserve(Cost(calls=2))
         assert other.balance().lost == Cost(calls=2)
         other.close()
+
+
+def test_calls_of_an_allowance_need_no_database(server: PostgresServer) -> None:
+    with open_records(server.address()) as records:
+        own, other = (records.ledger("ads", Budget(calls=10_000)) for _ in range(2))
+        first = own.reserve(Cost(calls=1))
+        assert first is not None
+        (drawn,) = server.run("SELECT calls FROM askance.reserved")[0]
+        assert 40 < drawn <= 101, "a hundredth of what is left, and no more than 50 calls ahead"
+        for _ in range(40):
+            reservation = own.reserve(Cost(calls=1))
+            assert reservation is not None
+            own.settle(reservation, Cost(calls=1))
+        assert server.run("SELECT calls FROM askance.reserved") == [(drawn,)]
+        assert server.run("SELECT calls FROM askance.budget") == [(0,)]
+        own.settle(first, Cost(calls=1))
+        assert own.balance() == Balance(spent=Cost(calls=41), lost=Cost(), reserved=Cost())
+        assert other.balance().spent == Cost(calls=41)
+        own.close()
+        other.close()
+
+
+@pytest.mark.parametrize("limit", [30, 2_000])
+def test_a_budget_is_never_passed(server: PostgresServer, limit: int) -> None:
+    """Four workers spend all of it, and nothing beyond."""
+    spent = list[int]()
+
+    def work(number: int) -> None:
+        chance, ledger = random.Random(number), records.ledger("ads", Budget(calls=limit))
+        try:
+            while True:
+                reservation = ledger.reserve(Cost(calls=2))
+                if reservation is None:
+                    time.sleep(0.02)
+                    continue
+                actual = chance.randint(0, 2)
+                ledger.settle(reservation, Cost(calls=actual))
+                spent.append(actual)
+        except OverBudget:
+            ledger.close()
+
+    with open_records(server.address()) as records:
+        with ThreadPoolExecutor(4) as threads:
+            [*threads.map(work, range(4))]
+        last = records.ledger("ads", Budget(calls=limit))
+        assert last.balance() == Balance(spent=Cost(calls=sum(spent)), lost=Cost(), reserved=Cost())
+        assert limit - 1 <= sum(spent) <= limit
+        last.close()
 
 
 async def test_the_pace_of_all_workers_is_that_of_one(server: PostgresServer) -> None:
