@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from langchain_core.callbacks import BaseCallbackHandler
 
-from askance.chains import Chain, action_reason, ask, end_to_end, explain, plan
+from askance.chains import Chain, action_reason, end_to_end, explain, plan, verbalize
 from askance.chains.reading import reading_of
 from askance.chat import ChatRequest
 from askance.errors import UsageError
@@ -103,8 +103,8 @@ def test_what_is_no_list_of_examples_is_refused(given: Any) -> None:
 
 
 def test_a_chain_that_could_not_show_them_says_so() -> None:
-    with pytest.raises(UsageError, match="The chain 'ask' shows its model no examples") as caught:
-        ask(model_of(scripted()), "What is odd?").invoke({"image": PICTURE, "examples": [SEEN]})
+    with pytest.raises(UsageError, match="The chain 'verbalize' shows its model no examples") as caught:
+        verbalize(model_of(scripted())).invoke({"image": PICTURE, "examples": [SEEN]})
     assert caught.value.hint
 
 

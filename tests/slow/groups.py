@@ -43,15 +43,15 @@ GROUPS = {
     ),
     "wheel": Group(about="what users install: the wheel, exports, notebooks, OCR", cap=240),
     "local": Group(
-        about="weights in the process: `hf:`, `st:`, `clip:`, `bem:`, `--local`", cap=800, words=ON_EVERY_CORE
+        about="weights in the process: `hf:`, `st:`, `clip:`, `bem:`, `--local`", cap=780, words=ON_EVERY_CORE
     ),
     "servers": Group(
-        about="`openai:` models at servers, with real weights and far away", cap=1400, words=ON_EVERY_CORE
+        about="`openai:` models at servers, with real weights and far away", cap=1300, words=ON_EVERY_CORE
     ),
     "retrieval": Group(
-        about="indexes of texts: by the command, at their largest, in three stores", cap=540, words=ON_EVERY_CORE
+        about="indexes of texts: by the command, at their largest, in three stores", cap=480, words=ON_EVERY_CORE
     ),
-    "postgres": Group(about="records in a database that workers share", cap=300),
+    "postgres": Group(about="records in a database that workers share", cap=240),
     "vllm": Group(about="`vllm:` models: a server of its own, at an address, in process", cap=800, words=ON_EVERY_CORE),
 }
 """In the order in which they run."""
