@@ -171,12 +171,13 @@ class PostgresLedger(TableLedger):
             table.spend(self._unreported)
             table.reserve(row, self._owner, held)
             try:
-                results.append(draw(table))
+                drawn = draw(table)
             except OverBudget as error:
                 results.append(error)
             else:
+                results.append(drawn)
                 table.free(row)
-                table.reserve(row, self._owner, held + (results[-1] or NOTHING))
+                table.reserve(row, self._owner, held + (drawn or NOTHING))
 
         self._change(reported)
         result = results[-1]

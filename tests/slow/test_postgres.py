@@ -218,7 +218,8 @@ def test_a_budget_is_never_passed(server: PostgresServer, limit: int) -> None:
 
     with open_records(server.address()) as records:
         with ThreadPoolExecutor(4) as threads:
-            [*threads.map(work, range(4))]
+            for _ in threads.map(work, range(4)):
+                pass
         last = records.ledger("ads", Budget(calls=limit))
         assert last.balance() == Balance(spent=Cost(calls=sum(spent)), lost=Cost(), reserved=Cost())
         assert limit - 1 <= sum(spent) <= limit
