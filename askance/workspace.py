@@ -9,6 +9,7 @@ with Workspace(mode="replay") as work:
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 Role: TypeAlias = Literal["vlm", "llm"]
 """What a model is for: it sees the picture, or it reads words."""
 
+_BUDGET_NAME = re.compile(r"[A-Za-z0-9_-]+")
+
 
 @dataclass(kw_only=True)
 class Workspace:
@@ -50,7 +53,8 @@ class Workspace:
     retry: Collection[Outcome] = frozenset()
     """Recorded outcomes that are asked again: `invalid`, `refused`, `filtered`, `truncated`."""
     budget: str | None = None
-    """The most that may be spent: `5.00` (US dollars), `20000tokens`, `100calls`."""
+    """The most that may be spent: `5.00` (US dollars), `20000tokens`, `100calls`; `5.00@ads` holds all works that share
+    the records and name it so."""
     name: str = "work"
     """Name of the work; works of one name share a budget."""
     ledger: Path | None = None
@@ -127,7 +131,12 @@ class Workspace:
         Raises:
             UsageError: settings that contradict each other, or a budget that cannot be read.
         """
-        guard, budget = None, None if self.budget is None else Budget.parse(self.budget)
+        amount, named, shared = (self.budget or "").partition("@")
+        if named and not _BUDGET_NAME.fullmatch(shared):
+            raise UsageError(
+                f"{shared!r} cannot be the name of a budget.", hint="Use letters, digits, `-` and `_`: 5.00@ads."
+            )
+        guard, budget = None, None if self.budget is None else Budget.parse(amount)
         if budget is not None and not self.plan:
             guard = BudgetGuard(self._ledger(budget))
         return Engine(
@@ -144,13 +153,19 @@ class Workspace:
         )
 
     def use_ledger(self, *, name: str | None = None, file: Path | None = None) -> None:
-        """Keeps the ledger of the budget in `file`, or with the records by `name`, from before the first call on."""
+        """Keeps the ledger of the budget in `file`, or with the records by `name`, from before the first call on.
+
+        One that has a name of its own stays with the records.
+        """
         self.name, self.ledger = name or self.name, file
         if self.engine.budget is not None:
             self.engine.budget.ledger = self._ledger(self.engine.budget.ledger.budget)
 
     def _ledger(self, budget: Budget) -> Ledger:
-        return self.records.ledger(self.name, budget) if self.ledger is None else SqliteLedger(self.ledger, budget)
+        shared = (self.budget or "").partition("@")[2]
+        if shared or self.ledger is None:
+            return self.records.ledger(shared or self.name, budget)
+        return SqliteLedger(self.ledger, budget)
 
     def model(self, name: str) -> Model:
         """The model of a name, which is closed with the workspace; a name that is given twice is one model.

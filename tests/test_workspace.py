@@ -8,7 +8,7 @@ import pytest
 
 from askance.errors import ConfigError, StoreError, UsageError
 from askance.models import Config
-from askance.replay import SqliteLedger
+from askance.replay import Cost, SqliteLedger
 from askance.workspace import Workspace
 
 SETTINGS = """
@@ -60,6 +60,15 @@ def test_a_budget_is_kept_where_it_is_said_and_a_plan_has_none(own_place: Path) 
         assert isinstance(guard.ledger, SqliteLedger)
         assert guard.ledger.path == own_place / "there.db"
 
+    with Workspace(budget="5calls@ads") as work, Workspace(budget="5calls@ads") as other:
+        work.use_ledger(file=own_place / "mine.db")
+        assert work.engine.budget is not None
+        assert other.engine.budget is not None
+        reserved = work.engine.budget.ledger.reserve(Cost(calls=4))
+        assert other.engine.budget.ledger.reserve(Cost(calls=2)) is None
+        assert reserved is not None
+    with pytest.raises(UsageError, match=r"^'a/b' cannot be the name of a budget\."):
+        _ = Workspace(budget="5calls@a/b").engine
     assert Workspace(budget="5calls", plan=True).engine.budget is None
     with pytest.raises(UsageError, match="is not a budget"):
         _ = Workspace(budget="much", plan=True).engine

@@ -117,7 +117,10 @@ Plan = Annotated[
 ]
 Budget = Annotated[
     str | None,
-    typer.Option(help="The most that may be spent, all starts together: 5.00 (dollars), 20000tokens, 100calls."),
+    typer.Option(
+        help="The most that may be spent, all starts together: 5.00 (dollars), 20000tokens, 100calls; 5.00@NAME is for "
+        "all who share the records."
+    ),
 ]
 Batch = Annotated[
     bool, typer.Option("--batch", help="Ask by the provider's batch interface: half the price, an answer within a day.")

@@ -29,6 +29,11 @@ def copy(
     from askance.replay import Cassette, Records, open_records
     from askance.replay import copy as copy_records
 
+    if ":" not in source and not Path(source).exists():
+        raise UsageError(
+            f"There is no store and no cassette {source!r}.", hint="`askance cache stats` names the store here."
+        )
+
     def opened(address: str, *, read_only: bool) -> Records:
         return Cassette(address) if Path(address).is_file() else open_records(address, read_only=read_only)
 

@@ -173,6 +173,9 @@ class Database:
         self._parents: list[list[Connection]] = []
         """Connections that a fork has copied: closing one here could damage the parent's."""
         self._gone = False
+        """Whether it was waited for in vain."""
+        self._waits = False
+        """Whether it is waited for now, which is said once."""
         self.closed = 0
         """How often the connections were closed: what runs beside them ends then."""
 
@@ -234,13 +237,14 @@ class Database:
             try:
                 with self._connected() as connection, connection.transaction():
                     result = work(connection)
-                self._gone = False
+                self._gone = self._waits = False
                 return result
             except (OperationalError, InterfaceError) as error:
                 if isinstance(error, DiskFull) or self._gone or time.monotonic() - began >= patience:
                     self._gone = True
                     raise self._error(error, DatabaseGone) from None
-                if 0.4 < wait < 1:
+                if wait > 0.4 and not self._waits:
+                    self._waits = True
                     _log.warning("The database %s does not answer; it is waited for.", self.address)
                 time.sleep(wait)
                 wait = min(2 * wait, 2.0)
