@@ -178,6 +178,6 @@ def _reserve_anew(table: LedgerTable, owner: str, amount: Cost) -> None:
 def _write_off(table: LedgerTable, owner: str) -> None:
     """Settles what an owner has reserved at its worst case, which is lost."""
     left = table.reserved_by(owner)
+    table.free_all(owner)
     if left != NOTHING:
-        table.free_all(owner)
         table.spend(left, lost=True)

@@ -224,6 +224,7 @@ def test_a_budget_is_never_passed(server: PostgresServer, limit: int) -> None:
         assert last.balance() == Balance(spent=Cost(calls=sum(spent)), lost=Cost(), reserved=Cost())
         assert limit - 1 <= sum(spent) <= limit
         last.close()
+        assert server.run("SELECT count(*) FROM askance.reserved") == [(0,)]
 
 
 async def test_the_pace_of_all_workers_is_that_of_one(server: PostgresServer) -> None:
