@@ -131,14 +131,7 @@ class Workspace:
         Raises:
             UsageError: settings that contradict each other, or a budget that cannot be read.
         """
-        amount, named, shared = (self.budget or "").partition("@")
-        if named and not _BUDGET_NAME.fullmatch(shared):
-            raise UsageError(
-                f"{shared!r} cannot be the name of a budget.", hint="Use letters, digits, `-` and `_`: 5.00@ads."
-            )
-        guard, budget = None, None if self.budget is None else Budget.parse(amount)
-        if budget is not None and not self.plan:
-            guard = BudgetGuard(self._ledger(budget))
+        budget = self._named_budget
         return Engine(
             mode=self.mode,
             records=self.records,
@@ -148,7 +141,7 @@ class Workspace:
             tpm=self.tpm,
             image_policy=image_policy(self.image_policy) if self.image_policy else None,
             protocol=self.protocol,
-            budget=guard,
+            budget=None if budget is None or self.plan else BudgetGuard(self._ledger(*budget)),
             observers=self.observers,
         )
 
@@ -158,13 +151,28 @@ class Workspace:
         One that has a name of its own stays with the records.
         """
         self.name, self.ledger = name or self.name, file
-        if self.engine.budget is not None:
-            self.engine.budget.ledger = self._ledger(self.engine.budget.ledger.budget)
+        if self.engine.budget is not None and self._named_budget is not None:
+            self.engine.budget.ledger = self._ledger(*self._named_budget)
 
-    def _ledger(self, budget: Budget) -> Ledger:
-        shared = (self.budget or "").partition("@")[2]
-        if shared or self.ledger is None:
-            return self.records.ledger(shared or self.name, budget)
+    @cached_property
+    def _named_budget(self) -> tuple[Budget, str] | None:
+        """The budget, and its own name; empty where it has none.
+
+        Raises:
+            UsageError: it cannot be read.
+        """
+        if self.budget is None:
+            return None
+        amount, at, name = self.budget.partition("@")
+        if at and not _BUDGET_NAME.fullmatch(name):
+            raise UsageError(
+                f"{name!r} cannot be the name of a budget.", hint="Use letters, digits, `-` and `_`: 5.00@ads."
+            )
+        return Budget.parse(amount), name
+
+    def _ledger(self, budget: Budget, name: str) -> Ledger:
+        if name or self.ledger is None:
+            return self.records.ledger(name or self.name, budget)
         return SqliteLedger(self.ledger, budget)
 
     def model(self, name: str) -> Model:

@@ -14,11 +14,11 @@ from askance.errors import BadData, UsageError
 from askance.evals.sample import EXAMPLES, Sample, grouped_by_picture
 from askance.evals.suite.selection import FOLDS, fold_of
 from askance.evals.suite.shots import Examples, ShotFacts
+from askance.evals.yaml_rows import Wanted
 from askance.nodes import Example
 
 if TYPE_CHECKING:
     from askance.chains import Chain, Step
-    from askance.evals.yaml_scorer import ScoreName
     from askance.nodes.example import ExampleValue
 
 UNANSWERED = ("none", "regex")
@@ -34,27 +34,12 @@ class RowExamples(Examples):
     """Seed of the five folds that pictures fall into, and of examples at random."""
 
 
-class Answered(Protocol):
+class Answered(Wanted, Protocol):
     """The part of a declaration that decides what an example shows."""
 
     @property
     def chain(self) -> str:
         """Name of the chain, as the file has it."""
-        ...
-
-    @property
-    def score(self) -> ScoreName:
-        """How answers are scored; it decides the form of a target."""
-        ...
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """The closed set of answers."""
-        ...
-
-    @property
-    def options(self) -> tuple[str, ...]:
-        """Options for rows that have none of their own."""
         ...
 
     @property

@@ -130,13 +130,13 @@ class CallPath:
 
     async def _recorded(self, request: ChatRequest, *, again: bool) -> ChatResponse | None:
         if again:
-            await self._records.apart(lambda: self._records.ask_again(request.key))
-        response = await self._records.found(request.key, request.canonical_text)
+            await self._records.off_loop(lambda: self._records.ask_again(request.key))
+        response = await self._records.afind(request.key, request.canonical_text)
         if response is not None or again:
             return response
         # Answers recorded before nodes had a token limit of their own.
         before = request.without_default_limit()
-        response = None if before is None else await self._records.found(before.key, before.canonical_text)
+        response = None if before is None else await self._records.afind(before.key, before.canonical_text)
         if before is None or response is None:
             return None
         return replace(response, meta=replace(response.meta, key=before.key))
@@ -185,10 +185,10 @@ class CallPath:
     async def _kept(self, request: ChatRequest) -> ChatResponse:
         """The answer, on record when this returns; a failed call leaves no record."""
         records = self._records
-        old = await records.apart(lambda: records.superseded(request.key))
+        old = await records.off_loop(lambda: records.superseded(request.key))
         async with records.leased(request.key, old=old):
             # An equal call may have ended since this one looked at the records, here or in another process.
-            meanwhile = await records.apart(lambda: records.answered_meanwhile(request.key, old))
+            meanwhile = await records.off_loop(lambda: records.answered_meanwhile(request.key, old))
             if meanwhile is not None:
                 return meanwhile
             call = LiveCall(request, self._retry.deadline)

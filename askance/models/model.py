@@ -358,9 +358,9 @@ class Model:
         def recorded() -> Record | None:
             return recorder.records.get(key) if self.settings.stored else None
 
-        old = await recorder.apart(recorded)
+        old = await recorder.off_loop(recorded)
         async with recorder.leased(key, old=old) if self.settings.stored else nullcontext():
-            record = await recorder.apart(recorded)
+            record = await recorder.off_loop(recorded)
             form = {} if record is None else record.response
             value = getattr(Capabilities.from_canonical(form), name)
             if value is None:  # nor has another process asked meanwhile

@@ -88,22 +88,22 @@ class Recorder:
                     self._records = self._opened()
         return self._records
 
-    async def found(self, key: str, canonical_text: str) -> ChatResponse | None:
+    async def afind(self, key: str, canonical_text: str) -> ChatResponse | None:
         """Like `find`; where reading waits for a network, look-ups that wait at the same time are one."""
         if not self.records.remote:
             return self.find(key, canonical_text)
         if not self._reads or key in self._asking_again:
             return None
         near = self.records.near(key, canonical_text)
-        if near is None and await self._fetches.do(key):
+        if near is None:
+            if not await self._fetches.do(key):
+                return None
             near = self.records.near(key, canonical_text)
-        elif near is None:
-            return None
         if near is None or self._retry:  # damaged, or to be looked at as a whole
-            return await self.apart(lambda: self.find(key))
+            return await self.off_loop(lambda: self.find(key))
         return self._response(key, near)
 
-    async def apart(self, read: Callable[[], T]) -> T:
+    async def off_loop(self, read: Callable[[], T]) -> T:
         """The result of `read()`, which reads records: in a thread where that waits for a network."""
         return await asyncio.to_thread(read) if self.records.remote else read()
 

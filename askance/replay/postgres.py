@@ -181,8 +181,8 @@ class PostgresStore(Records):
         """
         records: dict[str, Record] = {}
         for block in in_blocks(dict.fromkeys(keys)):
-            near = self._near(block)
-            known = near | self._far([key for key in block if key not in near])
+            near = self._from_front(block)
+            known = near | self._from_database([key for key in block if key not in near])
             records |= {key: known[key] for key in block if key in known}
         return records
 
@@ -198,7 +198,7 @@ class PostgresStore(Records):
         Raises:
             DatabaseGone: the database does not answer.
         """
-        return {key.hex() for block in in_blocks(keys) for key, _, _ in self._fetched(block)}
+        return {key.hex() for block in in_blocks(keys) for key, _, _ in self._rows_of(block)}
 
     def put_all(self, records: Iterable[Record], /) -> None:
         """Keep all of the records or none; they are committed when this returns.
@@ -214,7 +214,7 @@ class PostgresStore(Records):
         except DatabaseGone as error:
             self._keep_unsent(new, error)
             return
-        self._fetched([key.hex() for (key,) in replaced])
+        self._rows_of([key.hex() for (key,) in replaced])
 
     def add_all(self, records: Iterable[Record], /) -> dict[str, Record]:
         """Keeps the records whose keys are new; gives, by key, what was there already and stays.
@@ -232,7 +232,7 @@ class PostgresStore(Records):
         for record in new:
             if record.key not in added:
                 try:
-                    there |= self._far([record.key])
+                    there |= self._from_database([record.key])
                 except DamagedRecord:
                     self.put(record)
         return there
@@ -321,18 +321,18 @@ class PostgresStore(Records):
 
     # ---- the store in front --------------------------------------------------------------------------------------
 
-    def _near(self, keys: Sequence[str]) -> dict[str, Record]:
+    def _from_front(self, keys: Sequence[str]) -> dict[str, Record]:
         """Those of the records that the store in front has; where one is damaged there, all come from the database."""
         if self._front is not None:
             with suppress(StoreError):
                 return self._front.get_all(keys)
         return {}
 
-    def _far(self, keys: Sequence[str]) -> dict[str, Record]:
+    def _from_database(self, keys: Sequence[str]) -> dict[str, Record]:
         """Those of the records that the database has; the store in front has them from now on."""
-        return {key.hex(): _record(key, body) for key, body, _ in self._fetched(keys)}
+        return {key.hex(): _record(key, body) for key, body, _ in self._rows_of(keys)}
 
-    def _fetched(self, keys: Sequence[str]) -> Rows:
+    def _rows_of(self, keys: Sequence[str]) -> Rows:
         """The rows of the records that the database has; the store in front has them from now on."""
         rows = self._database.rows(_GET, {"keys": [bytes.fromhex(key) for key in keys]}) if keys else []
         # A full disk on this machine costs the copy, not the record.

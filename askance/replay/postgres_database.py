@@ -9,17 +9,18 @@ from __future__ import annotations
 import logging
 import os
 import re
-import socket
 import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from threading import BoundedSemaphore
 from typing import TYPE_CHECKING, Any, LiteralString, TypeAlias, TypeVar
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 from askance.errors import StoreError, optional_library
+from askance.replay.address import STORE_VARIABLE
 
 if TYPE_CHECKING:
     import psycopg
@@ -38,13 +39,7 @@ PARTITIONS = 16
 """Of the table of records, by the first four bits of the key."""
 
 _SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,62}")
-_OURS = ("front", "schema")
-"""Settings of an address that are not libpq's."""
-
-_RANGES = [
-    (f"'\\x{number:x}0'", f"'\\x{number + 1:x}0'" if number + 1 < PARTITIONS else "MAXVALUE")
-    for number in range(PARTITIONS)
-]
+_BOUNDS = ("MINVALUE", *(f"'\\x{digit:x}0'" for digit in range(1, PARTITIONS)), "MAXVALUE")
 MIGRATIONS: tuple[str, ...] = (
     f"""
     CREATE TABLE meta (version integer NOT NULL, store uuid NOT NULL DEFAULT gen_random_uuid());
@@ -56,8 +51,8 @@ MIGRATIONS: tuple[str, ...] = (
     ) PARTITION BY RANGE (key);
     {
         "".join(
-            f"CREATE TABLE record_{i:x} PARTITION OF record FOR VALUES FROM ({low}) TO ({high});"
-            for i, (low, high) in enumerate([("MINVALUE", _RANGES[0][1]), *_RANGES[1:]])
+            f"CREATE TABLE record_{digit:x} PARTITION OF record FOR VALUES FROM ({low}) TO ({high});"
+            for digit, (low, high) in enumerate(pairwise(_BOUNDS))
         )
     }
     CREATE INDEX ON record (kind, n);
@@ -121,7 +116,7 @@ class PostgresAddress:
                 "The address of the records is no address of a PostgreSQL database.",
                 hint="Write it as postgres://USER@HOST/DATABASE; the password goes into PGPASSWORD or ~/.pgpass.",
             ) from None
-        schema, front = (settings.pop(name, None) for name in reversed(_OURS))
+        schema, front = settings.pop("schema", None), settings.pop("front", None)
         if schema is not None and not _SCHEMA.fullmatch(schema):
             raise StoreError(
                 f"{schema!r} cannot be a schema of records.", hint="Use small letters, digits and _: schema=ads_2026."
@@ -191,7 +186,7 @@ class Database:
             StoreError: there is no such database, it refuses the user, its tables are of a later version, or it does
                 not keep commits.
         """
-        self._run(self._opened, patience=0)
+        self._run(self._check_tables, patience=0)
 
     def rows(self, query: LiteralString, values: Mapping[str, Any] | None = None) -> Rows:
         """The rows of one statement, which is a transaction of its own; none where there are no tables.
@@ -287,7 +282,7 @@ class Database:
 
     # ---- tables --------------------------------------------------------------------------------------------------
 
-    def _opened(self, connection: Connection) -> None:
+    def _check_tables(self, connection: Connection) -> None:
         ((commits, there),) = connection.execute("SELECT current_setting('synchronous_commit'), to_regclass('meta')")
         if commits == "off":
             raise StoreError(
@@ -353,7 +348,7 @@ def _hint(error: Exception) -> str:
 
 def _password_of_environment(address: PostgresAddress) -> str | None:
     """The password in `ASKANCE_STORE`, where that names the same database: a pickled address has none."""
-    kind, _, rest = os.environ.get("ASKANCE_STORE", "").partition(":")
+    kind, _, rest = os.environ.get(STORE_VARIABLE, "").partition(":")
     if kind in {"postgres", "postgresql"}:
         with suppress(StoreError):
             named = PostgresAddress.parse(rest)
@@ -363,8 +358,3 @@ def _password_of_environment(address: PostgresAddress) -> str | None:
             )
             return named.password if same else None
     return None
-
-
-def host() -> str:
-    """The name of this machine, by which others know that a path is not theirs."""
-    return socket.gethostname()

@@ -9,22 +9,25 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import logging
 import os
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from secrets import randbits
+from socket import gethostname
 from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING
 
 from askance.errors import StoreError
 from askance.replay.block_queue import BlockQueue
 from askance.replay.leases import BATCH_EXPIRY, EXPIRY
-from askance.replay.postgres_database import host
 from askance.replay.record import BLOCK
 
 if TYPE_CHECKING:
     from askance.replay.postgres_database import Connection, Database
+
+_log = logging.getLogger("askance")
 
 RENEWAL = EXPIRY / 3
 """Seconds between two renewals of what a process holds."""
@@ -71,6 +74,7 @@ class PostgresLeases:
         self._process = 0
         self._owner = 0
         self._closed = Event()
+        self._warned = False
         self._takes = BlockQueue(self._take_block, name="askance-leases", most=BLOCK)
         self._releases = BlockQueue(self._release_block, name="askance-leases-end", most=BLOCK)
 
@@ -120,7 +124,7 @@ class PostgresLeases:
         own = self._own()
 
         def assign(connection: Connection) -> bool:
-            begun = {"name": name, "owner": randbits(62), "host": host(), "file": place}
+            begun = {"name": name, "owner": randbits(62), "host": gethostname(), "file": place}
             ((batch,),) = connection.execute(_BEGIN, begun)
             held = connection.execute(
                 _ASSIGN, {"batch": batch, "keys": digests, "owner": own, "seconds": BATCH_EXPIRY}
@@ -176,7 +180,10 @@ class PostgresLeases:
             taken = self._taken(keys)
             if len(taken) < len(set(keys)) and self._end_batches([key for key in keys if key not in taken]):
                 taken |= self._taken([key for key in keys if key not in taken])
-        except StoreError:
+        except StoreError as error:
+            if not self._warned:
+                self._warned = True
+                _log.warning("%s Calls are made without leases: another worker may make the same ones.", error.message)
             return [True] * len(keys)
         return [key in taken for key in keys]
 
@@ -203,10 +210,11 @@ class PostgresLeases:
         Whether the file of a batch is there only its own machine can tell.
         """
         ended = False
-        for name, machine, file in self._database.rows(_BATCHES, {"keys": [bytes.fromhex(key) for key in keys]}):
-            if name == of or (machine == host() and file is not None and not Path(file).exists()):
-                self.release_batch(name)
-                ended = True
+        with suppress(StoreError):
+            for name, machine, file in self._database.rows(_BATCHES, {"keys": [bytes.fromhex(key) for key in keys]}):
+                if name == of or (machine == gethostname() and file is not None and not Path(file).exists()):
+                    self.release_batch(name)
+                    ended = True
         return ended
 
 

@@ -17,13 +17,14 @@ from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from secrets import randbits, token_hex
+from socket import gethostname
 from threading import Event, RLock, Thread
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from askance.errors import OverBudget, StoreError
 from askance.replay.leases import EXPIRY
 from askance.replay.ledger import NOTHING, Balance, Budget, Cost
-from askance.replay.postgres_database import Database, PostgresAddress, host
+from askance.replay.postgres_database import Database, PostgresAddress
 from askance.replay.table_ledger import OF_BATCH, LedgerTable, TableLedger
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ class PostgresLedger(TableLedger):
 
     def place_of(self, folder: Path, /) -> str:
         """See `Ledger`; the folder is one of this machine."""
-        place = f"{host()}:{os.path.abspath(folder)}"  # noqa: PTH100
+        place = f"{gethostname()}:{os.path.abspath(folder)}"  # noqa: PTH100
         return sha256(os.fsencode(place)).hexdigest()[:16]
 
     def reserve(self, worst: Cost, /, *, what: str = "the next call") -> int | None:

@@ -156,30 +156,40 @@ class PostgresPace:
             if self._database.closed > closed:
                 break
             try:
-                self._database.change(self._draw)
+                self._draw()
             except StoreError as error:
                 _log.warning("%s Workers do not know of each other's calls meanwhile.", error.message)
                 time.sleep(SLICE)
 
-    def _draw(self, connection: Connection) -> None:
-        """Takes over the pause of all, and draws times where there are none left."""
-        connection.execute("SET LOCAL synchronous_commit = off")
-        ((calls, tokens, paused),) = connection.execute(_LOOK, (self._endpoint,))
-        now = time.monotonic()
-        calls, tokens, paused = float(calls), float(tokens), float(paused)
+    def _draw(self) -> None:
+        """Takes over the pause of all, and draws times where there are few left.
+
+        Raises:
+            StoreError: the database does not answer; nothing was drawn.
+        """
         with self._lock:
-            pause, self._pause_all = self._pause_all, 0.0
-            self._paused = max(self._paused, now + max(paused, pause))
+            pause, uncounted = self._pause_all, self._uncounted
             number = self._number if self._limited and len(self._times) <= self._number // 2 else 0
-            starts = self._starts(max(calls, paused, pause, 0.0), max(tokens, 0.0), number)
+
+        def drawn(connection: Connection) -> tuple[float, float, list[float]]:
+            connection.execute("SET LOCAL synchronous_commit = off")
+            ((calls, tokens, paused),) = connection.execute(_LOOK, (self._endpoint,))
+            now, calls, tokens, paused = time.monotonic(), float(calls), float(tokens), max(float(paused), pause)
+            starts = self._starts(max(calls, paused, 0.0), max(tokens, 0.0), number)
+            calls = starts[-1] + (self._every or 0.0) if starts else calls
+            tokens = max(tokens, 0.0) + (self._per_token or 0.0) * (number * self._size + uncounted)
+            connection.execute(_DRAW, (calls, tokens, paused, self._endpoint))
+            return now, paused, starts
+
+        now, paused, starts = self._database.change(drawn)
+        with self._lock:
+            self._paused = max(self._paused, now + paused)
             self._times.extend(now + start for start in starts)
+            self._uncounted -= uncounted
+            if self._pause_all <= pause:
+                self._pause_all = 0.0
             if number:
                 self._number = min(2 * number, self._most())
-            every, per_token = self._every or 0.0, self._per_token or 0.0
-            calls = max(calls, starts[-1] + every) if starts else calls
-            tokens = max(tokens, 0.0) + per_token * (number * self._size + self._uncounted)
-            self._uncounted = 0.0
-        connection.execute(_DRAW, (calls, tokens, max(paused, pause), self._endpoint))
 
     def _starts(self, calls: float, tokens: float, number: int) -> list[float]:
         """When so many calls may start, in seconds from now."""

@@ -133,13 +133,20 @@ class _Costs:
 def plan_corpus(run: Run, assumptions: Assumptions) -> CorpusPlan:
     """Projects the costs of a run over a corpus that its pictures were drawn from.
 
+    A call that several pictures rest on counts for each of them.
+
     Args:
         run: the pilot, with its records: some hundred pictures, drawn at random.
         assumptions: what the pilot cannot tell.
 
     Raises:
-        UsageError: the pilot has fewer than two pictures, or no calls of it are on record.
+        UsageError: it is a run of a task, it has fewer than two pictures, or none of its calls are on record.
     """
+    if not run.of_pictures:
+        raise UsageError(
+            f"{run.name!r} cannot be a pilot: it is a run of the task {run.task!r}, whose samples may share pictures.",
+            hint="Run the chain over some hundred pictures of the corpus: `askance run CHAIN FOLDER --out RUN`.",
+        )
     measured, ratio = _measured(run)
     if len(measured) < 2 or not any(each.calls for each in measured):
         raise UsageError(

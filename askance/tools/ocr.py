@@ -119,7 +119,7 @@ class RapidOcr(Runnable[Image, RecognizedText]):
         image, form, key = _request_of(picture)
         recorder = self.engine.recorder
         reads = self.engine.mode in {"auto", "replay"}
-        recorded = await recorder.apart(lambda: recorder.look_up(key)) if reads else None
+        recorded = await recorder.off_loop(lambda: recorder.look_up(key)) if reads else None
         if recorded is None and self.engine.mode == "replay":
             raise explain_miss(form, "ocr", recorder.records)
         response = recorded.response if recorded is not None else await self._read(image)

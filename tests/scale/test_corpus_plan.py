@@ -94,6 +94,9 @@ def test_a_run_that_is_no_pilot_is_refused(pilot: Run) -> None:
     alone = Run.unkept({"chain": "verbalize"}, answers=pilot.answers[:1], records=pilot.records)
     with pytest.raises(UsageError, match=r"cannot be a pilot: it has 1 picture"):
         plan_corpus(alone, Assumptions())
+    task = Run.unkept({"task": "claims", "solver": {}}, answers=pilot.answers, records=pilot.records)
+    with pytest.raises(UsageError, match=r"cannot be a pilot: it is a run of the task 'claims'"):
+        plan_corpus(task, Assumptions())
     lost = Run.unkept({"chain": "verbalize"}, answers=pilot.answers, records=MemoryStore())
     with pytest.raises(UsageError, match=r"0 calls on record\. Run the chain over some hundred pictures"):
         plan_corpus(lost, Assumptions())

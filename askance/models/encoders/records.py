@@ -83,7 +83,7 @@ class RecordedResponses:
             return [dict(zip(places, made, strict=True))[key] for key in keys]
         for observer in current_scope().observers:
             observer.looked_up(places)
-        responses = await self._recorded_apart(places)
+        responses = await self._recorded_off_loop(places)
         while missing := {key: place for key, place in places.items() if key not in responses}:
             responses |= await self._next(forms, missing, make)
         return [responses[key] for key in keys]
@@ -94,7 +94,7 @@ class RecordedResponses:
         mine = {key: place for key, place in missing.items() if key not in under_way}
         if not mine:
             await under_way[next(iter(missing))].wait()
-            return await self._recorded_apart(missing)
+            return await self._recorded_off_loop(missing)
         done = asyncio.Event()
         under_way.update(dict.fromkeys(mine, done))
         try:
@@ -122,9 +122,9 @@ class RecordedResponses:
         allowed = self._stored and self._engine.mode == "auto"
         return records.folder if allowed else None
 
-    async def _recorded_apart(self, keys: Iterable[str]) -> dict[str, JsonObject]:
+    async def _recorded_off_loop(self, keys: Iterable[str]) -> dict[str, JsonObject]:
         """Like `_recorded`; no event loop waits for a network."""
-        return await self._engine.recorder.apart(lambda: self._recorded(keys))
+        return await self._engine.recorder.off_loop(lambda: self._recorded(keys))
 
     def _recorded(self, keys: Iterable[str]) -> dict[str, JsonObject]:
         """Of `keys`, what is on record and may be used."""
@@ -133,7 +133,7 @@ class RecordedResponses:
         return {key: record.response for key, record in self._engine.recorder.look_up_all(usable).items()}
 
     async def _made(self, forms: Sequence[JsonObject], places: Mapping[str, int], make: Make) -> dict[str, JsonObject]:
-        recorded = await self._recorded_apart(places)
+        recorded = await self._recorded_off_loop(places)
         missing = {key: place for key, place in places.items() if key not in recorded}
         recorder = self._engine.recorder
         if missing and recorder.mode == "replay":
@@ -141,7 +141,7 @@ class RecordedResponses:
         made = dict(zip(missing, await make(list(missing.values())), strict=True)) if missing else {}
         existing = frozenset[str]()
         if recorder.mode == "live":
-            existing = frozenset(await recorder.apart(lambda: recorder.look_up_all(made)))
+            existing = frozenset(await recorder.off_loop(lambda: recorder.look_up_all(made)))
         fresh = [key for key in made if key not in existing]
         makers = [partial(Record.make, self.kind, forms[places[key]], made[key]) for key in fresh]
         written = await asyncio.gather(*map(recorder.write, makers))
