@@ -29,11 +29,6 @@ def copy(
     from askance.replay import Cassette, Records, open_records
     from askance.replay import copy as copy_records
 
-    if ":" not in source and not Path(source).exists():
-        raise UsageError(
-            f"There is no store and no cassette {source!r}.", hint="`askance cache stats` names the store here."
-        )
-
     def opened(address: str, *, read_only: bool) -> Records:
         return Cassette(address) if Path(address).is_file() else open_records(address, read_only=read_only)
 
@@ -42,8 +37,14 @@ def copy(
             f"{target!r} is a cassette, which is written whole.",
             hint="`askance cache export FILE --store …` makes one.",
         )
-    with opened(source, read_only=True) as theirs, opened(target, read_only=False) as ours:
-        copied = copy_records(theirs, ours)
+    with opened(source, read_only=True) as theirs:
+        if next(theirs.keys(), None) is None:
+            raise UsageError(
+                f"{theirs.name!r} holds no records.",
+                hint="Name a store, such as .askance, or a cassette, such as calls.jsonl.",
+            )
+        with opened(target, read_only=False) as ours:
+            copied = copy_records(theirs, ours)
         counts = copied.counts
         echo(f"{many(counts.new, 'record')} copied to {ours.name}, {counts.same:,} were there.")
         if counts.conflicting:
