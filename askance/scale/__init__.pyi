@@ -3,3 +3,16 @@ from .corpus_plan import CorpusPlan as CorpusPlan
 from .corpus_plan import PlanRow as PlanRow
 from .corpus_plan import Projection as Projection
 from .corpus_plan import plan_corpus as plan_corpus
+from .corpus_run import CorpusEnd as CorpusEnd
+from .corpus_run import merge_corpus as merge_corpus
+from .corpus_run import read_corpus as read_corpus
+from .corpus_status import CorpusStatus as CorpusStatus
+from .corpus_status import ShardUnderWay as ShardUnderWay
+from .corpus_status import status_of as status_of
+from .shard_worker import ShardReader as ShardReader
+from .shards import ListedPicture as ListedPicture
+from .shards import Receipt as Receipt
+from .shards import ShardedCorpus as ShardedCorpus
+from .shards import cut_corpus as cut_corpus
+from .workers import LocalWorkers as LocalWorkers
+from .workers import Workers as Workers
