@@ -14,5 +14,6 @@ from .shards import ListedPicture as ListedPicture
 from .shards import Receipt as Receipt
 from .shards import ShardedCorpus as ShardedCorpus
 from .shards import cut_corpus as cut_corpus
+from .shards import digest_of_list as digest_of_list
 from .workers import LocalWorkers as LocalWorkers
 from .workers import Workers as Workers

@@ -22,7 +22,8 @@ from askance.errors import FATAL, AskanceError, BadImage, ConfigError, StoreErro
 from askance.evals.analysis.asked_cost import sum_of
 from askance.evals.picture_run import NamedPicture, PictureRun, questions_form, samples_form
 from askance.evals.reading_folder import open_folder
-from askance.evals.run_format import SAMPLES
+from askance.evals.run_format import BATCHES, SAMPLES
+from askance.evals.runner import BatchOptions
 from askance.images.picture_folder import PICTURES, PictureFolder
 from askance.models import run_sync
 from askance.scale.coordinator import share
@@ -59,6 +60,8 @@ class ShardReader:
     """Folder of the corpus, which all workers reach by this path."""
     fetch: Fetch = "missing"
     """Which pictures are fetched from the web."""
+    batch: bool = False
+    """Whether it asks by the provider's batch interface, shard by shard."""
     ask: Ask | None = None
     """Asks the coordinator of the work; None where there is none."""
 
@@ -90,7 +93,8 @@ class ShardReader:
         configuration = {**corpus.configuration, "samples": samples_form(pictures), **questions_form(pictures)}
         before = time.monotonic()
         with closing(open_folder(place, chain, configuration=configuration, pictures=pictures)) as folder:
-            run = PictureRun(chain, folder=folder)
+            batches = BatchOptions(folder=place / BATCHES) if self.batch else None
+            run = PictureRun(chain, folder=folder, batches=batches)
             with _looked_after(folder, engine):
                 run_sync(run.read(pictures))
         place.with_suffix(".tries").unlink()

@@ -143,6 +143,11 @@ class ShardedCorpus:
         return sum(self.sizes)
 
     @cached_property
+    def key(self) -> str:
+        """Tells the corpus from others: the name of a budget that all who read it share."""
+        return key_of("run", {**self.configuration, "list": self.listing})[:16]
+
+    @property
     def ledger(self) -> Path:
         """The file that notes what is spent of a budget that has no name of its own."""
         return self.path / LEDGER
